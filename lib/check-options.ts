@@ -1,0 +1,112 @@
+/** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
+import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
+import { type ApiOptions, type AuthServerOptions, defaultLifetimes } from "./options";
+import { isPathId } from "./protocol/issuer";
+import { isSubset, parseScope } from "./protocol/scope";
+
+/** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
+function urlProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url) return "is not an absolute URL";
+  const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return "must be https";
+  if (/[?#]/.test(text)) return "must have neither query nor fragment";
+  if (url.username || url.password) return "must not hold a user name";
+  const canonical = url.href === text || url.href === `${text}/`;
+  return canonical ? undefined : "is not in its normal form";
+}
+
+function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
+  const fix =
+    'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+  const problem = urlProblem(baseUrl) ?? (baseUrl.endsWith("/") ? "ends with a slash" : undefined);
+  if (problem) yield { path: "baseUrl", problem, fix };
+}
+
+function* secretProblems({ secrets = [] }: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Write random text, such as the output of: openssl rand -base64 32.";
+  for (const [index, secret] of secrets.entries()) {
+    if (secret.length < 32) yield { path: `secrets.${index}`, problem: "is shorter than 32 characters", fix };
+    if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is there twice", fix };
+  }
+}
+
+function* idProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
+  for (const [option, record] of Object.entries({ authMethods, apis })) {
+    for (const id of Object.keys(record)) {
+      if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is no usable id", fix };
+    }
+  }
+}
+
+function* scopeProblems(
+  path: string,
+  { scopes, defaultScopes = [], scope }: ApiOptions,
+): Iterable<OptionProblem> {
+  for (const name of Object.keys(scopes)) {
+    const fix = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
+    if (parseScope(name)?.length !== 1)
+      yield { path: `${path}.scopes.${name}`, problem: "is no scope name", fix };
+  }
+  if (!isSubset(defaultScopes, Object.keys(scopes))) {
+    const fix = "Name only scopes that stand under scopes.";
+    yield { path: `${path}.defaultScopes`, problem: "names a scope that this API does not have", fix };
+  }
+  if (scope === "required" && defaultScopes.length > 0) {
+    const fix = 'Leave out defaultScopes, or write scope: "optional".';
+    yield { path: `${path}.defaultScopes`, problem: "can never be used, as scope is required", fix };
+  }
+}
+
+function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
+  const pathByAudience = new Map<string, string>();
+  for (const [apiId, apiOptions] of Object.entries(apis)) {
+    const { audience, authMethods: ids } = apiOptions;
+    const path = `apis.${apiId}`;
+    const problem = urlProblem(audience);
+    if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
+    const twin = pathByAudience.get(audience);
+    pathByAudience.set(audience, path);
+    if (twin) {
+      const fix = "Write a URL of its own for each API, or a token of one would be good at the other.";
+      yield { path: `${path}.audience`, problem: `is also that of ${twin}`, fix };
+    }
+    for (const [index, id] of ids.entries()) {
+      const at = `${path}.authMethods.${index}`;
+      const fix = `Write one of: ${Object.keys(authMethods).join(", ")}.`;
+      if (!Object.hasOwn(authMethods, id)) yield { path: at, problem: "is no id of authMethods", fix };
+      if (ids.indexOf(id) < index) yield { path: at, problem: "is there twice", fix: "Leave it out." };
+    }
+    yield* scopeProblems(path, apiOptions);
+  }
+}
+
+function* lifetimeProblems({ lifetimes }: AuthServerOptions): Iterable<OptionProblem> {
+  const { refreshTokenIdleSeconds, refreshTokenSeconds } = { ...defaultLifetimes, ...lifetimes };
+  if (refreshTokenIdleSeconds <= refreshTokenSeconds) return;
+  const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+  yield { path: "lifetimes.refreshTokenIdleSeconds", problem: "can never be reached", fix };
+}
+
+function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
+  if (process.env["NODE_ENV"] !== "production") return;
+  const problem = "is missing, and throw-away ones are not for production";
+  if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
+  if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
+}
+
+function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  yield* baseUrlProblems(options);
+  yield* secretProblems(options);
+  yield* idProblems(options);
+  yield* apiProblems(options);
+  yield* lifetimeProblems(options);
+  yield* productionProblems(options);
+}
+
+/** @throws TypeError that names the first wrong option by its path, and what to write instead. */
+export function checkOptions(options: AuthServerOptions): void {
+  const found = shapeProblem(options) ?? [...valueProblems(options)][0];
+  if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+}

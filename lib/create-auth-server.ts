@@ -1,0 +1,247 @@
+/** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
+import { randomBytes } from "node:crypto";
+import type { Request, RequestHandler, Response, Router } from "express";
+import { checkOptions } from "./check-options";
+import { clientSecretChecker } from "./endpoints/client-secret-check";
+import { accessTokenVerifier } from "./endpoints/verify-access-token";
+import type { TokenEndpointContext } from "./endpoints/token";
+import { type EmitEvent, eventEmitter } from "./events/port";
+import { readInteractionId } from "./http/read-request";
+import { bearerMiddleware } from "./http/require-bearer";
+import { createRouter } from "./http/router";
+import { createWellKnownRouter } from "./http/well-known-router";
+import { writeResponse } from "./http/write-response";
+import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
+import { pendingRequests } from "./interaction/pending-request";
+import type { Interaction } from "./interaction/port";
+import { type AuthServerOptions, defaultLifetimes } from "./options";
+import type { Consent, ConsentKey } from "./protocol/consent";
+import type { EpochSeconds } from "./protocol/epoch-seconds";
+import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
+import { jwtSigner } from "./signing/jwt-signer";
+import { generateEcPrivateKey, readSigningKey, type SigningKey } from "./signing/signing-key";
+import { checkedClients } from "./storage/checked-clients";
+import type { Storage } from "./storage/port";
+
+/** What a route asks of an access token. */
+export interface RequireBearerOptions {
+  /** Id of the API that the route belongs to. */
+  readonly api: string;
+  /** Scopes that the token must have, all of them: a list, or one text with spaces. Default: none. */
+  readonly scope?: string | readonly string[];
+}
+
+/** An authorization server. Its members need no `this`. */
+export interface AuthServer {
+  /** The endpoints of every issuer: mount it at the path of `baseUrl`. */
+  readonly router: Router;
+  /** The documents that RFC 9728 puts at the root of an origin: mount it there. */
+  readonly wellKnown: Router;
+  /**
+   * Middleware that lets a request pass when its access token is good for the API; `req.auth` says what it stands for.
+   *
+   * @throws TypeError when the API or a scope is unknown.
+   * @rfc 6750 §2.1, §3
+   */
+  readonly requireBearer: (options: RequireBearerOptions) => RequestHandler;
+  /** On a page of the host: who is asking for what; `undefined` when nothing is pending, or not any more. */
+  readonly interaction: (req: Request) => Promise<Interaction | undefined>;
+  /** Ends the host's sign-in page: back to the authorization endpoint. */
+  readonly resume: (req: Request, res: Response) => void;
+  /** Ends the host's consent page with a yes, for all requested scopes or for some. Serves a POST from this origin only. */
+  readonly approve: (
+    req: Request,
+    res: Response,
+    decision?: { readonly scopes?: readonly string[] },
+  ) => Promise<void>;
+  /** Ends any page of the host with a no: the client is told `access_denied`. */
+  readonly deny: (req: Request, res: Response) => Promise<void>;
+  /** Remembered consents, for the host's account page. */
+  readonly consents: {
+    readonly list: (subject: string) => Promise<readonly Consent[]>;
+    /** Forgets the consent and revokes everything that descends from it, at every authentication method of the API. */
+    readonly revoke: (key: ConsentKey) => Promise<void>;
+  };
+}
+
+const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
+
+function toApi(apiId: string, { apis }: AuthServerOptions): Api {
+  const options = apis[apiId];
+  if (!options) throw new TypeError(`createAuthServer: apis.${apiId} is missing.`);
+  const { audience, scopes } = options;
+  return {
+    apiId,
+    name: options.name ?? apiId,
+    audience,
+    scopes,
+    defaultScopes: options.defaultScopes ?? [],
+    accessTokenSeconds: options.accessTokenSeconds ?? 3_600,
+    accessTokenFormat: options.accessTokenFormat ?? "jwt",
+    redirectUri: options.redirectUri ?? "required",
+    scope: options.scope ?? "optional",
+    metadataUrl: protectedResourceMetadataUrl(audience),
+  };
+}
+
+/** One issuer for each valid pair. */
+function toIssuers(options: AuthServerOptions): readonly Issuer[] {
+  return Object.entries(options.apis).flatMap(([apiId, { authMethods }]) => {
+    const api = toApi(apiId, options);
+    return authMethods.map((authMethodId) => ({
+      identifier: `${options.baseUrl}/auth/${authMethodId}/api/${apiId}`,
+      authMethodId,
+      api,
+    }));
+  });
+}
+
+function warnOfThrowAway(option: string): void {
+  process.emitWarning(
+    `createAuthServer made throw-away ${option}: what was issued is worth nothing after a restart or in another process.`,
+    { type: "AuthmountWarning", code: "AUTHMOUNT_THROW_AWAY" },
+  );
+}
+
+function toSigningKeys({ signingKeys }: AuthServerOptions): [SigningKey, ...SigningKey[]] {
+  if (!signingKeys) warnOfThrowAway("signingKeys");
+  const sources = signingKeys ?? [generateEcPrivateKey()];
+  const keys = sources.map((source, index) => {
+    try {
+      return readSigningKey(source);
+    } catch {
+      // the cause may quote the key
+      const fix =
+        "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits.";
+      throw new TypeError(`createAuthServer: signingKeys.${index} is no usable private key. ${fix}`);
+    }
+  });
+  if (new Set(keys.map(({ kid }) => kid)).size < keys.length) {
+    throw new TypeError(
+      "createAuthServer: signingKeys has two keys with one kid. Leave one out, or name them apart.",
+    );
+  }
+  return keys as [SigningKey, ...SigningKey[]];
+}
+
+function toSecrets({ secrets }: AuthServerOptions): [string, ...string[]] {
+  if (!secrets) warnOfThrowAway("secrets");
+  return [...(secrets ?? [randomBytes(32).toString("base64url")])] as [string, ...string[]];
+}
+
+function toContext(options: AuthServerOptions, emit: EmitEvent): TokenEndpointContext {
+  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } =
+    options.storage;
+  const storage: Storage = {
+    clients: checkedClients(clients),
+    consents,
+    authorizations,
+    authorizationCodes,
+    refreshTokens,
+    accessTokens,
+  };
+  return {
+    storage,
+    signer: jwtSigner(toSigningKeys(options)),
+    emit,
+    lifetimes: { ...defaultLifetimes, ...options.lifetimes },
+    now,
+    randomToken: () => randomBytes(32).toString("base64url"),
+    randomId: () => randomBytes(16).toString("base64url"),
+    checkSecret: clientSecretChecker(),
+  };
+}
+
+type FindIssuer = (authMethodId: string, apiId: string) => Issuer | undefined;
+
+function toFlow(
+  options: AuthServerOptions,
+  { context, findIssuer }: { context: TokenEndpointContext; findIssuer: FindIssuer },
+): AuthorizationFlow {
+  const secrets = toSecrets(options);
+  const { origin, protocol } = new URL(options.baseUrl);
+  return authorizationFlow({
+    context,
+    pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, now }),
+    origin,
+    secrets,
+    authMethods: options.authMethods,
+    consent: options.consent,
+    findIssuer,
+  });
+}
+
+function toRequireBearer(
+  { revocationLagSeconds = 5 }: AuthServerOptions,
+  { context, issuers }: { context: TokenEndpointContext; issuers: readonly Issuer[] },
+): AuthServer["requireBearer"] {
+  const guards = new Map(
+    issuers.map(({ api }) => {
+      const ofApi = issuers.filter((issuer) => issuer.api === api);
+      return [
+        api.apiId,
+        { api, verify: accessTokenVerifier(context, { api, issuers: ofApi, revocationLagSeconds }) },
+      ];
+    }),
+  );
+  return ({ api: apiId, scope = [] }) => {
+    const guard = guards.get(apiId);
+    if (!guard) {
+      throw new TypeError(
+        `requireBearer: api is no id of apis. Write one of: ${[...guards.keys()].join(", ")}.`,
+      );
+    }
+    const scopes = typeof scope === "string" ? scope.split(" ") : scope;
+    const unknown = scopes.find((name) => !Object.hasOwn(guard.api.scopes, name));
+    if (unknown !== undefined) {
+      const known = Object.keys(guard.api.scopes).join(", ");
+      throw new TypeError(
+        `requireBearer: scope names "${unknown}", which ${apiId} does not have. Known: ${known}.`,
+      );
+    }
+    return bearerMiddleware({ ...guard, scopes, emit: context.emit });
+  };
+}
+
+function toConsents({ storage, emit }: TokenEndpointContext): AuthServer["consents"] {
+  return {
+    list: (subject) => storage.consents.list(subject, now()),
+    async revoke(key) {
+      const at = now();
+      // the consent first: what is approved after this has been asked for anew
+      await storage.consents.delete(key, at);
+      await storage.authorizations.revokeAll(key, at);
+      const { subject, clientId, apiId } = key;
+      emit({ kind: "consent-revoked", subject, clientId, apiId });
+    },
+  };
+}
+
+/**
+ * An authorization server for every valid (authentication method, API) pair of the options.
+ *
+ * @throws TypeError that names the first wrong option by its path, and what to write instead.
+ */
+export function createAuthServer(options: AuthServerOptions): AuthServer {
+  checkOptions(options);
+  const emit = eventEmitter(options.onEvent, now);
+  const issuers = toIssuers(options);
+  const issuerByPair = new Map(
+    issuers.map((issuer) => [`${issuer.authMethodId}/${issuer.api.apiId}`, issuer]),
+  );
+  const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
+  const context = toContext(options, emit);
+  const flow = toFlow(options, { context, findIssuer });
+  return {
+    router: createRouter({ context, flow, findIssuer }),
+    wellKnown: createWellKnownRouter(issuers),
+    requireBearer: toRequireBearer(options, { context, issuers }),
+    interaction: (req) => flow.describe(req, readInteractionId(req)),
+    resume: (req, res) => writeResponse({ req, res }, flow.leadBack(req, readInteractionId(req))),
+    approve: async (req, res, { scopes } = {}) => {
+      writeResponse({ req, res }, await flow.approve(req, { interactionId: readInteractionId(req), scopes }));
+    },
+    deny: async (req, res) => writeResponse({ req, res }, await flow.deny(req, readInteractionId(req))),
+    consents: toConsents(context),
+  };
+}

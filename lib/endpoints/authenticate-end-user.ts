@@ -1,0 +1,114 @@
+/** Who is at the browser, and did they sign in recently enough. OpenID Connect Core §3.1.2.1, §3.1.2.3; RFC 9068 §5. */
+import type { GrantContext } from "../grants/grant";
+import type { AuthorizationRequest } from "../protocol/authorization-request";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { OAuthError } from "../protocol/oauth-error";
+import type { Authentication, EndUser, EndUserPort } from "./end-user";
+
+export interface AuthenticationQuestion {
+  readonly request: AuthorizationRequest;
+  readonly endUser: EndUserPort;
+  /** When this request first sent the person to a page; `undefined` on the first visit. */
+  readonly interactionBegan: EpochSeconds | undefined;
+  readonly now: EpochSeconds;
+}
+
+type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
+type NotDenied = Exclude<Authentication, { kind: "denied" }>;
+
+/** Signing in during this interaction meets every `prompt` and `max_age`, so that none of them can loop. */
+function isFresh(
+  { authTime }: Authenticated,
+  { request, interactionBegan, now }: AuthenticationQuestion,
+): boolean {
+  const { prompt, maxAge } = request;
+  if (authTime !== undefined && authTime >= (interactionBegan ?? now)) return true;
+  if (prompt.includes("login")) return false;
+  return maxAge === undefined || (authTime !== undefined && now - authTime <= maxAge);
+}
+
+/** The host is part of the defence, but what it answers is still checked. */
+function checkAnswer(answer: Authentication): void {
+  if (typeof answer !== "object") throw new TypeError("authenticate must answer with an object.");
+  if (answer.kind === "denied") {
+    if (answer.description === undefined || /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(answer.description))
+      return;
+    throw new TypeError('authenticate must describe a denial in ASCII characters other than " and \\.');
+  }
+  if (answer.kind === "interaction") {
+    if (typeof answer.url === "string" && /^[\x21-\x7e]+$/.test(answer.url)) return;
+    throw new TypeError("authenticate must answer an interaction with a url in visible ASCII characters.");
+  }
+  if (answer.kind !== "authenticated") {
+    throw new TypeError("authenticate must answer authenticated, interaction or denied.");
+  }
+  const { subject, authTime } = answer;
+  if (typeof subject !== "string" || subject === "" || subject.length > 255) {
+    throw new TypeError("authenticate must answer with a subject of 1 to 255 characters.");
+  }
+  if (authTime !== undefined && !Number.isSafeInteger(authTime)) {
+    throw new TypeError("authenticate must answer with an authTime in whole seconds since 1970.");
+  }
+}
+
+async function ask(question: AuthenticationQuestion, demand: "any" | "fresh"): Promise<NotDenied> {
+  const { request, endUser } = question;
+  const answer = await endUser.authenticate({ request, reauthenticate: demand === "fresh" });
+  checkAnswer(answer);
+  if (answer.kind === "denied") {
+    throw new OAuthError("access_denied", {
+      description: answer.description ?? "The end user was not signed in.",
+    });
+  }
+  if (answer.kind === "interaction" && request.prompt.includes("none")) {
+    throw new OAuthError("login_required", { description: "The end user is not signed in." });
+  }
+  return answer;
+}
+
+/** A session that is too old is asked for once more: `reauthenticate` tells the host not to answer from it. */
+async function askForFresh(question: AuthenticationQuestion, stale: Authenticated): Promise<NotDenied> {
+  if (stale.authTime === undefined && question.interactionBegan !== undefined) {
+    throw new TypeError(
+      "authenticate must answer with an authTime, or prompt=login and max_age cannot be met.",
+    );
+  }
+  const answer = await ask(question, "fresh");
+  if (answer.kind !== "authenticated" || isFresh(answer, question)) return answer;
+  throw new OAuthError("login_required", {
+    description: "The end user has to sign in again.",
+    reason: "authenticate answered from an old session although it was asked to reauthenticate",
+  });
+}
+
+function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated): EndUser {
+  return {
+    subject,
+    displayName: displayName ?? subject,
+    facts: {
+      ...(authTime !== undefined && { authTime }),
+      ...(amr !== undefined && { amr }),
+      ...(acr !== undefined && { acr }),
+    },
+  };
+}
+
+/** A token's `sub` names an end user or a client; one name for both would let either pass as the other. @rfc 9068 §5 */
+async function checkNoClient({ storage }: GrantContext, subject: string): Promise<void> {
+  if (!(await storage.clients.find(subject))) return;
+  throw new TypeError("authenticate answered with a subject that is a client id.");
+}
+
+/** The signed-in end user, or the page where they sign in. @throws OAuthError `access_denied` or `login_required` */
+export async function authenticateEndUser(
+  context: GrantContext,
+  question: AuthenticationQuestion,
+): Promise<{ kind: "end-user"; endUser: EndUser } | { kind: "interaction"; url: string }> {
+  const atOnce = question.request.prompt.includes("login") && question.interactionBegan === undefined;
+  const first = await ask(question, atOnce ? "fresh" : "any");
+  const stale = first.kind === "authenticated" && !isFresh(first, question);
+  const answer = stale ? await askForFresh(question, first) : first;
+  if (answer.kind === "interaction") return answer;
+  await checkNoClient(context, answer.subject);
+  return { kind: "end-user", endUser: toEndUser(answer) };
+}

@@ -1,0 +1,188 @@
+/** The authorization endpoint. RFC 6749 §3.1, §4.1.1, §4.1.2; 9207 §2; 9700 §4.11.2. */
+import type { EventSubject } from "../events/port";
+import { issueAuthorizationCode } from "../grants/authorization-code";
+import type { GrantContext } from "../grants/grant";
+import { type AuthorizationRequest, checkAuthorizationRequest } from "../protocol/authorization-request";
+import { errorLocation, successLocation } from "../protocol/authorization-response";
+import type { Client } from "../protocol/client";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Issuer } from "../protocol/issuer";
+import { OAuthError, toOAuthError } from "../protocol/oauth-error";
+import type { Parameters } from "../protocol/parameters";
+import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
+import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
+import { authenticateEndUser } from "./authenticate-end-user";
+import type { ConsentDecision, EndUser, EndUserPort } from "./end-user";
+import { obtainConsent } from "./obtain-consent";
+
+export interface AuthorizationEndpointRequest {
+  readonly issuer: Issuer;
+  readonly parameters: Parameters;
+  readonly endUser: EndUserPort;
+  /** When this request first sent the person to a page; `undefined` on the first visit. */
+  readonly interactionBegan: EpochSeconds | undefined;
+  readonly decision: ConsentDecision | undefined;
+}
+
+/** The answer, or a page that the person has to see first. */
+export type AuthorizationOutcome =
+  | { readonly kind: "answered"; readonly response: RedirectResponse | ErrorPageResponse }
+  | {
+      readonly kind: "interaction";
+      readonly request: AuthorizationRequest;
+      readonly url: string;
+      /** Set when the page is about consent: who is asked. */
+      readonly endUser: EndUser | undefined;
+    }
+  | { readonly kind: "ask"; readonly request: AuthorizationRequest; readonly endUser: EndUser };
+
+interface RecognisedClient {
+  readonly client: Client;
+  readonly target: RedirectTarget;
+}
+
+function unredirectable(description: string): OAuthError {
+  return new OAuthError("invalid_request", { description });
+}
+
+/** Until this has passed, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
+async function recogniseClient(
+  { storage }: GrantContext,
+  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+): Promise<RecognisedClient> {
+  const clientId = parameters.get("client_id");
+  if (clientId === undefined) throw unredirectable("client_id is missing or repeated.");
+  const client = await storage.clients.find(clientId);
+  if (!client) throw unredirectable("The client is unknown.");
+  if (parameters.unusable.has("redirect_uri")) throw unredirectable("redirect_uri is repeated.");
+  const requested = parameters.get("redirect_uri");
+  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri });
+  if (target) return { client, target };
+  throw unredirectable(
+    requested === undefined
+      ? "redirect_uri is missing."
+      : "The redirect_uri is not registered for this client.",
+  );
+}
+
+/** The checked request, for pages that show it. @throws OAuthError */
+export async function readAuthorizationRequest(
+  context: GrantContext,
+  message: { issuer: Issuer; parameters: Parameters },
+): Promise<AuthorizationRequest> {
+  const recognised = await recogniseClient(context, message);
+  return checkAuthorizationRequest(message.parameters, { issuer: message.issuer, ...recognised });
+}
+
+/** Tells the host; the description for the client is in the error. */
+function reportRefusal(
+  { emit }: GrantContext,
+  { error, subject }: { error: OAuthError; subject: EventSubject },
+): void {
+  if (error.code === "server_error") emit({ kind: "server-error", ...subject, cause: error.cause });
+  else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
+}
+
+async function issueCode(
+  context: GrantContext,
+  {
+    request,
+    endUser,
+    scopes,
+    now,
+  }: { request: AuthorizationRequest; endUser: EndUser; scopes: readonly string[]; now: EpochSeconds },
+): Promise<AuthorizationOutcome> {
+  const { subject, facts } = endUser;
+  const { issuer, client, target, state } = request;
+  const code = await issueAuthorizationCode(context, { request, subject, facts, grantedScopes: scopes, now });
+  const iss = issuer.identifier;
+  context.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
+  return {
+    kind: "answered",
+    response: { kind: "redirect", location: successLocation(target, { code, state, iss }) },
+  };
+}
+
+/** From here on every refusal is a redirect. */
+async function decide(
+  context: GrantContext,
+  {
+    endpointRequest,
+    recognised,
+  }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
+): Promise<AuthorizationOutcome> {
+  const { issuer, parameters, endUser: port, interactionBegan, decision } = endpointRequest;
+  const request = checkAuthorizationRequest(parameters, { issuer, ...recognised });
+  const now = context.now();
+  const { clientId } = request.client;
+  if (interactionBegan === undefined) {
+    const scopes = request.requestedScopes;
+    context.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
+  }
+  const authenticated = await authenticateEndUser(context, { request, endUser: port, interactionBegan, now });
+  if (authenticated.kind === "interaction") return { ...authenticated, request, endUser: undefined };
+  const { endUser } = authenticated;
+  const consent = await obtainConsent(context, { request, endUser, port, decision, now });
+  return consent.kind === "granted"
+    ? issueCode(context, { request, endUser, scopes: consent.scopes, now })
+    : { ...consent, request, endUser };
+}
+
+/** A refusal that only the person at the browser sees. @rfc 6749 §4.1.2.1 */
+export function refuseByPage(
+  context: GrantContext,
+  { issuer, thrown }: { issuer: Issuer | undefined; thrown: unknown },
+): ErrorPageResponse {
+  const error = toOAuthError(thrown);
+  reportRefusal(context, { error, subject: issuer ? { issuer: issuer.identifier } : {} });
+  return errorPage(error);
+}
+
+/** A refusal that the client hears of: it takes a proven redirect target. @rfc 6749 §4.1.2.1 */
+export function refuseByRedirect(
+  context: GrantContext,
+  refusal: RecognisedClient & {
+    readonly issuer: Issuer;
+    readonly state: string | undefined;
+    readonly error: OAuthError;
+  },
+): RedirectResponse {
+  const { client, target, issuer, state, error } = refusal;
+  const iss = issuer.identifier;
+  reportRefusal(context, { error, subject: { issuer: iss, clientId: client.clientId } });
+  return { kind: "redirect", location: errorLocation(target, { error, state, iss }) };
+}
+
+/** The end user or the host says no before consent was asked for. @rfc 6749 §4.1.2.1 */
+export async function denyAuthorization(
+  context: GrantContext,
+  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+): Promise<RedirectResponse | ErrorPageResponse> {
+  try {
+    const recognised = await recogniseClient(context, { issuer, parameters });
+    const error = new OAuthError("access_denied", { description: "The end user did not grant access." });
+    return refuseByRedirect(context, { ...recognised, issuer, state: parameters.get("state"), error });
+  } catch (thrown) {
+    return refuseByPage(context, { issuer, thrown });
+  }
+}
+
+/** Answers an authorization request, on the first visit and on every return from a page. */
+export async function authorizationEndpoint(
+  context: GrantContext,
+  endpointRequest: AuthorizationEndpointRequest,
+): Promise<AuthorizationOutcome> {
+  const { issuer, parameters } = endpointRequest;
+  let recognised: RecognisedClient;
+  try {
+    recognised = await recogniseClient(context, endpointRequest);
+  } catch (thrown) {
+    return { kind: "answered", response: refuseByPage(context, { issuer, thrown }) };
+  }
+  try {
+    return await decide(context, { endpointRequest, recognised });
+  } catch (thrown) {
+    const refusal = { issuer, ...recognised, state: parameters.get("state"), error: toOAuthError(thrown) };
+    return { kind: "answered", response: refuseByRedirect(context, refusal) };
+  }
+}

@@ -1,0 +1,106 @@
+/** Whether the end user lets the client act for them. RFC 6749 §10.2, 8252 §8.6, 9700 §4.11.2. */
+import type { GrantContext } from "../grants/grant";
+import type { AuthorizationRequest } from "../protocol/authorization-request";
+import { isTrusted } from "../protocol/client";
+import { type Consent, rememberedScopes } from "../protocol/consent";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { OAuthError } from "../protocol/oauth-error";
+import { redirectProvesClient } from "../protocol/redirect-uri";
+import { isSubset } from "../protocol/scope";
+import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./end-user";
+
+export interface ConsentQuestion {
+  readonly request: AuthorizationRequest;
+  readonly endUser: EndUser;
+  readonly port: EndUserPort;
+  /** What the end user has just answered on a consent page. */
+  readonly decision: ConsentDecision | undefined;
+  readonly now: EpochSeconds;
+}
+
+export type ConsentResult =
+  | { readonly kind: "granted"; readonly scopes: readonly string[] }
+  | { readonly kind: "ask" }
+  | { readonly kind: "interaction"; readonly url: string };
+
+function denied(): OAuthError {
+  return new OAuthError("access_denied", { description: "The end user did not grant access." });
+}
+
+function findConsent({ storage }: GrantContext, question: ConsentQuestion): Promise<Consent | undefined> {
+  const { request, endUser, now } = question;
+  const { clientId } = request.client;
+  return storage.consents.find({ subject: endUser.subject, clientId, apiId: request.issuer.api.apiId }, now);
+}
+
+/** Nobody is asked for a trusted client; a remembered consent serves where the redirect proves who asks. */
+async function needsNoQuestion(context: GrantContext, question: ConsentQuestion): Promise<boolean> {
+  const { client, issuer, prompt, requestedScopes, target } = question.request;
+  if (prompt.includes("consent")) return false;
+  if (isTrusted(client, issuer.api.apiId)) return true;
+  if (!redirectProvesClient(client, target)) return false;
+  const consent = await findConsent(context, question);
+  return consent !== undefined && isSubset(requestedScopes, consent.scopes);
+}
+
+function checkGranted(
+  scopes: readonly string[],
+  { requestedScopes }: AuthorizationRequest,
+): readonly string[] {
+  if (!Array.isArray(scopes) || !isSubset(scopes, requestedScopes)) {
+    throw new TypeError("consent can only grant scopes that were requested.");
+  }
+  if (scopes.length === 0 && requestedScopes.length > 0) throw denied();
+  return scopes;
+}
+
+/** Applies an answer from a consent page and remembers it. */
+async function applyDecision(
+  context: GrantContext,
+  { question, decision }: { question: ConsentQuestion; decision: ConsentDecision },
+): Promise<ConsentResult> {
+  const { request, endUser, now } = question;
+  const answer = decision.answer(request.requestedScopes);
+  if (answer === "denied") throw denied();
+  const grantedScopes = checkGranted(answer, request);
+  const before = await findConsent(context, question);
+  const consent = {
+    subject: endUser.subject,
+    clientId: request.client.clientId,
+    apiId: request.issuer.api.apiId,
+    scopes: rememberedScopes(before, { askedScopes: request.requestedScopes, grantedScopes }),
+    grantedAt: now,
+    expiresAt: now + context.lifetimes.consentSeconds,
+  };
+  await context.storage.consents.save(consent, now);
+  return { kind: "granted", scopes: grantedScopes };
+}
+
+function applyAnswer(answer: ConsentAnswer, request: AuthorizationRequest): ConsentResult {
+  switch (answer.kind) {
+    case "granted":
+      return { kind: "granted", scopes: checkGranted(answer.scopes, request) };
+    case "denied":
+      throw denied();
+    case "ask":
+      if (!request.prompt.includes("none")) return answer;
+      throw new OAuthError("consent_required", { description: "The end user has to be asked for consent." });
+    case "interaction":
+      if (!request.prompt.includes("none")) return answer;
+      throw new OAuthError("interaction_required", { description: "The end user has to be shown a page." });
+    default:
+      throw new TypeError("consent.decide must answer granted, denied, ask or interaction.");
+  }
+}
+
+/** The granted scopes, or how to ask for them. @throws OAuthError `access_denied`, `consent_required`, `interaction_required` */
+export async function obtainConsent(
+  context: GrantContext,
+  question: ConsentQuestion,
+): Promise<ConsentResult> {
+  const { request, endUser, port, decision } = question;
+  const { subject } = endUser;
+  if (decision?.isBy(subject)) return applyDecision(context, { question, decision });
+  if (await needsNoQuestion(context, question)) return { kind: "granted", scopes: request.requestedScopes };
+  return applyAnswer(await port.decideConsent({ request, subject }), request);
+}

@@ -1,0 +1,50 @@
+/** What happened, for the host's logs and alarms. No event carries a code, token, verifier or secret. */
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { GrantType } from "../protocol/client";
+import type { OAuthErrorCode } from "../protocol/oauth-error";
+
+/** What an event is about, as far as it was known when it happened. */
+export interface EventSubject {
+  readonly issuer?: string;
+  /** A registered client's id; an unknown one is never repeated here. */
+  readonly clientId?: string;
+  readonly subject?: string;
+  readonly authorizationId?: string;
+}
+
+export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
+  (
+    | { readonly kind: "authorization-requested"; readonly scopes: readonly string[] }
+    | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
+    | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
+    | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
+    | { readonly kind: "token-refreshed"; readonly scopes: readonly string[] }
+    | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | { readonly kind: "replay-detected"; readonly replayed: "authorization_code" | "refresh_token" }
+    | { readonly kind: "client-authentication-failed"; readonly reason: string }
+    | { readonly kind: "consent-revoked"; readonly apiId: string }
+    | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
+    /** Storage or a host callback failed. `cause` is what was thrown, unchanged: the library cannot know what is in it. */
+    | { readonly kind: "server-error"; readonly cause: unknown }
+  );
+
+type WithoutTime<Event> = Event extends unknown ? Omit<Event, "at"> : never;
+
+/** An event before its time is set. */
+export type NewEvent = WithoutTime<AuthServerEvent>;
+
+/** The host's handler. What it throws or rejects with is ignored: an event can never break a request. */
+export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
+
+export type EmitEvent = (event: NewEvent) => void;
+
+export function eventEmitter(onEvent: OnEvent | undefined, now: () => EpochSeconds): EmitEvent {
+  if (!onEvent) return () => undefined;
+  return (event) => {
+    try {
+      Promise.resolve(onEvent({ at: now(), ...event })).catch(() => undefined);
+    } catch {
+      // a handler that fails has no one to tell
+    }
+  };
+}

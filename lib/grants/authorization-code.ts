@@ -1,0 +1,137 @@
+/** The authorization code grant: issuing the code and redeeming it. RFC 6749 §4.1, 7636, 9700 §2.1.1, §4.14. */
+import { type AuthenticationFacts, type Authorization, isLive } from "../protocol/authorization";
+import { type AuthorizationCode, redemptionProblem } from "../protocol/authorization-code";
+import type { AuthorizationRequest } from "../protocol/authorization-request";
+import { mayUseGrant } from "../protocol/client";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { OAuthError } from "../protocol/oauth-error";
+import { isCodeVerifier } from "../protocol/pkce";
+import { tokenResponse, type TokenResponse } from "../protocol/token-response";
+import { digestToken, formatToken, parseToken } from "../protocol/token-value";
+import {
+  type Grant,
+  type GrantContext,
+  invalidGrant,
+  requireParameter,
+  revokeAfterReplay,
+  type TokenRequest,
+} from "./grant";
+import { issueAccessToken, newRefreshToken } from "./issue-tokens";
+
+/** An end user's approval of a checked request. */
+export interface Approval {
+  readonly request: AuthorizationRequest;
+  readonly subject: string;
+  readonly facts: AuthenticationFacts;
+  readonly grantedScopes: readonly string[];
+  readonly now: EpochSeconds;
+}
+
+function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Approval): Authorization {
+  const { request, subject, facts, grantedScopes, now } = approval;
+  const { issuer, client } = request;
+  const { apiId, accessTokenSeconds } = issuer.api;
+  const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
+  const lastIssue =
+    now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
+  return {
+    ...facts,
+    authorizationId: randomId(),
+    authMethodId: issuer.authMethodId,
+    apiId,
+    clientId: client.clientId,
+    subject,
+    grantedScopes,
+    createdAt: now,
+    ...(refreshable && { refreshableUntil: now + lifetimes.refreshTokenSeconds }),
+    expiresAt: lastIssue + accessTokenSeconds,
+    revoked: false,
+  };
+}
+
+/** Stores the authorization and its code, in this order, and gives the code. @rfc 6749 §4.1.2 */
+export async function issueAuthorizationCode(context: GrantContext, approval: Approval): Promise<string> {
+  const { storage, lifetimes, randomToken } = context;
+  const { request, now } = approval;
+  const authorization = newAuthorization(context, approval);
+  const code = formatToken(authorization.authorizationId, randomToken());
+  const redeemBefore = now + lifetimes.authorizationCodeSeconds;
+  await storage.authorizations.create(authorization, now);
+  await storage.authorizationCodes.create(
+    {
+      authorizationId: authorization.authorizationId,
+      digest: digestToken(code),
+      redirectUri: request.target.uri,
+      ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
+      redeemBefore,
+      // a thief who was first is still noticed while the first access token lives
+      expiresAt: redeemBefore + request.issuer.api.accessTokenSeconds,
+      consumed: false,
+    },
+    now,
+  );
+  return code;
+}
+
+function readCodeVerifier({ parameters }: TokenRequest): string | undefined {
+  const codeVerifier = parameters.get("code_verifier");
+  if (codeVerifier === undefined || isCodeVerifier(codeVerifier)) return codeVerifier;
+  throw new OAuthError("invalid_request", {
+    description: "code_verifier must be 43 to 128 unreserved characters.",
+  });
+}
+
+/** The code and its authorization, once the client has proved that the code is its own. */
+async function findProven(
+  { storage }: GrantContext,
+  request: TokenRequest,
+): Promise<{ code: AuthorizationCode; authorization: Authorization }> {
+  const { issuer, client, parameters, now } = request;
+  const handle = parseToken(requireParameter(parameters, "code"));
+  const codeVerifier = readCodeVerifier(request);
+  if (!handle) throw invalidGrant("the code is none of ours");
+  const [code, authorization] = await Promise.all([
+    storage.authorizationCodes.find(handle, now),
+    storage.authorizations.find(handle.authorizationId, now),
+  ]);
+  if (!code || !authorization) throw invalidGrant("the code is unknown");
+  const redirectUri = parameters.get("redirect_uri");
+  const problem = redemptionProblem({ code, authorization }, { issuer, client, redirectUri, codeVerifier });
+  if (problem !== undefined) throw invalidGrant(problem);
+  return { code, authorization };
+}
+
+/** Proof first, so that a thief without it can neither burn the code nor revoke the authorization; then exactly one wins. */
+async function redeem(context: GrantContext, request: TokenRequest): Promise<Authorization> {
+  const { code, authorization } = await findProven(context, request);
+  const { authorizationId } = code;
+  const replay = { replayed: "authorization_code", authorizationId, request } as const;
+  if (code.consumed) throw await revokeAfterReplay(context, replay);
+  if (code.redeemBefore <= request.now) throw invalidGrant("the code has expired");
+  if (!isLive(authorization, request.now)) throw invalidGrant("the authorization was revoked");
+  const outcome = await context.storage.authorizationCodes.consume(code, request.now);
+  if (outcome !== "consumed") throw await revokeAfterReplay(context, replay);
+  return authorization;
+}
+
+async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
+  const authorization = await redeem(context, request);
+  const { grantedScopes: scopes } = authorization;
+  const refreshToken = newRefreshToken(context, { authorization, now: request.now });
+  if (refreshToken) await context.storage.refreshTokens.create(refreshToken.record, request.now);
+  const accessToken = await issueAccessToken(context, { request, grant: { authorization, scopes } });
+  const { issuer, client } = request;
+  context.emit({
+    kind: "token-issued",
+    grantType: "authorization_code",
+    issuer: issuer.identifier,
+    clientId: client.clientId,
+    subject: authorization.subject,
+    authorizationId: authorization.authorizationId,
+    scopes,
+  });
+  const { accessTokenSeconds } = issuer.api;
+  return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: refreshToken?.token, scopes });
+}
+
+export const authorizationCodeGrant: Grant = { grantType: "authorization_code", exchange };

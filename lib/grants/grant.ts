@@ -1,0 +1,82 @@
+/** An exchange at the token endpoint. RFC 6749 §1.3, §4. */
+import type { EmitEvent } from "../events/port";
+import type { Client, GrantType } from "../protocol/client";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Issuer } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import type { Parameters } from "../protocol/parameters";
+import type { TokenResponse } from "../protocol/token-response";
+import type { AccessTokenSigner } from "../signing/port";
+import type { Storage } from "../storage/port";
+
+/** Lifetimes in seconds. */
+export interface Lifetimes {
+  readonly authorizationCodeSeconds: number;
+  readonly interactionSeconds: number;
+  readonly refreshTokenIdleSeconds: number;
+  readonly refreshTokenSeconds: number;
+  readonly consentSeconds: number;
+}
+
+/** Everything that reaches the rules from outside: storage, keys, time and chance. */
+export interface GrantContext {
+  readonly storage: Storage;
+  readonly signer: AccessTokenSigner;
+  readonly emit: EmitEvent;
+  readonly lifetimes: Lifetimes;
+  readonly now: () => EpochSeconds;
+  /** 256 random bits, base64url. */
+  readonly randomToken: () => string;
+  /** 128 random bits, base64url. */
+  readonly randomId: () => string;
+}
+
+/** A token request of an authenticated client that may use the grant. */
+export interface TokenRequest {
+  readonly issuer: Issuer;
+  readonly client: Client;
+  readonly parameters: Parameters;
+  readonly now: EpochSeconds;
+}
+
+export interface Grant {
+  readonly grantType: GrantType;
+  /** @throws OAuthError when the request is refused; nothing is stored then, but that a replay revokes. */
+  exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse>;
+}
+
+export function requireParameter(parameters: Parameters, name: string): string {
+  const value = parameters.get(name);
+  if (value !== undefined) return value;
+  throw new OAuthError("invalid_request", { description: `${name} is missing.` });
+}
+
+/** One text for every code and refresh token that buys nothing, so that it tells nothing of the others. */
+export function invalidGrant(reason: string): OAuthError {
+  return new OAuthError("invalid_grant", {
+    description: "The code or refresh token is unknown, expired, used or not for this client.",
+    reason,
+  });
+}
+
+/** Ends everything that descends from an authorization whose code or refresh token came a second time. @rfc 9700 §4.14.2 */
+export async function revokeAfterReplay(
+  { storage, emit }: GrantContext,
+  replay: {
+    replayed: "authorization_code" | "refresh_token";
+    authorizationId: string;
+    request: TokenRequest;
+  },
+): Promise<OAuthError> {
+  const { authorizationId, replayed, request } = replay;
+  await storage.authorizations.revoke(authorizationId, request.now);
+  const { issuer, client } = request;
+  emit({
+    kind: "replay-detected",
+    replayed,
+    authorizationId,
+    issuer: issuer.identifier,
+    clientId: client.clientId,
+  });
+  return invalidGrant("it was used before: its authorization is revoked");
+}

@@ -1,0 +1,100 @@
+/** The refresh grant: one rotation by compare-and-set. RFC 6749 §6, 9700 §4.14.2. */
+import { type Authorization, isLive } from "../protocol/authorization";
+import { registeredScopes } from "../protocol/client";
+import { OAuthError } from "../protocol/oauth-error";
+import { ownershipProblem, type RefreshToken } from "../protocol/refresh-token";
+import { intersect, isSubset, parseScope } from "../protocol/scope";
+import { tokenResponse, type TokenResponse } from "../protocol/token-response";
+import { parseToken } from "../protocol/token-value";
+import {
+  type Grant,
+  type GrantContext,
+  invalidGrant,
+  requireParameter,
+  revokeAfterReplay,
+  type TokenRequest,
+} from "./grant";
+import { issueAccessToken, newRefreshToken } from "./issue-tokens";
+
+/** The usable token and its authorization. A used one that its own client sends again revokes the authorization. */
+async function findUsable(
+  context: GrantContext,
+  request: TokenRequest,
+): Promise<{ token: RefreshToken; authorization: Authorization }> {
+  const { storage } = context;
+  const { parameters, now } = request;
+  const handle = parseToken(requireParameter(parameters, "refresh_token"));
+  if (!handle) throw invalidGrant("the refresh token is none of ours");
+  const [token, authorization] = await Promise.all([
+    storage.refreshTokens.find(handle, now),
+    storage.authorizations.find(handle.authorizationId, now),
+  ]);
+  if (!token || !authorization || token.expiresAt <= now)
+    throw invalidGrant("the refresh token is unknown or expired");
+  const problem = ownershipProblem(authorization, request);
+  if (problem !== undefined) throw invalidGrant(problem);
+  if (!isLive(authorization, now)) throw invalidGrant("the authorization was revoked");
+  if (!token.used) return { token, authorization };
+  throw await revokeAfterReplay(context, {
+    replayed: "refresh_token",
+    authorizationId: token.authorizationId,
+    request,
+  });
+}
+
+/** Narrower than or equal to what was granted, and never more than the client may have today. @rfc 6749 §6 */
+function scopesToIssue(
+  { issuer, client, parameters }: TokenRequest,
+  authorization: Authorization,
+): readonly string[] {
+  const { grantedScopes } = authorization;
+  const scope = parameters.get("scope");
+  const requested = scope === undefined ? grantedScopes : parseScope(scope);
+  if (!requested || !isSubset(requested, grantedScopes)) {
+    throw new OAuthError("invalid_scope", {
+      description: "The scope is malformed or goes beyond what the end user granted.",
+    });
+  }
+  return intersect(requested, registeredScopes(client, issuer));
+}
+
+/** Exactly one of any number of simultaneous refreshes wins; the others are replays. */
+async function rotate(
+  context: GrantContext,
+  {
+    token,
+    authorization,
+    request,
+  }: { token: RefreshToken; authorization: Authorization; request: TokenRequest },
+): Promise<string> {
+  const next = newRefreshToken(context, { authorization, now: request.now });
+  if (!next) throw invalidGrant("the authorization can no longer be refreshed");
+  const { authorizationId } = token;
+  const outcome = await context.storage.refreshTokens.rotate({ from: token, to: next.record }, request.now);
+  if (outcome === "rotated") return next.token;
+  throw await revokeAfterReplay(context, { replayed: "refresh_token", authorizationId, request });
+}
+
+async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
+  const { token, authorization } = await findUsable(context, request);
+  const scopes = scopesToIssue(request, authorization);
+  const refreshToken = await rotate(context, { token, authorization, request });
+  const accessToken = await issueAccessToken(context, { request, grant: { authorization, scopes } });
+  const { issuer, client } = request;
+  context.emit({
+    kind: "token-refreshed",
+    issuer: issuer.identifier,
+    clientId: client.clientId,
+    subject: authorization.subject,
+    authorizationId: authorization.authorizationId,
+    scopes,
+  });
+  return tokenResponse({
+    accessToken,
+    accessTokenSeconds: issuer.api.accessTokenSeconds,
+    refreshToken,
+    scopes,
+  });
+}
+
+export const refreshTokenGrant: Grant = { grantType: "refresh_token", exchange };

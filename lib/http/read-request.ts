@@ -1,0 +1,74 @@
+/** Reading what the library needs of an Express request, whatever the host did ahead of it. RFC 6749 §3.1, §3.2. */
+import type { Request } from "express";
+import { parseParameters, type Parameters, parametersFromObject } from "../protocol/parameters";
+
+const maxFormBytes = 64 * 1024;
+
+export type Form =
+  | { readonly kind: "form"; readonly parameters: Parameters }
+  | { readonly kind: "wrong-media-type" }
+  | { readonly kind: "too-large" };
+
+/** The path below the mount point. */
+export function readPath({ url }: Request): string {
+  const query = url.indexOf("?");
+  return query < 0 ? url : url.slice(0, query);
+}
+
+export function readQuery({ url }: Request): Parameters {
+  const query = url.indexOf("?");
+  return parseParameters(query < 0 ? "" : url.slice(query + 1));
+}
+
+/** The interaction id that a page of the host was given: from its URL, or from the form it has posted. */
+export function readInteractionId(req: Request): string | undefined {
+  const body: unknown = req.body;
+  const fromForm = typeof body === "object" && body !== null ? parametersFromObject(body) : undefined;
+  return readQuery(req).get("interaction") ?? fromForm?.get("interaction");
+}
+
+/** What a body parser of the host has left: an object, text or bytes. */
+function readParsed(body: unknown): Form {
+  if (typeof body === "string" || Buffer.isBuffer(body)) {
+    if (body.length > maxFormBytes) return { kind: "too-large" };
+    return { kind: "form", parameters: parseParameters(body.toString()) };
+  }
+  const fields = typeof body === "object" && body !== null ? body : {};
+  return { kind: "form", parameters: parametersFromObject(fields) };
+}
+
+async function readStream(req: Request): Promise<Form> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxFormBytes) {
+      // what still comes is thrown away, so that the client can read the answer
+      req.resume();
+      return { kind: "too-large" };
+    }
+    chunks.push(chunk);
+  }
+  return { kind: "form", parameters: parseParameters(Buffer.concat(chunks).toString()) };
+}
+
+function isForm({ headers }: Request): boolean {
+  const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  return mediaType === "application/x-www-form-urlencoded";
+}
+
+/** The form of a POST. A body that nobody has read yet is read here; otherwise the host's parser has. */
+export async function readForm(req: Request): Promise<Form> {
+  if (!isForm(req)) return { kind: "wrong-media-type" };
+  if (Number(req.headers["content-length"]) > maxFormBytes) return { kind: "too-large" };
+  if (req.readableDidRead) return readParsed(req.body);
+  const encoding = req.headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
+  return readStream(req);
+}
+
+/** True when a caller names JSON and not HTML: a program, not a person. */
+export function prefersJson({ headers }: Request): boolean {
+  const accept = headers.accept ?? "";
+  return accept.includes("application/json") && !accept.includes("text/html");
+}

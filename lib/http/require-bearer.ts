@@ -1,0 +1,116 @@
+/** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9728 §5.1. */
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { AccessTokenVerdict } from "../endpoints/verify-access-token";
+import type { EmitEvent } from "../events/port";
+import type { AccessToken } from "../protocol/access-token";
+import { type ChallengeParameters, formatChallenge, readBearerToken } from "../protocol/bearer-token";
+import type { Api } from "../protocol/issuer";
+import { serverError } from "../protocol/oauth-error";
+import { jsonError, type JsonResponse } from "../protocol/protocol-response";
+import { formatScope, isSubset } from "../protocol/scope";
+import { readQuery } from "./read-request";
+import { writeResponse } from "./write-response";
+
+declare global {
+  // the name that Express types are extended by, in Express 4 and 5
+  namespace Express {
+    interface Request {
+      /** What the access token of this request stands for; set by `requireBearer`. */
+      auth?: AccessToken;
+    }
+  }
+}
+
+export interface BearerGuard {
+  readonly api: Api;
+  /** All of them are required. */
+  readonly scopes: readonly string[];
+  readonly verify: (token: string) => Promise<AccessTokenVerdict>;
+  readonly emit: EmitEvent;
+}
+
+interface Refusal {
+  readonly status: 400 | 401 | 403;
+  readonly error?: NonNullable<ChallengeParameters["error"]>;
+  readonly description: string;
+  readonly reason: string;
+}
+
+/** Tokens in a body or query end up in logs and histories: they are never taken, and beside a header they are an attack. */
+function hasSecondToken(req: Request): boolean {
+  const body: unknown = req.body;
+  const inBody = typeof body === "object" && body !== null && Object.hasOwn(body, "access_token");
+  const query = readQuery(req);
+  return inBody || query.get("access_token") !== undefined || query.unusable.has("access_token");
+}
+
+function malformed(reason: string): Refusal {
+  return {
+    status: 400,
+    error: "invalid_request",
+    description: "The request's access token is malformed.",
+    reason,
+  };
+}
+
+async function check({ scopes, verify }: BearerGuard, req: Request): Promise<AccessToken | Refusal> {
+  if ((req.headersDistinct["authorization"]?.length ?? 0) > 1) return malformed("two Authorization headers");
+  const presented = readBearerToken(req.headers.authorization);
+  if (presented.kind === "absent") {
+    return { status: 401, description: "This request needs an access token.", reason: "no access token" };
+  }
+  if (presented.kind === "malformed") return malformed("the Authorization header is malformed");
+  if (hasSecondToken(req)) return malformed("a second access token in the body or query");
+  const verdict = await verify(presented.token);
+  if (verdict.kind === "invalid") {
+    const { reason } = verdict;
+    return {
+      status: 401,
+      error: "invalid_token",
+      description: "The access token is invalid, expired or revoked.",
+      reason,
+    };
+  }
+  if (isSubset(scopes, verdict.accessToken.scopes)) return verdict.accessToken;
+  const reason = "the access token lacks a scope";
+  return { status: 403, error: "insufficient_scope", description: "The access token lacks a scope.", reason };
+}
+
+/** @rfc 6750 §3 */
+function challenge({ api, scopes }: BearerGuard, { status, error, description }: Refusal): JsonResponse {
+  const value = formatChallenge("Bearer", {
+    realm: api.audience,
+    resource_metadata: api.metadataUrl,
+    ...(error !== undefined && { error, error_description: description }),
+    ...(error === "insufficient_scope" && { scope: formatScope(scopes) }),
+  });
+  const body = { ...(error !== undefined && { error }), error_description: description };
+  return { kind: "json", status, body, headers: { "WWW-Authenticate": value } };
+}
+
+async function guard(
+  options: BearerGuard,
+  exchange: { req: Request; res: Response; next: NextFunction },
+): Promise<void> {
+  const { req, next } = exchange;
+  const { emit, api } = options;
+  try {
+    const result = await check(options, req);
+    if ("status" in result) {
+      emit({ kind: "bearer-refused", apiId: api.apiId, reason: result.reason });
+      return writeResponse(exchange, challenge(options, result));
+    }
+    req.auth = result;
+  } catch (cause) {
+    emit({ kind: "server-error", cause });
+    return writeResponse(exchange, jsonError(serverError(cause)));
+  }
+  next();
+}
+
+/** Lets a request pass with a valid access token for the API that has the scopes; sets `req.auth`. */
+export function bearerMiddleware(options: BearerGuard): RequestHandler {
+  return (req, res, next) => {
+    void guard(options, { req, res, next });
+  };
+}

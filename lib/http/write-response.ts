@@ -1,0 +1,69 @@
+/** The one place that writes to `res`. RFC 6749 §5.1, 9700 §4.12, §4.16. */
+import type { Request, Response } from "express";
+import { renderErrorPage } from "../interaction/error-page";
+import { pageHeaders } from "../interaction/page";
+import { jsonError, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
+import { prefersJson } from "./read-request";
+
+interface Written {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+function asJson({
+  status,
+  body,
+  headers,
+}: {
+  status: number;
+  body: object;
+  headers?: Written["headers"];
+}): Written {
+  return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+function asErrorPage(req: Request, response: ErrorPageResponse): Written {
+  if (prefersJson(req)) return asJson(jsonError(response.error));
+  return { status: response.status, headers: pageHeaders([]), body: renderErrorPage(response.error) };
+}
+
+function toWritten(req: Request, response: ProtocolResponse): Written {
+  switch (response.kind) {
+    case "json":
+      return asJson(response);
+    case "redirect":
+      // 307 would send the form, with what it holds, on to the client
+      return {
+        status: req.method === "POST" ? 303 : 302,
+        headers: { Location: response.location },
+        body: "",
+      };
+    case "page":
+      return { status: 200, headers: pageHeaders(response.formTargets), body: response.html };
+    case "error-page":
+      return asErrorPage(req, response);
+    case "empty":
+      return { status: response.status, headers: response.headers ?? {}, body: "" };
+  }
+}
+
+/** Headers that a host sets on everything, and that would keep a silent refresh out of its iframe. */
+const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
+
+export function writeResponse(
+  { req, res }: { req: Request; res: Response },
+  response: ProtocolResponse,
+): void {
+  const { status, headers, body } = toWritten(req, response);
+  if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
+  res.statusCode = status;
+  res.setHeader("Cache-Control", "no-store");
+  res.setHeader("Pragma", "no-cache");
+  res.setHeader("X-Content-Type-Options", "nosniff");
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if ("cookies" in response)
+    for (const cookie of response.cookies ?? []) res.appendHeader("Set-Cookie", cookie);
+  if (status !== 204) res.setHeader("Content-Length", Buffer.byteLength(body));
+  res.end(body);
+}

@@ -1,0 +1,45 @@
+/** The public names. */
+export { createAuthServer, type AuthServer, type RequireBearerOptions } from "./create-auth-server";
+export { defaultLifetimes, type ApiOptions, type AuthServerOptions } from "./options";
+export type {
+  AuthenticationRequest,
+  AuthMethod,
+  AuthorizationSummary,
+  ClientSummary,
+  ConsentAdapter,
+  ConsentRequest,
+  Interaction,
+} from "./interaction/port";
+export type { Authentication, ConsentAnswer } from "./endpoints/end-user";
+export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
+export type { Lifetimes } from "./grants/grant";
+export type { AccessToken } from "./protocol/access-token";
+export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
+export type { AuthorizationCode } from "./protocol/authorization-code";
+export type { Prompt } from "./protocol/authorization-request";
+export {
+  browserOriginsOf,
+  type Client,
+  type ConfidentialClient,
+  type GrantType,
+  type PublicClient,
+  type Subscription,
+} from "./protocol/client";
+export { digestClientSecret, generateClientSecret } from "./protocol/client-secret";
+export type { Consent, ConsentKey } from "./protocol/consent";
+export type { EpochSeconds } from "./protocol/epoch-seconds";
+export type { OAuthErrorCode } from "./protocol/oauth-error";
+export type { RefreshToken } from "./protocol/refresh-token";
+export type { TokenDigest, TokenHandle } from "./protocol/token-value";
+export type { PrivateJwk, SigningKeySource } from "./signing/signing-key";
+export { memoryStorage, type MemoryStorageOptions } from "./storage/memory";
+export type {
+  AccessTokenStore,
+  AuthorizationCodeStore,
+  AuthorizationStore,
+  ClientStore,
+  ConsentStore,
+  RefreshTokenStore,
+  Storage,
+  StoredAccessToken,
+} from "./storage/port";

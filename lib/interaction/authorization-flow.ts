@@ -1,0 +1,232 @@
+/** The authorization endpoint and the pages around it: there, to the host's pages, and back. RFC 6749 §3.1, §10.12. */
+import type { Request } from "express";
+import {
+  authorizationEndpoint,
+  denyAuthorization,
+  readAuthorizationRequest,
+  refuseByPage,
+} from "../endpoints/authorization";
+import type { ConsentDecision, EndUserPort } from "../endpoints/end-user";
+import type { Issuer } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import type { Parameters } from "../protocol/parameters";
+import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
+import { consentFormTokenMatches, isSameOrigin, readConsentForm } from "./consent-form";
+import { parametersOf, pendingParameters, type PendingRequest } from "./pending-request";
+import type { AuthMethod, ConsentAdapter, Interaction } from "./port";
+import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
+import { summarize } from "./summary";
+
+export interface AuthorizationFlowOptions extends ShowPageOptions {
+  /** Origin of `baseUrl`. */
+  readonly origin: string;
+  readonly authMethods: Readonly<Record<string, AuthMethod>>;
+  readonly consent: ConsentAdapter | undefined;
+  readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
+}
+
+export interface AuthorizationFlow {
+  /** A new authorization request. */
+  start(req: Request, request: { issuer: Issuer; parameters: Parameters }): Promise<ProtocolResponse>;
+  /** Back from a page of the host. */
+  resume(
+    req: Request,
+    from: { issuer: Issuer; interactionId: string | undefined },
+  ): Promise<ProtocolResponse>;
+  /** The built-in consent page's form. */
+  submitConsent(req: Request, from: { issuer: Issuer; form: Parameters }): Promise<ProtocolResponse>;
+  /** From a page of the host: back to `resume`. */
+  leadBack(req: Request, interactionId: string | undefined): ProtocolResponse;
+  /** From the host's consent page. */
+  approve(
+    req: Request,
+    by: { interactionId: string | undefined; scopes: readonly string[] | undefined },
+  ): Promise<ProtocolResponse>;
+  /** From any page of the host. */
+  deny(req: Request, interactionId: string | undefined): Promise<ProtocolResponse>;
+  /** What a page of the host may show. */
+  describe(req: Request, interactionId: string | undefined): Promise<Interaction | undefined>;
+}
+
+/** A pending request with the issuer it is pending at. */
+interface Found {
+  readonly pending: PendingRequest;
+  readonly issuer: Issuer;
+}
+
+function refusal(description: string, reason: string): OAuthError {
+  return new OAuthError("invalid_request", { description, reason });
+}
+
+const interactionLost = (): OAuthError =>
+  refusal(
+    "This sign-in took too long, was finished before, or the browser does not keep cookies.",
+    "no pending request with this interaction id",
+  );
+
+const notFromOurPage = (): OAuthError =>
+  refusal(
+    "The form was not sent from this site.",
+    "the request's Origin is another site: cross-site request forgery",
+  );
+
+/** The host's adapters, bound to this HTTP request. */
+function endUserPort({ authMethods, consent }: AuthorizationFlowOptions, req: Request): EndUserPort {
+  return {
+    async authenticate({ request, reauthenticate }) {
+      const authMethod = authMethods[request.issuer.authMethodId];
+      if (!authMethod) throw new TypeError("an issuer without its authentication method");
+      return authMethod.authenticate({ ...summarize(request), req, reauthenticate });
+    },
+    async decideConsent({ request, subject }) {
+      return consent ? consent.decide({ ...summarize(request), req, subject }) : { kind: "ask" };
+    },
+  };
+}
+
+function findPending(
+  { pendingRequests, findIssuer }: AuthorizationFlowOptions,
+  { req, interactionId }: { req: Request; interactionId: string | undefined },
+): Found | undefined {
+  const pending = pendingRequests.open(req, interactionId);
+  const issuer = pending && findIssuer(pending.authMethodId, pending.apiId);
+  return pending && issuer && { pending, issuer };
+}
+
+function newPending(
+  { context }: AuthorizationFlowOptions,
+  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+): PendingRequest {
+  const now = context.now();
+  return {
+    interactionId: context.randomId(),
+    authMethodId: issuer.authMethodId,
+    apiId: issuer.api.apiId,
+    parameters: pendingParameters(parameters),
+    began: now,
+    expiresAt: now + context.lifetimes.interactionSeconds,
+  };
+}
+
+async function continueWith(
+  options: AuthorizationFlowOptions,
+  { req, found, decision }: { req: Request; found: Found; decision: ConsentDecision | undefined },
+): Promise<ProtocolResponse> {
+  const { pending, issuer } = found;
+  const outcome = await authorizationEndpoint(options.context, {
+    issuer,
+    parameters: parametersOf(pending),
+    endUser: endUserPort(options, req),
+    interactionBegan: pending.began,
+    decision,
+  });
+  if (outcome.kind !== "answered") return showPage(options, { req, outcome, pending });
+  return { ...outcome.response, cookies: options.pendingRequests.clear(pending) };
+}
+
+async function start(
+  options: AuthorizationFlowOptions,
+  { req, issuer, parameters }: { req: Request; issuer: Issuer; parameters: Parameters },
+): Promise<ProtocolResponse> {
+  const endUser = endUserPort(options, req);
+  const first = { issuer, parameters, endUser, interactionBegan: undefined, decision: undefined };
+  const outcome = await authorizationEndpoint(options.context, first);
+  if (outcome.kind === "answered") return outcome.response;
+  return showPage(options, { req, outcome, pending: newPending(options, { issuer, parameters }) });
+}
+
+async function submitConsent(
+  options: AuthorizationFlowOptions,
+  { req, issuer, form }: { req: Request; issuer: Issuer; form: Parameters },
+): Promise<ProtocolResponse> {
+  const { secrets, origin } = options;
+  const page = (thrown: OAuthError): ErrorPageResponse => refuseByPage(options.context, { issuer, thrown });
+  if (!isSameOrigin(req, origin)) return page(notFromOurPage());
+  const found = findPending(options, { req, interactionId: form.get("interaction") });
+  if (found?.issuer !== issuer) return page(interactionLost());
+  const answer = readConsentForm(form);
+  if (!answer) return page(refusal("The form has no answer.", "decision is neither approve nor deny"));
+  const { interactionId } = found.pending;
+  const token = form.get("form_token");
+  // a token for somebody else is no answer: the page is shown anew, to the person who is there now
+  const isBy = (subject: string): boolean =>
+    consentFormTokenMatches(token, { binding: { interactionId, subject }, secrets });
+  return continueWith(options, { req, found, decision: { isBy, answer } });
+}
+
+async function approve(
+  options: AuthorizationFlowOptions,
+  {
+    req,
+    interactionId,
+    scopes,
+  }: { req: Request; interactionId: string | undefined; scopes: readonly string[] | undefined },
+): Promise<ProtocolResponse> {
+  const { context, origin } = options;
+  const found = findPending(options, { req, interactionId });
+  const page = (thrown: unknown): ErrorPageResponse =>
+    refuseByPage(context, { issuer: found?.issuer, thrown });
+  if (req.method !== "POST")
+    return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
+  if (!isSameOrigin(req, origin)) return page(notFromOurPage());
+  if (!found) return page(interactionLost());
+  const decision: ConsentDecision = {
+    isBy: (subject) => subject === found.pending.consentSubject,
+    answer: (requestedScopes) => scopes ?? requestedScopes,
+  };
+  return continueWith(options, { req, found, decision });
+}
+
+async function deny(
+  options: AuthorizationFlowOptions,
+  { req, interactionId }: { req: Request; interactionId: string | undefined },
+): Promise<ProtocolResponse> {
+  const found = findPending(options, { req, interactionId });
+  if (!found) return refuseByPage(options.context, { issuer: undefined, thrown: interactionLost() });
+  const { issuer, pending } = found;
+  const response = await denyAuthorization(options.context, { issuer, parameters: parametersOf(pending) });
+  return { ...response, cookies: options.pendingRequests.clear(pending) };
+}
+
+async function describe(
+  options: AuthorizationFlowOptions,
+  { req, interactionId }: { req: Request; interactionId: string | undefined },
+): Promise<Interaction | undefined> {
+  const found = findPending(options, { req, interactionId });
+  if (!found) return undefined;
+  const { pending, issuer } = found;
+  try {
+    const request = await readAuthorizationRequest(options.context, {
+      issuer,
+      parameters: parametersOf(pending),
+    });
+    return { ...summarize(request), interactionId: pending.interactionId, expiresAt: pending.expiresAt };
+  } catch (error) {
+    // what was right at the first visit may not be any more: the client is gone, say
+    if (error instanceof OAuthError) return undefined;
+    throw error;
+  }
+}
+
+export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
+  const lost = (issuer: Issuer | undefined): ErrorPageResponse =>
+    refuseByPage(options.context, { issuer, thrown: interactionLost() });
+  return {
+    start: (req, request) => start(options, { req, ...request }),
+    async resume(req, { issuer, interactionId }) {
+      const found = findPending(options, { req, interactionId });
+      if (found?.issuer !== issuer) return lost(issuer);
+      return continueWith(options, { req, found, decision: undefined });
+    },
+    submitConsent: (req, from) => submitConsent(options, { req, ...from }),
+    leadBack(req, interactionId) {
+      const found = findPending(options, { req, interactionId });
+      if (!found) return lost(undefined);
+      const resume = `${found.issuer.identifier}/authorize/resume`;
+      return { kind: "redirect", location: withInteraction(resume, found.pending.interactionId) };
+    },
+    approve: (req, by) => approve(options, { req, ...by }),
+    deny: (req, interactionId) => deny(options, { req, interactionId }),
+    describe: (req, interactionId) => describe(options, { req, interactionId }),
+  };
+}

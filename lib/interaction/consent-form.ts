@@ -1,0 +1,53 @@
+/** The consent form's answer, and what keeps other sites from giving it. RFC 6749 §10.12, 9700 §4.7. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Request } from "express";
+import type { Parameters } from "../protocol/parameters";
+
+/** Ties a form to one interaction of one end user, so that neither another site nor an earlier user can answer it. */
+export interface ConsentFormBinding {
+  readonly interactionId: string;
+  readonly subject: string;
+}
+
+/** @rfc 6749 §10.12 */
+export function consentFormToken({ interactionId, subject }: ConsentFormBinding, secret: string): string {
+  const bound = JSON.stringify(["authmount consent form", interactionId, subject]);
+  return createHmac("sha256", secret).update(bound).digest("base64url");
+}
+
+export function consentFormTokenMatches(
+  token: string | undefined,
+  { binding, secrets }: { binding: ConsentFormBinding; secrets: readonly string[] },
+): boolean {
+  return secrets.some((secret) => {
+    const expected = Buffer.from(consentFormToken(binding, secret));
+    const presented = Buffer.from(token ?? "");
+    return presented.length === expected.length && timingSafeEqual(presented, expected);
+  });
+}
+
+/** True when a browser says that the request comes from a page of this origin, or when no browser says anything. */
+export function isSameOrigin({ headers }: Request, origin: string): boolean {
+  if (headers.origin !== undefined) return headers.origin === origin;
+  const site = headers["sec-fetch-site"];
+  return site === undefined || site === "same-origin" || site === "none";
+}
+
+/** The form field of the requested scope at this place; scope names may hold characters that form parsers bend. */
+export function scopeField(index: number): string {
+  return `scope_${index}`;
+}
+
+/** Reads what the person answered; a form that says neither gives `undefined`. */
+export function readConsentForm(
+  form: Parameters,
+): ((requestedScopes: readonly string[]) => readonly string[] | "denied") | undefined {
+  switch (form.get("decision")) {
+    case "deny":
+      return () => "denied";
+    case "approve":
+      return (requestedScopes) => requestedScopes.filter((_, index) => form.get(scopeField(index)) === "on");
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,125 @@
+/** The pending authorization request: sealed in a cookie named by its id, so nothing is stored before approval. RFC 6265. */
+import { createHmac } from "node:crypto";
+import cookieParser from "cookie-parser";
+import type { Request, Response } from "express";
+import { authorizationParameterNames } from "../protocol/authorization-request";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { type Parameters, parametersFromObject } from "../protocol/parameters";
+
+export interface PendingRequest {
+  readonly interactionId: string;
+  readonly authMethodId: string;
+  readonly apiId: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** When the person was first sent to a page. */
+  readonly began: EpochSeconds;
+  readonly expiresAt: EpochSeconds;
+  /** Who was shown a consent page of the host. */
+  readonly consentSubject?: string;
+}
+
+export interface PendingRequests {
+  /** `Set-Cookie` values that keep the request, or `undefined` when it is too big for a cookie. */
+  seal(pending: PendingRequest, req: Request): readonly string[] | undefined;
+  /** The pending request with this id, if its seal is whole and its time has not passed. */
+  open(req: Request, interactionId: string | undefined): PendingRequest | undefined;
+  /** `Set-Cookie` values that end it. */
+  clear(pending: PendingRequest): readonly string[];
+}
+
+export interface PendingRequestOptions {
+  readonly secure: boolean;
+  /** The first one seals, all of them open. */
+  readonly secrets: readonly [string, ...string[]];
+  readonly now: () => EpochSeconds;
+}
+
+const maxCookieBytes = 3_500;
+/** All pending requests of one browser together, so that its headers never outgrow what servers accept. */
+const maxTotalBytes = 7_000;
+
+/** The values that a pending request keeps: those of the authorization request and no others. */
+export function pendingParameters(parameters: Parameters): Readonly<Record<string, string>> {
+  const entries = authorizationParameterNames.map((name) => [name, parameters.get(name)] as const);
+  return Object.fromEntries(
+    entries.filter((entry): entry is typeof entry & [string, string] => entry[1] !== undefined),
+  );
+}
+
+export function parametersOf({ parameters }: PendingRequest): Parameters {
+  return parametersFromObject(parameters);
+}
+
+/** A key for this purpose alone: nothing else that is signed with the secret passes as a pending request. */
+function sealingKey(secret: string): string {
+  return createHmac("sha256", secret).update("authmount pending request").digest("base64url");
+}
+
+/** The signature that `cookie-parser` checks. */
+function sign(value: string, key: string): string {
+  return `s:${value}.${createHmac("sha256", key).update(value).digest("base64").replace(/=+$/, "")}`;
+}
+
+function decodePending(value: string): PendingRequest | undefined {
+  try {
+    return JSON.parse(Buffer.from(value, "base64url").toString()) as PendingRequest;
+  } catch {
+    return undefined;
+  }
+}
+
+export function pendingRequests({ secure, secrets, now }: PendingRequestOptions): PendingRequests {
+  // browsers take a __Host- cookie only from this very host over https, so no sibling domain can plant one
+  const prefix = secure ? "__Host-authmount." : "authmount.";
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+  const keys = secrets.map(sealingKey) as [string, ...string[]];
+  const parseCookies = cookieParser(keys);
+
+  /** A host's own cookie-parser knows other secrets, so the header is read anew, past `req.cookies`. */
+  function readCookies(req: Request): Readonly<Record<string, unknown>> {
+    const carrier = { headers: { cookie: req.headers.cookie } } as Request;
+    parseCookies(carrier, {} as Response, () => undefined);
+    return carrier.signedCookies as Record<string, unknown>;
+  }
+
+  function allPending(req: Request): readonly { pending: PendingRequest; bytes: number }[] {
+    return Object.entries(readCookies(req)).flatMap(([name, value]) => {
+      if (!name.startsWith(prefix) || typeof value !== "string") return [];
+      const pending = decodePending(value);
+      if (!pending || name !== prefix + pending.interactionId || pending.expiresAt <= now()) return [];
+      return [{ pending, bytes: name.length + value.length }];
+    });
+  }
+
+  const clear = ({ interactionId }: PendingRequest): string[] => [
+    `${prefix}${interactionId}=; ${attributes}; Max-Age=0`,
+  ];
+
+  /** Ends the oldest requests that leave no room for a new one. */
+  function makeRoom(
+    req: Request,
+    { interactionId, bytes }: { interactionId: string; bytes: number },
+  ): string[] {
+    const others = allPending(req).filter(({ pending }) => pending.interactionId !== interactionId);
+    others.sort((a, b) => a.pending.began - b.pending.began);
+    let total = others.reduce((sum, other) => sum + other.bytes, bytes);
+    return others.flatMap((other) => {
+      if (total <= maxTotalBytes) return [];
+      total -= other.bytes;
+      return clear(other.pending);
+    });
+  }
+
+  return {
+    seal(pending, req) {
+      const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0]);
+      if (value.length > maxCookieBytes) return undefined;
+      const { interactionId } = pending;
+      const cookie = `${prefix}${interactionId}=${value}; ${attributes}; Max-Age=${pending.expiresAt - now()}`;
+      return [...makeRoom(req, { interactionId, bytes: value.length }), cookie];
+    },
+    open: (req, interactionId) =>
+      allPending(req).find(({ pending }) => pending.interactionId === interactionId)?.pending,
+    clear,
+  };
+}

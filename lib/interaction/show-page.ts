@@ -1,0 +1,63 @@
+/** Sending the person to the page that is theirs to answer, with the request kept in its cookie. RFC 6749 §3.1. */
+import type { Request } from "express";
+import { type AuthorizationOutcome, refuseByRedirect } from "../endpoints/authorization";
+import type { GrantContext } from "../grants/grant";
+import { OAuthError } from "../protocol/oauth-error";
+import type { ProtocolResponse } from "../protocol/protocol-response";
+import { redirectSource } from "../protocol/redirect-uri";
+import { consentFormToken } from "./consent-form";
+import { renderConsentPage } from "./consent-page";
+import type { PendingRequest, PendingRequests } from "./pending-request";
+import { summarize } from "./summary";
+
+export interface ShowPageOptions {
+  readonly context: GrantContext;
+  readonly pendingRequests: PendingRequests;
+  readonly secrets: readonly [string, ...string[]];
+}
+
+/** The URL of a page with the interaction id added to its query. */
+export function withInteraction(url: string, interactionId: string): string {
+  const [beforeFragment = "", ...fragment] = url.split("#");
+  const separator = beforeFragment.includes("?") ? "&" : "?";
+  return [`${beforeFragment}${separator}interaction=${interactionId}`, ...fragment].join("#");
+}
+
+type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
+
+function consentPage(
+  { secrets }: ShowPageOptions,
+  { outcome, pending }: { outcome: Extract<Unanswered, { kind: "ask" }>; pending: PendingRequest },
+): { readonly html: string; readonly formTargets: readonly string[] } {
+  const { request, endUser } = outcome;
+  const { interactionId } = pending;
+  const destination = redirectSource(request.target);
+  const html = renderConsentPage({
+    summary: summarize(request),
+    displayName: endUser.displayName,
+    action: `${request.issuer.identifier}/authorize/consent`,
+    interactionId,
+    formToken: consentFormToken({ interactionId, subject: endUser.subject }, secrets[0]),
+    destination,
+  });
+  return { html, formTargets: [destination] };
+}
+
+/** Keeps the request in its cookie and sends the person to the page that is theirs to answer. */
+export function showPage(
+  options: ShowPageOptions,
+  { req, outcome, pending }: { req: Request; outcome: Unanswered; pending: PendingRequest },
+): ProtocolResponse {
+  const { request, endUser } = outcome;
+  const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject } : pending;
+  const cookies = options.pendingRequests.seal(kept, req);
+  if (!cookies) {
+    const error = new OAuthError("invalid_request", {
+      description: "The authorization request is too long.",
+    });
+    return refuseByRedirect(options.context, { ...request, error });
+  }
+  return outcome.kind === "interaction"
+    ? { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies }
+    : { kind: "page", ...consentPage(options, { outcome, pending }), cookies };
+}

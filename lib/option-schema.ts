@@ -1,0 +1,170 @@
+/** The shape of the options, and what a host developer is told of a wrong one. */
+import { Ajv, type ErrorObject } from "ajv";
+
+const year = 31_536_000;
+const seconds = (minimum: number, maximum: number): object => ({
+  type: "integer",
+  minimum,
+  maximum,
+  description: `Write whole seconds from ${minimum} to ${maximum}.`,
+});
+const choice = (...values: readonly string[]): object => ({
+  enum: values,
+  description: `Write one of: ${values.join(", ")}.`,
+});
+const methods = (names: readonly string[], description: string): object => ({
+  hasMethods: names,
+  description,
+});
+
+/** What to write instead, where more than the shape may be wrong. */
+export const fixes: Readonly<Record<"audience" | "secrets" | "signingKeys", string>> = {
+  audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+  secrets: "Write a list of secrets, the newest first.",
+  signingKeys: "Write a list of private keys, the active one first.",
+};
+
+const list = { type: "array", items: { type: "string" } };
+
+const apiSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["audience", "authMethods", "scopes"],
+  description: "Write an object with audience, authMethods and scopes.",
+  properties: {
+    name: { type: "string", minLength: 1, description: "Write the name that people read." },
+    audience: { type: "string", description: fixes.audience },
+    authMethods: { ...list, minItems: 1, description: "Write a list of ids of authMethods, at least one." },
+    scopes: {
+      type: "object",
+      additionalProperties: {
+        type: "string",
+        minLength: 1,
+        description: "Write the sentence that people read.",
+      },
+      description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
+    },
+    defaultScopes: { ...list, description: "Write a list of scope names of this API." },
+    accessTokenSeconds: seconds(1, 86_400),
+    accessTokenFormat: choice("jwt", "opaque"),
+    redirectUri: choice("required", "optional"),
+    scope: choice("required", "optional"),
+  },
+};
+
+const storagePorts = {
+  clients: methods(["find", "isBrowserOrigin"], "Write a ClientStore."),
+  consents: methods(["find", "save", "list", "delete"], "Write a ConsentStore."),
+  authorizations: methods(["create", "find", "revoke", "revokeAll"], "Write an AuthorizationStore."),
+  authorizationCodes: methods(["create", "find", "consume"], "Write an AuthorizationCodeStore."),
+  refreshTokens: methods(["create", "find", "rotate"], "Write a RefreshTokenStore."),
+  accessTokens: methods(["create", "find"], "Write an AccessTokenStore."),
+};
+
+const optionSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["baseUrl", "storage", "authMethods", "apis"],
+  properties: {
+    baseUrl: {
+      type: "string",
+      description: 'Write the public URL of the mount point, such as "https://host/login".',
+    },
+    secrets: { ...list, minItems: 1, description: fixes.secrets },
+    signingKeys: { type: "array", minItems: 1, description: fixes.signingKeys },
+    storage: {
+      type: "object",
+      required: Object.keys(storagePorts),
+      properties: storagePorts,
+      description: "Write a Storage, such as memoryStorage({ clients }).",
+    },
+    authMethods: {
+      type: "object",
+      minProperties: 1,
+      additionalProperties: methods(
+        ["authenticate"],
+        "Write an AuthMethod: { authenticate(request) { … } }.",
+      ),
+      description: "Write at least one authentication method: { password: { authenticate } }.",
+    },
+    apis: {
+      type: "object",
+      minProperties: 1,
+      additionalProperties: apiSchema,
+      description: "Write at least one API: { orders: { audience, authMethods, scopes } }.",
+    },
+    consent: methods(["decide"], "Write a ConsentAdapter: { decide(request) { … } }."),
+    lifetimes: {
+      type: "object",
+      additionalProperties: false,
+      description: "Write an object of lifetimes in seconds.",
+      properties: {
+        authorizationCodeSeconds: seconds(1, 600),
+        interactionSeconds: seconds(30, 3_600),
+        refreshTokenIdleSeconds: seconds(1, year),
+        refreshTokenSeconds: seconds(1, year),
+        consentSeconds: seconds(1, 10 * year),
+      },
+    },
+    revocationLagSeconds: seconds(0, 300),
+    onEvent: { isFunction: true, description: "Write a function that takes an event." },
+  },
+};
+
+const ajv = new Ajv({ verbose: true });
+ajv.addKeyword({
+  keyword: "isFunction",
+  validate: (_: unknown, value: unknown) => typeof value === "function",
+});
+ajv.addKeyword({
+  keyword: "hasMethods",
+  validate: (names: readonly string[], value: unknown) =>
+    typeof value === "object" &&
+    value !== null &&
+    names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+});
+const validate = ajv.compile(optionSchema);
+
+interface DescribedSchema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, DescribedSchema>>;
+}
+
+/** What is wrong with an option, and what to write instead. */
+export interface OptionProblem {
+  readonly path: string;
+  readonly problem: string;
+  readonly fix: string;
+}
+
+function joinPath(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+/** What a failed rule of the schema means to the host developer. */
+function describeSchemaError({
+  instancePath,
+  keyword,
+  params,
+  parentSchema,
+  message,
+}: ErrorObject): OptionProblem {
+  const at = instancePath.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
+  const { properties = {}, description = "" } = (parentSchema ?? {}) as DescribedSchema;
+  if (keyword === "required") {
+    const name = String(params["missingProperty"]);
+    return { path: joinPath(at, name), problem: "is missing", fix: properties[name]?.description ?? "" };
+  }
+  if (keyword === "additionalProperties") {
+    const path = joinPath(at, String(params["additionalProperty"]));
+    return { path, problem: "is not an option", fix: `Known here: ${Object.keys(properties).join(", ")}.` };
+  }
+  const problem =
+    keyword === "hasMethods" ? "lacks a method" : keyword === "isFunction" ? "must be a function" : message;
+  return { path: at === "" ? "options" : at, problem: problem ?? "is wrong", fix: description };
+}
+
+/** The first way in which the options have a wrong shape. */
+export function shapeProblem(options: unknown): OptionProblem | undefined {
+  return !validate(options) && validate.errors?.[0] ? describeSchemaError(validate.errors[0]) : undefined;
+}

@@ -1,0 +1,73 @@
+/** The options of `createAuthServer`: what each means, and its default. */
+import type { Lifetimes } from "./grants/grant";
+import type { AuthMethod, ConsentAdapter } from "./interaction/port";
+import type { OnEvent } from "./events/port";
+import type { SigningKeySource } from "./signing/signing-key";
+import type { Storage } from "./storage/port";
+
+/** One API: what its access tokens are for, and which ways of signing in it accepts. */
+export interface ApiOptions {
+  /** What the consent page calls it; its id when left out. */
+  readonly name?: string;
+  /** Resource identifier, an absolute https URL: the `aud` of its access tokens (RFC 8707, 9068). */
+  readonly audience: string;
+  /** Ids of the authentication methods that are valid for it: each makes one issuer. */
+  readonly authMethods: readonly string[];
+  /** Scope → the sentence that people read on the consent page. */
+  readonly scopes: Readonly<Record<string, string>>;
+  /** Scopes of a request that names none; default: none. */
+  readonly defaultScopes?: readonly string[];
+  /** Lifetime of its access tokens in seconds, 1 to 86,400; default 3,600. */
+  readonly accessTokenSeconds?: number;
+  /** `"jwt"` (RFC 9068, default) or `"opaque"` (kept in storage). */
+  readonly accessTokenFormat?: "jwt" | "opaque";
+  /** Must an authorization request name its `redirect_uri`? Default `"required"`. */
+  readonly redirectUri?: "required" | "optional";
+  /** Must a request name its `scope`? Default `"optional"`. */
+  readonly scope?: "required" | "optional";
+}
+
+export interface AuthServerOptions {
+  /**
+   * Public URL of the place where the router is mounted, without a slash at its end: `https://host/login` for
+   * `app.use("/login", auth.router)`. Every URL in an answer comes from here, never from the request.
+   */
+  readonly baseUrl: string;
+  /**
+   * Secrets of at least 32 characters that seal pending requests: the first one seals, all of them open. Share them between
+   * processes. Left out: throw-away ones, with a warning; refused in production.
+   */
+  readonly secrets?: readonly string[];
+  /**
+   * Private keys (PEM, JWK or KeyObject) that sign access tokens: the first one signs, all of them verify. P-256 keys sign
+   * ES256, RSA keys RS256 unless their JWK names another `alg`. Left out: a throw-away one, with a warning; refused in
+   * production.
+   */
+  readonly signingKeys?: readonly SigningKeySource[];
+  /** Where clients, consents, codes and tokens are kept. */
+  readonly storage: Storage;
+  /** Authentication method id → how end users sign in. */
+  readonly authMethods: Readonly<Record<string, AuthMethod>>;
+  /** API id → the API. */
+  readonly apis: Readonly<Record<string, ApiOptions>>;
+  /** Decides about consent; default: the built-in page asks. */
+  readonly consent?: ConsentAdapter;
+  /** Lifetimes in seconds; see `defaultLifetimes`. */
+  readonly lifetimes?: Partial<Lifetimes>;
+  /**
+   * How long, in seconds, `requireBearer` may go on accepting a token it has accepted before without asking storage whether
+   * its authorization was revoked; 0 to 300, default 5. With 0 it asks every time.
+   */
+  readonly revocationLagSeconds?: number;
+  /** Hears what happens. What it throws is ignored. */
+  readonly onEvent?: OnEvent;
+}
+
+/** Codes one minute, interactions ten minutes, refresh tokens 14 days idle and 90 days in all, consents one year. */
+export const defaultLifetimes: Lifetimes = {
+  authorizationCodeSeconds: 60,
+  interactionSeconds: 600,
+  refreshTokenIdleSeconds: 1_209_600,
+  refreshTokenSeconds: 7_776_000,
+  consentSeconds: 31_536_000,
+};

@@ -1,0 +1,82 @@
+/** The access token and its form as JWT claims. RFC 9068 §2.2, §4. */
+import type { AuthenticationFacts } from "./authorization";
+import type { EpochSeconds } from "./epoch-seconds";
+import { formatScope, parseScope } from "./scope";
+
+/** What an access token stands for, whether it is written as a JWT or kept in storage. */
+export interface AccessToken extends AuthenticationFacts {
+  /** Unique id of the token (`jti`); no secret. */
+  readonly tokenId: string;
+  /** Identifier of the (authentication method, API) pair that issued it. */
+  readonly issuer: string;
+  readonly clientId: string;
+  /** The end user; `undefined` for a token that a client got for itself (client credentials). */
+  readonly subject?: string;
+  readonly scopes: readonly string[];
+  readonly issuedAt: EpochSeconds;
+  readonly expiresAt: EpochSeconds;
+  /** The authorization it descends from; `undefined` without an end user. */
+  readonly authorizationId?: string;
+}
+
+/** JWT payload of an access token. */
+export type AccessTokenClaims = Readonly<Record<string, unknown>>;
+
+/** @rfc 9068 §2.2 */
+export function accessTokenClaims(token: AccessToken, audience: string): AccessTokenClaims {
+  return {
+    iss: token.issuer,
+    aud: audience,
+    // without an end user the client itself is the subject
+    sub: token.subject ?? token.clientId,
+    client_id: token.clientId,
+    jti: token.tokenId,
+    iat: token.issuedAt,
+    exp: token.expiresAt,
+    ...(token.scopes.length > 0 && { scope: formatScope(token.scopes) }),
+    ...(token.authorizationId !== undefined && { authorization_id: token.authorizationId }),
+    ...(token.authTime !== undefined && { auth_time: token.authTime }),
+    ...(token.acr !== undefined && { acr: token.acr }),
+    ...(token.amr !== undefined && { amr: token.amr }),
+  };
+}
+
+function optional<T>(value: unknown, is: (value: unknown) => value is T): T | undefined {
+  return is(value) ? value : undefined;
+}
+
+const isString = (value: unknown): value is string => typeof value === "string";
+const isNumber = (value: unknown): value is number => Number.isFinite(value);
+const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
+
+/**
+ * The access token that verified claims describe, or `undefined` when they are not one for this audience. The signature
+ * must have been verified before; issuer and time are the caller's to check.
+ *
+ * @rfc 9068 §4
+ */
+export function readAccessTokenClaims(claims: AccessTokenClaims, audience: string): AccessToken | undefined {
+  const { iss, aud, sub, client_id, jti, iat, exp, authorization_id } = claims;
+  if (!isString(iss) || aud !== audience || !isString(sub) || !isString(client_id)) return undefined;
+  if (!isString(jti) || !isNumber(iat) || !isNumber(exp)) return undefined;
+  const scope = claims["scope"] ?? "";
+  const scopes = scope === "" ? [] : isString(scope) ? parseScope(scope) : undefined;
+  // a token without an authorization is a client's own: an end user's name in it would be a lie
+  if (!scopes || (authorization_id === undefined) !== (sub === client_id)) return undefined;
+  const authorizationId = optional(authorization_id, isString);
+  const authTime = optional(claims["auth_time"], isNumber);
+  const acr = optional(claims["acr"], isString);
+  const amr = optional(claims["amr"], isStrings);
+  return {
+    tokenId: jti,
+    issuer: iss,
+    clientId: client_id,
+    scopes,
+    issuedAt: iat,
+    expiresAt: exp,
+    ...(authorizationId !== undefined && { authorizationId, subject: sub }),
+    ...(authTime !== undefined && { authTime }),
+    ...(acr !== undefined && { acr }),
+    ...(amr !== undefined && { amr }),
+  };
+}

@@ -1,0 +1,143 @@
+/** The authorization request: every refusal that may redirect. RFC 6749 §4.1.1, 7636 §4.4.1, 8707 §2, 9700 §2.1.1. */
+import { type Client, mayUseGrant, registeredScopes } from "./client";
+import { isResourceOf, type Issuer } from "./issuer";
+import { OAuthError } from "./oauth-error";
+import type { Parameters } from "./parameters";
+import { isCodeChallenge } from "./pkce";
+import type { RedirectTarget } from "./redirect-uri";
+import { intersect, isSubset, parseScope } from "./scope";
+
+export type Prompt = "none" | "login" | "consent";
+
+/** A checked authorization request. */
+export interface AuthorizationRequest {
+  readonly issuer: Issuer;
+  readonly client: Client;
+  readonly target: RedirectTarget;
+  readonly state: string | undefined;
+  readonly requestedScopes: readonly string[];
+  readonly codeChallenge: string | undefined;
+  readonly prompt: readonly Prompt[];
+  /** Seconds. */
+  readonly maxAge: number | undefined;
+  readonly loginHint: string | undefined;
+  readonly uiLocales: string | undefined;
+}
+
+/** The parameters that a request is made of; a pending request keeps these and no others. */
+export const authorizationParameterNames = [
+  "client_id",
+  "response_type",
+  "redirect_uri",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+  "prompt",
+  "resource",
+  "max_age",
+  "login_hint",
+  "ui_locales",
+] as const;
+
+function invalidRequest(description: string): OAuthError {
+  return new OAuthError("invalid_request", { description });
+}
+
+function checkUsable(parameters: Parameters): void {
+  if (parameters.unusable.size > 0) throw invalidRequest("A parameter is repeated or is not UTF-8 text.");
+}
+
+function checkResponseType(parameters: Parameters): void {
+  const responseType = parameters.get("response_type");
+  if (responseType === undefined) throw invalidRequest("response_type is missing.");
+  if (responseType === "code") return;
+  throw new OAuthError("unsupported_response_type", { description: "The only response_type is code." });
+}
+
+function checkClientMayAsk(client: Client, issuer: Issuer): void {
+  const { apiId } = issuer.api;
+  if (mayUseGrant(client, { apiId, grantType: "authorization_code" })) return;
+  throw new OAuthError("unauthorized_client", {
+    description: "The client may not use the authorization code grant at this API.",
+  });
+}
+
+function readCodeChallenge(parameters: Parameters, client: Client): string | undefined {
+  const challenge = parameters.get("code_challenge");
+  const method = parameters.get("code_challenge_method");
+  if (challenge === undefined && method === undefined && client.confidential) return undefined;
+  if (challenge === undefined) throw invalidRequest("code_challenge is missing.");
+  if (method !== "S256") throw invalidRequest("code_challenge_method must be S256.");
+  if (!isCodeChallenge(challenge)) throw invalidRequest("code_challenge must be 43 base64url characters.");
+  return challenge;
+}
+
+/** The scopes that a `scope` parameter asks for; those of the API by default, as far as the client may have them. */
+export function checkRequestedScopes(
+  scope: string | undefined,
+  { issuer, client }: { issuer: Issuer; client: Client },
+): readonly string[] {
+  const registered = registeredScopes(client, issuer);
+  if (scope === undefined) {
+    if (issuer.api.scope === "optional") return intersect(issuer.api.defaultScopes, registered);
+    throw new OAuthError("invalid_scope", { description: "This API requires a scope." });
+  }
+  const requested = parseScope(scope);
+  if (!requested) throw new OAuthError("invalid_scope", { description: "The scope is malformed." });
+  if (isSubset(requested, registered)) return requested;
+  throw new OAuthError("invalid_scope", { description: "The client may not have this scope at this API." });
+}
+
+/** @rfc 8707 §2 */
+export function checkResource(parameters: Parameters, issuer: Issuer): void {
+  if (isResourceOf(issuer, parameters.get("resource"))) return;
+  throw new OAuthError("invalid_target", { description: "The resource is not the API of this endpoint." });
+}
+
+function isPrompt(text: string): text is Prompt {
+  return text === "none" || text === "login" || text === "consent";
+}
+
+/** @rfc OpenID Connect Core §3.1.2.1 */
+function readPrompt(parameters: Parameters): readonly Prompt[] {
+  const values = [...new Set(parameters.get("prompt")?.split(" "))];
+  if (!values.every(isPrompt)) throw invalidRequest("prompt knows none, login and consent.");
+  if (values.includes("none") && values.length > 1) throw invalidRequest("prompt=none stands alone.");
+  return values;
+}
+
+function readMaxAge(parameters: Parameters): number | undefined {
+  const maxAge = parameters.get("max_age");
+  if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
+    throw invalidRequest("max_age must be whole seconds.");
+  return maxAge === undefined ? undefined : Number(maxAge);
+}
+
+/**
+ * The checked request. Throws what the client is told by redirect, in the order of the checks.
+ *
+ * @rfc 6749 §4.1.1, §4.1.2.1
+ */
+export function checkAuthorizationRequest(
+  parameters: Parameters,
+  { issuer, client, target }: { issuer: Issuer; client: Client; target: RedirectTarget },
+): AuthorizationRequest {
+  checkUsable(parameters);
+  checkResponseType(parameters);
+  checkClientMayAsk(client, issuer);
+  const codeChallenge = readCodeChallenge(parameters, client);
+  checkResource(parameters, issuer);
+  return {
+    issuer,
+    client,
+    target,
+    state: parameters.get("state"),
+    requestedScopes: checkRequestedScopes(parameters.get("scope"), { issuer, client }),
+    codeChallenge,
+    prompt: readPrompt(parameters),
+    maxAge: readMaxAge(parameters),
+    loginHint: parameters.get("login_hint"),
+    uiLocales: parameters.get("ui_locales"),
+  };
+}

@@ -1,0 +1,29 @@
+/** The authorization endpoint's answer on the redirect URI. RFC 6749 §4.1.2, §4.1.2.1; 9207 §2. */
+import type { OAuthError } from "./oauth-error";
+import type { RedirectTarget } from "./redirect-uri";
+
+function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
+  const added = Object.entries(parameters)
+    .filter((entry): entry is [string, string] => entry[1] !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join("&");
+  // the registered query stays as it is: the client may compare it
+  const separator = target.uri.includes("?") ? (/[?&]$/.test(target.uri) ? "" : "&") : "?";
+  return target.uri + separator + added;
+}
+
+/** @rfc 6749 §4.1.2, 9207 §2 */
+export function successLocation(
+  target: RedirectTarget,
+  answer: { code: string; state: string | undefined; iss: string },
+): string {
+  return withQuery(target, answer);
+}
+
+/** @rfc 6749 §4.1.2.1, 9207 §2 */
+export function errorLocation(
+  target: RedirectTarget,
+  { error, state, iss }: { error: OAuthError; state: string | undefined; iss: string },
+): string {
+  return withQuery(target, { error: error.code, error_description: error.description, state, iss });
+}

@@ -1,0 +1,36 @@
+/** The stored approval from which codes and tokens descend: one end user, one client, one issuer. RFC 6749 §1.3. */
+import type { EpochSeconds } from "./epoch-seconds";
+
+/** How and when the end user signed in. RFC 9068 §2.2.1. */
+export interface AuthenticationFacts {
+  readonly authTime?: EpochSeconds;
+  /** Authentication methods references, RFC 8176. */
+  readonly amr?: readonly string[];
+  /** Authentication context class reference. */
+  readonly acr?: string;
+}
+
+export interface Authorization extends AuthenticationFacts {
+  /** 128 random bits as base64url; no secret. */
+  readonly authorizationId: string;
+  readonly authMethodId: string;
+  readonly apiId: string;
+  readonly clientId: string;
+  readonly subject: string;
+  readonly grantedScopes: readonly string[];
+  readonly createdAt: EpochSeconds;
+  /** Absolute end of its refresh tokens, which rotation does not move; `undefined` when it has none. */
+  readonly refreshableUntil?: EpochSeconds;
+  /** Nothing that descends from it lives longer. */
+  readonly expiresAt: EpochSeconds;
+  /** `true` once revoked: every code and token that carries its id is worth nothing. */
+  readonly revoked: boolean;
+}
+
+/** True while the authorization stands. A missing one counts as revoked: the server fails closed. */
+export function isLive(
+  authorization: Authorization | undefined,
+  now: EpochSeconds,
+): authorization is Authorization {
+  return authorization !== undefined && !authorization.revoked && now < authorization.expiresAt;
+}

@@ -1,0 +1,68 @@
+/** Client secrets: made, stored as digests, compared in constant time. RFC 6749 §2.3.1, §10.10; 9700 §4.14. */
+import { createHash, randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
+
+/** A parsed `secretDigests` entry. */
+export type SecretDigest =
+  | { readonly kind: "sha256"; readonly hash: Buffer }
+  | { readonly kind: "scrypt"; readonly salt: Buffer; readonly hash: Buffer; readonly cost: ScryptOptions };
+
+const scryptCost = { ln: 15, r: 8, p: 1 };
+const sha256Form = /^sha256:([A-Za-z0-9_-]{43})$/;
+const scryptForm = /^scrypt:ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2}):([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]{43})$/;
+
+function costOptions({ ln, r, p }: { ln: number; r: number; p: number }): ScryptOptions {
+  return { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r };
+}
+
+/** The parts of a stored digest, or `undefined` when it has neither of the two forms. */
+export function parseSecretDigest(digest: string): SecretDigest | undefined {
+  const sha256 = sha256Form.exec(digest);
+  if (sha256?.[1]) return { kind: "sha256", hash: Buffer.from(sha256[1], "base64url") };
+  const parts = scryptForm.exec(digest);
+  if (!parts) return undefined;
+  const [ln, r, p] = parts.slice(1, 4).map(Number) as [number, number, number];
+  // a digest outside these bounds would be no protection, or a way to stall the server
+  if (ln < 14 || ln > 17 || r < 8 || r > 16 || p < 1 || p > 4) return undefined;
+  const [salt, hash] = parts.slice(4, 6).map((part) => Buffer.from(part, "base64url")) as [Buffer, Buffer];
+  return { kind: "scrypt", salt, hash, cost: costOptions({ ln, r, p }) };
+}
+
+function deriveKey(secret: string, { salt, cost }: { salt: Buffer; cost: ScryptOptions }): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(secret, salt, 32, cost, (error, key) => (error ? reject(error) : resolve(key)));
+  });
+}
+
+/** Compares in constant time; scrypt runs off the event loop. */
+export async function secretMatches(secret: string, digest: SecretDigest): Promise<boolean> {
+  const hash =
+    digest.kind === "sha256" ? createHash("sha256").update(secret).digest() : await deriveKey(secret, digest);
+  return timingSafeEqual(hash, digest.hash);
+}
+
+/**
+ * A new client secret of 256 random bits. Hand `secret` to the client once, store `digest` in `secretDigests`.
+ *
+ * @rfc 6749 §2.3.1
+ */
+export function generateClientSecret(): { readonly secret: string; readonly digest: string } {
+  const secret = randomBytes(32).toString("base64url");
+  return { secret, digest: `sha256:${createHash("sha256").update(secret).digest("base64url")}` };
+}
+
+/**
+ * The digest of a secret that a person chose (scrypt, N = 2^15, about 32 MiB and a tenth of a second each).
+ * Prefer `generateClientSecret()`: its secrets cannot be guessed, so checking them is cheap.
+ *
+ * @throws TypeError when the secret is shorter than 12 characters.
+ * @rfc 6749 §2.3.1
+ */
+export async function digestClientSecret(secret: string): Promise<string> {
+  if (typeof secret !== "string" || secret.length < 12) {
+    throw new TypeError("digestClientSecret: the secret must have at least 12 characters.");
+  }
+  const salt = randomBytes(16);
+  const hash = await deriveKey(secret, { salt, cost: costOptions(scryptCost) });
+  const { ln, r, p } = scryptCost;
+  return `scrypt:ln=${ln},r=${r},p=${p}:${salt.toString("base64url")}:${hash.toString("base64url")}`;
+}

@@ -1,0 +1,85 @@
+/** The client record and what it is registered for. RFC 6749 §2. */
+import { intersect } from "./scope";
+import type { Issuer } from "./issuer";
+
+export type GrantType = "authorization_code" | "refresh_token" | "client_credentials";
+
+/** What a client may do at one API. */
+export interface Subscription {
+  /** The scopes it may ask for; all scopes of the API when left out. */
+  readonly scopes?: readonly string[];
+  /** `true`: end users are not asked for consent to this API. */
+  readonly trusted?: boolean;
+  /** The grants it may use; every grant open to its kind when left out. */
+  readonly grantTypes?: readonly GrantType[];
+}
+
+interface ClientBase {
+  /** 1 to 255 visible ASCII characters. */
+  readonly clientId: string;
+  /** What people read on the consent page. */
+  readonly name: string;
+  /** Compared character for character; see RFC 9700 §2.1. */
+  readonly redirectUris: readonly string[];
+  /** `true`: end users are never asked for consent. For the host's own clients. */
+  readonly trusted?: boolean;
+  /** API id → what the client may do there. No entry, no access. */
+  readonly subscriptions: Readonly<Record<string, Subscription>>;
+  /** Links shown on the consent page. */
+  readonly clientUri?: string;
+  readonly policyUri?: string;
+  readonly tosUri?: string;
+}
+
+/** A client that can keep a secret. */
+export interface ConfidentialClient extends ClientBase {
+  readonly confidential: true;
+  /** Digests made by `generateClientSecret()` or `digestClientSecret()`; two during a rotation. */
+  readonly secretDigests: readonly string[];
+}
+
+/** A client in the hands of its end user: it has no secret and must use PKCE. */
+export interface PublicClient extends ClientBase {
+  readonly confidential: false;
+  readonly platform: "native" | "browser";
+}
+
+export type Client = ConfidentialClient | PublicClient;
+
+/** The grants open to this kind of client, whatever its subscriptions say. RFC 6749 §4.4, 9700 §4.14. */
+export function grantTypesOf(client: Client): readonly GrantType[] {
+  if (client.confidential) return ["authorization_code", "refresh_token", "client_credentials"];
+  return client.platform === "native" ? ["authorization_code", "refresh_token"] : ["authorization_code"];
+}
+
+export function subscriptionOf(client: Client, apiId: string): Subscription | undefined {
+  return Object.hasOwn(client.subscriptions, apiId) ? client.subscriptions[apiId] : undefined;
+}
+
+export function mayUseGrant(
+  client: Client,
+  { apiId, grantType }: { apiId: string; grantType: GrantType },
+): boolean {
+  const subscription = subscriptionOf(client, apiId);
+  if (!subscription || !grantTypesOf(client).includes(grantType)) return false;
+  return subscription.grantTypes?.includes(grantType) ?? true;
+}
+
+/** The scopes a client may ask for at this issuer's API. */
+export function registeredScopes(client: Client, issuer: Issuer): readonly string[] {
+  const ofApi = Object.keys(issuer.api.scopes);
+  const subscription = subscriptionOf(client, issuer.api.apiId);
+  if (!subscription) return [];
+  return subscription.scopes ? intersect(subscription.scopes, ofApi) : ofApi;
+}
+
+/** True when the host vouches for this client, so that nobody is asked for consent. */
+export function isTrusted(client: Client, apiId: string): boolean {
+  return client.trusted === true || subscriptionOf(client, apiId)?.trusted === true;
+}
+
+/** Origins whose scripts may read token answers: those of a browser client's redirect URIs. Store them to find them fast. */
+export function browserOriginsOf(client: Client): readonly string[] {
+  if (client.confidential || client.platform !== "browser") return [];
+  return [...new Set(client.redirectUris.map((uri) => new URL(uri).origin))];
+}

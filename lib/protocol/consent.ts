@@ -1,0 +1,24 @@
+/** Standing permission of an end user for one client at one API. RFC 6749 §1.3, §10.2. */
+import type { EpochSeconds } from "./epoch-seconds";
+
+export interface ConsentKey {
+  readonly subject: string;
+  readonly clientId: string;
+  readonly apiId: string;
+}
+
+/** A remembered consent. */
+export interface Consent extends ConsentKey {
+  readonly scopes: readonly string[];
+  readonly grantedAt: EpochSeconds;
+  readonly expiresAt: EpochSeconds;
+}
+
+/** The scopes to remember: what was allowed before and not asked again, and what is allowed now. */
+export function rememberedScopes(
+  before: Consent | undefined,
+  decision: { askedScopes: readonly string[]; grantedScopes: readonly string[] },
+): readonly string[] {
+  const untouched = (before?.scopes ?? []).filter((scope) => !decision.askedScopes.includes(scope));
+  return [...untouched, ...decision.grantedScopes];
+}

@@ -1,0 +1,47 @@
+/** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
+
+/** An API as the rules see it: the host's options with every default filled in. */
+export interface Api {
+  readonly apiId: string;
+  /** What the consent page calls it. */
+  readonly name: string;
+  /** Resource identifier: `aud` of its access tokens and the only `resource` it answers to. */
+  readonly audience: string;
+  /** Scope name → the sentence a person reads on the consent page. */
+  readonly scopes: Readonly<Record<string, string>>;
+  readonly defaultScopes: readonly string[];
+  readonly accessTokenSeconds: number;
+  readonly accessTokenFormat: "jwt" | "opaque";
+  readonly redirectUri: "required" | "optional";
+  readonly scope: "required" | "optional";
+  /** RFC 9728 document of this API. */
+  readonly metadataUrl: string;
+}
+
+export interface Issuer {
+  /** The issuer identifier: `{baseUrl}/auth/{authMethodId}/api/{apiId}`. */
+  readonly identifier: string;
+  readonly authMethodId: string;
+  readonly api: Api;
+}
+
+/** True for an id that stands in a URL path as it is. */
+export function isPathId(id: string): boolean {
+  return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}$/.test(id);
+}
+
+/** True when a stored record belongs to this issuer: nothing issued at one pair works at another. */
+export function belongsTo(record: { authMethodId: string; apiId: string }, issuer: Issuer): boolean {
+  return record.authMethodId === issuer.authMethodId && record.apiId === issuer.api.apiId;
+}
+
+/** True when a `resource` parameter names this issuer's API, or is absent. @rfc 8707 §2 */
+export function isResourceOf(issuer: Issuer, resource: string | undefined): boolean {
+  return resource === undefined || resource === issuer.api.audience;
+}
+
+/** Where RFC 9728 §3.1 puts the metadata of a resource: the well-known part goes between origin and path. */
+export function protectedResourceMetadataUrl(audience: string): string {
+  const { origin, pathname } = new URL(audience);
+  return `${origin}/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}`;
+}

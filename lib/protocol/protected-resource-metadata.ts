@@ -1,0 +1,26 @@
+/** The metadata of an API: which issuers serve it. RFC 9728 §2, §3. */
+import type { Issuer } from "./issuer";
+
+/** @rfc 9728 §2 */
+export interface ProtectedResourceMetadata {
+  readonly resource: string;
+  readonly resource_name: string;
+  /** The published list of valid pairs of this API. */
+  readonly authorization_servers: readonly string[];
+  readonly scopes_supported: readonly string[];
+  readonly bearer_methods_supported: readonly ["header"];
+}
+
+/** The document of the API that these issuers serve. */
+export function protectedResourceMetadata(
+  issuers: readonly [Issuer, ...Issuer[]],
+): ProtectedResourceMetadata {
+  const { audience, name, scopes } = issuers[0].api;
+  return {
+    resource: audience,
+    resource_name: name,
+    authorization_servers: issuers.map(({ identifier }) => identifier),
+    scopes_supported: Object.keys(scopes),
+    bearer_methods_supported: ["header"],
+  };
+}

@@ -1,0 +1,75 @@
+/** Redirect URIs: what may be registered, and which requests may be answered there. RFC 6749 §3.1.2, 8252 §7, 9700 §2.1. */
+import type { Client } from "./client";
+
+declare const verified: unique symbol;
+
+/** A redirect URI that was matched with the client's registration. Only `verifyRedirectUri` makes one. */
+export interface RedirectTarget {
+  readonly uri: string;
+  readonly [verified]: true;
+}
+
+const loopbackIp = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
+const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
+const privateUseScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
+
+function parseUrl(uri: string): URL | undefined {
+  return URL.canParse(uri) ? new URL(uri) : undefined;
+}
+
+/** True when this kind of client may register the URI at all. Custom schemes need a dot, so `javascript:` never passes. */
+export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
+  const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
+  if (!url || url.username || url.password) return false;
+  if (url.protocol === "https:") return !url.hostname.includes("*");
+  if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
+  return !client.confidential && client.platform === "native" && privateUseScheme.test(uri);
+}
+
+/** True for equal loopback IP redirects that differ in their port only. @rfc 8252 §7.3 */
+function differsInLoopbackPort(registered: string, requested: string): boolean {
+  const [a, b] = [loopbackIp.exec(registered), loopbackIp.exec(requested)];
+  if (!a || !b || !parseUrl(requested)) return false;
+  return a[1] === b[1] && (a[3] ?? "") === (b[3] ?? "");
+}
+
+function redirectUriMatches(client: Client, uris: { registered: string; requested: string }): boolean {
+  if (uris.registered === uris.requested) return true;
+  if (client.confidential || client.platform !== "native") return false;
+  return differsInLoopbackPort(uris.registered, uris.requested);
+}
+
+/**
+ * The proven redirect target of an authorization request, or `undefined`. Comparison is character for character; the one
+ * exception is the port of a native client's loopback IP redirect. Left out, it is the client's only registered URI.
+ *
+ * @rfc 6749 §3.1.2.3, 9700 §2.1
+ */
+export function verifyRedirectUri(
+  client: Client,
+  { requested, rule }: { requested: string | undefined; rule: "required" | "optional" },
+): RedirectTarget | undefined {
+  if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
+  const uri = requested ?? client.redirectUris[0];
+  if (uri === undefined || !isRegistrableRedirectUri(client, uri)) return undefined;
+  const known = client.redirectUris.some((registered) =>
+    redirectUriMatches(client, { registered, requested: uri }),
+  );
+  return known ? ({ uri } as RedirectTarget) : undefined;
+}
+
+/**
+ * True when the redirect proves who the client is. Another program can claim a native client's custom scheme or loopback
+ * port, so its requests must not be answered without a person.
+ *
+ * @rfc 8252 §8.6, 9700 §4.11.2
+ */
+export function redirectProvesClient(client: Client, target: RedirectTarget): boolean {
+  return client.confidential || client.platform === "browser" || target.uri.startsWith("https:");
+}
+
+/** The CSP source that lets a form's answer redirect to this target: its origin, or its scheme. */
+export function redirectSource(target: RedirectTarget): string {
+  const url = new URL(target.uri);
+  return url.origin === "null" ? url.protocol : url.origin;
+}

@@ -1,0 +1,28 @@
+/** Values that only their digest is stored of: codes, refresh tokens, opaque access tokens. RFC 6749 §10.10, 9700 §4.14. */
+import { createHash } from "node:crypto";
+
+/** SHA-256 of a token, base64url: 43 characters. */
+export type TokenDigest = string;
+
+/** Where the record of a code or refresh token lies: both parts are in the token, so storage can place a family together. */
+export interface TokenHandle {
+  readonly authorizationId: string;
+  readonly digest: TokenDigest;
+}
+
+const handledToken = /^([A-Za-z0-9_-]{22})\.[A-Za-z0-9_-]{43}$/;
+
+export function digestToken(token: string): TokenDigest {
+  return createHash("sha256").update(token).digest("base64url");
+}
+
+/** A token of one authorization: its id (22 characters), a dot, and 256 random bits as base64url. */
+export function formatToken(authorizationId: string, random: string): string {
+  return `${authorizationId}.${random}`;
+}
+
+/** The handle of a presented code or refresh token, or `undefined` when it is none of ours. */
+export function parseToken(token: string): TokenHandle | undefined {
+  const authorizationId = handledToken.exec(token)?.[1];
+  return authorizationId === undefined ? undefined : { authorizationId, digest: digestToken(token) };
+}

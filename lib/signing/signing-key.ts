@@ -1,0 +1,71 @@
+/** The key pairs that sign access tokens, from PEM, JWK or KeyObject. RFC 7518 §3.1, 7517, 7638. */
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, KeyObject } from "node:crypto";
+
+export type SigningAlgorithm =
+  "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512";
+
+/** A private key as JWK; `alg` and `kid` are used when given. */
+export interface PrivateJwk {
+  readonly kty: string;
+  readonly alg?: string;
+  readonly kid?: string;
+  readonly [member: string]: unknown;
+}
+
+/** A private key: PEM text, JWK or KeyObject. EC P-256, P-384, P-521, or RSA from 2048 bits. */
+export type SigningKeySource = string | PrivateJwk | KeyObject;
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+const algorithmsOfCurve: Readonly<Record<string, readonly SigningAlgorithm[]>> = {
+  prime256v1: ["ES256"],
+  secp384r1: ["ES384"],
+  secp521r1: ["ES512"],
+};
+const rsaAlgorithms: readonly SigningAlgorithm[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
+
+/** The algorithms a key may be used with; the first one is its default. */
+function algorithmsOf(key: KeyObject): readonly SigningAlgorithm[] {
+  const { namedCurve = "", modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  if (key.asymmetricKeyType === "ec") return algorithmsOfCurve[namedCurve] ?? [];
+  return key.asymmetricKeyType === "rsa" && modulusLength >= 2048 ? rsaAlgorithms : [];
+}
+
+/** SHA-256 thumbprint of the public key's required members in their order. @rfc 7638 §3 */
+function thumbprint(publicKey: KeyObject): string {
+  const { crv, e, kty, n, x, y } = publicKey.export({ format: "jwk" });
+  const members = kty === "RSA" ? { e, kty, n } : { crv, kty, x, y };
+  return createHash("sha256").update(JSON.stringify(members)).digest("base64url");
+}
+
+function isJwk(source: SigningKeySource): source is PrivateJwk {
+  return typeof source === "object" && !(source instanceof KeyObject) && !("asymmetricKeyType" in source);
+}
+
+function toPrivateKey(source: SigningKeySource): KeyObject {
+  if (isJwk(source)) return createPrivateKey({ key: { ...source }, format: "jwk" });
+  const key = typeof source === "string" ? createPrivateKey(source) : source;
+  if (key.type !== "private") throw new TypeError("not a private key");
+  return key;
+}
+
+/** @throws Error when the source is no usable private key; the caller names the option. */
+export function readSigningKey(source: SigningKeySource): SigningKey {
+  const privateKey = toPrivateKey(source);
+  const publicKey = createPublicKey(privateKey);
+  const { alg, kid } = isJwk(source) ? source : { alg: undefined, kid: undefined };
+  const algorithms = algorithmsOf(privateKey);
+  const algorithm = alg === undefined ? algorithms[0] : algorithms.find((known) => known === alg);
+  if (!algorithm) throw new TypeError("no algorithm of RFC 7518 §3.1 for this key");
+  return { kid: kid ?? thumbprint(publicKey), algorithm, privateKey, publicKey };
+}
+
+/** A new P-256 private key, for ES256. */
+export function generateEcPrivateKey(): KeyObject {
+  return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+}

@@ -1,0 +1,86 @@
+/** The shape of a client record, checked wherever one comes in. RFC 6749 §2. */
+import { Ajv, type ValidateFunction } from "ajv";
+import type { Client } from "../protocol/client";
+import { parseSecretDigest } from "../protocol/client-secret";
+import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
+
+const strings = { type: "array", items: { type: "string" } };
+const link = { type: "string", pattern: "^https://[\\x21-\\x7e]+$" };
+const subscription = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    scopes: strings,
+    trusted: { type: "boolean" },
+    grantTypes: {
+      type: "array",
+      items: { enum: ["authorization_code", "refresh_token", "client_credentials"] },
+    },
+  },
+};
+const required = ["clientId", "name", "redirectUris", "subscriptions"];
+const properties = {
+  clientId: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+  name: { type: "string", minLength: 1 },
+  redirectUris: strings,
+  trusted: { type: "boolean" },
+  subscriptions: { type: "object", additionalProperties: subscription },
+  clientUri: link,
+  policyUri: link,
+  tosUri: link,
+};
+
+const ajv = new Ajv({ ownProperties: true });
+const isConfidentialClient: ValidateFunction = ajv.compile({
+  type: "object",
+  required: [...required, "secretDigests"],
+  properties: { ...properties, secretDigests: { ...strings, minItems: 1, maxItems: 2 } },
+});
+const isPublicClient: ValidateFunction = ajv.compile({
+  type: "object",
+  required: [...required, "platform"],
+  properties: { ...properties, platform: { enum: ["native", "browser"] }, secretDigests: false },
+});
+const isFlagged: ValidateFunction = ajv.compile({
+  type: "object",
+  required: ["confidential"],
+  properties: { confidential: { type: "boolean" } },
+});
+
+function shapeProblem(value: unknown): string | undefined {
+  const validate = (value as Client | undefined)?.confidential ? isConfidentialClient : isPublicClient;
+  const failed = isFlagged(value)
+    ? validate(value)
+      ? undefined
+      : validate.errors?.[0]
+    : isFlagged.errors?.[0];
+  if (!failed) return undefined;
+  const path = failed.instancePath.slice(1).replaceAll("/", ".");
+  return failed.keyword === "false schema"
+    ? `${path} is not for a public client: it cannot keep a secret`
+    : `${path} ${failed.message}`.trim();
+}
+
+function valueProblem(client: Client): string | undefined {
+  const unsafe = client.redirectUris.findIndex((uri) => !isRegistrableRedirectUri(client, uri));
+  if (unsafe >= 0) {
+    return `redirectUris.${unsafe} must be https (http only on loopback; a native client's own scheme needs a dot), in ASCII, without fragment, user name or wildcard`;
+  }
+  if (!client.confidential) return undefined;
+  const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
+  return unknown < 0
+    ? undefined
+    : `secretDigests.${unknown} must be a digest from generateClientSecret() or digestClientSecret()`;
+}
+
+/**
+ * The same value, known to be a client record.
+ *
+ * @throws TypeError that names the property and what to write instead, never a value.
+ */
+export function checkClient(value: unknown): Client {
+  const problem = shapeProblem(value) ?? valueProblem(value as Client);
+  if (problem === undefined) return value as Client;
+  const clientId = (value as { clientId?: unknown } | undefined)?.clientId;
+  throw new TypeError(`client ${typeof clientId === "string" ? `"${clientId}"` : "record"}: ${problem}.`);
+}

@@ -1,0 +1,122 @@
+/** Storage in the memory of one process: the embedded default, for development and for services of one process. */
+import { browserOriginsOf, type Client } from "../protocol/client";
+import type { Authorization } from "../protocol/authorization";
+import type { AuthorizationCode } from "../protocol/authorization-code";
+import type { Consent, ConsentKey } from "../protocol/consent";
+import type { RefreshToken } from "../protocol/refresh-token";
+import { checkClient } from "./check-client";
+import { type ExpiringMap, expiringMap } from "./expiring-map";
+import type {
+  AccessTokenStore,
+  AuthorizationCodeStore,
+  AuthorizationStore,
+  ClientStore,
+  ConsentStore,
+  RefreshTokenStore,
+  Storage,
+  StoredAccessToken,
+} from "./port";
+
+export interface MemoryStorageOptions {
+  /** The registered clients. */
+  readonly clients: readonly Client[];
+  /** Bound of each kind of record; default 1,000,000. A full store refuses new records, it never drops a living one. */
+  readonly maxEntries?: number;
+}
+
+function memoryClients(records: readonly Client[]): ClientStore {
+  const clients = new Map(records.map((record) => [checkClient(record).clientId, record]));
+  if (clients.size !== records.length)
+    throw new TypeError("memoryStorage: clients must have different clientIds.");
+  const origins = new Set(records.flatMap(browserOriginsOf));
+  return {
+    find: async (clientId) => clients.get(clientId),
+    isBrowserOrigin: async (origin) => origins.has(origin),
+  };
+}
+
+function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
+  const keyOf = ({ subject, clientId, apiId }: ConsentKey): string =>
+    JSON.stringify([subject, clientId, apiId]);
+  return {
+    find: async (key, now) => consents.get(keyOf(key), now),
+    save: async (consent, now) => consents.set(keyOf(consent), consent, now),
+    list: async (subject, now) => consents.values(now).filter((consent) => consent.subject === subject),
+    delete: async (key) => consents.delete(keyOf(key)),
+  };
+}
+
+function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
+  function revoke(authorizationId: string, now: number): void {
+    const authorization = authorizations.get(authorizationId, now);
+    if (authorization) authorizations.set(authorizationId, { ...authorization, revoked: true }, now);
+  }
+  return {
+    create: async (authorization, now) =>
+      authorizations.set(authorization.authorizationId, authorization, now),
+    find: async (authorizationId, now) => authorizations.get(authorizationId, now),
+    revoke: async (authorizationId, now) => revoke(authorizationId, now),
+    revokeAll: async ({ subject, clientId, apiId }, now) => {
+      for (const authorization of authorizations.values(now)) {
+        if (authorization.subject !== subject || authorization.clientId !== clientId) continue;
+        if (authorization.apiId === apiId) revoke(authorization.authorizationId, now);
+      }
+    },
+  };
+}
+
+// Within one process a step without `await` is atomic: nothing runs between its look and its write.
+
+function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): AuthorizationCodeStore {
+  return {
+    create: async (code, now) => codes.set(code.digest, code, now),
+    find: async ({ digest }, now) => codes.get(digest, now),
+    consume: async ({ digest }, now) => {
+      const code = codes.get(digest, now);
+      if (!code || code.consumed) return "not-consumed";
+      codes.set(digest, { ...code, consumed: true }, now);
+      return "consumed";
+    },
+  };
+}
+
+function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenStore {
+  return {
+    create: async (token, now) => tokens.set(token.digest, token, now),
+    find: async ({ digest }, now) => tokens.get(digest, now),
+    rotate: async ({ from, to }, now) => {
+      const token = tokens.get(from.digest, now);
+      if (!token || token.used) return "not-rotated";
+      // the step that can fail comes first, so that a full store leaves the old token usable
+      tokens.set(to.digest, to, now);
+      tokens.set(from.digest, { ...token, used: true }, now);
+      return "rotated";
+    },
+  };
+}
+
+function memoryAccessTokens(tokens: ExpiringMap<StoredAccessToken>): AccessTokenStore {
+  return {
+    create: async (token, now) => tokens.set(token.digest, token, now),
+    find: async (digest, now) => tokens.get(digest, now),
+  };
+}
+
+/**
+ * Storage in the memory of this process. It is lost when the process ends, and two processes do not share it.
+ *
+ * @throws TypeError when a client record is wrong.
+ */
+export function memoryStorage({ clients, maxEntries = 1_000_000 }: MemoryStorageOptions): Storage {
+  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
+    throw new TypeError("memoryStorage: maxEntries must be a whole number from 1 up.");
+  }
+  return {
+    clients: memoryClients(clients),
+    consents: memoryConsents(expiringMap(maxEntries)),
+    authorizations: memoryAuthorizations(expiringMap(maxEntries)),
+    authorizationCodes: memoryAuthorizationCodes(expiringMap(maxEntries)),
+    refreshTokens: memoryRefreshTokens(expiringMap(maxEntries)),
+    accessTokens: memoryAccessTokens(expiringMap(maxEntries)),
+  };
+}

@@ -1,0 +1,96 @@
+/** The storage ports. A host may bring each from elsewhere. Values arrive as digests, times as absolute epoch seconds. */
+import type { AccessToken } from "../protocol/access-token";
+import type { Authorization } from "../protocol/authorization";
+import type { AuthorizationCode } from "../protocol/authorization-code";
+import type { Client } from "../protocol/client";
+import type { Consent, ConsentKey } from "../protocol/consent";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { RefreshToken } from "../protocol/refresh-token";
+import type { TokenDigest, TokenHandle } from "../protocol/token-value";
+
+/**
+ * The registered clients. The library only reads them, so this is often the host's own table.
+ * A record of the wrong shape is refused when it is read.
+ */
+export interface ClientStore {
+  /** The client with this id. `clientId` comes from the request: 1 to 255 visible ASCII characters, otherwise anything. */
+  find(clientId: string): Promise<Client | undefined>;
+  /** True when a browser client has this origin (see `browserOriginsOf`): its scripts may read token answers. */
+  isBrowserOrigin(origin: string): Promise<boolean>;
+}
+
+/** Remembered consents, one per (subject, client, API). The adapter removes expired ones. */
+export interface ConsentStore {
+  /** The consent that has not expired at `now`. */
+  find(key: ConsentKey, now: EpochSeconds): Promise<Consent | undefined>;
+  /** Stores or replaces the consent with the same key. */
+  save(consent: Consent, now: EpochSeconds): Promise<void>;
+  /** Every consent of this end user that has not expired at `now`. */
+  list(subject: string, now: EpochSeconds): Promise<readonly Consent[]>;
+  /** Forgets the consent; nothing happens when there is none. */
+  delete(key: ConsentKey, now: EpochSeconds): Promise<void>;
+}
+
+/** Authorizations. The adapter removes those whose `expiresAt` has passed. */
+export interface AuthorizationStore {
+  create(authorization: Authorization, now: EpochSeconds): Promise<void>;
+  /** The authorization, revoked or not, that has not expired at `now`. */
+  find(authorizationId: string, now: EpochSeconds): Promise<Authorization | undefined>;
+  /**
+   * Sets `revoked` for good. Idempotent; nothing happens when there is none. Every `find` that starts after this has
+   * resolved sees it, in every process.
+   */
+  revoke(authorizationId: string, now: EpochSeconds): Promise<void>;
+  /** Revokes every authorization of this end user for this client at this API. */
+  revokeAll(key: ConsentKey, now: EpochSeconds): Promise<void>;
+}
+
+/** Authorization codes. The adapter removes those whose `expiresAt` has passed, consumed or not. */
+export interface AuthorizationCodeStore {
+  create(code: AuthorizationCode, now: EpochSeconds): Promise<void>;
+  /** The code, consumed or not, that has not expired at `now`. */
+  find(handle: TokenHandle, now: EpochSeconds): Promise<AuthorizationCode | undefined>;
+  /**
+   * Compare-and-set: of any number of simultaneous calls, over any number of processes, exactly one is told `"consumed"`.
+   * All others, and calls for a code that is not there, are told `"not-consumed"`.
+   */
+  consume(handle: TokenHandle, now: EpochSeconds): Promise<"consumed" | "not-consumed">;
+}
+
+/** Refresh tokens. The adapter removes those whose `expiresAt` has passed, used or not. */
+export interface RefreshTokenStore {
+  create(token: RefreshToken, now: EpochSeconds): Promise<void>;
+  /** The token, used or not, that has not expired at `now`. */
+  find(handle: TokenHandle, now: EpochSeconds): Promise<RefreshToken | undefined>;
+  /**
+   * Compare-and-set: marks `from` as used and stores `to`, both or neither. Of any number of simultaneous calls with the
+   * same `from`, exactly one is told `"rotated"`; all others, and calls for a token that is not there, `"not-rotated"`.
+   * `to` has the same `authorizationId`.
+   */
+  rotate(
+    step: { from: TokenHandle; to: RefreshToken },
+    now: EpochSeconds,
+  ): Promise<"rotated" | "not-rotated">;
+}
+
+/** An opaque access token as it is stored. */
+export interface StoredAccessToken extends AccessToken {
+  readonly digest: TokenDigest;
+}
+
+/** Opaque access tokens; JWT access tokens are never stored. The adapter removes expired ones. */
+export interface AccessTokenStore {
+  create(token: StoredAccessToken, now: EpochSeconds): Promise<void>;
+  /** The token that has not expired at `now`. */
+  find(digest: TokenDigest, now: EpochSeconds): Promise<StoredAccessToken | undefined>;
+}
+
+/** Everything the server keeps. */
+export interface Storage {
+  readonly clients: ClientStore;
+  readonly consents: ConsentStore;
+  readonly authorizations: AuthorizationStore;
+  readonly authorizationCodes: AuthorizationCodeStore;
+  readonly refreshTokens: RefreshTokenStore;
+  readonly accessTokens: AccessTokenStore;
+}
