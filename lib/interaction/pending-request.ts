@@ -68,58 +68,78 @@ function decodePending(value: string): PendingRequest | undefined {
   }
 }
 
+interface Cookies {
+  readonly prefix: string;
+  readonly attributes: string;
+  /** All cookies of the request whose seal is whole. */
+  read(req: Request): Readonly<Record<string, unknown>>;
+}
+
+function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
+  const parse = cookieParser([...keys]);
+  return {
+    // browsers take a __Host- cookie only from this very host over https, so no sibling domain can plant one
+    prefix: secure ? "__Host-authmount." : "authmount.",
+    attributes: `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`,
+    read(req) {
+      // a host's own cookie-parser knows other secrets, so the header is read anew, past `req.cookies`
+      const carrier = { headers: { cookie: req.headers.cookie } } as Request;
+      parse(carrier, {} as Response, () => undefined);
+      return carrier.signedCookies as Record<string, unknown>;
+    },
+  };
+}
+
+interface Kept {
+  readonly pending: PendingRequest;
+  readonly bytes: number;
+}
+
+/** The pending requests of a browser that are still open. */
+function keptRequests(
+  { prefix, read }: Cookies,
+  { req, now }: { req: Request; now: EpochSeconds },
+): readonly Kept[] {
+  return Object.entries(read(req)).flatMap(([name, value]) => {
+    if (!name.startsWith(prefix) || typeof value !== "string") return [];
+    const pending = decodePending(value);
+    if (!pending || name !== prefix + pending.interactionId || pending.expiresAt <= now) return [];
+    return [{ pending, bytes: name.length + value.length }];
+  });
+}
+
+/** The oldest requests that leave no room for a new one of so many bytes. */
+function crowdedOut(others: readonly Kept[], bytes: number): readonly PendingRequest[] {
+  let total = others.reduce((sum, other) => sum + other.bytes, bytes);
+  const oldestFirst = others.toSorted((a, b) => a.pending.began - b.pending.began);
+  return oldestFirst.flatMap((other) => {
+    if (total <= maxTotalBytes) return [];
+    total -= other.bytes;
+    return [other.pending];
+  });
+}
+
 export function pendingRequests({ secure, secrets, now }: PendingRequestOptions): PendingRequests {
-  // browsers take a __Host- cookie only from this very host over https, so no sibling domain can plant one
-  const prefix = secure ? "__Host-authmount." : "authmount.";
-  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
-  const keys = secrets.map(sealingKey) as [string, ...string[]];
-  const parseCookies = cookieParser(keys);
-
-  /** A host's own cookie-parser knows other secrets, so the header is read anew, past `req.cookies`. */
-  function readCookies(req: Request): Readonly<Record<string, unknown>> {
-    const carrier = { headers: { cookie: req.headers.cookie } } as Request;
-    parseCookies(carrier, {} as Response, () => undefined);
-    return carrier.signedCookies as Record<string, unknown>;
-  }
-
-  function allPending(req: Request): readonly { pending: PendingRequest; bytes: number }[] {
-    return Object.entries(readCookies(req)).flatMap(([name, value]) => {
-      if (!name.startsWith(prefix) || typeof value !== "string") return [];
-      const pending = decodePending(value);
-      if (!pending || name !== prefix + pending.interactionId || pending.expiresAt <= now()) return [];
-      return [{ pending, bytes: name.length + value.length }];
-    });
-  }
-
-  const clear = ({ interactionId }: PendingRequest): string[] => [
-    `${prefix}${interactionId}=; ${attributes}; Max-Age=0`,
-  ];
-
-  /** Ends the oldest requests that leave no room for a new one. */
-  function makeRoom(
-    req: Request,
-    { interactionId, bytes }: { interactionId: string; bytes: number },
-  ): string[] {
-    const others = allPending(req).filter(({ pending }) => pending.interactionId !== interactionId);
-    others.sort((a, b) => a.pending.began - b.pending.began);
-    let total = others.reduce((sum, other) => sum + other.bytes, bytes);
-    return others.flatMap((other) => {
-      if (total <= maxTotalBytes) return [];
-      total -= other.bytes;
-      return clear(other.pending);
-    });
-  }
-
+  const keys = secrets.map(sealingKey);
+  const cookies = sealedCookies(secure, keys);
+  const { prefix, attributes } = cookies;
+  const clear = ({ interactionId }: PendingRequest): string =>
+    `${prefix}${interactionId}=; ${attributes}; Max-Age=0`;
   return {
     seal(pending, req) {
-      const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0]);
+      const { interactionId, expiresAt } = pending;
+      const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0] ?? "");
       if (value.length > maxCookieBytes) return undefined;
-      const { interactionId } = pending;
-      const cookie = `${prefix}${interactionId}=${value}; ${attributes}; Max-Age=${pending.expiresAt - now()}`;
-      return [...makeRoom(req, { interactionId, bytes: value.length }), cookie];
+      const others = keptRequests(cookies, { req, now: now() }).filter(
+        (kept) => kept.pending.interactionId !== interactionId,
+      );
+      const cookie = `${prefix}${interactionId}=${value}; ${attributes}; Max-Age=${expiresAt - now()}`;
+      return [...crowdedOut(others, value.length).map(clear), cookie];
     },
-    open: (req, interactionId) =>
-      allPending(req).find(({ pending }) => pending.interactionId === interactionId)?.pending,
-    clear,
+    open(req, interactionId) {
+      const kept = keptRequests(cookies, { req, now: now() });
+      return kept.find(({ pending }) => pending.interactionId === interactionId)?.pending;
+    },
+    clear: (pending) => [clear(pending)],
   };
 }

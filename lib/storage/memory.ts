@@ -35,14 +35,16 @@ function memoryClients(records: readonly Client[]): ClientStore {
   };
 }
 
+function consentId({ subject, clientId, apiId }: ConsentKey): string {
+  return JSON.stringify([subject, clientId, apiId]);
+}
+
 function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
-  const keyOf = ({ subject, clientId, apiId }: ConsentKey): string =>
-    JSON.stringify([subject, clientId, apiId]);
   return {
-    find: async (key, now) => consents.get(keyOf(key), now),
-    save: async (consent, now) => consents.set(keyOf(consent), consent, now),
+    find: async (key, now) => consents.get(consentId(key), now),
+    save: async (consent, now) => consents.set(consentId(consent), consent, now),
     list: async (subject, now) => consents.values(now).filter((consent) => consent.subject === subject),
-    delete: async (key) => consents.delete(keyOf(key)),
+    delete: async (key) => consents.delete(consentId(key)),
   };
 }
 
