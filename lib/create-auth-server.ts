@@ -1,6 +1,6 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { randomBytes } from "node:crypto";
-import type { Request, RequestHandler, Response, Router } from "express";
+import type { AuthServer } from "./auth-server";
 import { checkOptions } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
@@ -13,56 +13,13 @@ import { createWellKnownRouter } from "./http/well-known-router";
 import { writeResponse } from "./http/write-response";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
-import type { Interaction } from "./interaction/port";
 import { type AuthServerOptions, defaultLifetimes } from "./options";
-import type { Consent, ConsentKey } from "./protocol/consent";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
 import { jwtSigner } from "./signing/jwt-signer";
 import { generateEcPrivateKey, readSigningKey, type SigningKey } from "./signing/signing-key";
 import { checkedClients } from "./storage/checked-clients";
 import type { Storage } from "./storage/port";
-
-/** What a route asks of an access token. */
-export interface RequireBearerOptions {
-  /** Id of the API that the route belongs to. */
-  readonly api: string;
-  /** Scopes that the token must have, all of them: a list, or one text with spaces. Default: none. */
-  readonly scope?: string | readonly string[];
-}
-
-/** An authorization server. Its members need no `this`. */
-export interface AuthServer {
-  /** The endpoints of every issuer: mount it at the path of `baseUrl`. */
-  readonly router: Router;
-  /** The documents that RFC 9728 puts at the root of an origin: mount it there. */
-  readonly wellKnown: Router;
-  /**
-   * Middleware that lets a request pass when its access token is good for the API; `req.auth` says what it stands for.
-   *
-   * @throws TypeError when the API or a scope is unknown.
-   * @rfc 6750 §2.1, §3
-   */
-  readonly requireBearer: (options: RequireBearerOptions) => RequestHandler;
-  /** On a page of the host: who is asking for what; `undefined` when nothing is pending, or not any more. */
-  readonly interaction: (req: Request) => Promise<Interaction | undefined>;
-  /** Ends the host's sign-in page: back to the authorization endpoint. */
-  readonly resume: (req: Request, res: Response) => void;
-  /** Ends the host's consent page with a yes, for all requested scopes or for some. Serves a POST from this origin only. */
-  readonly approve: (
-    req: Request,
-    res: Response,
-    decision?: { readonly scopes?: readonly string[] },
-  ) => Promise<void>;
-  /** Ends any page of the host with a no: the client is told `access_denied`. */
-  readonly deny: (req: Request, res: Response) => Promise<void>;
-  /** Remembered consents, for the host's account page. */
-  readonly consents: {
-    readonly list: (subject: string) => Promise<readonly Consent[]>;
-    /** Forgets the consent and revokes everything that descends from it, at every authentication method of the API. */
-    readonly revoke: (key: ConsentKey) => Promise<void>;
-  };
-}
 
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
 

@@ -1,5 +1,6 @@
 /** The public names. */
-export { createAuthServer, type AuthServer, type RequireBearerOptions } from "./create-auth-server";
+export type { AuthServer, RequireBearerOptions } from "./auth-server";
+export { createAuthServer } from "./create-auth-server";
 export { defaultLifetimes, type ApiOptions, type AuthServerOptions } from "./options";
 export type {
   AuthenticationRequest,

@@ -19,6 +19,10 @@ export interface AccessTokenVerifierOptions {
   readonly revocationLagSeconds: number;
 }
 
+function invalid(reason: string): AccessTokenVerdict {
+  return { kind: "invalid", reason };
+}
+
 interface Remembered {
   readonly accessToken: AccessToken;
   readonly checkedAt: EpochSeconds;
@@ -63,7 +67,6 @@ export function accessTokenVerifier(
 ): (token: string) => Promise<AccessTokenVerdict> {
   const remembered = new LRUCache<string, Remembered>({ max: maxRemembered });
   const issuerIds = new Set(issuers.map(({ identifier }) => identifier));
-  const invalid = (reason: string): AccessTokenVerdict => ({ kind: "invalid", reason });
 
   return async (token) => {
     const at = context.now();

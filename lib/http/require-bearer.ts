@@ -11,16 +11,6 @@ import { formatScope, isSubset } from "../protocol/scope";
 import { readQuery } from "./read-request";
 import { writeResponse } from "./write-response";
 
-declare global {
-  // the name that Express types are extended by, in Express 4 and 5
-  namespace Express {
-    interface Request {
-      /** What the access token of this request stands for; set by `requireBearer`. */
-      auth?: AccessToken;
-    }
-  }
-}
-
 export interface BearerGuard {
   readonly api: Api;
   /** All of them are required. */

@@ -96,11 +96,9 @@ interface Kept {
 }
 
 /** The pending requests of a browser that are still open. */
-function keptRequests(
-  { prefix, read }: Cookies,
-  { req, now }: { req: Request; now: EpochSeconds },
-): readonly Kept[] {
-  return Object.entries(read(req)).flatMap(([name, value]) => {
+function keptRequests(cookies: Cookies, { req, now }: { req: Request; now: EpochSeconds }): readonly Kept[] {
+  const { prefix } = cookies;
+  return Object.entries(cookies.read(req)).flatMap(([name, value]) => {
     if (!name.startsWith(prefix) || typeof value !== "string") return [];
     const pending = decodePending(value);
     if (!pending || name !== prefix + pending.interactionId || pending.expiresAt <= now) return [];

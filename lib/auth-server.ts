@@ -1,0 +1,56 @@
+/** What `createAuthServer` gives. */
+import type { Request, RequestHandler, Response, Router } from "express";
+import type { Interaction } from "./interaction/port";
+import type { AccessToken } from "./protocol/access-token";
+import type { Consent, ConsentKey } from "./protocol/consent";
+
+declare global {
+  // the name by which Express types are extended, in Express 4 and 5
+  namespace Express {
+    interface Request {
+      /** What the access token of this request stands for; set by `requireBearer`. */
+      auth?: AccessToken;
+    }
+  }
+}
+
+/** What a route asks of an access token. */
+export interface RequireBearerOptions {
+  /** Id of the API that the route belongs to. */
+  readonly api: string;
+  /** Scopes that the token must have, all of them: a list, or one text with spaces. Default: none. */
+  readonly scope?: string | readonly string[];
+}
+
+/** An authorization server. Its members need no `this`. */
+export interface AuthServer {
+  /** The endpoints of every issuer: mount it at the path of `baseUrl`. */
+  readonly router: Router;
+  /** The documents that RFC 9728 puts at the root of an origin: mount it there. */
+  readonly wellKnown: Router;
+  /**
+   * Middleware that lets a request pass when its access token is good for the API; `req.auth` says what it stands for.
+   *
+   * @throws TypeError when the API or a scope is unknown.
+   * @rfc 6750 §2.1, §3
+   */
+  readonly requireBearer: (options: RequireBearerOptions) => RequestHandler;
+  /** On a page of the host: who is asking for what; `undefined` when nothing is pending, or not any more. */
+  readonly interaction: (req: Request) => Promise<Interaction | undefined>;
+  /** Ends the host's sign-in page: back to the authorization endpoint. */
+  readonly resume: (req: Request, res: Response) => void;
+  /** Ends the host's consent page with a yes, for all requested scopes or for some. Serves a POST from this origin only. */
+  readonly approve: (
+    req: Request,
+    res: Response,
+    decision?: { readonly scopes?: readonly string[] },
+  ) => Promise<void>;
+  /** Ends any page of the host with a no: the client is told `access_denied`. */
+  readonly deny: (req: Request, res: Response) => Promise<void>;
+  /** Remembered consents, for the host's account page. */
+  readonly consents: {
+    readonly list: (subject: string) => Promise<readonly Consent[]>;
+    /** Forgets the consent and revokes everything that descends from it, at every authentication method of the API. */
+    readonly revoke: (key: ConsentKey) => Promise<void>;
+  };
+}
