@@ -1,7 +1,8 @@
 /** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
 import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
-import { type ApiOptions, type AuthServerOptions, defaultLifetimes } from "./options";
-import { isPathId } from "./protocol/issuer";
+import type { RequireBearerOptions } from "./auth-server";
+import { type ApiOptions, type AuthServerOptions, withDefaultLifetimes } from "./options";
+import { type Api, isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
 import { isSubset, parseScope } from "./protocol/scope";
 
 /** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
@@ -24,7 +25,7 @@ function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProble
 }
 
 function* secretProblems({ secrets = [] }: AuthServerOptions): Iterable<OptionProblem> {
-  const fix = "Write random text, such as the output of: openssl rand -base64 32.";
+  const fix = fixes.secret;
   for (const [index, secret] of secrets.entries()) {
     if (secret.length < 32) yield { path: `secrets.${index}`, problem: "is shorter than 32 characters", fix };
     if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is there twice", fix };
@@ -53,6 +54,9 @@ function* scopeProblems(
     const fix = "Name only scopes that stand under scopes.";
     yield { path: `${path}.defaultScopes`, problem: "names a scope that this API does not have", fix };
   }
+  const again = defaultScopes.findIndex((name, index) => defaultScopes.indexOf(name) < index);
+  if (again >= 0)
+    yield { path: `${path}.defaultScopes.${again}`, problem: "is there twice", fix: "Leave it out." };
   if (scope === "required" && defaultScopes.length > 0) {
     const fix = 'Leave out defaultScopes, or write scope: "optional".';
     yield { path: `${path}.defaultScopes`, problem: "can never be used, as scope is required", fix };
@@ -60,14 +64,16 @@ function* scopeProblems(
 }
 
 function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
-  const pathByAudience = new Map<string, string>();
+  const pathByUrl = new Map<string, string>();
   for (const [apiId, apiOptions] of Object.entries(apis)) {
     const { audience, authMethods: ids } = apiOptions;
     const path = `apis.${apiId}`;
     const problem = urlProblem(audience);
     if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
-    const twin = pathByAudience.get(audience);
-    pathByAudience.set(audience, path);
+    // audiences that differ in an empty path would share one RFC 9728 document
+    const url = problem ? audience : protectedResourceMetadataUrl(audience);
+    const twin = pathByUrl.get(url);
+    pathByUrl.set(url, path);
     if (twin) {
       const fix = "Write a URL of its own for each API, or a token of one would be good at the other.";
       yield { path: `${path}.audience`, problem: `is also that of ${twin}`, fix };
@@ -83,7 +89,7 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
 }
 
 function* lifetimeProblems({ lifetimes }: AuthServerOptions): Iterable<OptionProblem> {
-  const { refreshTokenIdleSeconds, refreshTokenSeconds } = { ...defaultLifetimes, ...lifetimes };
+  const { refreshTokenIdleSeconds, refreshTokenSeconds } = withDefaultLifetimes(lifetimes);
   if (refreshTokenIdleSeconds <= refreshTokenSeconds) return;
   const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
   yield { path: "lifetimes.refreshTokenIdleSeconds", problem: "can never be reached", fix };
@@ -109,4 +115,22 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
 export function checkOptions(options: AuthServerOptions): void {
   const found = shapeProblem(options) ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+}
+
+export function requiredScopes({ scope = [] }: RequireBearerOptions): readonly string[] {
+  return typeof scope === "string" ? scope.split(" ") : scope;
+}
+
+/** What is wrong with the options of `requireBearer`, and what to write instead. */
+export function bearerOptionProblem(options: RequireBearerOptions, apis: readonly Api[]): string | undefined {
+  const unknown = Object.keys(options ?? {}).find((name) => name !== "api" && name !== "scope");
+  if (unknown !== undefined) return `${unknown} is not an option. Known here: api, scope.`;
+  const api = apis.find(({ apiId }) => apiId === options?.api);
+  if (!api) return `api is no id of apis. Write one of: ${apis.map(({ apiId }) => apiId).join(", ")}.`;
+  const known = Object.keys(api.scopes);
+  const { scope = [] } = options;
+  const listed =
+    typeof scope === "string" || (Array.isArray(scope) && scope.every((name) => typeof name === "string"));
+  if (listed && isSubset(requiredScopes(options), known)) return undefined;
+  return `scope is not made of scopes of ${api.apiId}. Known: ${known.join(", ")}.`;
 }

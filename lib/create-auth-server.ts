@@ -1,7 +1,7 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { checkOptions } from "./check-options";
+import { bearerOptionProblem, checkOptions, requiredScopes } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { TokenEndpointContext } from "./endpoints/token";
@@ -13,7 +13,7 @@ import { createWellKnownRouter } from "./http/well-known-router";
 import { writeResponse } from "./http/write-response";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
-import { type AuthServerOptions, defaultLifetimes } from "./options";
+import { type AuthServerOptions, withDefaultLifetimes } from "./options";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
 import { jwtSigner } from "./signing/jwt-signer";
@@ -53,15 +53,16 @@ function toIssuers(options: AuthServerOptions): readonly Issuer[] {
   });
 }
 
-function warnOfThrowAway(option: string): void {
+function warnOfThrowAway({ secrets, signingKeys }: AuthServerOptions): void {
+  const made = [secrets ? [] : ["secrets"], signingKeys ? [] : ["signingKeys"]].flat().join(" and ");
+  if (made === "") return;
   process.emitWarning(
-    `createAuthServer made throw-away ${option}: what was issued is worth nothing after a restart or in another process.`,
+    `createAuthServer made throw-away ${made}: what was issued is worth nothing after a restart or in another process.`,
     { type: "AuthmountWarning", code: "AUTHMOUNT_THROW_AWAY" },
   );
 }
 
 function toSigningKeys({ signingKeys }: AuthServerOptions): [SigningKey, ...SigningKey[]] {
-  if (!signingKeys) warnOfThrowAway("signingKeys");
   const sources = signingKeys ?? [generateEcPrivateKey()];
   const keys = sources.map((source, index) => {
     try {
@@ -82,7 +83,6 @@ function toSigningKeys({ signingKeys }: AuthServerOptions): [SigningKey, ...Sign
 }
 
 function toSecrets({ secrets }: AuthServerOptions): [string, ...string[]] {
-  if (!secrets) warnOfThrowAway("secrets");
   return [...(secrets ?? [randomBytes(32).toString("base64url")])] as [string, ...string[]];
 }
 
@@ -101,7 +101,7 @@ function toContext(options: AuthServerOptions, emit: EmitEvent): TokenEndpointCo
     storage,
     signer: jwtSigner(toSigningKeys(options)),
     emit,
-    lifetimes: { ...defaultLifetimes, ...options.lifetimes },
+    lifetimes: withDefaultLifetimes(options.lifetimes),
     now,
     randomToken: () => randomBytes(32).toString("base64url"),
     randomId: () => randomBytes(16).toString("base64url"),
@@ -141,22 +141,14 @@ function toRequireBearer(
       ];
     }),
   );
-  return ({ api: apiId, scope = [] }) => {
-    const guard = guards.get(apiId);
-    if (!guard) {
-      throw new TypeError(
-        `requireBearer: api is no id of apis. Write one of: ${[...guards.keys()].join(", ")}.`,
-      );
-    }
-    const scopes = typeof scope === "string" ? scope.split(" ") : scope;
-    const unknown = scopes.find((name) => !Object.hasOwn(guard.api.scopes, name));
-    if (unknown !== undefined) {
-      const known = Object.keys(guard.api.scopes).join(", ");
-      throw new TypeError(
-        `requireBearer: scope names "${unknown}", which ${apiId} does not have. Known: ${known}.`,
-      );
-    }
-    return bearerMiddleware({ ...guard, scopes, emit: context.emit });
+  return (required) => {
+    const problem = bearerOptionProblem(
+      required,
+      [...guards.values()].map(({ api }) => api),
+    );
+    const guard = guards.get(required?.api);
+    if (problem !== undefined || !guard) throw new TypeError(`requireBearer: ${problem}`);
+    return bearerMiddleware({ ...guard, scopes: requiredScopes(required), emit: context.emit });
   };
 }
 
@@ -181,6 +173,7 @@ function toConsents({ storage, emit }: TokenEndpointContext): AuthServer["consen
  */
 export function createAuthServer(options: AuthServerOptions): AuthServer {
   checkOptions(options);
+  warnOfThrowAway(options);
   const emit = eventEmitter(options.onEvent, now);
   const issuers = toIssuers(options);
   const issuerByPair = new Map(

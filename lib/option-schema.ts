@@ -18,13 +18,18 @@ const methods = (names: readonly string[], description: string): object => ({
 });
 
 /** What to write instead, where more than the shape may be wrong. */
-export const fixes: Readonly<Record<"audience" | "secrets" | "signingKeys", string>> = {
+export const fixes: Readonly<Record<"audience" | "secret" | "secrets" | "signingKeys", string>> = {
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+  secret: "Write random text, such as the output of: openssl rand -base64 32.",
   secrets: "Write a list of secrets, the newest first.",
   signingKeys: "Write a list of private keys, the active one first.",
 };
 
-const list = { type: "array", items: { type: "string" } };
+const listOf = (description: string, ofItem = description): object => ({
+  type: "array",
+  items: { type: "string", description: ofItem },
+  description,
+});
 
 const apiSchema = {
   type: "object",
@@ -34,7 +39,7 @@ const apiSchema = {
   properties: {
     name: { type: "string", minLength: 1, description: "Write the name that people read." },
     audience: { type: "string", description: fixes.audience },
-    authMethods: { ...list, minItems: 1, description: "Write a list of ids of authMethods, at least one." },
+    authMethods: { ...listOf("Write a list of ids of authMethods, at least one."), minItems: 1 },
     scopes: {
       type: "object",
       additionalProperties: {
@@ -44,7 +49,7 @@ const apiSchema = {
       },
       description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
     },
-    defaultScopes: { ...list, description: "Write a list of scope names of this API." },
+    defaultScopes: listOf("Write a list of scope names of this API."),
     accessTokenSeconds: seconds(1, 86_400),
     accessTokenFormat: choice("jwt", "opaque"),
     redirectUri: choice("required", "optional"),
@@ -70,7 +75,7 @@ const optionSchema = {
       type: "string",
       description: 'Write the public URL of the mount point, such as "https://host/login".',
     },
-    secrets: { ...list, minItems: 1, description: fixes.secrets },
+    secrets: { ...listOf(fixes.secrets, fixes.secret), minItems: 1 },
     signingKeys: { type: "array", minItems: 1, description: fixes.signingKeys },
     storage: {
       type: "object",

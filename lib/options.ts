@@ -27,6 +27,7 @@ export interface ApiOptions {
   readonly scope?: "required" | "optional";
 }
 
+/** What `createAuthServer` takes. */
 export interface AuthServerOptions {
   /**
    * Public URL of the place where the router is mounted, without a slash at its end: `https://host/login` for
@@ -71,3 +72,9 @@ export const defaultLifetimes: Lifetimes = {
   refreshTokenSeconds: 7_776_000,
   consentSeconds: 31_536_000,
 };
+
+/** A lifetime that is `undefined` counts as left out. */
+export function withDefaultLifetimes(lifetimes: Partial<Lifetimes> = {}): Lifetimes {
+  const given = Object.entries(lifetimes).filter(([, seconds]) => seconds !== undefined);
+  return { ...defaultLifetimes, ...Object.fromEntries(given) };
+}

@@ -3,6 +3,7 @@ import type { GrantContext } from "../grants/grant";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { OAuthError } from "../protocol/oauth-error";
+import { checkAuthentication } from "./check-host-answer";
 import type { Authentication, EndUser, EndUserPort } from "./end-user";
 
 export interface AuthenticationQuestion {
@@ -27,34 +28,10 @@ function isFresh(
   return maxAge === undefined || (authTime !== undefined && now - authTime <= maxAge);
 }
 
-/** The host is part of the defence, but what it answers is still checked. */
-function checkAnswer(answer: Authentication): void {
-  if (typeof answer !== "object") throw new TypeError("authenticate must answer with an object.");
-  if (answer.kind === "denied") {
-    if (answer.description === undefined || /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(answer.description))
-      return;
-    throw new TypeError('authenticate must describe a denial in ASCII characters other than " and \\.');
-  }
-  if (answer.kind === "interaction") {
-    if (typeof answer.url === "string" && /^[\x21-\x7e]+$/.test(answer.url)) return;
-    throw new TypeError("authenticate must answer an interaction with a url in visible ASCII characters.");
-  }
-  if (answer.kind !== "authenticated") {
-    throw new TypeError("authenticate must answer authenticated, interaction or denied.");
-  }
-  const { subject, authTime } = answer;
-  if (typeof subject !== "string" || subject === "" || subject.length > 255) {
-    throw new TypeError("authenticate must answer with a subject of 1 to 255 characters.");
-  }
-  if (authTime !== undefined && !Number.isSafeInteger(authTime)) {
-    throw new TypeError("authenticate must answer with an authTime in whole seconds since 1970.");
-  }
-}
-
 async function ask(question: AuthenticationQuestion, demand: "any" | "fresh"): Promise<NotDenied> {
   const { request, endUser } = question;
   const answer = await endUser.authenticate({ request, reauthenticate: demand === "fresh" });
-  checkAnswer(answer);
+  checkAuthentication(answer, question.now);
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {
       description: answer.description ?? "The end user was not signed in.",

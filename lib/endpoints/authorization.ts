@@ -13,7 +13,7 @@ import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../pro
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
 import { authenticateEndUser } from "./authenticate-end-user";
 import type { ConsentDecision, EndUser, EndUserPort } from "./end-user";
-import { obtainConsent } from "./obtain-consent";
+import { type ConsentResult, obtainConsent } from "./obtain-consent";
 
 export interface AuthorizationEndpointRequest {
   readonly issuer: Issuer;
@@ -83,18 +83,21 @@ function reportRefusal(
   else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
 }
 
-async function issueCode(
-  context: GrantContext,
-  {
-    request,
-    endUser,
-    scopes,
-    now,
-  }: { request: AuthorizationRequest; endUser: EndUser; scopes: readonly string[]; now: EpochSeconds },
-): Promise<AuthorizationOutcome> {
+interface Approved {
+  readonly request: AuthorizationRequest;
+  readonly endUser: EndUser;
+  readonly consent: Extract<ConsentResult, { kind: "granted" }>;
+  readonly now: EpochSeconds;
+}
+
+/** The consent is remembered last: when storage fails on the way, nobody has agreed to anything. */
+async function issueCode(context: GrantContext, approved: Approved): Promise<AuthorizationOutcome> {
+  const { request, endUser, consent, now } = approved;
   const { subject, facts } = endUser;
   const { issuer, client, target, state } = request;
+  const { scopes, remember } = consent;
   const code = await issueAuthorizationCode(context, { request, subject, facts, grantedScopes: scopes, now });
+  if (remember) await context.storage.consents.save(remember, now);
   const iss = issuer.identifier;
   context.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
   return {
@@ -124,7 +127,7 @@ async function decide(
   const { endUser } = authenticated;
   const consent = await obtainConsent(context, { request, endUser, port, decision, now });
   return consent.kind === "granted"
-    ? issueCode(context, { request, endUser, scopes: consent.scopes, now })
+    ? issueCode(context, { request, endUser, consent, now })
     : { ...consent, request, endUser };
 }
 

@@ -7,6 +7,7 @@ import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { isSubset } from "../protocol/scope";
+import { checkConsentAnswer } from "./check-host-answer";
 import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./end-user";
 
 export interface ConsentQuestion {
@@ -19,7 +20,8 @@ export interface ConsentQuestion {
 }
 
 export type ConsentResult =
-  | { readonly kind: "granted"; readonly scopes: readonly string[] }
+  /** `remember` is set when a person has just answered. */
+  | { readonly kind: "granted"; readonly scopes: readonly string[]; readonly remember: Consent | undefined }
   | { readonly kind: "ask" }
   | { readonly kind: "interaction"; readonly url: string };
 
@@ -54,7 +56,7 @@ function checkGranted(
   return scopes;
 }
 
-/** Applies an answer from a consent page and remembers it. */
+/** An answer from a consent page. What is to be remembered of it is stored with the code, or not at all. */
 async function applyDecision(
   context: GrantContext,
   { question, decision }: { question: ConsentQuestion; decision: ConsentDecision },
@@ -64,7 +66,7 @@ async function applyDecision(
   if (answer === "denied") throw denied();
   const grantedScopes = checkGranted(answer, request);
   const before = await findConsent(context, question);
-  const consent = {
+  const remember: Consent = {
     subject: endUser.subject,
     clientId: request.client.clientId,
     apiId: request.issuer.api.apiId,
@@ -72,24 +74,23 @@ async function applyDecision(
     grantedAt: now,
     expiresAt: now + context.lifetimes.consentSeconds,
   };
-  await context.storage.consents.save(consent, now);
-  return { kind: "granted", scopes: grantedScopes };
+  return { kind: "granted", scopes: grantedScopes, remember };
 }
 
 function applyAnswer(answer: ConsentAnswer, request: AuthorizationRequest): ConsentResult {
+  checkConsentAnswer(answer);
+  const silent = request.prompt.includes("none");
   switch (answer.kind) {
     case "granted":
-      return { kind: "granted", scopes: checkGranted(answer.scopes, request) };
+      return { kind: "granted", scopes: checkGranted(answer.scopes, request), remember: undefined };
     case "denied":
       throw denied();
     case "ask":
-      if (!request.prompt.includes("none")) return answer;
+      if (!silent) return answer;
       throw new OAuthError("consent_required", { description: "The end user has to be asked for consent." });
     case "interaction":
-      if (!request.prompt.includes("none")) return answer;
+      if (!silent) return answer;
       throw new OAuthError("interaction_required", { description: "The end user has to be shown a page." });
-    default:
-      throw new TypeError("consent.decide must answer granted, denied, ask or interaction.");
   }
 }
 
@@ -101,6 +102,8 @@ export async function obtainConsent(
   const { request, endUser, port, decision } = question;
   const { subject } = endUser;
   if (decision?.isBy(subject)) return applyDecision(context, { question, decision });
-  if (await needsNoQuestion(context, question)) return { kind: "granted", scopes: request.requestedScopes };
+  if (await needsNoQuestion(context, question)) {
+    return { kind: "granted", scopes: request.requestedScopes, remember: undefined };
+  }
   return applyAnswer(await port.decideConsent({ request, subject }), request);
 }

@@ -12,6 +12,7 @@ export interface EventSubject {
   readonly authorizationId?: string;
 }
 
+/** An event, told apart by `kind`. */
 export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
   (
     | { readonly kind: "authorization-requested"; readonly scopes: readonly string[] }

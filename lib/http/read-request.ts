@@ -1,4 +1,5 @@
 /** Reading what the library needs of an Express request, whatever the host did ahead of it. RFC 6749 §3.1, §3.2. */
+import { isUtf8 } from "node:buffer";
 import type { Request } from "express";
 import { parseParameters, type Parameters, parametersFromObject } from "../protocol/parameters";
 
@@ -7,6 +8,7 @@ const maxFormBytes = 64 * 1024;
 export type Form =
   | { readonly kind: "form"; readonly parameters: Parameters }
   | { readonly kind: "wrong-media-type" }
+  | { readonly kind: "not-utf8" }
   | { readonly kind: "too-large" };
 
 /** The path below the mount point. */
@@ -27,13 +29,19 @@ export function readInteractionId(req: Request): string | undefined {
   return readQuery(req).get("interaction") ?? fromForm?.get("interaction");
 }
 
+function parseForm(bytes: Buffer): Form {
+  if (bytes.length > maxFormBytes) return { kind: "too-large" };
+  return isUtf8(bytes)
+    ? { kind: "form", parameters: parseParameters(bytes.toString()) }
+    : { kind: "not-utf8" };
+}
+
 /** What a body parser of the host has left: an object, text or bytes. */
 function readParsed(body: unknown): Form {
-  if (typeof body === "string" || Buffer.isBuffer(body)) {
-    if (body.length > maxFormBytes) return { kind: "too-large" };
-    return { kind: "form", parameters: parseParameters(body.toString()) };
-  }
+  if (Buffer.isBuffer(body)) return parseForm(body);
+  if (typeof body === "string") return parseForm(Buffer.from(body));
   const fields = typeof body === "object" && body !== null ? body : {};
+  if (JSON.stringify(fields).length > maxFormBytes) return { kind: "too-large" };
   return { kind: "form", parameters: parametersFromObject(fields) };
 }
 
@@ -49,7 +57,7 @@ async function readStream(req: Request): Promise<Form> {
     }
     chunks.push(chunk);
   }
-  return { kind: "form", parameters: parseParameters(Buffer.concat(chunks).toString()) };
+  return parseForm(Buffer.concat(chunks));
 }
 
 function isForm({ headers }: Request): boolean {
@@ -65,6 +73,11 @@ export async function readForm(req: Request): Promise<Form> {
   const encoding = req.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
   return readStream(req);
+}
+
+/** Node keeps the first of several `Authorization` headers; whoever sends two tries two credentials. */
+export function hasSeveralAuthorizationHeaders(req: Request): boolean {
+  return (req.headersDistinct["authorization"]?.length ?? 0) > 1;
 }
 
 /** True when a caller names JSON and not HTML: a program, not a person. */

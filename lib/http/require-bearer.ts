@@ -1,14 +1,14 @@
 /** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9728 §5.1. */
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { AccessTokenVerdict } from "../endpoints/verify-access-token";
-import type { EmitEvent } from "../events/port";
+import type { EmitEvent, EventSubject } from "../events/port";
 import type { AccessToken } from "../protocol/access-token";
 import { type ChallengeParameters, formatChallenge, readBearerToken } from "../protocol/bearer-token";
 import type { Api } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
-import { readQuery } from "./read-request";
+import { hasSeveralAuthorizationHeaders, readQuery } from "./read-request";
 import { writeResponse } from "./write-response";
 
 export interface BearerGuard {
@@ -24,6 +24,8 @@ interface Refusal {
   readonly error?: NonNullable<ChallengeParameters["error"]>;
   readonly description: string;
   readonly reason: string;
+  /** The token, when it is good and only lacks a scope. */
+  readonly accessToken?: AccessToken;
 }
 
 /** Tokens in a body or query end up in logs and histories: they are never taken, and beside a header they are an attack. */
@@ -44,7 +46,7 @@ function malformed(reason: string): Refusal {
 }
 
 async function check({ scopes, verify }: BearerGuard, req: Request): Promise<AccessToken | Refusal> {
-  if ((req.headersDistinct["authorization"]?.length ?? 0) > 1) return malformed("two Authorization headers");
+  if (hasSeveralAuthorizationHeaders(req)) return malformed("several Authorization headers");
   const presented = readBearerToken(req.headers.authorization);
   if (presented.kind === "absent") {
     return { status: 401, description: "This request needs an access token.", reason: "no access token" };
@@ -61,9 +63,23 @@ async function check({ scopes, verify }: BearerGuard, req: Request): Promise<Acc
       reason,
     };
   }
-  if (isSubset(scopes, verdict.accessToken.scopes)) return verdict.accessToken;
+  const { accessToken } = verdict;
+  if (isSubset(scopes, accessToken.scopes)) return accessToken;
   const reason = "the access token lacks a scope";
-  return { status: 403, error: "insufficient_scope", description: "The access token lacks a scope.", reason };
+  const description = "The access token lacks a scope.";
+  return { status: 403, error: "insufficient_scope", description, reason, accessToken };
+}
+
+/** What is known of the token that was refused. */
+function eventSubject({ accessToken }: Refusal): EventSubject {
+  if (!accessToken) return {};
+  const { issuer, clientId, subject, authorizationId } = accessToken;
+  return {
+    issuer,
+    clientId,
+    ...(subject !== undefined && { subject }),
+    ...(authorizationId !== undefined && { authorizationId }),
+  };
 }
 
 /** @rfc 6750 §3 */
@@ -87,7 +103,7 @@ async function guard(
   try {
     const result = await check(options, req);
     if ("status" in result) {
-      emit({ kind: "bearer-refused", apiId: api.apiId, reason: result.reason });
+      emit({ kind: "bearer-refused", ...eventSubject(result), apiId: api.apiId, reason: result.reason });
       return writeResponse(exchange, challenge(options, result));
     }
     req.auth = result;

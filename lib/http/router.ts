@@ -5,7 +5,7 @@ import type { AuthorizationFlow } from "../interaction/authorization-flow";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError, serverError } from "../protocol/oauth-error";
 import { errorPage, jsonError, type ProtocolResponse } from "../protocol/protocol-response";
-import { type Form, readForm, readPath, readQuery } from "./read-request";
+import { type Form, hasSeveralAuthorizationHeaders, readForm, readPath, readQuery } from "./read-request";
 import { writeResponse } from "./write-response";
 
 export interface RouterOptions {
@@ -31,13 +31,14 @@ interface Endpoints {
 
 const empty: Endpoint = async () => ({ kind: "empty", status: 200 });
 
-function formProblem(form: Exclude<Form, { kind: "form" }>): OAuthError {
-  return new OAuthError("invalid_request", {
-    description:
-      form.kind === "too-large"
-        ? "The body is too large."
-        : "The body must be application/x-www-form-urlencoded, without a content encoding.",
-  });
+const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, string>> = {
+  "too-large": "The body is too large.",
+  "not-utf8": "A parameter is repeated or is not UTF-8 text.",
+  "wrong-media-type": "The body must be application/x-www-form-urlencoded, without a content encoding.",
+};
+
+function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthError {
+  return new OAuthError("invalid_request", { description: formProblems[kind] });
 }
 
 /** Lets the scripts of registered browser clients read the answer, and no others; never with credentials. */
@@ -67,6 +68,11 @@ const token: Endpoint = async (options, exchange) => {
     if (form.kind === "too-large") res.setHeader("Connection", "close");
     const refusal = jsonError(formProblem(form));
     return form.kind === "too-large" ? { ...refusal, status: 413 } : refusal;
+  }
+  if (hasSeveralAuthorizationHeaders(req)) {
+    return jsonError(
+      new OAuthError("invalid_request", { description: "Use one client authentication method." }),
+    );
   }
   return tokenEndpoint(options.context, {
     issuer,

@@ -56,14 +56,15 @@ const isStrings = (value: unknown): value is string[] => Array.isArray(value) &&
  * @rfc 9068 §4
  */
 export function readAccessTokenClaims(claims: AccessTokenClaims, audience: string): AccessToken | undefined {
-  const { iss, aud, sub, client_id, jti, iat, exp, authorization_id } = claims;
+  const { iss, aud, sub, client_id, jti, iat, exp, nbf, authorization_id: authorizationId } = claims;
   if (!isString(iss) || aud !== audience || !isString(sub) || !isString(client_id)) return undefined;
   if (!isString(jti) || !isNumber(iat) || !isNumber(exp)) return undefined;
   const scope = claims["scope"] ?? "";
   const scopes = scope === "" ? [] : isString(scope) ? parseScope(scope) : undefined;
   // a token without an authorization is a client's own: an end user's name in it would be a lie
-  if (!scopes || (authorization_id === undefined) !== (sub === client_id)) return undefined;
-  const authorizationId = optional(authorization_id, isString);
+  if (!scopes || (authorizationId === undefined) !== (sub === client_id)) return undefined;
+  // no token of ours has an nbf or an authorization that is not text: whoever made this did not mean an access token
+  if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
   const authTime = optional(claims["auth_time"], isNumber);
   const acr = optional(claims["acr"], isString);
   const amr = optional(claims["amr"], isStrings);

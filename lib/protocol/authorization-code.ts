@@ -6,6 +6,7 @@ import { belongsTo, type Issuer } from "./issuer";
 import { codeVerifierMatches } from "./pkce";
 import type { TokenHandle } from "./token-value";
 
+/** What is stored of a code: never the code itself. */
 export interface AuthorizationCode extends TokenHandle {
   /** The redirect URI of the authorization request, given or registered. */
   readonly redirectUri: string;

@@ -7,6 +7,7 @@ import { isCodeChallenge } from "./pkce";
 import type { RedirectTarget } from "./redirect-uri";
 import { intersect, isSubset, parseScope } from "./scope";
 
+/** `none`: no page may be shown. `login`: sign in again. `consent`: ask again. OpenID Connect Core §3.1.2.1. */
 export type Prompt = "none" | "login" | "consent";
 
 /** A checked authorization request. */

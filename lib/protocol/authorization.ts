@@ -10,6 +10,7 @@ export interface AuthenticationFacts {
   readonly acr?: string;
 }
 
+/** What is stored of an approval. */
 export interface Authorization extends AuthenticationFacts {
   /** 128 random bits as base64url; no secret. */
   readonly authorizationId: string;

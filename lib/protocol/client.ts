@@ -2,6 +2,7 @@
 import { intersect } from "./scope";
 import type { Issuer } from "./issuer";
 
+/** The grants of the token endpoint. @rfc 6749 §4 */
 export type GrantType = "authorization_code" | "refresh_token" | "client_credentials";
 
 /** What a client may do at one API. */
@@ -44,7 +45,15 @@ export interface PublicClient extends ClientBase {
   readonly platform: "native" | "browser";
 }
 
+/** A registered client. @rfc 6749 §2 */
 export type Client = ConfidentialClient | PublicClient;
+
+/** 1 to 255 visible ASCII characters. @rfc 6749 Appendix A.1 */
+export const clientIdPattern: RegExp = /^[\x21-\x7e]{1,255}$/;
+
+export function isClientId(text: string): boolean {
+  return clientIdPattern.test(text);
+}
 
 /** The grants open to this kind of client, whatever its subscriptions say. RFC 6749 §4.4, 9700 §4.14. */
 export function grantTypesOf(client: Client): readonly GrantType[] {

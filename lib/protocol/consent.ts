@@ -1,6 +1,7 @@
 /** Standing permission of an end user for one client at one API. RFC 6749 §1.3, §10.2. */
 import type { EpochSeconds } from "./epoch-seconds";
 
+/** Whose permission, for which client, at which API. */
 export interface ConsentKey {
   readonly subject: string;
   readonly clientId: string;

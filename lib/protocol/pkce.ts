@@ -13,9 +13,7 @@ export function isCodeVerifier(text: string): boolean {
 
 /** @rfc 7636 §4.6 */
 export function codeVerifierMatches(codeVerifier: string, codeChallenge: string): boolean {
-  const computed = createHash("sha256").update(codeVerifier, "ascii").digest("base64url");
-  return (
-    computed.length === codeChallenge.length &&
-    timingSafeEqual(Buffer.from(computed), Buffer.from(codeChallenge))
-  );
+  const computed = Buffer.from(createHash("sha256").update(codeVerifier, "ascii").digest("base64url"));
+  const challenge = Buffer.from(codeChallenge);
+  return computed.length === challenge.length && timingSafeEqual(computed, challenge);
 }

@@ -21,6 +21,8 @@ function parseUrl(uri: string): URL | undefined {
 export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
   const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
   if (!url || url.username || url.password) return false;
+  // without `//` and a host after it a browser resolves the URI against our own origin; a lone `@` would hide the host
+  if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
   if (url.protocol === "https:") return !url.hostname.includes("*");
   if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
   return !client.confidential && client.platform === "native" && privateUseScheme.test(uri);

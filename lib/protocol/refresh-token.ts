@@ -5,6 +5,7 @@ import type { EpochSeconds } from "./epoch-seconds";
 import { belongsTo, type Issuer } from "./issuer";
 import type { TokenHandle } from "./token-value";
 
+/** What is stored of a refresh token: never the token itself. */
 export interface RefreshToken extends TokenHandle {
   /** End of the idle time, never later than the authorization's `refreshableUntil`. */
   readonly expiresAt: EpochSeconds;

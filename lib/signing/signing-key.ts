@@ -1,5 +1,13 @@
 /** The key pairs that sign access tokens, from PEM, JWK or KeyObject. RFC 7518 §3.1, 7517, 7638. */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, KeyObject } from "node:crypto";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
 
 export type SigningAlgorithm =
   "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512";
@@ -9,6 +17,7 @@ export interface PrivateJwk {
   readonly kty: string;
   readonly alg?: string;
   readonly kid?: string;
+  readonly use?: string;
   readonly [member: string]: unknown;
 }
 
@@ -54,14 +63,24 @@ function toPrivateKey(source: SigningKeySource): KeyObject {
   return key;
 }
 
+/** A JWK may join one private half with another public one. */
+function isPair(privateKey: KeyObject, publicKey: KeyObject): boolean {
+  const probe = Buffer.from("probe");
+  return verify("sha256", probe, publicKey, sign("sha256", probe, privateKey));
+}
+
 /** @throws Error when the source is no usable private key; the caller names the option. */
 export function readSigningKey(source: SigningKeySource): SigningKey {
   const privateKey = toPrivateKey(source);
   const publicKey = createPublicKey(privateKey);
-  const { alg, kid } = isJwk(source) ? source : { alg: undefined, kid: undefined };
+  const { alg, kid, use = "sig" }: Partial<PrivateJwk> = isJwk(source) ? source : {};
+  if (use !== "sig" || (kid !== undefined && typeof kid !== "string"))
+    throw new TypeError("not a JWK for signing");
   const algorithms = algorithmsOf(privateKey);
   const algorithm = alg === undefined ? algorithms[0] : algorithms.find((known) => known === alg);
   if (!algorithm) throw new TypeError("no algorithm of RFC 7518 §3.1 for this key");
+  if (!isPair(privateKey, publicKey))
+    throw new TypeError("the private and the public half do not belong together");
   return { kid: kid ?? thumbprint(publicKey), algorithm, privateKey, publicKey };
 }
 

@@ -1,6 +1,6 @@
 /** The shape of a client record, checked wherever one comes in. RFC 6749 §2. */
-import { Ajv, type ValidateFunction } from "ajv";
-import type { Client } from "../protocol/client";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { type Client, clientIdPattern, isClientId } from "../protocol/client";
 import { parseSecretDigest } from "../protocol/client-secret";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 
@@ -20,7 +20,7 @@ const subscription = {
 };
 const required = ["clientId", "name", "redirectUris", "subscriptions"];
 const properties = {
-  clientId: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+  clientId: { type: "string", pattern: clientIdPattern.source },
   name: { type: "string", minLength: 1 },
   redirectUris: strings,
   trusted: { type: "boolean" },
@@ -47,18 +47,28 @@ const isFlagged: ValidateFunction = ajv.compile({
   properties: { confidential: { type: "boolean" } },
 });
 
+/** The first rule of the shape that a value breaks. */
+function firstError(value: unknown): ErrorObject | undefined {
+  if (!isFlagged(value)) return isFlagged.errors?.[0];
+  const validate = (value as Client).confidential ? isConfidentialClient : isPublicClient;
+  return validate(value) ? undefined : validate.errors?.[0];
+}
+
 function shapeProblem(value: unknown): string | undefined {
-  const validate = (value as Client | undefined)?.confidential ? isConfidentialClient : isPublicClient;
-  const failed = isFlagged(value)
-    ? validate(value)
-      ? undefined
-      : validate.errors?.[0]
-    : isFlagged.errors?.[0];
+  const failed = firstError(value);
   if (!failed) return undefined;
-  const path = failed.instancePath.slice(1).replaceAll("/", ".");
-  return failed.keyword === "false schema"
-    ? `${path} is not for a public client: it cannot keep a secret`
-    : `${path} ${failed.message}`.trim();
+  const { instancePath, keyword, message, params } = failed;
+  const path = instancePath.slice(1).replaceAll("/", ".");
+  switch (keyword) {
+    case "false schema":
+      return `${path} is not for a public client: it cannot keep a secret`;
+    case "enum":
+      return `${path} ${message}: ${(params["allowedValues"] as readonly string[]).join(", ")}`;
+    case "additionalProperties":
+      return `${path} must NOT have ${path}.${params["additionalProperty"]}: known are scopes, trusted and grantTypes`;
+    default:
+      return `${path} ${message}`.trim();
+  }
 }
 
 function valueProblem(client: Client): string | undefined {
@@ -81,6 +91,7 @@ function valueProblem(client: Client): string | undefined {
 export function checkClient(value: unknown): Client {
   const problem = shapeProblem(value) ?? valueProblem(value as Client);
   if (problem === undefined) return value as Client;
-  const clientId = (value as { clientId?: unknown } | undefined)?.clientId;
-  throw new TypeError(`client ${typeof clientId === "string" ? `"${clientId}"` : "record"}: ${problem}.`);
+  const { clientId } = (value ?? {}) as { clientId?: unknown };
+  const named = typeof clientId === "string" && isClientId(clientId);
+  throw new TypeError(`client ${named ? `"${clientId}"` : "record"}: ${problem}.`);
 }

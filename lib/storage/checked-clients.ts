@@ -1,4 +1,5 @@
 /** The host's client table, with every answer checked. RFC 6749 §2. */
+import { isClientId } from "../protocol/client";
 import { checkClient } from "./check-client";
 import type { ClientStore } from "./port";
 
@@ -9,7 +10,7 @@ import type { ClientStore } from "./port";
 export function checkedClients(clients: ClientStore): ClientStore {
   return {
     async find(clientId) {
-      if (!/^[\x21-\x7e]{1,255}$/.test(clientId)) return undefined;
+      if (!isClientId(clientId)) return undefined;
       const found = await clients.find(clientId);
       if (!found) return undefined;
       const client = checkClient(found);

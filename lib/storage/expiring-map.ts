@@ -11,32 +11,62 @@ export interface ExpiringMap<T> {
 
 const bucketSeconds = 30;
 
-/**
- * Entries are also filed by the end of their bucket of time, so that removing what has expired costs as much as it removes.
- * An entry that is replaced by a later one leaves its key in the earlier bucket, where it is skipped.
- */
+/** Keys filed by time, so that finding what has expired costs as much as it finds. */
+interface ExpiryIndex {
+  add(key: string, expiresAt: EpochSeconds): void;
+  remove(key: string, expiresAt: EpochSeconds): void;
+  /** The keys of every bucket that has begun; `isOver` keys leave the index. */
+  takeExpired(now: EpochSeconds, isOver: (key: string) => boolean): void;
+}
+
+function bucketOf(expiresAt: EpochSeconds): number {
+  return Math.floor(expiresAt / bucketSeconds);
+}
+
+function expiryIndex(): ExpiryIndex {
+  const keysByBucket = new Map<number, Set<string>>();
+  return {
+    add(key, expiresAt) {
+      const keys = keysByBucket.get(bucketOf(expiresAt));
+      if (keys) keys.add(key);
+      else keysByBucket.set(bucketOf(expiresAt), new Set([key]));
+    },
+    remove(key, expiresAt) {
+      keysByBucket.get(bucketOf(expiresAt))?.delete(key);
+    },
+    takeExpired(now, isOver) {
+      for (const [bucket, keys] of keysByBucket) {
+        if (bucket > bucketOf(now)) continue;
+        for (const key of keys) if (isOver(key)) keys.delete(key);
+        if (keys.size === 0) keysByBucket.delete(bucket);
+      }
+    },
+  };
+}
+
 export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
   maxEntries: number,
 ): ExpiringMap<T> {
   const entries = new Map<string, T>();
-  const keysByBucket = new Map<number, string[]>();
-  let sweptUntil = 0;
+  const index = expiryIndex();
+  let sweptAt = 0;
 
-  function dropExpired(now: EpochSeconds): void {
-    if (now < sweptUntil + bucketSeconds) return;
-    sweptUntil = now;
-    for (const [bucketEnd, keys] of keysByBucket) {
-      if (bucketEnd > now) continue;
-      keysByBucket.delete(bucketEnd);
-      for (const key of keys) if ((entries.get(key)?.expiresAt ?? Infinity) <= now) entries.delete(key);
-    }
+  function remove(key: string): void {
+    const entry = entries.get(key);
+    if (entry) index.remove(key, entry.expiresAt);
+    entries.delete(key);
   }
 
-  function file(key: string, expiresAt: EpochSeconds): void {
-    const bucketEnd = (Math.floor(expiresAt / bucketSeconds) + 1) * bucketSeconds;
-    const keys = keysByBucket.get(bucketEnd);
-    if (keys) keys.push(key);
-    else keysByBucket.set(bucketEnd, [key]);
+  function dropExpired(now: EpochSeconds): void {
+    sweptAt = now;
+    index.takeExpired(now, (key) => (entries.get(key)?.expiresAt ?? 0) <= now && entries.delete(key));
+  }
+
+  function makeRoom(key: string, now: EpochSeconds): void {
+    if (now >= sweptAt + bucketSeconds) dropExpired(now);
+    if (entries.has(key) || entries.size < maxEntries) return;
+    if (now > sweptAt) dropExpired(now);
+    if (entries.size >= maxEntries) throw new Error("memoryStorage is full: raise maxEntries.");
   }
 
   return {
@@ -45,16 +75,12 @@ export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
       return value && now < value.expiresAt ? value : undefined;
     },
     set(key, value, now) {
-      dropExpired(now);
-      const previous = entries.get(key);
-      if (!previous && entries.size >= maxEntries)
-        throw new Error("memoryStorage is full: raise maxEntries.");
+      makeRoom(key, now);
+      remove(key);
       entries.set(key, value);
-      if (previous?.expiresAt !== value.expiresAt) file(key, value.expiresAt);
+      index.add(key, value.expiresAt);
     },
-    delete(key) {
-      entries.delete(key);
-    },
+    delete: remove,
     values: (now) => [...entries.values()].filter(({ expiresAt }) => now < expiresAt),
   };
 }

@@ -17,6 +17,7 @@ import type {
   StoredAccessToken,
 } from "./port";
 
+/** What `memoryStorage` takes. */
 export interface MemoryStorageOptions {
   /** The registered clients. */
   readonly clients: readonly Client[];
@@ -109,7 +110,10 @@ function memoryAccessTokens(tokens: ExpiringMap<StoredAccessToken>): AccessToken
  *
  * @throws TypeError when a client record is wrong.
  */
-export function memoryStorage({ clients, maxEntries = 1_000_000 }: MemoryStorageOptions): Storage {
+export function memoryStorage(options: MemoryStorageOptions): Storage {
+  const { clients, maxEntries = 1_000_000 } = options ?? {};
+  if (!Array.isArray(clients))
+    throw new TypeError("memoryStorage: clients is missing. Write a list of clients.");
   if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
     throw new TypeError("memoryStorage: maxEntries must be a whole number from 1 up.");
   }

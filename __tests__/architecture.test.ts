@@ -1,0 +1,483 @@
+/** Reads every file of lib/ and holds the laws of the house: what may import what, who may touch the world, and how big things get. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix, relative, sep } from "node:path";
+import ts from "typescript";
+
+const root = join(__dirname, "..");
+
+interface SourceText {
+  /** From the root of the repository, with slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+interface SourceFile extends SourceText {
+  readonly tree: ts.SourceFile;
+}
+
+function parse({ path, text }: SourceText): SourceFile {
+  return { path, text, tree: ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true) };
+}
+
+function filesUnder(folder: string): readonly SourceFile[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
+    .map(({ parentPath, name }) => relative(root, join(parentPath, name)).split(sep).join("/"))
+    .filter((path) => !path.includes("/node_modules/"))
+    .map((path) => parse({ path, text: readFileSync(join(root, path), "utf8") }));
+}
+
+const library = filesUnder("lib");
+const tests = filesUnder("__tests__");
+
+/** The folder below lib/, or `""` for a root file. */
+function folderOf(path: string): string {
+  return path.split("/").slice(1, -1).join("/");
+}
+
+function* nodesOf(node: ts.Node): Iterable<ts.Node> {
+  yield node;
+  for (const child of childrenOf(node)) yield* nodesOf(child);
+}
+
+function childrenOf(node: ts.Node): readonly ts.Node[] {
+  const children: ts.Node[] = [];
+  ts.forEachChild(node, (child) => void children.push(child));
+  return children;
+}
+
+function lineOf({ tree }: SourceFile, position: number): number {
+  return tree.getLineAndCharacterOfPosition(position).line + 1;
+}
+
+/** `lib/http/router.ts:12 what is wrong there`, for every node that `describe` has something to say about. */
+function offences(file: SourceFile, describe: (node: ts.Node) => string | undefined): readonly string[] {
+  return [...nodesOf(file.tree)].flatMap((node) => {
+    const offence = describe(node);
+    return offence === undefined ? [] : [`${file.path}:${lineOf(file, node.getStart())} ${offence}`];
+  });
+}
+
+const unreadable = "a module that only the run will tell";
+
+/** The module that a node imports, by a statement, a call or a type. */
+function importedBy(node: ts.Node): string | undefined {
+  const specifier =
+    ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
+      ? node.moduleSpecifier
+      : ts.isExternalModuleReference(node)
+        ? node.expression
+        : ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)
+          ? node.argument.literal
+          : ts.isCallExpression(node) && /^(?:import|require)$/.test(node.expression.getText())
+            ? node.arguments[0]
+            : undefined;
+  if (!specifier) return undefined;
+  return ts.isStringLiteralLike(specifier) ? specifier.text : unreadable;
+}
+
+/** Offences of imports: `judge` is given the folder below lib/ for our own files, and the name of any other module. */
+function importOffences(
+  file: SourceFile,
+  judge: (imported: { folder: string | undefined; name: string }) => boolean,
+): readonly string[] {
+  return offences(file, (node) => {
+    const name = importedBy(node);
+    if (name === undefined) return undefined;
+    const own = name.startsWith(".");
+    const target = own ? posix.join(posix.dirname(file.path), name) : undefined;
+    const folder = target === undefined ? undefined : folderOf(target);
+    const inside = target === undefined ? name !== unreadable : target.startsWith("lib/");
+    return inside && judge({ folder, name }) ? undefined : `imports "${name}"`;
+  });
+}
+
+const onlyInside =
+  (name: string, folders: readonly string[]) =>
+  (file: SourceFile): readonly string[] =>
+    folders.includes(folderOf(file.path)) ? [] : importOffences(file, (imported) => imported.name !== name);
+
+/** Folder → layer. A file may import from lower layers and from its own folder. */
+const layers: Readonly<Record<string, number>> = {
+  protocol: 0,
+  storage: 1,
+  signing: 1,
+  events: 1,
+  grants: 2,
+  endpoints: 3,
+  interaction: 4,
+  // the pages are written by http/, which interaction/ knows nothing of
+  http: 4.5,
+  "": 5,
+};
+
+function pointsUp({ path, tree, text }: SourceFile): readonly string[] {
+  const own = folderOf(path);
+  const layer = layers[own];
+  if (layer === undefined) return [`${path} is in a folder without a layer`];
+  return importOffences(
+    { path, tree, text },
+    ({ folder }) => folder === undefined || folder === own || (layers[folder] ?? Infinity) < layer,
+  );
+}
+
+const core = ["protocol", "storage", "signing", "events", "grants", "endpoints"];
+
+/** What reaches for time, chance, the process or the console. */
+function worldlyOffence(node: ts.Node): string | undefined {
+  const text = node.getText();
+  if (ts.isNewExpression(node)) return text === "new Date()" || text === "new Date" ? text : undefined;
+  if (ts.isPropertyAccessExpression(node)) {
+    return /^(?:Date\.now|Math\.random|performance\.now)$/.test(text) ? text : undefined;
+  }
+  if (!ts.isIdentifier(node)) return undefined;
+  const worldly =
+    /^(?:process|console|performance|randomBytes|randomUUID|randomInt|randomFill|randomFillSync|getRandomValues|setTimeout|setInterval)$/;
+  return worldly.test(text) ? text : undefined;
+}
+
+const worldlyExceptions: Readonly<Record<string, string>> = {
+  // a secret is made where its form is known, and a key that never leaves the process where it is used
+  "lib/protocol/client-secret.ts": "randomBytes",
+  "lib/endpoints/client-secret-check.ts": "randomBytes",
+};
+
+function reachesOut(file: SourceFile): readonly string[] {
+  if (!core.includes(folderOf(file.path))) return [];
+  return offences(file, (node) => {
+    const offence = worldlyOffence(node);
+    return offence === undefined || offence === worldlyExceptions[file.path] ? undefined : `has ${offence}`;
+  });
+}
+
+const responseWriters =
+  /^(?:end|send|sendStatus|json|jsonp|status|writeHead|write|setHeader|setHeaders|appendHeader|removeHeader|redirect|cookie|clearCookie|render|sendFile|vary|append|header|set|type|location)$/;
+
+/** Headers that belong to the exchange and not to the answer. */
+const routerHeaders = /^"(?:Access-Control-[A-Za-z-]+|Connection)"$/;
+
+function writesResponse(file: SourceFile): readonly string[] {
+  if (file.path === "lib/http/write-response.ts") return [];
+  return offences(file, (node) => {
+    if (ts.isPropertyAccessExpression(node) && /(?:^|\.)res$/.test(node.expression.getText())) {
+      if (node.name.text === "statusCode") return "has res.statusCode";
+    }
+    if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined;
+    const { expression, name } = node.expression;
+    if (!/(?:^|\.)res$/.test(expression.getText()) || !responseWriters.test(name.text)) return undefined;
+    const first = node.arguments[0]?.getText() ?? "";
+    const ofRouter = name.text === "vary" || (name.text === "setHeader" && routerHeaders.test(first));
+    return file.path === "lib/http/router.ts" && ofRouter ? undefined : `calls res.${name.text}(${first})`;
+  });
+}
+
+function castsTarget(file: SourceFile): readonly string[] {
+  if (file.path === "lib/protocol/redirect-uri.ts") return [];
+  return offences(file, (node) => {
+    if (!ts.isAsExpression(node) && !ts.isTypeAssertionExpression(node)) return undefined;
+    const type = node.type.getText();
+    return /\bRedirectTarget\b|\bany\b|\bnever\b/.test(type) ? `casts to ${type}` : undefined;
+  });
+}
+
+function linesOf(text: string): number {
+  return text.replace(/\n$/, "").split("\n").length;
+}
+
+function longFunctions(file: SourceFile): readonly string[] {
+  return offences(file, (node) => {
+    if (!ts.isFunctionLike(node) || !("body" in node) || !node.body) return undefined;
+    const lines = lineOf(file, node.getEnd()) - lineOf(file, node.getStart()) + 1;
+    return lines > 45 ? `is a function of ${lines} lines` : undefined;
+  });
+}
+
+function refusedSyntax(node: ts.Node): string | undefined {
+  if (node.kind === ts.SyntaxKind.AnyKeyword) return "has any";
+  if (ts.isEnumDeclaration(node)) return "has an enum";
+  if (ts.isExportAssignment(node)) return "has a default export";
+  if (node.kind === ts.SyntaxKind.DefaultKeyword && ts.isModifier(node)) return "has a default export";
+  if (ts.isExportSpecifier(node) && node.name.text === "default") return "has a default export";
+  if (ts.isLiteralTypeNode(node) && node.literal.kind === ts.SyntaxKind.NullKeyword)
+    return "has the type null";
+  if (ts.isClassLike(node) && node.name?.text !== "OAuthError") {
+    return `has the class ${node.name?.text ?? "without a name"}`;
+  }
+  return undefined;
+}
+
+function missingNoun({ path }: SourceFile): readonly string[] {
+  const folders = path.split("/").slice(0, -1);
+  return folders.some((name) => /^(?:utils?|helpers?|shared|common)$/i.test(name)) ? [path] : [];
+}
+
+function beginsWithoutDoc({ path, text }: SourceFile): readonly string[] {
+  return /^\/\*\* \S/.test(text) ? [] : [`${path}:1 ${text.split("\n")[0]}`];
+}
+
+function isDocumented(node: ts.Node): boolean {
+  return ts.getJSDocCommentsAndTags(node).some((doc) => ts.isJSDoc(doc) && doc.comment !== undefined);
+}
+
+/** Tests that somebody has left out, or left alone. */
+function leavesOut(file: SourceFile): readonly string[] {
+  return offences(file, (node) => {
+    if (ts.isPropertyAccessExpression(node) && /^(?:only|skip|todo|failing)$/.test(node.name.text)) {
+      return /^(?:it|test|describe)\b/.test(node.expression.getText()) ? `has ${node.getText()}` : undefined;
+    }
+    if (!ts.isCallExpression(node)) return undefined;
+    const called = node.expression.getText();
+    return /^(?:[xf](?:it|test|describe))\b/.test(called) ? `has ${called}` : undefined;
+  });
+}
+
+interface Law {
+  readonly law: string;
+  readonly files: readonly SourceFile[];
+  readonly offenders: (file: SourceFile) => readonly string[];
+  /** Each of these breaks it, so a law that sees nothing is noticed. */
+  readonly bait: readonly SourceText[];
+}
+
+const laws: readonly Law[] = [
+  {
+    law: "imports point down through the layers",
+    files: library,
+    offenders: pointsUp,
+    bait: [
+      { path: "lib/protocol/a.ts", text: 'import type { Storage } from "../storage/port";' },
+      { path: "lib/storage/a.ts", text: 'import { eventEmitter } from "../events/port";' },
+      { path: "lib/grants/a.ts", text: 'export * from "../endpoints/token";' },
+      { path: "lib/endpoints/a.ts", text: 'type A = import("../http/router").RouterOptions;' },
+      { path: "lib/interaction/a.ts", text: 'const a = import("../http/router");' },
+      { path: "lib/http/a.ts", text: 'import { defaultLifetimes } from "../options";' },
+      { path: "lib/http/a.ts", text: 'import a from "../../__tests__/fixture/clock";' },
+      { path: "lib/http/a.ts", text: "const a = require(name);" },
+      { path: "lib/odd/a.ts", text: "" },
+    ],
+  },
+  {
+    law: "protocol/ imports its own folder and node:crypto",
+    files: library,
+    offenders: (file) =>
+      folderOf(file.path) === "protocol"
+        ? importOffences(file, ({ folder, name }) => folder === "protocol" || name === "node:crypto")
+        : [],
+    bait: [
+      { path: "lib/protocol/a.ts", text: 'import { Ajv } from "ajv";' },
+      { path: "lib/protocol/a.ts", text: 'import { readFile } from "node:fs";' },
+    ],
+  },
+  {
+    law: "grants/, endpoints/ and events/ import no module that reads or writes anything",
+    files: library,
+    offenders: (file) =>
+      ["grants", "endpoints", "events"].includes(folderOf(file.path))
+        ? importOffences(
+            file,
+            ({ folder, name }) => folder !== undefined || name === "node:crypto" || name === "lru-cache",
+          )
+        : [],
+    bait: [{ path: "lib/grants/a.ts", text: 'import { get } from "node:https";' }],
+  },
+  {
+    law: "express is imported in http/, interaction/ and root files only",
+    files: library,
+    offenders: onlyInside("express", ["http", "interaction", ""]),
+    bait: [{ path: "lib/endpoints/a.ts", text: 'import type { Request } from "express";' }],
+  },
+  {
+    law: "cookie-parser is imported in interaction/ only",
+    files: library,
+    offenders: onlyInside("cookie-parser", ["interaction"]),
+    bait: [{ path: "lib/http/a.ts", text: 'import cookieParser from "cookie-parser";' }],
+  },
+  {
+    law: "jsonwebtoken is imported in signing/ only",
+    files: library,
+    offenders: onlyInside("jsonwebtoken", ["signing"]),
+    bait: [{ path: "lib/endpoints/a.ts", text: 'import jwt = require("jsonwebtoken");' }],
+  },
+  {
+    law: "time, chance and the process come in by the door",
+    files: library,
+    offenders: reachesOut,
+    bait: [
+      { path: "lib/grants/a.ts", text: "const a = Date.now();" },
+      { path: "lib/grants/a.ts", text: "const a = new Date();" },
+      { path: "lib/endpoints/a.ts", text: "const a = Math.random();" },
+      { path: "lib/endpoints/a.ts", text: 'import { randomBytes } from "node:crypto";' },
+      { path: "lib/protocol/a.ts", text: 'const a = process.env["A"];' },
+      { path: "lib/storage/a.ts", text: 'console.log("a");' },
+      { path: "lib/protocol/client-secret.ts", text: "const a = Date.now();" },
+    ],
+  },
+  {
+    law: "write-response alone writes to res",
+    files: library,
+    offenders: writesResponse,
+    bait: [
+      { path: "lib/http/a.ts", text: "res.end();" },
+      { path: "lib/http/a.ts", text: "exchange.res.json({});" },
+      { path: "lib/http/a.ts", text: 'res.setHeader("Access-Control-Allow-Origin", "*");' },
+      { path: "lib/http/a.ts", text: "res.statusCode = 400;" },
+      { path: "lib/http/a.ts", text: 'res.status(400).send("a");' },
+      { path: "lib/http/router.ts", text: 'res.setHeader("Location", "/");' },
+      { path: "lib/interaction/a.ts", text: 'res.redirect("/");' },
+    ],
+  },
+  {
+    law: "verifyRedirectUri alone makes a RedirectTarget",
+    files: library,
+    offenders: castsTarget,
+    bait: [
+      { path: "lib/endpoints/a.ts", text: "const a = { uri } as RedirectTarget;" },
+      { path: "lib/endpoints/a.ts", text: "const a = uri as unknown as { target: RedirectTarget };" },
+      { path: "lib/endpoints/a.ts", text: "const a = <RedirectTarget>uri;" },
+      { path: "lib/endpoints/a.ts", text: "answer(uri as never);" },
+    ],
+  },
+  {
+    law: "no file is longer than 250 lines",
+    files: library,
+    offenders: ({ path, text }) => (linesOf(text) > 250 ? [`${path} has ${linesOf(text)} lines`] : []),
+    bait: [{ path: "lib/a.ts", text: "\n".repeat(252) }],
+  },
+  {
+    law: "no function is longer than 45 lines",
+    files: library,
+    offenders: longFunctions,
+    bait: [
+      { path: "lib/a.ts", text: `function a() {${"\n".repeat(46)}}` },
+      { path: "lib/a.ts", text: `const a = () => {${"\n".repeat(46)}};` },
+    ],
+  },
+  {
+    law: "there is no any, enum, default export, null type or class but OAuthError",
+    files: library,
+    offenders: (file) => offences(file, refusedSyntax),
+    bait: [
+      { path: "lib/a.ts", text: "let a: any;" },
+      { path: "lib/a.ts", text: "enum A { b }" },
+      { path: "lib/a.ts", text: "export default 1;" },
+      { path: "lib/a.ts", text: "export default function a() {}" },
+      { path: "lib/a.ts", text: "export { a as default };" },
+      { path: "lib/a.ts", text: "let a: string | null;" },
+      { path: "lib/a.ts", text: "class Store {}" },
+      { path: "lib/a.ts", text: "const a = class {};" },
+    ],
+  },
+  {
+    law: "no folder is called utils, helpers, shared or common: find the noun",
+    files: library,
+    offenders: missingNoun,
+    bait: [{ path: "lib/http/utils/a.ts", text: "" }],
+  },
+  {
+    law: "every file begins with a doc comment",
+    files: library,
+    offenders: beginsWithoutDoc,
+    bait: [
+      { path: "lib/a.ts", text: 'import a from "b";\n' },
+      { path: "lib/a.ts", text: "// a\n" },
+    ],
+  },
+  {
+    law: "no test is left out or left alone",
+    files: tests,
+    offenders: leavesOut,
+    bait: [
+      { path: "__tests__/a.test.ts", text: 'it.only("a", b);' },
+      { path: "__tests__/a.test.ts", text: "describe.skip.each([])();" },
+      { path: "__tests__/a.test.ts", text: 'it.todo("a");' },
+      { path: "__tests__/a.test.ts", text: 'xit("a", b);' },
+      { path: "__tests__/a.test.ts", text: 'fdescribe("a", b);' },
+    ],
+  },
+];
+
+describe("the laws of the house", () => {
+  it("are held against every file", () => {
+    expect(library.length).toBeGreaterThan(50);
+    expect(library.map(({ path }) => path)).toContain("lib/protocol/redirect-uri.ts");
+    expect(tests.map(({ path }) => path)).toContain("__tests__/architecture.test.ts");
+  });
+
+  it.each(laws)("$law", ({ files, offenders }) => {
+    expect(files.flatMap(offenders)).toEqual([]);
+  });
+
+  it.each(laws)("would be seen broken: $law", ({ offenders, bait }) => {
+    expect(bait.filter((source) => offenders(parse(source)).length === 0)).toEqual([]);
+  });
+
+  it("the median file is shorter than 100 lines", () => {
+    const lengths = library.map(({ text }) => linesOf(text)).toSorted((a, b) => a - b);
+    expect(lengths[Math.floor(lengths.length / 2)]).toBeLessThan(100);
+  });
+
+  it("every exception is still needed", () => {
+    const needless = Object.entries(worldlyExceptions).filter(
+      ([path, name]) => !library.some((file) => file.path === path && file.text.includes(name)),
+    );
+    expect(needless).toEqual([]);
+  });
+});
+
+interface ExportedName {
+  readonly name: string;
+  readonly declarations: readonly ts.Node[];
+}
+
+/** The names that lib/index.ts exports, with what they stand for in the files they come from. */
+function exportedNames(): readonly ExportedName[] {
+  const index = library.find(({ path }) => path === "lib/index.ts");
+  return (index?.tree.statements ?? []).flatMap((statement) => {
+    if (
+      !ts.isExportDeclaration(statement) ||
+      !statement.exportClause ||
+      !ts.isNamedExports(statement.exportClause)
+    )
+      return [{ name: statement.getText(), declarations: [] }];
+    const from = posix.join("lib", `${importedBy(statement) ?? ""}.ts`);
+    const source = library.find(({ path }) => path === from);
+    return statement.exportClause.elements.map(({ name, propertyName }) => ({
+      name: name.text,
+      declarations: (source?.tree.statements ?? []).filter((declared) =>
+        declaredNames(declared).includes((propertyName ?? name).text),
+      ),
+    }));
+  });
+}
+
+function declaredNames(statement: ts.Statement): readonly string[] {
+  if (ts.isVariableStatement(statement))
+    return statement.declarationList.declarations.map(({ name }) => name.getText());
+  const named =
+    ts.isFunctionDeclaration(statement) ||
+    ts.isInterfaceDeclaration(statement) ||
+    ts.isTypeAliasDeclaration(statement) ||
+    ts.isClassDeclaration(statement);
+  return named && statement.name ? [statement.name.text] : [];
+}
+
+describe("public names", () => {
+  const names = exportedNames();
+
+  it("are exported by name from the file that declares them", () => {
+    expect(names.length).toBeGreaterThan(30);
+    expect(names.filter(({ declarations }) => declarations.length === 0).map(({ name }) => name)).toEqual([]);
+  });
+
+  it.each([
+    ["function", ts.isFunctionDeclaration],
+    ["interface", ts.isInterfaceDeclaration],
+    ["constant", ts.isVariableStatement],
+    ["type", ts.isTypeAliasDeclaration],
+  ] as const)("have a doc comment: every %s", (_, isKind: (node: ts.Node) => boolean) => {
+    const ofKind = names.filter(({ declarations }) => declarations.some(isKind));
+    expect(ofKind.length).toBeGreaterThan(0);
+    const bare = ofKind.filter(({ declarations }) => !declarations.some(isDocumented));
+    expect(bare.map(({ name }) => name)).toEqual([]);
+  });
+});

@@ -1,0 +1,824 @@
+// The attacker runs a web page, a client and an authorization server of their own, and a browser of their own at this server;
+// the victim, signed in here, visits them. They did not get the victim's cookies, nor a page on this very origin.
+import { createHmac } from "node:crypto";
+import express from "express";
+import request, { type Response } from "supertest";
+import { type AuthServerOptions, memoryStorage } from "../../lib";
+import { type Browser, encode, type Fields, formFields } from "../fixture/browser";
+import { stopClock } from "../fixture/clock";
+import {
+  authorizationParameters,
+  clients,
+  codeVerifier,
+  credentials,
+  pairPath,
+  signedIn,
+  signedOut,
+  testHost,
+  type TestHost,
+  webSecret,
+} from "../fixture/host";
+import { authorize, obtainCode, obtainTokens, redeem, redirectParameters, refresh } from "../fixture/journey";
+
+afterEach(() => jest.restoreAllMocks());
+
+const consentPath = `${pairPath()}/authorize/consent`;
+const resumePath = `${pairPath()}/authorize/resume`;
+const tokenPath = `${pairPath()}/token`;
+const issuer = "https://host.example/login/auth/password/api/orders";
+
+const notFromHere = "The form was not sent from this site.";
+const lost = "This sign-in took too long, was finished before, or the browser does not keep cookies.";
+
+function expectPage({ status, headers, text }: Response, message: string): void {
+  expect(text).toContain(`<p>${message}</p>`);
+  expect(status).toBe(400);
+  expect(headers["location"]).toBeUndefined();
+}
+
+/** The id of the interaction that a redirect to a page of the host has begun. */
+function interactionOf({ headers }: Response): string {
+  const id = new URL(String(headers["location"]), "https://host.example").searchParams.get("interaction");
+  if (id === null) throw new Error("no interaction");
+  return id;
+}
+
+function cookieHeader({ cookies }: Browser): string {
+  return [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+}
+
+/** A form with these headers and no others. */
+function postForm(
+  host: TestHost,
+  { path, fields, headers }: { path: string; fields: Fields | string; headers: Record<string, string> },
+): Promise<Response> {
+  const body = typeof fields === "string" ? fields : encode(fields);
+  return Promise.resolve(request(host.app).post(path).set(headers).type("form").send(body));
+}
+
+/** What browsers, or their attackers, say of a form from elsewhere. */
+const foreign: readonly Record<string, string>[] = [
+  { Origin: "https://evil.example" },
+  { Origin: "null" },
+  { Origin: "https://sub.host.example" },
+  { Origin: "https://example" },
+  { Origin: "http://host.example" },
+  { Origin: "https://host.example:8443" },
+  { Origin: "https://host.example.evil.example" },
+  { Origin: "https://host.example/" },
+  { Origin: "HTTPS://HOST.EXAMPLE" },
+  { Origin: "https://host.example, https://evil.example" },
+  { Origin: "" },
+  { Origin: "https://evil.example", "Sec-Fetch-Site": "same-origin" },
+  { Origin: "https://evil.example", Host: "evil.example", "X-Forwarded-Host": "evil.example" },
+  { "Sec-Fetch-Site": "cross-site" },
+  { "Sec-Fetch-Site": "same-site" },
+  { "Sec-Fetch-Site": "" },
+];
+
+async function nothingApproved({ storage, events }: TestHost): Promise<void> {
+  expect(await storage.consents.list("alice", 1_800_000_000)).toEqual([]);
+  expect(events.some(({ kind }) => kind === "authorization-granted")).toBe(false);
+}
+
+async function openConsent(): Promise<{ host: TestHost; browser: Browser; page: Response }> {
+  stopClock();
+  const host = testHost();
+  const browser = host.browser();
+  return { host, browser, page: await authorize(browser, { client: "web" }) };
+}
+
+describe("forgery of the consent form's answer (RFC 6749 §10.12, 9700 §4.7)", () => {
+  it.each(foreign)("is refused with %j, and the person can still answer", async (headers) => {
+    const { host, browser, page } = await openConsent();
+    const forged = await postForm(host, {
+      path: consentPath,
+      fields: { ...formFields(page.text), decision: "approve", scope_0: "on" },
+      headers: { Cookie: cookieHeader(browser), ...headers },
+    });
+    expectPage(forged, notFromHere);
+    await nothingApproved(host);
+    expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it.each([
+    {},
+    { Origin: "https://host.example" },
+    { "Sec-Fetch-Site": "same-origin" },
+    { "Sec-Fetch-Site": "none" },
+  ])("is not seen in %j", async (headers: Record<string, string>) => {
+    const { host, browser, page } = await openConsent();
+    const answer = await postForm(host, {
+      path: consentPath,
+      fields: { ...formFields(page.text), decision: "approve", scope_0: "on" },
+      headers: { Cookie: cookieHeader(browser), ...headers },
+    });
+    expect(answer.status).toBe(303);
+  });
+
+  it("is refused without the form token of this interaction and person: the page is shown anew", async () => {
+    const { host, browser, page } = await openConsent();
+    const otherPage = await authorize(browser, { client: "other" });
+    const othersToken = formFields(otherPage.text)["form_token"];
+    const attacker = host.browser();
+    const attackersPage = await authorize(attacker, { client: "web" });
+    const attackersToken = formFields(attackersPage.text)["form_token"];
+    const own = formFields(page.text)["form_token"] ?? "";
+    const tokens = [
+      undefined,
+      "",
+      "x",
+      `${own}x`,
+      own.slice(1),
+      own.toLowerCase(),
+      othersToken,
+      attackersToken,
+    ];
+    for (const form_token of tokens) {
+      const asked = await browser.answer(page, "approve", { form_token });
+      expect(asked.status).toBe(200);
+      expect(asked.headers["location"]).toBeUndefined();
+      expect(formFields(asked.text)["form_token"]).toBe(own);
+    }
+    await nothingApproved(host);
+    expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it("with a denial is refused just the same", async () => {
+    const { browser, page } = await openConsent();
+    const asked = await browser.answer(page, "deny", { form_token: "x" });
+    expect(asked.status).toBe(200);
+    expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it.each(["get", "put", "patch", "delete"] as const)("by %s is 405", async (method) => {
+    const { host, browser, page } = await openConsent();
+    const fields = encode({ ...formFields(page.text), decision: "approve" });
+    const agent = request(host.app);
+    const forged = await agent[method](`${consentPath}?${fields}`).set("Cookie", cookieHeader(browser));
+    expect(forged.status).toBe(405);
+    expect(forged.headers["allow"]).toBe("POST");
+    await nothingApproved(host);
+  });
+
+  it.each(["text/plain", "application/json", "multipart/form-data; boundary=x"])(
+    "as %s is refused",
+    async (type) => {
+      const { host, browser, page } = await openConsent();
+      const fields = { ...formFields(page.text), decision: "approve" };
+      const forged = await request(host.app)
+        .post(consentPath)
+        .set({ Cookie: cookieHeader(browser), Origin: "https://host.example" })
+        .set("Content-Type", type)
+        .send(type === "application/json" ? JSON.stringify(fields) : encode(fields));
+      expectPage(forged, "The body must be application/x-www-form-urlencoded, without a content encoding.");
+      await nothingApproved(host);
+    },
+  );
+});
+
+describe("forgery of an answer from the host's own consent page (RFC 6749 §10.12; auth.approve)", () => {
+  const ownPage: Partial<AuthServerOptions> = {
+    consent: { decide: () => ({ kind: "interaction", url: "/consent" }) },
+  };
+
+  async function openPage() {
+    stopClock();
+    const host = testHost(ownPage);
+    const browser = host.browser();
+    const interaction = interactionOf(await authorize(browser, { client: "web" }));
+    return { host, browser, interaction };
+  }
+
+  it.each(foreign)("is refused with %j, and the person can still answer", async (headers) => {
+    const { host, browser, interaction } = await openPage();
+    const forged = await postForm(host, {
+      path: "/allow",
+      fields: { interaction },
+      headers: { Cookie: cookieHeader(browser), Accept: "text/html", ...headers },
+    });
+    expectPage(forged, notFromHere);
+    await nothingApproved(host);
+    expect((await browser.post("/allow", { interaction })).status).toBe(303);
+  });
+
+  it.each(["get", "put", "delete"] as const)("by %s is refused as a mistake of the host", async (method) => {
+    const { host, browser, interaction } = await openPage();
+    const agent = request(host.app);
+    const forged = await agent[method](`/allow?interaction=${interaction}`).set(
+      "Cookie",
+      cookieHeader(browser),
+    );
+    expect(forged.status).toBe(500);
+    expect(forged.headers["location"]).toBeUndefined();
+    await nothingApproved(host);
+    expect((await browser.post("/allow", { interaction })).status).toBe(303);
+  });
+
+  it("does not count before this person was asked", async () => {
+    stopClock();
+    const host = testHost(ownPage);
+    host.session = signedOut;
+    const browser = host.browser();
+    const interaction = interactionOf(await authorize(browser, { client: "web" }));
+    host.session = signedIn;
+    const early = await browser.post("/allow", { interaction });
+    expect(early.headers["location"]).toBe(`/consent?interaction=${interaction}`);
+    await nothingApproved(host);
+  });
+
+  it("does not count for another person", async () => {
+    const { host, browser, interaction } = await openPage();
+    host.session = { kind: "authenticated", subject: "mallory" };
+    const swapped = await browser.post("/allow", { interaction });
+    expect(swapped.headers["location"]).toBe(`/consent?interaction=${interaction}`);
+    await nothingApproved(host);
+    expect(await host.storage.consents.list("mallory", 1_800_000_000)).toEqual([]);
+  });
+
+  it("cannot allow more than was asked for", async () => {
+    const { host, browser, interaction } = await openPage();
+    const more = await browser.post("/allow", { interaction, scopes: "orders:read orders:write" });
+    expect(redirectParameters(more)).toMatchObject({ error: "server_error", iss: issuer });
+    await nothingApproved(host);
+  });
+});
+
+describe("an interaction in another browser (RFC 6749 §10.12, 9700 §4.7: login CSRF)", () => {
+  it("is nothing to the victim's browser when the attacker began it", async () => {
+    stopClock();
+    const host = testHost();
+    const [attacker, victim] = [host.browser(), host.browser()];
+    const attackersPage = await authorize(attacker, { client: "web" });
+    await authorize(victim, { client: "web" });
+    const form = formFields(attackersPage.text);
+    const { interaction = "" } = form;
+    expectPage(await victim.get(resumePath, { interaction }), lost);
+    expectPage(await victim.post(consentPath, { ...form, decision: "approve" }), lost);
+    expectPage(await victim.post("/signin", { interaction, subject: "alice" }), lost);
+    expectPage(await victim.post("/allow", { interaction }), lost);
+    expectPage(await victim.post("/cancel", { interaction }), lost);
+    expect((await victim.get("/signin", { interaction })).body).toEqual({ nothing: "pending" });
+    await nothingApproved(host);
+    expect((await attacker.answer(attackersPage, "approve")).status).toBe(303);
+  });
+
+  it("is nothing to the attacker's browser when the victim began it", async () => {
+    stopClock();
+    const host = testHost();
+    const [attacker, victim] = [host.browser(), host.browser()];
+    const page = await authorize(victim, { client: "web" });
+    const form = formFields(page.text);
+    expectPage(await attacker.post(consentPath, { ...form, decision: "deny" }), lost);
+    expectPage(await attacker.get(resumePath, { interaction: form["interaction"] }), lost);
+    expect((await victim.answer(page, "approve")).status).toBe(303);
+  });
+
+  it("that was answered is lost, whatever is sent again", async () => {
+    stopClock();
+    const host = testHost();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    await browser.answer(page, "approve");
+    expectPage(await browser.answer(page, "approve"), lost);
+    expectPage(await browser.get(resumePath, { interaction: formFields(page.text)["interaction"] }), lost);
+  });
+
+  it("that is too old is lost, although a browser has kept the cookie", async () => {
+    const clock = stopClock();
+    const host = testHost();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    clock.advance(600);
+    expectPage(await browser.answer(page, "approve"), lost);
+  });
+
+  it("at another pair is lost", async () => {
+    stopClock();
+    const host = testHost();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    const form = formFields(page.text);
+    for (const pair of [{ method: "otp" }, { api: "files" }] as const) {
+      const { interaction } = form;
+      expectPage(await browser.get(`${pairPath(pair)}/authorize/resume`, { interaction }), lost);
+      const consent = `${pairPath(pair)}/authorize/consent`;
+      expectPage(await browser.post(consent, { ...form, decision: "approve" }), lost);
+    }
+    expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it("a page that was shown to one person is no answer of another", async () => {
+    stopClock();
+    const host = testHost();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    host.session = { kind: "authenticated", subject: "mallory" };
+    const asked = await browser.answer(page, "approve");
+    expect(asked.status).toBe(200);
+    expect(asked.text).toContain("You are signed in as <strong>mallory</strong>.");
+    await nothingApproved(host);
+    expect(await host.storage.consents.list("mallory", 1_800_000_000)).toEqual([]);
+  });
+});
+
+const policy = (formAction: string): RegExp =>
+  new RegExp(
+    `^default-src 'none'; style-src 'sha256-[\\w+/]{43}='; base-uri 'none'; frame-ancestors 'none'; form-action ${formAction}$`,
+  );
+
+function expectUnframeable({ headers }: Response, formAction = "'self'"): void {
+  expect(headers["x-frame-options"]).toBe("DENY");
+  expect(headers["content-security-policy"]).toMatch(policy(formAction));
+  expect(headers["referrer-policy"]).toBe("same-origin");
+  expect(headers["cache-control"]).toBe("no-store");
+}
+
+describe("pages in a frame (RFC 6749 §10.13, 9700 §4.16: clickjacking)", () => {
+  it.each([
+    ["web", "https://web\\.example"],
+    ["native", "com\\.example\\.phone:"],
+  ] as const)("are refused: consent for %s", async (client, target) => {
+    stopClock();
+    expectUnframeable(await authorize(testHost().browser(), { client }), `'self' ${target}`);
+  });
+
+  it.each<readonly [string, (browser: Browser) => Promise<Response>]>([
+    ["unknown client", (browser) => authorize(browser, { client: "web", fields: { client_id: "x" } })],
+    ["lost interaction", (browser) => browser.get(resumePath, { interaction: "x" })],
+    ["forged form", (browser) => browser.post(consentPath, {}, { Origin: "https://evil.example" })],
+    ["nothing to allow", (browser) => browser.post("/allow", { interaction: "x" })],
+  ])("are refused: %s", async (_, visit) => {
+    stopClock();
+    expectUnframeable(await visit(testHost().browser()));
+  });
+
+  it("are refused although the host says otherwise", async () => {
+    stopClock();
+    const host = testHost({
+      before: (app) =>
+        app.use((_req, res, next) => {
+          res.setHeader("X-Frame-Options", "SAMEORIGIN");
+          res.setHeader("Content-Security-Policy", "frame-ancestors *");
+          next();
+        }),
+    });
+    expectUnframeable(await authorize(host.browser(), { client: "web" }), "'self' https://web\\.example");
+  });
+
+  it("do not exist for prompt=none, whose answer serves in a hidden frame", async () => {
+    stopClock();
+    const host = testHost({
+      before: (app) =>
+        app.use((_req, res, next) => {
+          res.setHeader("X-Frame-Options", "DENY");
+          res.setHeader("Content-Security-Policy", "frame-ancestors 'none'");
+          next();
+        }),
+    });
+    const { status, headers, text } = await authorize(host.browser(), {
+      client: "spa",
+      fields: { prompt: "none" },
+    });
+    expect({ status, text }).toEqual({ status: 302, text: "" });
+    expect(headers).not.toHaveProperty("x-frame-options");
+    expect(headers).not.toHaveProperty("content-security-policy");
+  });
+});
+
+interface Began {
+  readonly host: TestHost;
+  readonly name: string;
+  readonly value: string;
+  readonly interaction: string;
+}
+
+async function begin(options: Parameters<typeof testHost>[0] = {}): Promise<Began> {
+  stopClock();
+  const host = testHost(options);
+  host.session = signedOut;
+  const browser = host.browser();
+  const interaction = interactionOf(await authorize(browser, { client: "web" }));
+  const [[name, value] = ["", ""]] = [...browser.cookies];
+  host.session = signedIn;
+  return { host, name, value, interaction };
+}
+
+function resume({ host, interaction }: Began, cookie: string): Promise<Response> {
+  return Promise.resolve(
+    request(host.app).get(`${resumePath}?interaction=${interaction}`).set("Cookie", cookie),
+  );
+}
+
+/** The value and signature of a sealed cookie. */
+function parts(value: string): { readonly payload: string; readonly signature: string } {
+  const [, payload = "", signature = ""] = /^s:([^.]*)\.(.*)$/.exec(value) ?? [];
+  return { payload, signature };
+}
+
+function signed(payload: string, key: string): string {
+  const signature = createHmac("sha256", key).update(payload).digest("base64").replace(/=+$/, "");
+  return `s:${payload}.${encodeURIComponent(signature)}`;
+}
+
+const secret = "a test secret of at least 32 characters";
+
+describe("cookies that the attacker has planted (RFC 6265 §8.6, 6265bis §4.1.3.2: cookie tossing)", () => {
+  it("has the attributes that keep siblings and scripts away", async () => {
+    stopClock();
+    const host = testHost();
+    const { headers } = await authorize(host.browser(), { client: "web" });
+    const lines = headers["set-cookie"] as unknown as string[];
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      /^__Host-authmount\.[\w-]{22}=s:[^;]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
+    );
+  });
+
+  it("opens with the genuine one", async () => {
+    const began = await begin();
+    expect((await resume(began, `${began.name}=${began.value}`)).status).toBe(200);
+  });
+
+  it.each<readonly [string, (began: Began) => string]>([
+    ["unsigned", ({ value }) => parts(value).payload],
+    ["with an empty signature", ({ value }) => `s:${parts(value).payload}.`],
+    ["with half a signature", ({ value }) => value.slice(0, -20)],
+    ["with a signature of zeros", ({ value }) => `s:${parts(value).payload}.${"A".repeat(43)}`],
+    [
+      "as JSON",
+      ({ interaction }) => `j:${encodeURIComponent(JSON.stringify({ interactionId: interaction }))}`,
+    ],
+    [
+      "changed under the genuine signature",
+      ({ value }) => {
+        const { payload, signature } = parts(value);
+        const pending = JSON.parse(Buffer.from(payload, "base64url").toString()) as object;
+        const changed = { ...pending, consentSubject: "alice" };
+        return `s:${Buffer.from(JSON.stringify(changed)).toString("base64url")}.${signature}`;
+      },
+    ],
+    ["signed with another secret", ({ value }) => signed(parts(value).payload, "another secret")],
+    // a host that signs its own cookies with the same secret signs what its users choose
+    [
+      "signed with the secret itself, for another purpose",
+      ({ value }) => signed(parts(value).payload, secret),
+    ],
+    ["empty", () => ""],
+  ])("does not open one that is %s", async (_, forge) => {
+    const began = await begin();
+    expectPage(await resume(began, `${began.name}=${forge(began)}`), lost);
+    expect((await resume(began, `${began.name}=${began.value}`)).status).toBe(200);
+  });
+
+  it("does not open one of a server with other secrets", async () => {
+    const elsewhere = await begin({ secrets: ["another secret of at least 32 characters"] });
+    const here = await begin();
+    const asked = { ...here, interaction: elsewhere.interaction };
+    expectPage(await resume(asked, `${elsewhere.name}=${elsewhere.value}`), lost);
+  });
+
+  it("opens one that was sealed with the previous secret, until that secret is gone", async () => {
+    const storage = memoryStorage({ clients: Object.values(clients) });
+    const [older, newer] = ["an older secret of 32 characters..", "a newer secret of 32 characters.."];
+    const before = await begin({ storage, secrets: [older] });
+    const cookie = `${before.name}=${before.value}`;
+    const between = { ...before, host: testHost({ storage, secrets: [newer, older] }) };
+    expect((await resume(between, cookie)).status).toBe(200);
+    const after = { ...before, host: testHost({ storage, secrets: [newer] }) };
+    expectPage(await resume(after, cookie), lost);
+  });
+
+  it("does not open the attacker's genuine one under the victim's name", async () => {
+    const victim = await begin();
+    victim.host.session = signedOut;
+    const attacker = victim.host.browser();
+    await authorize(attacker, { client: "other" });
+    const [attackers = ""] = attacker.cookies.values();
+    expectPage(await resume(victim, `${victim.name}=${attackers}`), lost);
+  });
+
+  it.each<readonly [string, (began: Began) => string]>([
+    ["no prefix", ({ name }) => name.replace("__Host-", "")],
+    ["another letter case", ({ name }) => name.replace("__Host-", "__host-")],
+    ["another prefix", ({ name }) => name.replace("__Host-", "__Secure-")],
+    ["a blank in front", ({ name }) => `x${name}`],
+  ])("does not open the genuine one under a name with %s", async (_, rename) => {
+    const began = await begin();
+    expectPage(await resume(began, `${rename(began)}=${began.value}`), lost);
+  });
+
+  it("fails closed when the attacker's comes first under the same name, and is not moved by one behind", async () => {
+    const began = await begin();
+    const { name, value } = began;
+    const forged = signed(parts(value).payload, "another secret");
+    expectPage(await resume(began, `${name}=${forged}; ${name}=${value}`), lost);
+    expect((await resume(began, `${name}=${value}; ${name}=${forged}`)).status).toBe(200);
+  });
+
+  it("is not pushed out by a heap of forged ones", async () => {
+    const began = await begin();
+    const heap = Array.from(
+      { length: 20 },
+      (_, index) => `__Host-authmount.${index}=${signed("A".repeat(300), "another secret")}`,
+    );
+    const { headers, status } = await resume(began, [...heap, `${began.name}=${began.value}`].join("; "));
+    expect(status).toBe(200);
+    for (const line of headers["set-cookie"] as unknown as string[]) {
+      expect(line.startsWith(`${began.name}=s:`)).toBe(true);
+    }
+  });
+});
+
+describe("answers that name who gives them (RFC 9207 §2, 9700 §4.4: mix-up)", () => {
+  const denied = { kind: "denied" } as const;
+
+  it.each<readonly [string, Fields, TestHost["session"]]>([
+    ["invalid_request", { code_challenge_method: "plain" }, signedIn],
+    ["invalid_request", { state: ["a", "b"] }, signedIn],
+    ["unsupported_response_type", { response_type: "token" }, signedIn],
+    ["invalid_scope", { scope: "unknown" }, signedIn],
+    ["invalid_target", { resource: "https://api.example/none" }, signedIn],
+    ["login_required", { prompt: "none" }, signedOut],
+    ["consent_required", { prompt: "none" }, signedIn],
+    ["access_denied", {}, denied],
+    ["invalid_request", { state: "x".repeat(4_000) }, signedOut],
+    [
+      "server_error",
+      {},
+      () => {
+        throw new Error("no sessions");
+      },
+    ],
+  ])("say iss with %s for %j", async (error, fields, session) => {
+    stopClock();
+    const host = testHost();
+    host.session = session;
+    for (const pair of [{}, { method: "otp", api: "files" }] as const) {
+      const asked = { iss: "https://evil.example", ...fields };
+      const response = await authorize(host.browser(), { client: "web", pair, fields: asked });
+      const { searchParams } = new URL(String(response.headers["location"]));
+      expect(searchParams.getAll("error")).toEqual([error]);
+      expect(searchParams.getAll("iss")).toEqual([`https://host.example${pairPath(pair)}`]);
+    }
+  });
+
+  it("say iss with a code, a denial on the page and a denial by the host", async () => {
+    stopClock();
+    const host = testHost();
+    for (const pair of [{}, { method: "otp", api: "files" }] as const) {
+      const own = { iss: `https://host.example${pairPath(pair)}` };
+      const browser = host.browser();
+      const page = await authorize(browser, { client: "web", pair });
+      expect(redirectParameters(await browser.answer(page, "deny"))).toMatchObject({
+        error: "access_denied",
+        ...own,
+      });
+      const next = await authorize(browser, { client: "web", pair });
+      const { interaction } = formFields(next.text);
+      expect(redirectParameters(await browser.post("/cancel", { interaction }))).toMatchObject({
+        error: "access_denied",
+        ...own,
+      });
+      const last = await authorize(browser, { client: "web", pair });
+      const answer = redirectParameters(await browser.answer(last, "approve"));
+      expect(answer).toEqual({ code: expect.any(String), state: "a state", ...own });
+    }
+  });
+
+  it("a code taken to the issuer that the attacker names buys nothing there, and is not burned", async () => {
+    stopClock();
+    const host = testHost();
+    const code = await obtainCode(host, { client: "web" });
+    expect((await redeem(host, { client: "web", code, pair: { method: "otp" } })).status).toBe(400);
+    expect((await redeem(host, { client: "web", code })).status).toBe(200);
+  });
+});
+
+const redemption = (code: string): Record<string, string> => ({
+  grant_type: "authorization_code",
+  ...credentials("web"),
+  code,
+  code_verifier: codeVerifier,
+  redirect_uri: "https://web.example/callback",
+});
+
+const bodyParameters = ["client_id", "client_secret", "code", "code_verifier", "grant_type", "scope"];
+
+describe("parameters in two places or twice (RFC 6749 §3.1, §3.2, §2.3.1: pollution)", () => {
+  const ambiguous = {
+    error: "invalid_request",
+    error_description: "A parameter is repeated or is not UTF-8 text.",
+  };
+  const inUrl = {
+    error: "invalid_request",
+    error_description: "Parameters belong in the body, not in the URL.",
+  };
+  it.each([...bodyParameters, "refresh_token"])(
+    "the token endpoint refuses %s in the URL, beside the body or without",
+    async (name) => {
+      stopClock();
+      const host = testHost();
+      const form: Record<string, string> = redemption(await obtainCode(host, { client: "web" }));
+      const value = form[name] ?? "x";
+      const queries = [encode({ [name]: value }), encode({ [name]: [value, "x"] }), `${name}=%ff`];
+      for (const query of queries) {
+        for (const fields of [form, { ...form, [name]: undefined }]) {
+          const sent = await postForm(host, { path: `${tokenPath}?${query}`, fields, headers: {} });
+          expect({ status: sent.status, body: sent.body as object }).toEqual({ status: 400, body: inUrl });
+        }
+      }
+      expect((await postForm(host, { path: tokenPath, fields: form, headers: {} })).status).toBe(200);
+    },
+  );
+
+  const parsers: readonly (readonly [string, express.RequestHandler | undefined])[] = [
+    ["no parser", undefined],
+    ["express.urlencoded, extended", express.urlencoded({ extended: true })],
+    ["express.urlencoded, plain", express.urlencoded({ extended: false })],
+    ["express.text", express.text({ type: "*/*" })],
+    ["express.raw", express.raw({ type: "*/*" })],
+  ];
+
+  describe.each(parsers)("behind %s", (_, parser) => {
+    const behind = (): TestHost => testHost(parser ? { before: (app) => app.use(parser) } : {});
+    it.each([...bodyParameters, "redirect_uri", "resource"])(
+      "the token endpoint refuses %s twice, and burns nothing",
+      async (name) => {
+        stopClock();
+        const host = behind();
+        const form: Record<string, string> = redemption(await obtainCode(host, { client: "web" }));
+        const value = form[name] ?? "x";
+        for (const values of [
+          [value, value],
+          [value, "x"],
+          ["x", value],
+        ]) {
+          const fields = { ...form, [name]: values };
+          const sent = await postForm(host, { path: tokenPath, fields, headers: {} });
+          expect({ status: sent.status, body: sent.body as object }).toEqual({
+            status: 400,
+            body: ambiguous,
+          });
+        }
+        expect((await postForm(host, { path: tokenPath, fields: form, headers: {} })).status).toBe(200);
+      },
+    );
+
+    it.each(["code[]", "code[0]", "code[x]", "code[__proto__]", "code[length]"])(
+      "the token endpoint takes no %s for a code",
+      async (name) => {
+        stopClock();
+        const host = behind();
+        const code = await obtainCode(host, { client: "web" });
+        const fields = { ...redemption(code), code: undefined, [name]: code };
+        const sent = await postForm(host, { path: tokenPath, fields, headers: {} });
+        expect(sent.status).toBe(400);
+        expect(sent.body).toMatchObject({ error: "invalid_request" });
+        expect((await redeem(host, { client: "web", code })).status).toBe(200);
+      },
+    );
+
+    it("a repeated refresh token is not rotated", async () => {
+      stopClock();
+      const host = behind();
+      const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "native" });
+      const fields = { refresh_token: [refreshToken, refreshToken] };
+      const twice = await refresh(host, { client: "native", refreshToken, fields });
+      expect(twice.body).toEqual(ambiguous);
+      expect((await refresh(host, { client: "native", refreshToken })).status).toBe(200);
+    });
+
+    it.each([
+      ["two answers", { decision: ["approve", "deny"] }, "The form has no answer."],
+      ["two interactions", { interaction: ["x", "y"] }, lost],
+      ["no answer", { decision: undefined }, "The form has no answer."],
+    ])("the consent form with %s is refused, and can be sent again", async (_what, fields, message) => {
+      stopClock();
+      const host = behind();
+      const browser = host.browser();
+      const page = await authorize(browser, { client: "web" });
+      expectPage(await browser.answer(page, "approve", fields), message);
+      expect((await browser.answer(page, "approve")).status).toBe(303);
+    });
+  });
+
+  it.each([
+    ["two secrets", { Authorization: basic("web", webSecret.secret) }, credentials("web")],
+    ["two clients", { Authorization: basic("web", webSecret.secret) }, { client_id: "other" }],
+  ])("the token endpoint refuses %s", async (_, headers, fields) => {
+    stopClock();
+    const host = testHost();
+    const code = await obtainCode(host, { client: "web" });
+    const form = { ...redemption(code), client_id: undefined, client_secret: undefined, ...fields };
+    const sent = await postForm(host, { path: tokenPath, fields: form, headers });
+    expect(sent.status).toBe(400);
+    expect(sent.body).toMatchObject({ error: "invalid_request" });
+    expect((await redeem(host, { client: "web", code })).status).toBe(200);
+  });
+
+  const twice = Object.keys({ ...authorizationParameters("web"), prompt: "", resource: "", max_age: "" });
+
+  it.each([...twice, "login_hint", "ui_locales", "unknown"])(
+    "the authorization endpoint refuses %s twice",
+    async (name) => {
+      stopClock();
+      const host = testHost();
+      const value: string = authorizationParameters("web")[name] ?? "1";
+      const response = await authorize(host.browser(), { client: "web", fields: { [name]: [value, value] } });
+      if (name === "client_id") return expectPage(response, "client_id is missing or repeated.");
+      if (name === "redirect_uri") return expectPage(response, "redirect_uri is repeated.");
+      expect(redirectParameters(response)).toEqual({
+        ...ambiguous,
+        ...(name !== "state" && { state: "a state" }),
+        iss: issuer,
+      });
+    },
+  );
+
+  it.each(["post", "put"] as const)("the authorization endpoint takes nothing by %s", async (method) => {
+    stopClock();
+    const host = testHost();
+    const agent = request(host.app);
+    const sent = await agent[method](`${pairPath()}/authorize?${encode(authorizationParameters("web"))}`)
+      .set("X-HTTP-Method-Override", "GET")
+      .type("form")
+      .send(encode({ ...authorizationParameters("web"), _method: "GET" }));
+    expect(sent.status).toBe(405);
+    expect(sent.headers["allow"]).toBe("GET, HEAD");
+  });
+
+  it("an interaction named in the URL of the consent form does not count", async () => {
+    stopClock();
+    const host = testHost();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    const { interaction, ...form } = formFields(page.text);
+    const path = `${consentPath}?${encode({ interaction })}`;
+    expectPage(await browser.post(path, { ...form, decision: "approve" }), lost);
+    expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it("an interaction that comes twice at resume is lost", async () => {
+    stopClock();
+    const host = testHost();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    const { interaction = "" } = formFields(page.text);
+    expectPage(await browser.get(resumePath, { interaction: [interaction, interaction] }), lost);
+  });
+});
+
+describe("scripts of another site (Fetch standard: CORS)", () => {
+  it.each(["https://evil.example", "null", "https://web.example", "https://spa.example.evil.example", "*"])(
+    "cannot read the answers of the token endpoint from %s",
+    async (origin) => {
+      stopClock();
+      const host = testHost();
+      const code = await obtainCode(host, { client: "spa" });
+      const fields = {
+        grant_type: "authorization_code",
+        client_id: "spa",
+        code,
+        code_verifier: codeVerifier,
+      };
+      const sent = await postForm(host, { path: tokenPath, fields, headers: { Origin: origin } });
+      const preflight = await request(host.app).options(tokenPath).set({
+        Origin: origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+      });
+      for (const { headers } of [sent, preflight]) {
+        const names = Object.keys(headers as object).filter((name) => name.startsWith("access-control-"));
+        expect(names).toEqual([]);
+        expect(headers["vary"]).toContain("Origin");
+      }
+    },
+  );
+
+  it("cannot read any answer of the authorization endpoint, not even those of a browser client", async () => {
+    stopClock();
+    const host = testHost();
+    const response = await host
+      .browser()
+      .get(
+        `${pairPath()}/authorize`,
+        { ...authorizationParameters("spa"), prompt: "none" },
+        { Origin: "https://spa.example" },
+      );
+    expect(response.status).toBe(302);
+    expect(response.headers).not.toHaveProperty("access-control-allow-origin");
+  });
+
+  it("never come with credentials", async () => {
+    stopClock();
+    const host = testHost();
+    const preflight = await request(host.app).options(tokenPath).set("Origin", "https://spa.example");
+    expect(preflight.headers["access-control-allow-origin"]).toBe("https://spa.example");
+    expect(preflight.headers).not.toHaveProperty("access-control-allow-credentials");
+  });
+});
+
+function basic(clientId: string, clientSecret: string): string {
+  return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}`;
+}

@@ -1,0 +1,92 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+
+const repository = path.resolve(__dirname, "..");
+
+function markdownFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (["node_modules", "dist", ".git"].includes(entry.name)) return [];
+    const file = path.join(folder, entry.name);
+    if (entry.isDirectory()) return markdownFiles(file);
+    return entry.name.endsWith(".md") ? [file] : [];
+  });
+}
+
+const pages = markdownFiles(repository).map((file) => path.relative(repository, file));
+
+function read(page: string): string {
+  return readFileSync(path.join(repository, page), "utf8");
+}
+
+/** The code blocks of a language, each on the lines where it stands in its page. */
+function codeBlocks(page: string, language: string): string[] {
+  return [...read(page).matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
+    .filter(([, written]) => written === language)
+    .map((block) => "\n".repeat(read(page).slice(0, block.index).split("\n").length) + (block[2] ?? ""));
+}
+
+describe("README and docs", () => {
+  it.each(pages)("%s: every link inside the repository leads somewhere", (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");
+    const dead = links.filter((link) => !existsSync(path.join(repository, path.dirname(page), link)));
+    expect(dead).toEqual([]);
+  });
+
+  it("security.md names tests that exist", () => {
+    const named = [...read("docs/security.md").matchAll(/`((?:attacks|endpoints|flows|protocol)\/[\w-]+)`/g)];
+    const missing = named
+      .map(([, name]) => name)
+      .filter((name) => !existsSync(path.join(__dirname, `${name}.test.ts`)));
+    expect(missing).toEqual([]);
+  });
+
+  it("README prints the minimal example as it is", () => {
+    expect(read("README.md")).toContain(`\`\`\`js\n${read("examples/minimal/server.js")}\`\`\``);
+  });
+
+  it("README names the two commands and the scripts exist", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    expect(read("README.md")).toContain("npm ci && npm run demo");
+    expect(read("README.md")).toContain("npm ci && npm test");
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["demo", "test"]));
+  });
+
+  it("every TypeScript block compiles against the built package", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "authmount-docs-"));
+    const modules = path.join(folder, "node_modules");
+    await mkdir(modules);
+    await symlink(repository, path.join(modules, "authmount"), "junction");
+    for (const name of ["express", "@types"]) {
+      await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
+    }
+    const blocks = pages.flatMap((page) =>
+      codeBlocks(page, "ts").map(
+        (code, index) => [`${page.replaceAll("/", "_")}.${index}.ts`, code] as const,
+      ),
+    );
+    for (const [file, code] of blocks) await writeFile(path.join(folder, file), code);
+    await writeFile(path.join(folder, "package.json"), '{"type":"module"}');
+    const compilerOptions = {
+      module: "nodenext",
+      target: "es2023",
+      types: ["node"],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+    };
+    const tsconfig = { compilerOptions, files: blocks.map(([file]) => file) };
+    await writeFile(path.join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
+    const tsc = path.join(repository, "node_modules/@typescript/native/bin/tsc");
+    const run = promisify(execFile);
+    const { stdout } = await run(process.execPath, [tsc, "-p", folder]).catch(
+      (error: { stdout: string }) => error,
+    );
+    await rm(folder, { recursive: true });
+    expect(blocks.length).toBeGreaterThan(0);
+    expect(stdout).toBe("");
+  }, 60_000);
+});

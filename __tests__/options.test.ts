@@ -1,0 +1,569 @@
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import {
+  type AuthServerOptions,
+  createAuthServer,
+  defaultLifetimes,
+  digestClientSecret,
+  memoryStorage,
+} from "../lib";
+import { stopClock } from "./fixture/clock";
+import { testHost } from "./fixture/host";
+import { obtainTokens, refresh } from "./fixture/journey";
+import { confidentialRecord } from "./fixture/records";
+
+afterEach(() => jest.restoreAllMocks());
+
+/** Stands in every secret value of this file: no message may repeat it. */
+const marker = "hunter2";
+
+const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+const jwk = key.export({ format: "jwk" });
+const otherJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
+const pem = key.export({ format: "pem", type: "pkcs8" }) as string;
+const secret = `${marker} and enough to be long for a secret`;
+const storage = memoryStorage({ clients: [] });
+const authMethod: AuthServerOptions["authMethods"][string] = { authenticate: () => ({ kind: "denied" }) };
+const api = {
+  audience: "https://api.example/orders",
+  authMethods: ["password"],
+  scopes: { "orders:read": "See your orders" },
+};
+const good: AuthServerOptions = {
+  baseUrl: "https://host.example/login",
+  secrets: [secret],
+  signingKeys: [key],
+  storage,
+  authMethods: { password: authMethod },
+  apis: { orders: api },
+};
+
+function withChanges(changes: object): AuthServerOptions {
+  return { ...good, ...changes };
+}
+
+function orders(changes: object): object {
+  return { apis: { orders: { ...api, ...changes } } };
+}
+
+async function thrownBy(act: () => unknown): Promise<TypeError> {
+  try {
+    await act();
+  } catch (error) {
+    if (error instanceof TypeError) return error;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+/** A mistake that is refused by its path, with what to write instead, and without a value that is nobody's business. */
+async function expectRefusal(
+  act: () => unknown,
+  { who, path, fix }: { who: string; path: string; fix: string },
+): Promise<void> {
+  const { message, stack, cause } = await thrownBy(act);
+  expect(message.slice(0, `${who}: ${path} `.length)).toBe(`${who}: ${path} `);
+  expect(message.slice(-fix.length)).toBe(fix);
+  const pemLines = pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
+  for (const value of [marker, jwk.d ?? "", ...pemLines]) {
+    expect(message).not.toContain(value);
+    expect(stack).not.toContain(value);
+  }
+  expect(cause).toBeUndefined();
+}
+
+const writeBaseUrl =
+  'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+const writeSecret = "Write random text, such as the output of: openssl rand -base64 32.";
+const writeKey =
+  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits.";
+const writeId = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
+const writeAudience = 'Write the API\'s URL, such as "https://api.example.com/orders".';
+const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
+const writeLifetime = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+const knownOptions =
+  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, lifetimes, revocationLagSeconds, onEvent.";
+
+type Mistake = readonly [mistake: string, changes: object, path: string, fix: string];
+
+const shapes: readonly Mistake[] = [
+  ["an unknown option", { secret: marker }, "secret", knownOptions],
+  ["no baseUrl", { baseUrl: undefined }, "baseUrl", 'such as "https://host/login".'],
+  ["a URL object", { baseUrl: new URL(good.baseUrl) }, "baseUrl", 'such as "https://host/login".'],
+  ["one secret for a list", { secrets: secret }, "secrets", "Write a list of secrets, the newest first."],
+  ["no secret in the list", { secrets: [] }, "secrets", "Write a list of secrets, the newest first."],
+  ["a secret that is no text", { secrets: [Buffer.from(secret)] }, "secrets.0", writeSecret],
+  ["one key for a list", { signingKeys: pem }, "signingKeys", "the active one first."],
+  ["no key in the list", { signingKeys: [] }, "signingKeys", "the active one first."],
+  ["no storage", { storage: undefined }, "storage", "such as memoryStorage({ clients })."],
+  [
+    "the function for the storage",
+    { storage: memoryStorage },
+    "storage",
+    "such as memoryStorage({ clients }).",
+  ],
+  [
+    "a storage without clients",
+    { storage: { ...storage, clients: undefined } },
+    "storage.clients",
+    "Write a ClientStore.",
+  ],
+  [
+    "refresh tokens that do not rotate",
+    { storage: { ...storage, refreshTokens: { ...storage.refreshTokens, rotate: undefined } } },
+    "storage.refreshTokens",
+    "Write a RefreshTokenStore.",
+  ],
+  [
+    "codes that nobody consumes",
+    { storage: { ...storage, authorizationCodes: { ...storage.authorizationCodes, consume: undefined } } },
+    "storage.authorizationCodes",
+    "Write an AuthorizationCodeStore.",
+  ],
+  ["no authentication method", { authMethods: {} }, "authMethods", "{ password: { authenticate } }."],
+  ["a list of authentication methods", { authMethods: [] }, "authMethods", "{ password: { authenticate } }."],
+  [
+    "a function for an authentication method",
+    { authMethods: { password: () => undefined } },
+    "authMethods.password",
+    "Write an AuthMethod: { authenticate(request) { … } }.",
+  ],
+  ["no API", { apis: {} }, "apis", "{ orders: { audience, authMethods, scopes } }."],
+  [
+    "null for an API",
+    { apis: { orders: null } },
+    "apis.orders",
+    "Write an object with audience, authMethods and scopes.",
+  ],
+  [
+    "an unknown option of an API",
+    orders({ scopse: {} }),
+    "apis.orders.scopse",
+    "Known here: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope.",
+  ],
+  ["an API without audience", orders({ audience: undefined }), "apis.orders.audience", writeAudience],
+  ["an API without scopes", orders({ scopes: undefined }), "apis.orders.scopes", '"See your orders" }.'],
+  ["a list of scopes", orders({ scopes: ["orders:read"] }), "apis.orders.scopes", '"See your orders" }.'],
+  [
+    "a scope without its sentence",
+    orders({ scopes: { "orders:read": "" } }),
+    "apis.orders.scopes.orders:read",
+    "Write the sentence that people read.",
+  ],
+  ["an API without a name", orders({ name: "" }), "apis.orders.name", "Write the name that people read."],
+  [
+    "an API without authentication method",
+    orders({ authMethods: [] }),
+    "apis.orders.authMethods",
+    "Write a list of ids of authMethods, at least one.",
+  ],
+  [
+    "a token that lives no second",
+    orders({ accessTokenSeconds: 0 }),
+    "apis.orders.accessTokenSeconds",
+    "Write whole seconds from 1 to 86400.",
+  ],
+  [
+    "a token that lives for ever",
+    orders({ accessTokenSeconds: Number.POSITIVE_INFINITY }),
+    "apis.orders.accessTokenSeconds",
+    "Write whole seconds from 1 to 86400.",
+  ],
+  [
+    "a lifetime as a text",
+    orders({ accessTokenSeconds: "600" }),
+    "apis.orders.accessTokenSeconds",
+    "Write whole seconds from 1 to 86400.",
+  ],
+  [
+    "another token format",
+    orders({ accessTokenFormat: "JWT" }),
+    "apis.orders.accessTokenFormat",
+    "Write one of: jwt, opaque.",
+  ],
+  [
+    "a redirect rule that is none",
+    orders({ redirectUri: true }),
+    "apis.orders.redirectUri",
+    "Write one of: required, optional.",
+  ],
+  [
+    "a scope rule that is none",
+    orders({ scope: "none" }),
+    "apis.orders.scope",
+    "Write one of: required, optional.",
+  ],
+  [
+    "a function for the consent adapter",
+    { consent: () => undefined },
+    "consent",
+    "Write a ConsentAdapter: { decide(request) { … } }.",
+  ],
+  [
+    "an unknown lifetime",
+    { lifetimes: { codeSeconds: 60 } },
+    "lifetimes.codeSeconds",
+    `Known here: ${Object.keys(defaultLifetimes).join(", ")}.`,
+  ],
+  [
+    "a code that lives for more than ten minutes (6749 §4.1.2)",
+    { lifetimes: { authorizationCodeSeconds: 601 } },
+    "lifetimes.authorizationCodeSeconds",
+    "Write whole seconds from 1 to 600.",
+  ],
+  [
+    "half a second",
+    { lifetimes: { refreshTokenSeconds: 0.5 } },
+    "lifetimes.refreshTokenSeconds",
+    "Write whole seconds from 1 to 31536000.",
+  ],
+  [
+    "an interaction that nobody can finish",
+    { lifetimes: { interactionSeconds: 29 } },
+    "lifetimes.interactionSeconds",
+    "Write whole seconds from 30 to 3600.",
+  ],
+  [
+    "a revocation lag without bound",
+    { revocationLagSeconds: 301 },
+    "revocationLagSeconds",
+    "Write whole seconds from 0 to 300.",
+  ],
+  ["an object for onEvent", { onEvent: {} }, "onEvent", "Write a function that takes an event."],
+];
+
+const values: readonly Mistake[] = [
+  ["a relative baseUrl", { baseUrl: "/login" }, "baseUrl", writeBaseUrl],
+  ["http on another machine", { baseUrl: "http://host.example/login" }, "baseUrl", writeBaseUrl],
+  ["a slash at the end of baseUrl", { baseUrl: "https://host.example/login/" }, "baseUrl", writeBaseUrl],
+  ["a query in baseUrl", { baseUrl: "https://host.example/login?a=b" }, "baseUrl", writeBaseUrl],
+  ["a fragment in baseUrl", { baseUrl: "https://host.example/login#a" }, "baseUrl", writeBaseUrl],
+  ["a password in baseUrl", { baseUrl: `https://me:${marker}@host.example/login` }, "baseUrl", writeBaseUrl],
+  ["baseUrl in upper case", { baseUrl: "https://HOST.example/login" }, "baseUrl", writeBaseUrl],
+  ["the default port in baseUrl", { baseUrl: "https://host.example:443/login" }, "baseUrl", writeBaseUrl],
+  ["a baseUrl that climbs back", { baseUrl: "https://host.example/a/../login" }, "baseUrl", writeBaseUrl],
+  ["a secret of 31 characters", { secrets: [marker.padEnd(31, ".")] }, "secrets.0", writeSecret],
+  ["a short secret behind a good one", { secrets: [secret, marker] }, "secrets.1", writeSecret],
+  ["one secret twice", { secrets: [secret, secret] }, "secrets.1", writeSecret],
+  [
+    "an id with a slash",
+    { authMethods: { password: authMethod, "a/b": authMethod } },
+    "authMethods.a/b",
+    writeId,
+  ],
+  ["an id that climbs back", { apis: { "..": api } }, "apis...", writeId],
+  ["an id with a space", { apis: { "or ders": api } }, "apis.or ders", writeId],
+  ["an id too long", { apis: { ["x".repeat(65)]: api } }, `apis.${"x".repeat(65)}`, writeId],
+  ["an audience that is no URL", orders({ audience: "orders" }), "apis.orders.audience", writeAudience],
+  [
+    "an http audience",
+    orders({ audience: "http://api.example/orders" }),
+    "apis.orders.audience",
+    writeAudience,
+  ],
+  [
+    "an audience with a fragment (8707 §2)",
+    orders({ audience: "https://api.example/orders#a" }),
+    "apis.orders.audience",
+    writeAudience,
+  ],
+  [
+    "an audience in another form than URL parsers give it",
+    orders({ audience: "https://API.example/orders" }),
+    "apis.orders.audience",
+    writeAudience,
+  ],
+  [
+    "one audience for two APIs",
+    { apis: { orders: api, files: api } },
+    "apis.files.audience",
+    "Write a URL of its own for each API, or a token of one would be good at the other.",
+  ],
+  [
+    "two audiences whose RFC 9728 document has one URL",
+    {
+      apis: {
+        orders: { ...api, audience: "https://api.example" },
+        files: { ...api, audience: "https://api.example/" },
+      },
+    },
+    "apis.files.audience",
+    "Write a URL of its own for each API, or a token of one would be good at the other.",
+  ],
+  [
+    "an authentication method that is not there",
+    orders({ authMethods: ["password", "otp"] }),
+    "apis.orders.authMethods.1",
+    "Write one of: password.",
+  ],
+  [
+    "an authentication method that every object inherits",
+    orders({ authMethods: ["constructor"] }),
+    "apis.orders.authMethods.0",
+    "Write one of: password.",
+  ],
+  [
+    "an authentication method twice",
+    orders({ authMethods: ["password", "password"] }),
+    "apis.orders.authMethods.1",
+    "Leave it out.",
+  ],
+  [
+    "a scope with a space",
+    orders({ scopes: { "read orders": "See your orders" } }),
+    "apis.orders.scopes.read orders",
+    writeScope,
+  ],
+  [
+    "a scope with a quotation mark",
+    orders({ scopes: { 'a"b': "See" } }),
+    'apis.orders.scopes.a"b',
+    writeScope,
+  ],
+  ["a scope without a name", orders({ scopes: { "": "See" } }), "apis.orders.scopes.", writeScope],
+  [
+    "a default scope that the API does not have",
+    orders({ defaultScopes: ["files:read"] }),
+    "apis.orders.defaultScopes",
+    "Name only scopes that stand under scopes.",
+  ],
+  [
+    "a default scope twice",
+    orders({ defaultScopes: ["orders:read", "orders:read"] }),
+    "apis.orders.defaultScopes.1",
+    "Leave it out.",
+  ],
+  [
+    "default scopes where every request must name its scope",
+    orders({ defaultScopes: ["orders:read"], scope: "required" }),
+    "apis.orders.defaultScopes",
+    'Leave out defaultScopes, or write scope: "optional".',
+  ],
+  [
+    "an idle time that is longer than the whole",
+    { lifetimes: { refreshTokenSeconds: 60 } },
+    "lifetimes.refreshTokenIdleSeconds",
+    writeLifetime,
+  ],
+];
+
+const keys: readonly Mistake[] = [
+  ["a text that is no key", { signingKeys: [marker] }, "signingKeys.0", writeKey],
+  [
+    "a broken PEM",
+    { signingKeys: [pem.replace("PRIVATE KEY-----\n", `PRIVATE KEY-----\n${marker}`)] },
+    "signingKeys.0",
+    writeKey,
+  ],
+  [
+    "a JWK without its public half",
+    { signingKeys: [{ kty: "EC", crv: "P-256", d: marker }] },
+    "signingKeys.0",
+    writeKey,
+  ],
+  [
+    "a JWK whose halves do not belong together",
+    { signingKeys: [{ ...jwk, d: otherJwk.d }] },
+    "signingKeys.0",
+    writeKey,
+  ],
+  ["a public key", { signingKeys: [key, createPublicKey(key)] }, "signingKeys.1", writeKey],
+  [
+    "a short RSA key",
+    { signingKeys: [generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey] },
+    "signingKeys.0",
+    writeKey,
+  ],
+  ["an algorithm of another key", { signingKeys: [{ ...jwk, alg: "RS256" }] }, "signingKeys.0", writeKey],
+  ["the algorithm HS256", { signingKeys: [{ ...jwk, alg: "HS256" }] }, "signingKeys.0", writeKey],
+  ["a kid that is no text", { signingKeys: [{ ...jwk, kid: 7 }] }, "signingKeys.0", writeKey],
+  ["nothing where a key should be", { signingKeys: [undefined] }, "signingKeys.0", writeKey],
+  ["one key twice", { signingKeys: [key, pem] }, "signingKeys", "Leave one out, or name them apart."],
+];
+
+describe("options of createAuthServer", () => {
+  it("takes good ones", () => {
+    expect(() => createAuthServer(good)).not.toThrow();
+  });
+
+  it.each([
+    ["a baseUrl without a path", { baseUrl: "https://host.example" }],
+    ["http on this machine", { baseUrl: "http://localhost:3000/login" }],
+    ["a loopback address", { baseUrl: "http://127.0.0.1:3000" }],
+    ["an audience that is an origin", orders({ audience: "https://api.example" })],
+    ["an API without any scope", orders({ scopes: {} })],
+    ["the longest id", { apis: { ["x".repeat(64)]: api } }],
+    ["options that are undefined", { consent: undefined, lifetimes: undefined, onEvent: undefined }],
+    [
+      "ports that are classes",
+      {
+        storage: Object.fromEntries(
+          Object.entries(storage).map(([name, port]) => [name, Object.create(port as object) as unknown]),
+        ),
+      },
+    ],
+  ])("takes %s", (_, changes) => {
+    expect(() => createAuthServer(withChanges(changes))).not.toThrow();
+  });
+
+  it.each([...shapes, ...values, ...keys])("refuses %s", (_, changes, path, fix) =>
+    expectRefusal(() => createAuthServer(withChanges(changes)), { who: "createAuthServer", path, fix }),
+  );
+
+  it.each([undefined, null, "https://host.example", []])("refuses %j instead of options", (options) =>
+    expectRefusal(() => createAuthServer(options as never), {
+      who: "createAuthServer",
+      path: "options",
+      fix: "must be object.",
+    }),
+  );
+
+  it.each(Object.keys(defaultLifetimes))(
+    "counts lifetimes.%s as left out when it is undefined",
+    async (name) => {
+      stopClock();
+      const host = testHost({ lifetimes: { [name]: undefined } });
+      const { refresh_token = "" } = await obtainTokens(host, { client: "web" });
+      expect((await refresh(host, { client: "web", refreshToken: refresh_token })).status).toBe(200);
+    },
+  );
+});
+
+describe("secrets and signingKeys that are left out", () => {
+  const { secrets: _secrets, signingKeys: _signingKeys, ...withoutBoth } = good;
+
+  it.each([
+    ["secrets", withoutBoth, "Write a list of secrets, the newest first."],
+    ["secrets", { ...withoutBoth, signingKeys: [key] }, "Write a list of secrets, the newest first."],
+    [
+      "signingKeys",
+      { ...withoutBoth, secrets: [secret] },
+      "Write a list of private keys, the active one first.",
+    ],
+  ])("are refused in production: %s", async (path, options, fix) => {
+    jest.replaceProperty(process.env, "NODE_ENV", "production");
+    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    await expectRefusal(() => createAuthServer(options), { who: "createAuthServer", path, fix });
+    expect(emitWarning).not.toHaveBeenCalled();
+  });
+
+  it("are not missed in production when they are there", () => {
+    jest.replaceProperty(process.env, "NODE_ENV", "production");
+    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    expect(() => createAuthServer(good)).not.toThrow();
+    expect(emitWarning).not.toHaveBeenCalled();
+  });
+
+  const consequence = "what was issued is worth nothing after a restart or in another process.";
+
+  it.each([
+    ["both", withoutBoth, ["secrets", "signingKeys"]],
+    ["secrets", { ...withoutBoth, signingKeys: [key] }, ["secrets"]],
+    ["signingKeys", { ...withoutBoth, secrets: [secret] }, ["signingKeys"]],
+    ["neither", good, []],
+  ])("are made anew elsewhere, and that is said once: %s", (_, options, names) => {
+    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    createAuthServer(options);
+    const said = [
+      `createAuthServer made throw-away ${names.join(" and ")}: ${consequence}`,
+      { type: "AuthmountWarning", code: "AUTHMOUNT_THROW_AWAY" },
+    ];
+    expect(emitWarning.mock.calls).toEqual(names.length === 0 ? [] : [said]);
+  });
+
+  it("serve a whole journey with what was made", async () => {
+    stopClock();
+    jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const host = testHost({ secrets: undefined, signingKeys: undefined } as never);
+    expect(await obtainTokens(host, { client: "web" })).toMatchObject({ token_type: "bearer" });
+  });
+});
+
+describe("options of requireBearer", () => {
+  const { requireBearer } = createAuthServer(good);
+  const knownApis = "Write one of: orders.";
+  const knownScopes = "Known: orders:read.";
+
+  it.each([
+    ["an API that is not there", { api: "files" }, "api", knownApis],
+    ["an API that every object inherits", { api: "constructor" }, "api", knownApis],
+    ["no API", {}, "api", knownApis],
+    ["no options", undefined, "api", knownApis],
+    ["a scope that the API does not have", { api: "orders", scope: "files:read" }, "scope", knownScopes],
+    ["a scope that every object inherits", { api: "orders", scope: ["constructor"] }, "scope", knownScopes],
+    ["one wrong scope of two", { api: "orders", scope: "orders:read files:read" }, "scope", knownScopes],
+    [
+      "an empty scope, which is a mistake and not no scope",
+      { api: "orders", scope: "" },
+      "scope",
+      knownScopes,
+    ],
+    ["a number for the scope", { api: "orders", scope: 5 }, "scope", knownScopes],
+    ["null for the scope", { api: "orders", scope: null }, "scope", knownScopes],
+    [
+      "scopes for scope, which would let everybody in",
+      { api: "orders", scopes: "orders:read" },
+      "scopes",
+      "Known here: api, scope.",
+    ],
+  ])("refuses %s", (_, options, path, fix) =>
+    expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, fix }),
+  );
+});
+
+describe("options of memoryStorage", () => {
+  const wrongEntries = "must be a whole number from 1 up.";
+
+  it.each([
+    ["no room", { clients: [], maxEntries: 0 }, "maxEntries", wrongEntries],
+    ["half a room", { clients: [], maxEntries: 1.5 }, "maxEntries", wrongEntries],
+    ["endless room", { clients: [], maxEntries: Number.POSITIVE_INFINITY }, "maxEntries", wrongEntries],
+    ["a text for a number", { clients: [], maxEntries: "5" }, "maxEntries", wrongEntries],
+    [
+      "two clients with one id",
+      { clients: [confidentialRecord(), confidentialRecord({ name: "Twin" })] },
+      "clients",
+      "must have different clientIds.",
+    ],
+    ["no options", undefined, "clients", "Write a list of clients."],
+    ["no clients", {}, "clients", "Write a list of clients."],
+    [
+      "a record of clients",
+      { clients: { web: confidentialRecord() } },
+      "clients",
+      "Write a list of clients.",
+    ],
+  ])("refuses %s", (_, options, path, fix) =>
+    expectRefusal(() => memoryStorage(options as never), { who: "memoryStorage", path, fix }),
+  );
+
+  it.each([
+    ["secretDigests.0", { secretDigests: [marker] }, "from generateClientSecret() or digestClientSecret()."],
+    [
+      "redirectUris.0",
+      { redirectUris: [`http://${marker}.example/`] },
+      "without fragment, user name or wildcard.",
+    ],
+  ])("refuses a client with wrong %s", (path, changes, fix) =>
+    expectRefusal(() => memoryStorage({ clients: [confidentialRecord(changes)] }), {
+      who: 'client "web"',
+      path,
+      fix,
+    }),
+  );
+});
+
+describe("the secret of digestClientSecret", () => {
+  it.each([
+    ["short", marker],
+    ["of eleven characters", `${marker}....`],
+    ["missing", undefined],
+    ["a number", 123_456_789_012],
+    ["a buffer", Buffer.from(secret)],
+  ])("is refused when it is %s", (_, value) =>
+    expectRefusal(() => digestClientSecret(value as string), {
+      who: "digestClientSecret",
+      path: "the secret",
+      fix: "must have at least 12 characters.",
+    }),
+  );
+});

@@ -1,0 +1,159 @@
+import * as fc from "fast-check";
+import type { Consent } from "../../lib";
+import { rememberedScopes } from "../../lib/protocol/consent";
+import { belongsTo, isPathId, protectedResourceMetadataUrl } from "../../lib/protocol/issuer";
+import { OAuthError, type OAuthErrorCode, serverError, toOAuthError } from "../../lib/protocol/oauth-error";
+import { protectedResourceMetadata } from "../../lib/protocol/protected-resource-metadata";
+import { errorPage, jsonError } from "../../lib/protocol/protocol-response";
+import { issuerRecord } from "../fixture/records";
+
+describe("issuer identifier (RFC 8414 §2)", () => {
+  it.each(["a", "A", "0", "_", "~", "-", "orders", "orders-2.v1_a~b", "x".repeat(64), "constructor"])(
+    "may hold the id %s",
+    (id) => {
+      expect(isPathId(id)).toBe(true);
+    },
+  );
+
+  it.each([
+    ["nothing", ""],
+    ["a dot", "."],
+    ["two dots", ".."],
+    ["a dot in front", ".orders"],
+    ["a slash", "a/b"],
+    ["a backslash", "a\\b"],
+    ["a percent sign", "a%2fb"],
+    ["a space", "a b"],
+    ["a question mark", "a?"],
+    ["a number sign", "a#"],
+    ["a colon", "a:b"],
+    ["a character beyond ASCII", "bücher"],
+    ["a line feed at the end", "a\n"],
+    ["65 characters", "x".repeat(65)],
+  ])("may not hold an id with %s", (_, id) => {
+    expect(isPathId(id)).toBe(false);
+  });
+
+  it("holds an id that URL parsers leave as it is", () => {
+    const unit = fc.constantFrom(...Array.from("aZ09-._~%/\\?#: "));
+    fc.assert(
+      fc.property(fc.string({ unit }).filter(isPathId), (id) => {
+        expect(new URL(`https://host.example/auth/${id}/api`).pathname).toBe(`/auth/${id}/api`);
+      }),
+    );
+  });
+
+  it.each([
+    ["both ids", { authMethodId: "password", apiId: "orders" }, true],
+    ["another authentication method", { authMethodId: "otp", apiId: "orders" }, false],
+    ["another API", { authMethodId: "password", apiId: "files" }, false],
+    ["both ids in each other's place", { authMethodId: "orders", apiId: "password" }, false],
+  ])("owns a record by %s", (_, record, expected) => {
+    expect(belongsTo(record, issuerRecord())).toBe(expected);
+  });
+});
+
+describe("protected resource metadata (RFC 9728 §2, §3.1)", () => {
+  it.each([
+    ["https://api.example", "https://api.example/.well-known/oauth-protected-resource"],
+    ["https://api.example/", "https://api.example/.well-known/oauth-protected-resource"],
+    ["https://api.example/orders", "https://api.example/.well-known/oauth-protected-resource/orders"],
+    ["https://api.example/a/b", "https://api.example/.well-known/oauth-protected-resource/a/b"],
+    ["https://api.example/a/", "https://api.example/.well-known/oauth-protected-resource/a/"],
+    ["http://localhost:3000/a", "http://localhost:3000/.well-known/oauth-protected-resource/a"],
+  ])("of %s is at %s", (audience, expected) => {
+    expect(protectedResourceMetadataUrl(audience)).toBe(expected);
+  });
+
+  it("lists every issuer of the API, its scopes and how to send a token", () => {
+    expect(protectedResourceMetadata([issuerRecord(), issuerRecord({}, "otp")])).toEqual({
+      resource: "https://api.example/orders",
+      resource_name: "Orders",
+      authorization_servers: [
+        "https://host.example/login/auth/password/api/orders",
+        "https://host.example/login/auth/otp/api/orders",
+      ],
+      scopes_supported: ["orders:read", "orders:write"],
+      bearer_methods_supported: ["header"],
+    });
+  });
+});
+
+function before(...scopes: readonly string[]): Consent {
+  return { subject: "alice", clientId: "web", apiId: "orders", scopes, grantedAt: 1, expiresAt: 2 };
+}
+
+describe("remembered consent (RFC 6749 §10.2)", () => {
+  it.each([
+    ["what is allowed the first time", undefined, ["a", "b"], ["a"], ["a"]],
+    ["what was allowed before and not asked again", before("a", "b"), ["c"], ["c"], ["a", "b", "c"]],
+    ["no scope that was asked again and not allowed", before("a", "b"), ["a", "c"], ["c"], ["b", "c"]],
+    ["a scope once", before("a"), ["a"], ["a"], ["a"]],
+    ["nothing when all is asked again and nothing allowed", before("a"), ["a"], [], []],
+    ["what was allowed before when nothing is asked", before("a"), [], [], ["a"]],
+  ])("has %s", (_, consent, askedScopes, grantedScopes, expected) => {
+    expect(rememberedScopes(consent, { askedScopes, grantedScopes })).toEqual(expected);
+  });
+
+  it("never has a scope twice, nor one that was asked for last and not allowed", () => {
+    const scopes = fc.uniqueArray(fc.constantFrom<string>("a", "b", "c", "d", "e"));
+    fc.assert(
+      fc.property(scopes, scopes, fc.func(fc.boolean()), (known, askedScopes, allows) => {
+        const grantedScopes = askedScopes.filter((scope) => allows(scope));
+        const remembered = rememberedScopes(before(...known), { askedScopes, grantedScopes });
+        expect(new Set(remembered).size).toBe(remembered.length);
+        expect(remembered.filter((scope) => askedScopes.includes(scope)).toSorted()).toEqual(
+          grantedScopes.toSorted(),
+        );
+      }),
+    );
+  });
+});
+
+describe("errors (RFC 6749 §4.1.2.1, §5.2)", () => {
+  it.each<[OAuthErrorCode, number]>([
+    ["invalid_request", 400],
+    ["invalid_client", 401],
+    ["invalid_grant", 400],
+    ["unauthorized_client", 400],
+    ["unsupported_grant_type", 400],
+    ["invalid_scope", 400],
+    ["invalid_target", 400],
+    ["server_error", 500],
+    ["temporarily_unavailable", 503],
+  ])("answer %s with the status %s", (code, status) => {
+    const error = new OAuthError(code, { description: "For the client.", reason: "for the event" });
+    expect(jsonError(error, { "X-A": "b" })).toEqual({
+      kind: "json",
+      status,
+      body: { error: code, error_description: "For the client." },
+      headers: { "X-A": "b" },
+    });
+    expect(errorPage(error)).toEqual({ kind: "error-page", status, error });
+  });
+
+  it("tell the event what the client may not know", () => {
+    const error = new OAuthError("invalid_grant", {
+      description: "For the client.",
+      reason: "for the event",
+    });
+    expect(error.reason).toBe("for the event");
+    expect(error.message).toBe("invalid_grant: For the client.");
+    expect(new OAuthError("invalid_grant", { description: "For both." }).reason).toBe("For both.");
+  });
+
+  it("stand for anything thrown, without telling the client what it was", () => {
+    const cause = new Error("password of the database");
+    const error = toOAuthError(cause);
+    expect(error.code).toBe("server_error");
+    expect(error.cause).toBe(cause);
+    expect(JSON.stringify(jsonError(error))).not.toContain("password");
+    expect(toOAuthError("a text").cause).toBe("a text");
+    expect(toOAuthError(undefined).code).toBe("server_error");
+  });
+
+  it("stay what they are", () => {
+    const error = serverError(undefined);
+    expect(toOAuthError(error)).toBe(error);
+  });
+});

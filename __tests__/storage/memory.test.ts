@@ -1,0 +1,804 @@
+import * as fc from "fast-check";
+import {
+  type Client,
+  type ClientStore,
+  type Consent,
+  digestClientSecret,
+  generateClientSecret,
+  memoryStorage,
+  type RefreshToken,
+  type Storage,
+  type StoredAccessToken,
+} from "../../lib";
+import { digestToken } from "../../lib/protocol/token-value";
+import { checkClient } from "../../lib/storage/check-client";
+import { checkedClients } from "../../lib/storage/checked-clients";
+import { type ExpiringMap, expiringMap } from "../../lib/storage/expiring-map";
+import {
+  accessTokenRecord,
+  authorizationRecord,
+  codeRecord,
+  confidentialRecord,
+  publicRecord,
+  refreshTokenRecord,
+} from "../fixture/records";
+import { intercept, slowStorage } from "../fixture/slow-storage";
+
+const now = 1_000;
+
+function storageWith(options: { clients?: readonly Client[]; maxEntries?: number } = {}): Storage {
+  return memoryStorage({ clients: [], ...options });
+}
+
+describe("memoryStorage clients (RFC 6749 §2)", () => {
+  const web = confidentialRecord();
+  const spa = publicRecord("browser", { redirectUris: ["https://spa.example/a", "http://localhost:3000/"] });
+  const phone = publicRecord("native", { redirectUris: ["https://phone.example/a"] });
+
+  it("finds a client by its id and no other", async () => {
+    const { clients } = storageWith({ clients: [web, spa] });
+    expect(await clients.find("web")).toEqual(web);
+    expect(await clients.find("spa")).toEqual(spa);
+    for (const id of ["WEB", "we", "", "constructor", "__proto__"])
+      expect(await clients.find(id)).toBeUndefined();
+  });
+
+  it.each([
+    ["https://spa.example", true],
+    ["http://localhost:3000", true],
+    ["http://localhost", false],
+    ["http://spa.example", false],
+    ["https://SPA.example", false],
+    ["https://spa.example/", false],
+    ["https://phone.example", false],
+    ["https://web.example", false],
+    ["null", false],
+    ["", false],
+  ])("knows the origins of browser clients: %s %s", async (origin, expected) => {
+    const { clients } = storageWith({ clients: [web, spa, phone] });
+    expect(await clients.isBrowserOrigin(origin)).toBe(expected);
+  });
+
+  it("does not mind what the host does to its list afterwards", async () => {
+    const records: Client[] = [web];
+    const { clients } = memoryStorage({ clients: records });
+    records.push(spa);
+    expect(await clients.find("spa")).toBeUndefined();
+  });
+});
+
+describe("memoryStorage consents (RFC 6749 §10.2)", () => {
+  const key = { subject: "alice", clientId: "web", apiId: "orders" };
+  const consent: Consent = { ...key, scopes: ["orders:read"], grantedAt: now, expiresAt: 2_000 };
+
+  it("finds a consent until it expires", async () => {
+    const { consents } = storageWith();
+    await consents.save(consent, now);
+    expect(await consents.find(key, 1_999)).toEqual(consent);
+    expect(await consents.find(key, 2_000)).toBeUndefined();
+  });
+
+  it.each([
+    ["subject", { ...key, subject: "bob" }],
+    ["client", { ...key, clientId: "other" }],
+    ["API", { ...key, apiId: "files" }],
+    ["arrangement of the same texts", { subject: "web", clientId: "alice", apiId: "orders" }],
+  ])("keeps one for each %s", async (_, other) => {
+    const { consents } = storageWith();
+    await consents.save(consent, now);
+    expect(await consents.find(other, now)).toBeUndefined();
+    await consents.save({ ...consent, ...other, scopes: ["orders:write"] }, now);
+    expect((await consents.find(key, now))?.scopes).toEqual(["orders:read"]);
+    expect((await consents.find(other, now))?.scopes).toEqual(["orders:write"]);
+  });
+
+  it.each([",", ":", "|", "/", " ", "\n", "\0", '","', "\\", "undefined", ""])(
+    "never takes one key for another that is only divided elsewhere, at %j",
+    async (between) => {
+      const { consents } = storageWith();
+      const parts = ["a", "b", "c", "d"];
+      const divided = [1, 2, 3].map((at) => {
+        const [subject = "", clientId = "", apiId = ""] = parts.flatMap((part, index) =>
+          index === at ? [] : index === at - 1 ? [part + between + parts[at]] : [part],
+        );
+        return { subject, clientId, apiId };
+      });
+      for (const [index, one] of divided.entries())
+        await consents.save({ ...consent, ...one, scopes: [`scope-${index}`] }, now);
+      const found = await Promise.all(divided.map((one) => consents.find(one, now)));
+      expect(found.map((each) => each?.scopes)).toEqual([["scope-0"], ["scope-1"], ["scope-2"]]);
+    },
+  );
+
+  it("replaces the consent with the same key", async () => {
+    const { consents } = storageWith();
+    await consents.save(consent, now);
+    await consents.save({ ...consent, scopes: ["orders:write"], expiresAt: 3_000 }, now);
+    expect(await consents.list("alice", 2_500)).toEqual([
+      { ...consent, scopes: ["orders:write"], expiresAt: 3_000 },
+    ]);
+  });
+
+  it("replaces a consent by one that ends earlier", async () => {
+    const { consents } = storageWith();
+    await consents.save(consent, now);
+    await consents.save({ ...consent, expiresAt: 1_500 }, now);
+    expect(await consents.find(key, 1_499)).toBeDefined();
+    expect(await consents.find(key, 1_500)).toBeUndefined();
+  });
+
+  it("lists those of one end user that have not expired", async () => {
+    const { consents } = storageWith();
+    const files = { ...consent, apiId: "files", expiresAt: 1_500 };
+    await consents.save(consent, now);
+    await consents.save(files, now);
+    await consents.save({ ...consent, subject: "bob" }, now);
+    expect(await consents.list("alice", now)).toEqual([consent, files]);
+    expect(await consents.list("alice", 1_500)).toEqual([consent]);
+    expect(await consents.list("carol", now)).toEqual([]);
+  });
+
+  it("forgets a consent, and does nothing when there is none", async () => {
+    const { consents } = storageWith();
+    await consents.delete(key, now);
+    await consents.save(consent, now);
+    await consents.save({ ...consent, apiId: "files" }, now);
+    await consents.delete(key, now);
+    await consents.delete(key, now);
+    expect(await consents.find(key, now)).toBeUndefined();
+    expect(await consents.find({ ...key, apiId: "files" }, now)).toBeDefined();
+  });
+});
+
+describe("memoryStorage authorizations (RFC 6749 §1.3, 9700 §4.14.2)", () => {
+  const id = authorizationRecord().authorizationId;
+
+  it("finds an authorization until it expires", async () => {
+    const { authorizations } = storageWith();
+    await authorizations.create(authorizationRecord(), now);
+    expect(await authorizations.find(id, 8_999)).toEqual(authorizationRecord());
+    expect(await authorizations.find(id, 9_000)).toBeUndefined();
+    expect(await authorizations.find(id.toLowerCase(), now)).toBeUndefined();
+  });
+
+  it("keeps a revoked one findable, changed in nothing else", async () => {
+    const { authorizations } = storageWith();
+    await authorizations.create(authorizationRecord(), now);
+    await authorizations.revoke(id, now);
+    expect(await authorizations.find(id, 8_999)).toEqual(authorizationRecord({ revoked: true }));
+    expect(await authorizations.find(id, 9_000)).toBeUndefined();
+  });
+
+  it("revokes for good, however often", async () => {
+    const { authorizations } = storageWith();
+    await authorizations.create(authorizationRecord(), now);
+    await authorizations.revoke(id, now);
+    await authorizations.revoke(id, now + 1);
+    expect((await authorizations.find(id, now + 1))?.revoked).toBe(true);
+  });
+
+  it("revokes that one and no other", async () => {
+    const { authorizations } = storageWith();
+    await authorizations.create(authorizationRecord(), now);
+    await authorizations.create(authorizationRecord({ authorizationId: "other" }), now);
+    await authorizations.revoke(id, now);
+    expect((await authorizations.find("other", now))?.revoked).toBe(false);
+  });
+
+  it("does nothing when there is none to revoke", async () => {
+    const { authorizations } = storageWith();
+    await authorizations.revoke(id, now);
+    expect(await authorizations.find(id, now)).toBeUndefined();
+    await authorizations.create(authorizationRecord(), now);
+    expect((await authorizations.find(id, now))?.revoked).toBe(false);
+  });
+
+  it("revokes all of one end user for one client at one API, at every authentication method", async () => {
+    const { authorizations } = storageWith();
+    const records = [
+      authorizationRecord({ authorizationId: "one" }),
+      authorizationRecord({ authorizationId: "two", authMethodId: "otp" }),
+      authorizationRecord({ authorizationId: "bob's", subject: "bob" }),
+      authorizationRecord({ authorizationId: "other client's", clientId: "other" }),
+      authorizationRecord({ authorizationId: "other API's", apiId: "files" }),
+    ];
+    for (const record of records) await authorizations.create(record, now);
+    await authorizations.revokeAll({ subject: "alice", clientId: "web", apiId: "orders" }, now);
+    const found = await Promise.all(
+      records.map(({ authorizationId }) => authorizations.find(authorizationId, now)),
+    );
+    expect(found.map((record) => record?.revoked)).toEqual([true, true, false, false, false]);
+  });
+});
+
+describe("memoryStorage authorization codes (RFC 6749 §4.1.2, 9700 §4.14)", () => {
+  const code = codeRecord();
+
+  it("finds a code, consumed or not, until storage may forget it", async () => {
+    const { authorizationCodes } = storageWith();
+    await authorizationCodes.create(code, now);
+    expect(await authorizationCodes.find(code, 1_659)).toEqual(code);
+    expect(await authorizationCodes.consume(code, now)).toBe("consumed");
+    expect(await authorizationCodes.find(code, 1_659)).toEqual({ ...code, consumed: true });
+    expect(await authorizationCodes.find(code, 1_660)).toBeUndefined();
+  });
+
+  it("does not find a code by another digest", async () => {
+    const { authorizationCodes } = storageWith();
+    await authorizationCodes.create(code, now);
+    const { authorizationId } = code;
+    const other = { authorizationId, digest: digestToken("another") };
+    expect(await authorizationCodes.find(other, now)).toBeUndefined();
+    expect(await authorizationCodes.consume(other, now)).toBe("not-consumed");
+    expect(await authorizationCodes.consume(code, now)).toBe("consumed");
+  });
+
+  it("consumes a code once", async () => {
+    const { authorizationCodes } = storageWith();
+    await authorizationCodes.create(code, now);
+    expect(await authorizationCodes.consume(code, now)).toBe("consumed");
+    expect(await authorizationCodes.consume(code, now)).toBe("not-consumed");
+    expect(await authorizationCodes.consume(code, now + 1)).toBe("not-consumed");
+  });
+
+  it("consumes no code that is not there or has expired", async () => {
+    const { authorizationCodes } = storageWith();
+    expect(await authorizationCodes.consume(code, now)).toBe("not-consumed");
+    expect(await authorizationCodes.find(code, now)).toBeUndefined();
+    await authorizationCodes.create(code, now);
+    expect(await authorizationCodes.consume(code, 1_660)).toBe("not-consumed");
+  });
+
+  it("consumes each of two codes", async () => {
+    const { authorizationCodes } = storageWith();
+    const other = codeRecord("another code");
+    await authorizationCodes.create(code, now);
+    await authorizationCodes.create(other, now);
+    expect(await authorizationCodes.consume(code, now)).toBe("consumed");
+    expect(await authorizationCodes.consume(other, now)).toBe("consumed");
+  });
+});
+
+describe("memoryStorage refresh tokens (RFC 6749 §6, 9700 §4.14.2)", () => {
+  const from = refreshTokenRecord();
+  const to = refreshTokenRecord("the next one", { expiresAt: 2_500 });
+
+  it("finds a token, used or not, until it expires", async () => {
+    const { refreshTokens } = storageWith();
+    await refreshTokens.create(from, now);
+    expect(await refreshTokens.find(from, 1_999)).toEqual(from);
+    expect(await refreshTokens.find(from, 2_000)).toBeUndefined();
+    expect(await refreshTokens.rotate({ from, to }, now)).toBe("rotated");
+    expect(await refreshTokens.find(from, 1_999)).toEqual({ ...from, used: true });
+    expect(await refreshTokens.find(from, 2_000)).toBeUndefined();
+    expect(await refreshTokens.find(to, 2_499)).toEqual(to);
+  });
+
+  it("rotates a token once, and stores nothing for those who come later", async () => {
+    const { refreshTokens } = storageWith();
+    const late = refreshTokenRecord("too late");
+    await refreshTokens.create(from, now);
+    expect(await refreshTokens.rotate({ from, to }, now)).toBe("rotated");
+    expect(await refreshTokens.rotate({ from, to: late }, now)).toBe("not-rotated");
+    expect(await refreshTokens.find(late, now)).toBeUndefined();
+    expect(await refreshTokens.find(to, now)).toEqual(to);
+  });
+
+  it.each([
+    ["is not there", refreshTokenRecord("unknown"), now],
+    ["has expired", from, 2_000],
+  ])("does not rotate a token that %s, and stores nothing", async (_, absent, at) => {
+    const { refreshTokens } = storageWith();
+    await refreshTokens.create(from, now);
+    expect(await refreshTokens.rotate({ from: absent, to }, at)).toBe("not-rotated");
+    expect(await refreshTokens.find(to, at)).toBeUndefined();
+  });
+
+  it("rotates on, token after token", async () => {
+    const { refreshTokens } = storageWith();
+    const last = refreshTokenRecord("the last one");
+    await refreshTokens.create(from, now);
+    expect(await refreshTokens.rotate({ from, to }, now)).toBe("rotated");
+    expect(await refreshTokens.rotate({ from: to, to: last }, now)).toBe("rotated");
+    expect((await refreshTokens.find(last, now))?.used).toBe(false);
+  });
+});
+
+describe("memoryStorage access tokens (RFC 7662 §4)", () => {
+  it("finds an opaque token by its digest until it expires", async () => {
+    const { accessTokens } = storageWith();
+    const token: StoredAccessToken = { ...accessTokenRecord(), digest: digestToken("opaque") };
+    await accessTokens.create(token, now);
+    expect(await accessTokens.find(token.digest, 1_599)).toEqual(token);
+    expect(await accessTokens.find(token.digest, 1_600)).toBeUndefined();
+    expect(await accessTokens.find("opaque", now)).toBeUndefined();
+  });
+});
+
+async function answersOf(attempts: Promise<string>[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const answer of await Promise.all(attempts)) counts[answer] = (counts[answer] ?? 0) + 1;
+  return counts;
+}
+
+const sixtyFour = Array.from({ length: 64 }, (_, index) => index);
+
+/** Lets every call begin before any of them does its work, then does the work in a turn of its own each. */
+function scrambled(storage: Storage): Storage {
+  return intercept(storage, async (_, call) => {
+    await Promise.resolve();
+    const answer = await call();
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+    return answer;
+  });
+}
+
+describe.each<[string, (storage: Storage) => Storage]>([
+  ["at once", (storage) => storage],
+  ["behind a slow connection", (storage) => slowStorage(storage, 10)],
+  ["in turns", scrambled],
+])("64 simultaneous calls %s (RFC 6749 §10.5, 9700 §4.14.2)", (_, wrap) => {
+  it("consume a code exactly once", async () => {
+    const { authorizationCodes } = wrap(storageWith());
+    const code = codeRecord();
+    await authorizationCodes.create(code, now);
+    const counts = await answersOf(sixtyFour.map(() => authorizationCodes.consume(code, now)));
+    expect(counts).toEqual({ consumed: 1, "not-consumed": 63 });
+    expect((await authorizationCodes.find(code, now))?.consumed).toBe(true);
+  });
+
+  it("rotate a refresh token exactly once, and store the next token of the one that won", async () => {
+    const { refreshTokens } = wrap(storageWith());
+    const from = refreshTokenRecord();
+    const next = sixtyFour.map((index) => refreshTokenRecord(`next ${index}`));
+    await refreshTokens.create(from, now);
+    const answers = await Promise.all(next.map((to) => refreshTokens.rotate({ from, to }, now)));
+    const stored = await Promise.all(next.map((to) => refreshTokens.find(to, now)));
+    expect(answers.filter((answer) => answer === "rotated")).toHaveLength(1);
+    expect(stored.map((token) => (token ? "rotated" : "not-rotated"))).toEqual(answers);
+    expect((await refreshTokens.find(from, now))?.used).toBe(true);
+  });
+
+  it("revoke an authorization, and none of them fails", async () => {
+    const { authorizations } = wrap(storageWith());
+    const { authorizationId } = authorizationRecord();
+    await authorizations.create(authorizationRecord(), now);
+    await Promise.all(sixtyFour.map(() => authorizations.revoke(authorizationId, now)));
+    expect((await authorizations.find(authorizationId, now))?.revoked).toBe(true);
+  });
+});
+
+describe("memoryStorage maxEntries (RFC 9700 §4.14)", () => {
+  const full = "memoryStorage is full: raise maxEntries.";
+  const codes = ["one", "two"].map((token) => codeRecord(token, { expiresAt: 1_100 }));
+
+  async function fullOfCodes(): Promise<Storage> {
+    const storage = storageWith({ maxEntries: 2 });
+    for (const code of codes) await storage.authorizationCodes.create(code, now);
+    return storage;
+  }
+
+  it("refuses a record more and loses none", async () => {
+    const { authorizationCodes } = await fullOfCodes();
+    const third = codeRecord("three");
+    await expect(authorizationCodes.create(third, now)).rejects.toThrow(full);
+    expect(await authorizationCodes.find(third, now)).toBeUndefined();
+    for (const code of codes) expect(await authorizationCodes.consume(code, now)).toBe("consumed");
+  });
+
+  it("bounds each kind of record by itself", async () => {
+    const { authorizations, refreshTokens } = await fullOfCodes();
+    await authorizations.create(authorizationRecord(), now);
+    await refreshTokens.create(refreshTokenRecord(), now);
+    expect(await refreshTokens.find(refreshTokenRecord(), now)).toBeDefined();
+  });
+
+  it("lets the old token live when there is no room for the next one", async () => {
+    const { refreshTokens } = storageWith({ maxEntries: 1 });
+    const [from, to] = [refreshTokenRecord(), refreshTokenRecord("next")] as [RefreshToken, RefreshToken];
+    await refreshTokens.create(from, now);
+    await expect(refreshTokens.rotate({ from, to }, now)).rejects.toThrow(full);
+    expect(await refreshTokens.find(to, now)).toBeUndefined();
+    expect(await refreshTokens.find(from, now)).toEqual(from);
+  });
+
+  it("still changes records when it is full", async () => {
+    const { authorizations, consents } = storageWith({ maxEntries: 1 });
+    const { authorizationId } = authorizationRecord();
+    await authorizations.create(authorizationRecord(), now);
+    await authorizations.revoke(authorizationId, now);
+    expect((await authorizations.find(authorizationId, now))?.revoked).toBe(true);
+    const consent = { subject: "a", clientId: "b", apiId: "c", scopes: [], grantedAt: 1, expiresAt: 9_000 };
+    await consents.save(consent, now);
+    await consents.save({ ...consent, scopes: ["orders:read"] }, now);
+    expect((await consents.list("a", now)).map(({ scopes }) => scopes)).toEqual([["orders:read"]]);
+  });
+
+  it("has room again when what filled it has expired", async () => {
+    const { authorizationCodes } = await fullOfCodes();
+    const third = codeRecord("three");
+    await authorizationCodes.create(third, 1_200);
+    expect(await authorizationCodes.find(third, 1_200)).toEqual(third);
+  });
+
+  it("has room again when something was deleted", async () => {
+    const { consents } = storageWith({ maxEntries: 1 });
+    const consent = { subject: "a", clientId: "b", apiId: "c", scopes: [], grantedAt: 1, expiresAt: 9_000 };
+    await consents.save(consent, now);
+    await consents.delete(consent, now);
+    await consents.save({ ...consent, subject: "d" }, now);
+    expect(await consents.list("d", now)).toHaveLength(1);
+  });
+});
+
+interface Entry {
+  readonly name: string;
+  readonly expiresAt: number;
+}
+
+function entriesOf(map: ExpiringMap<Entry>, at: number): readonly string[] {
+  return map.values(at).map(({ name }) => name);
+}
+
+/** False when the map refuses because it is full. */
+function wasSet(
+  map: ExpiringMap<Entry>,
+  { key, value, at }: { key: string; value: Entry; at: number },
+): boolean {
+  try {
+    map.set(key, value, at);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function entry(name: string, expiresAt: number): Entry {
+  return { name, expiresAt };
+}
+
+describe("expiring map", () => {
+  it("ends an entry at its absolute time, whether or not it has been swept away", () => {
+    const map = expiringMap<Entry>(10);
+    map.set("a", entry("a", 1_010), now);
+    expect(map.get("a", 1_009)?.name).toBe("a");
+    expect(map.get("a", 1_010)).toBeUndefined();
+    expect(entriesOf(map, 1_009)).toEqual(["a"]);
+    expect(entriesOf(map, 1_010)).toEqual([]);
+  });
+
+  it("frees the room of what has expired, a minute after its end at the latest", () => {
+    const map = expiringMap<Entry>(3);
+    for (const name of ["a", "b", "c"]) map.set(name, entry(name, 1_010), now);
+    for (const name of ["d", "e", "f"]) map.set(name, entry(name, 1_200), 1_070);
+    expect(entriesOf(map, 1_070)).toEqual(["d", "e", "f"]);
+  });
+
+  it("refuses only when it is full of living entries", () => {
+    const map = expiringMap<Entry>(2);
+    map.set("a", entry("a", 1_010), now);
+    map.set("b", entry("b", 1_200), now);
+    expect(() => map.set("c", entry("c", 1_200), 1_009)).toThrow("memoryStorage is full: raise maxEntries.");
+    map.set("c", entry("c", 1_200), 1_010);
+    expect(entriesOf(map, 1_010)).toEqual(["b", "c"]);
+  });
+
+  it("loses nothing when it refuses", () => {
+    const map = expiringMap<Entry>(2);
+    map.set("a", entry("a", 2_000), now);
+    map.set("b", entry("b", 2_000), now);
+    expect(() => map.set("c", entry("c", 2_000), now)).toThrow("raise maxEntries");
+    expect(entriesOf(map, now)).toEqual(["a", "b"]);
+    expect(map.get("c", now)).toBeUndefined();
+  });
+
+  it("keeps an entry that was replaced by a later one when the time of the first has passed", () => {
+    const map = expiringMap<Entry>(1);
+    map.set("a", entry("a", 1_010), now);
+    map.set("a", entry("later a", 5_000), now);
+    map.set("a", entry("latest a", 6_000), 1_500);
+    expect(map.get("a", 5_999)?.name).toBe("latest a");
+    expect(() => map.set("b", entry("b", 9_000), 5_500)).toThrow("raise maxEntries");
+    map.set("b", entry("b", 9_000), 6_100);
+    expect(entriesOf(map, 6_100)).toEqual(["b"]);
+  });
+
+  it("takes up a key again that has expired or was deleted", () => {
+    const map = expiringMap<Entry>(1);
+    map.set("a", entry("a", 1_010), now);
+    map.set("a", entry("new a", 1_100), 1_020);
+    expect(map.get("a", 1_020)?.name).toBe("new a");
+    map.delete("a");
+    expect(map.get("a", 1_020)).toBeUndefined();
+    map.set("a", entry("newest a", 1_100), 1_020);
+    expect(map.get("a", 1_020)?.name).toBe("newest a");
+  });
+
+  it("keeps keys that every object inherits", () => {
+    const map = expiringMap<Entry>(5);
+    expect(map.get("constructor", now)).toBeUndefined();
+    map.set("__proto__", entry("proto", 2_000), now);
+    expect(map.get("__proto__", now)?.name).toBe("proto");
+  });
+
+  it("answers as a plain list of entries would, in any order of calls and times, and refuses no more than it says", () => {
+    const keys = ["a", "b", "c", "d", "e"];
+    const step = fc.record({
+      kind: fc.constantFrom("set", "set", "delete"),
+      key: fc.constantFrom(...keys),
+      waits: fc.nat(40),
+      lives: fc.nat(100),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (steps, maxEntries) => {
+        const map = expiringMap<Entry>(maxEntries);
+        const model = new Map<string, Entry>();
+        let at = now;
+        for (const [index, { kind, key, waits, lives }] of steps.entries()) {
+          at += waits;
+          const value = entry(`${key}${index}`, at + lives);
+          if (kind === "delete") {
+            map.delete(key);
+            model.delete(key);
+          } else if (wasSet(map, { key, value, at })) {
+            model.set(key, value);
+          } else {
+            expect(model.size).toBeGreaterThanOrEqual(maxEntries);
+          }
+          const living = [...model].filter(([, { expiresAt }]) => at < expiresAt);
+          expect(living.length).toBeLessThanOrEqual(maxEntries);
+          const expected = keys.map((name) => living.find(([known]) => known === name)?.[1]);
+          expect(keys.map((name) => map.get(name, at))).toEqual(expected);
+        }
+      }),
+    );
+  });
+});
+
+/** The message of the refusal, or `undefined` when the record is one. */
+function problemOf(record: unknown): string | undefined {
+  try {
+    expect(checkClient(record)).toBe(record);
+    return undefined;
+  } catch (error) {
+    if (error instanceof TypeError) return error.message;
+    throw error;
+  }
+}
+
+describe("the shape of a client record (RFC 6749 §2)", () => {
+  const confidential = confidentialRecord();
+  const native = publicRecord("native");
+  const { digest } = generateClientSecret();
+
+  it.each<[string, Client]>([
+    ["confidential", confidential],
+    ["native", native],
+    ["browser", publicRecord("browser")],
+    ["with two digests", { ...confidential, secretDigests: [digest, generateClientSecret().digest] }],
+    ["without redirect URIs", { ...confidential, redirectUris: [] }],
+    ["without subscriptions", { ...confidential, subscriptions: {} }],
+    ["trusted", { ...confidential, trusted: true }],
+    [
+      "with links",
+      {
+        ...native,
+        clientUri: "https://a.example/",
+        policyUri: "https://a.example/b",
+        tosUri: "https://a.example/c",
+      },
+    ],
+    [
+      "with a whole subscription",
+      { ...native, subscriptions: { orders: { scopes: [], trusted: false, grantTypes: ["refresh_token"] } } },
+    ],
+    ["with a name beyond ASCII", { ...native, name: "Bücher 🔑" }],
+    ["with the longest id", { ...native, clientId: "x".repeat(255) }],
+    ["with columns of the host's table", { ...native, createdBy: "somebody" } as Client],
+  ])("is good: %s", (_, record) => {
+    expect(problemOf(record)).toBeUndefined();
+  });
+
+  it("takes the digest of a secret that a person chose", async () => {
+    const secretDigests = [await digestClientSecret("a chosen secret")];
+    expect(problemOf({ ...confidential, secretDigests })).toBeUndefined();
+  });
+
+  it.each<[string, object, string]>([
+    ["confidential", { confidential: undefined }, "confidential"],
+    ["confidential", { confidential: "true" }, "confidential must be boolean"],
+    ["clientId", { clientId: undefined }, "clientId"],
+    ["clientId", { clientId: 5 }, "clientId must be string"],
+    ["clientId", { clientId: "" }, "clientId must match pattern"],
+    ["clientId", { clientId: "two words" }, "clientId must match pattern"],
+    ["clientId", { clientId: "bücher" }, "clientId must match pattern"],
+    ["clientId", { clientId: "web\n" }, "clientId must match pattern"],
+    ["clientId", { clientId: "x".repeat(256) }, "clientId must match pattern"],
+    ["name", { name: undefined }, "name"],
+    ["name", { name: "" }, "name must NOT have fewer than 1 characters"],
+    ["redirectUris", { redirectUris: undefined }, "redirectUris"],
+    ["redirectUris", { redirectUris: "https://a.example/" }, "redirectUris must be array"],
+    ["redirectUris", { redirectUris: [undefined] }, "redirectUris.0 must be string"],
+    [
+      "redirectUris",
+      { redirectUris: ["https://a.example/", "http://a.example/"] },
+      "redirectUris.1 must be https",
+    ],
+    ["redirectUris", { redirectUris: ["com.example.app:/cb"] }, "redirectUris.0 must be https"],
+    ["subscriptions", { subscriptions: undefined }, "subscriptions"],
+    ["subscriptions", { subscriptions: ["orders"] }, "subscriptions must be object"],
+    ["subscriptions", { subscriptions: { orders: true } }, "subscriptions.orders must be object"],
+    ["subscriptions", { subscriptions: { orders: { scope: ["a"] } } }, "subscriptions.orders must NOT"],
+    [
+      "subscriptions",
+      { subscriptions: { orders: { scopes: "a b" } } },
+      "subscriptions.orders.scopes must be array",
+    ],
+    [
+      "subscriptions",
+      { subscriptions: { orders: { scopes: [5] } } },
+      "subscriptions.orders.scopes.0 must be string",
+    ],
+    [
+      "subscriptions",
+      { subscriptions: { orders: { trusted: "yes" } } },
+      "subscriptions.orders.trusted must be boolean",
+    ],
+    [
+      "subscriptions",
+      { subscriptions: { orders: { grantTypes: ["password"] } } },
+      "subscriptions.orders.grantTypes.0 must be equal to one of",
+    ],
+    ["trusted", { trusted: 1 }, "trusted must be boolean"],
+    ["clientUri", { clientUri: "javascript:alert(1)" }, "clientUri must match pattern"],
+    ["policyUri", { policyUri: "http://a.example/" }, "policyUri must match pattern"],
+    ["tosUri", { tosUri: "https://a.example/ b" }, "tosUri must match pattern"],
+    ["secretDigests", { secretDigests: undefined }, "secretDigests"],
+    ["secretDigests", { secretDigests: [] }, "secretDigests must NOT have fewer than 1 items"],
+    [
+      "secretDigests",
+      { secretDigests: [digest, digest, digest] },
+      "secretDigests must NOT have more than 2 items",
+    ],
+    [
+      "secretDigests",
+      { secretDigests: [digest, "hunter2 hunter2"] },
+      "secretDigests.1 must be a digest from generateClientSecret() or digestClientSecret()",
+    ],
+  ])("names %s when it is wrong: %j", (_, changes, message) => {
+    const record = Object.fromEntries(
+      Object.entries({ ...confidential, ...changes }).filter((field) => field[1] !== undefined),
+    );
+    expect(problemOf(record)).toContain(message);
+  });
+
+  it.each<[string, object, string]>([
+    ["no platform", { platform: "" }, "platform must be equal to one of"],
+    ["a platform that it does not know", { platform: "web" }, "platform must be equal to one of"],
+    [
+      "a secret",
+      { secretDigests: [digest] },
+      "secretDigests is not for a public client: it cannot keep a secret",
+    ],
+    ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0 must be https"],
+    ["a scheme without a dot", { redirectUris: ["app:/cb"] }, "a native client's own scheme needs a dot"],
+  ])("refuses a public client with %s", (_, changes, message) => {
+    expect(problemOf({ ...native, ...changes })).toContain(message);
+  });
+
+  it.each([undefined, null, 5, "web", [], true])("refuses %j, which is no record", (value) => {
+    expect(problemOf(value)).toBe("client record: must be object.");
+  });
+
+  it("does not read what a record inherits", () => {
+    expect(problemOf(Object.create(confidential))).toContain("confidential");
+  });
+
+  it("says what to write where a value is one of a few", () => {
+    expect(problemOf({ ...native, platform: "web" })).toMatch(/native.*browser/);
+    const subscriptions = { orders: { grantTypes: ["implicit"] } };
+    expect(problemOf({ ...native, subscriptions })).toMatch(/authorization_code.*client_credentials/);
+  });
+
+  it("says which property of a subscription it does not know", () => {
+    const subscriptions = { orders: { scope: ["orders:read"] } };
+    expect(problemOf({ ...native, subscriptions })).toMatch(/subscriptions\.orders\.scope\b/);
+  });
+
+  it("names the client, so that a host finds it in its table", () => {
+    expect(problemOf({ ...confidential, name: "" })).toMatch(/^client "web": /);
+  });
+
+  it("repeats no secret, digest or URI", () => {
+    const values = {
+      secretDigests: ["hunter2 hunter2"],
+      redirectUris: ["http://hunter2.example/"],
+      clientUri: "hunter2",
+      name: ["hunter2"],
+      subscriptions: { orders: { scopes: "hunter2" } },
+    };
+    for (const [name, value] of Object.entries(values)) {
+      const message = problemOf({ ...confidential, [name]: value });
+      expect(message).toContain(name);
+      expect(message).not.toContain("hunter2");
+    }
+  });
+
+  it("is checked when memoryStorage is made", () => {
+    const broken = { ...confidential, clientId: "broken", name: "" };
+    expect(() => memoryStorage({ clients: [confidential, broken] })).toThrow(
+      new TypeError('client "broken": name must NOT have fewer than 1 characters.'),
+    );
+  });
+});
+
+/** A host's table that gives one answer to every question, behind the checks. */
+function table(answer: unknown): { readonly clients: ClientStore; readonly asked: string[] } {
+  const asked: string[] = [];
+  const store = {
+    origins: new Set(["https://spa.example"]),
+    async find(clientId: string) {
+      asked.push(clientId);
+      return answer as Client | undefined;
+    },
+    async isBrowserOrigin(origin: string) {
+      return this.origins.has(origin);
+    },
+  };
+  return { clients: checkedClients(store), asked };
+}
+
+describe("a host's own client table (RFC 6749 §2.2)", () => {
+  it("gives the client that was asked for", async () => {
+    const { clients, asked } = table(confidentialRecord());
+    expect(await clients.find("web")).toEqual(confidentialRecord());
+    expect(asked).toEqual(["web"]);
+  });
+
+  it.each(["WEB", "Web", "web2", "we"])("is not believed when it gives web for %s", async (clientId) => {
+    const { clients, asked } = table(confidentialRecord());
+    expect(await clients.find(clientId)).toBeUndefined();
+    expect(asked).toEqual([clientId]);
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["a space", "we b"],
+    ["a line feed at the end", "web\n"],
+    ["a NUL", "web\0"],
+    ["a character beyond ASCII", "wéb"],
+    ["256 characters", "x".repeat(256)],
+  ])("is not asked for an id that cannot be registered: %s", async (_, clientId) => {
+    const { clients, asked } = table(confidentialRecord());
+    expect(await clients.find(clientId)).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it.each(["!", "x".repeat(255), "~'\"\\;--", "__proto__"])("is asked for the id %s", async (clientId) => {
+    const { clients, asked } = table(confidentialRecord({ clientId }));
+    expect(await clients.find(clientId)).toEqual(confidentialRecord({ clientId }));
+    expect(asked).toEqual([clientId]);
+  });
+
+  it("may know no such client", async () => {
+    expect(await table(undefined).clients.find("web")).toBeUndefined();
+  });
+
+  it("may say so with null, as databases do", async () => {
+    expect(await table(null).clients.find("web")).toBeUndefined();
+  });
+
+  it("is refused when it gives a record of the wrong shape", async () => {
+    const { clients } = table({ ...confidentialRecord(), redirectUris: ["javascript:alert(1)"] });
+    await expect(clients.find("web")).rejects.toThrow(TypeError);
+    await expect(clients.find("web")).rejects.toThrow('client "web": redirectUris.0 must be https');
+  });
+
+  it("is asked about origins as it is", async () => {
+    const { clients } = table(undefined);
+    expect(await clients.isBrowserOrigin("https://spa.example")).toBe(true);
+    expect(await clients.isBrowserOrigin("https://evil.example")).toBe(false);
+  });
+});

@@ -1,0 +1,59 @@
+// @ts-check
+/** The authorization server of the demo: two ways to sign in, two APIs, three valid pairs of them. */
+const { createAuthServer, memoryStorage } = require("authmount");
+
+/** Events hold no token and no secret. @type {import("authmount").OnEvent} */
+function logEvent(event) {
+  const { kind, clientId = "", subject = "" } = event;
+  const reason = "reason" in event ? event.reason : "";
+  console.log(["event", kind, clientId, subject, reason].filter(Boolean).join("  "));
+  if (kind === "server-error") console.error(event.cause);
+}
+
+/**
+ * @param {{
+ *   origin: string,
+ *   clients: readonly import("authmount").Client[],
+ *   sessions: import("./people").Sessions,
+ * }} options
+ */
+function createDemoAuthServer({ origin, clients, sessions }) {
+  /** @type {(method: import("./people").Method) => import("authmount").AuthMethod} */
+  const bySession = (method) => ({
+    authenticate: ({ req, reauthenticate }) =>
+      (reauthenticate ? undefined : sessions.authentication(req, method)) ?? {
+        kind: "interaction",
+        url: `/signin/${method}`,
+      },
+  });
+  return createAuthServer({
+    baseUrl: `${origin}/login`,
+    storage: memoryStorage({ clients }),
+    authMethods: { password: bySession("password"), otp: bySession("otp") },
+    apis: {
+      orders: {
+        name: "Orders",
+        audience: `${origin}/api/orders`,
+        authMethods: ["password", "otp"],
+        scopes: { "orders:read": "See your orders", "orders:write": "Order things in your name" },
+        defaultScopes: ["orders:read"],
+        accessTokenSeconds: 600,
+      },
+      reports: {
+        name: "Reports",
+        audience: `${origin}/api/reports`,
+        authMethods: ["otp"],
+        scopes: { "reports:read": "Read your confidential reports" },
+        scope: "required",
+        redirectUri: "optional",
+        accessTokenSeconds: 120,
+        accessTokenFormat: "opaque",
+      },
+    },
+    // every API call looks whether the authorization still stands, so that a revocation shows at once
+    revocationLagSeconds: 0,
+    onEvent: logEvent,
+  });
+}
+
+module.exports = { createDemoAuthServer };

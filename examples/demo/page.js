@@ -1,0 +1,42 @@
+// @ts-check
+/** The host's own pages: HTML in which every inserted text is escaped. */
+
+/** @typedef {{ readonly text: string }} Html */
+/** @typedef {string | undefined | Html | readonly Html[]} Insert */
+
+/** What `html` has made; nothing else is taken for HTML. */
+const made = new WeakSet();
+
+/** @type {(value: Insert) => string} */
+function toText(value) {
+  if (value === undefined) return "";
+  if (typeof value === "string") return value.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+  if (made.has(value)) return /** @type {Html} */ (value).text;
+  return Array.isArray(value) ? value.map(toText).join("") : "";
+}
+
+/** @type {(strings: TemplateStringsArray, ...values: Insert[]) => Html} */
+function html(strings, ...values) {
+  const written = { text: String.raw({ raw: strings }, ...values.map(toText)) };
+  made.add(written);
+  return written;
+}
+
+/** @type {(content: { title: string, main: Html, script?: string }) => string} */
+function page({ title, main, script }) {
+  return html`<!doctype html>
+    <html lang="en">
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>${title}</title>
+      <link rel="icon" href="data:," />
+      <link rel="stylesheet" href="/demo.css" />
+      ${script === undefined ? "" : html`<script type="module" src="${script}"></script>`}
+      <main>
+        <h1>${title}</h1>
+        ${main}
+      </main>
+    </html>`.text;
+}
+
+module.exports = { html, page };

@@ -1,0 +1,111 @@
+// @ts-check
+/**
+ * The client programs outside the browser: two web apps, a phone app and a night job. They would be apps of
+ * their own; here they share a process with the authorization server, and talk to it over HTTP like anybody.
+ */
+const { randomBytes } = require("node:crypto");
+const { json, Router } = require("express");
+const { html, page } = require("./page");
+
+/** @typedef {import("express").Request} Request */
+/** @typedef {import("./types").Workbench} Workbench */
+
+const cookieName = "demo_workbench";
+/** The hops of an authorization request that come with the cookie: all but the phone app's callback. */
+const hops = /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|portal|browser)\/callback)/;
+
+/**
+ * Writes down a visit of the browser. Its forms are left out: they hold passwords.
+ *
+ * @type {(workbench: Workbench, exchange: import("./types").Exchange) => void}
+ */
+function recordHop({ steps }, { req, res }) {
+  const at = performance.timeOrigin + performance.now();
+  const step = { at, by: "Browser", method: req.method, url: req.path, sent: { ...req.query } };
+  res.on("finish", () => {
+    const location = res.getHeader("location");
+    steps.push({ ...step, status: res.statusCode, answer: typeof location === "string" ? { location } : {} });
+  });
+}
+
+/** @param {{ origin: string, secrets: Record<"web" | "portal" | "machine", string> }} options */
+function clientPrograms({ origin, secrets: { web, portal, machine } }) {
+  const loading = import("./public/client-program.mjs");
+  const loopback = origin.replace("localhost", "127.0.0.1");
+  const registrations = [
+    { name: "Web Shop", clientId: "web", secret: web, basic: true, redirectUri: `${origin}/web/callback` },
+    { name: "Company Portal", clientId: "portal", secret: portal, redirectUri: `${origin}/portal/callback` },
+    { name: "Phone App", clientId: "native", redirectUri: `${loopback}/native/callback` },
+    { name: "Night Job", clientId: "machine", secret: machine },
+  ];
+  /** @type {Map<string, Workbench>} */
+  const workbenches = new Map();
+  /** By `state`. @type {Map<string, import("./types").Run>} */
+  const runs = new Map();
+  const router = Router();
+
+  /** @param {Request} req */
+  const findWorkbench = (req) => workbenches.get(req.cookies[cookieName]);
+
+  /** @type {import("express").RequestHandler} */
+  const recordHops = (req, res, next) => {
+    const workbench = hops.test(req.path) ? findWorkbench(req) : undefined;
+    if (workbench) recordHop(workbench, { req, res });
+    next();
+  };
+
+  router.get("/", async (req, res, next) => {
+    if (!findWorkbench(req)) {
+      const { clientProgram } = await loading;
+      const id = randomBytes(32).toString("base64url");
+      /** @type {Workbench} */
+      const workbench = { steps: [], programs: new Map() };
+      const record = (/** @type {import("./types").Step} */ step) => void workbench.steps.push(step);
+      for (const registration of registrations) {
+        workbench.programs.set(registration.clientId, clientProgram({ ...registration, origin, record }));
+      }
+      workbenches.set(id, workbench);
+      res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax" });
+    }
+    next();
+  });
+
+  /** The steps since the last question. */
+  router.post("/steps", (req, res) => {
+    res.json(findWorkbench(req)?.steps.splice(0) ?? []);
+  });
+
+  /** What the buttons do with a program; to start an authorization request, the browser has to go somewhere. */
+  router.post("/programs/:clientId/:action", json(), async (req, res) => {
+    const { clientId, action } = req.params;
+    const choices = req.body ?? {};
+    const workbench = findWorkbench(req);
+    const program = workbench?.programs.get(clientId);
+    if (!workbench || !program) return void res.sendStatus(404);
+    if (action !== "start") {
+      await program.run(action, choices);
+      return void res.json({});
+    }
+    const { url, request } = await program.newRequest(choices);
+    runs.set(request.state, { clientId, workbench, program, request });
+    res.json({ url });
+  });
+
+  router.get(["/web/callback", "/portal/callback", "/native/callback"], async (req, res) => {
+    const [, clientId = ""] = req.path.split("/");
+    const answer = new URL(req.originalUrl, origin).searchParams;
+    const run = runs.get(answer.get("state") ?? "");
+    // the phone app has a window of its own, which knows no cookie of ours: there its state must do
+    const isHere = clientId === "native" || run?.workbench === findWorkbench(req);
+    if (run?.clientId === clientId && isHere) {
+      runs.delete(run.request.state);
+      if (clientId === "native") recordHop(run.workbench, { req, res });
+      if (await run.program.takeAnswer(answer, run.request)) return res.redirect(303, `${origin}/`);
+    }
+    const main = html`<p>This answer belongs to no request of this client.</p>`;
+    res.status(400).send(page({ title: "Not asked for", main }));
+  });
+  return { recordHops, router };
+}
+
+module.exports = { clientPrograms };

@@ -1,0 +1,92 @@
+// @ts-check
+/** A host app with its people, an authorization server, two protected APIs, and clients that use them. */
+const path = require("node:path");
+const cookieParser = require("cookie-parser");
+const express = require("express");
+const { protectedApis } = require("./api");
+const { createDemoAuthServer } = require("./auth");
+const { registerClients } = require("./clients");
+const { accountPages, signInPages } = require("./host-pages");
+const { newPeople, newSessions } = require("./people");
+const { clientPrograms } = require("./programs");
+const { startPage } = require("./start-page");
+
+const { PORT = "3000" } = process.env;
+const origin = `http://localhost:${PORT}`;
+const passwords = { alice: "down the rabbit hole", bob: "can we fix it" };
+
+const people = newPeople(passwords);
+const sessions = newSessions();
+const { clients, secrets } = registerClients(origin);
+const auth = createDemoAuthServer({ origin, clients, sessions });
+
+const app = express();
+app.disable("x-powered-by");
+app.use(cookieParser());
+
+/** No other site may frame our pages, run scripts in them or send our forms. */
+app.use((req, res, next) => {
+  const framedBy = req.path === "/browser/callback" ? "'self'" : "'none'";
+  // a form may lead on to a client's redirect URI, and the phone app's is at 127.0.0.1
+  const policy = [
+    "default-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    `frame-ancestors ${framedBy}`,
+    `form-action 'self' http://127.0.0.1:${PORT}`,
+  ];
+  res.set({
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": policy.join("; "),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+  });
+  next();
+});
+
+/** Cookies and `baseUrl` are those of localhost; only the phone app is answered at 127.0.0.1. */
+app.use((req, res, next) => {
+  if (req.headers.host === new URL(origin).host || req.path === "/native/callback") next();
+  else res.redirect(origin);
+});
+
+const programs = clientPrograms({ origin, secrets });
+app.use(programs.recordHops);
+app.use("/login", auth.router);
+app.use(auth.wellKnown);
+app.use(protectedApis(auth));
+
+app.use((req, res, next) => {
+  const isForeign = req.headers.origin !== undefined && req.headers.origin !== origin;
+  if (req.method === "POST" && isForeign) res.sendStatus(403);
+  else next();
+});
+app.use(programs.router);
+app.use(express.urlencoded({ extended: false }));
+app.use(signInPages({ auth, people, sessions }));
+app.use(accountPages({ auth, people, sessions }));
+
+app.get(["/", "/browser/callback"], (_req, res) => void res.send(startPage));
+app.post("/person", (req, res) => void res.json({ subject: sessions.find(req)?.subject }));
+app.use(express.static(path.join(__dirname, "public")));
+
+app.listen(Number(PORT), "127.0.0.1", (error) => {
+  if (error) {
+    console.error(`${error.message}. To choose another port: PORT=3001 npm run demo`);
+    process.exitCode = 1;
+    return;
+  }
+  const names = Object.entries(passwords).map(([name, password]) => `  ${name.padEnd(8)} ${password}`);
+  const ids = Object.entries(secrets).map(([clientId, secret]) => `  ${clientId.padEnd(8)} ${secret}`);
+  console.log(
+    `
+Open ${origin}/
+
+People and their passwords; one-time codes are printed here:
+${names.join("\n")}
+
+Confidential clients and their secrets, for a client of your own:
+${ids.join("\n")}
+`,
+  );
+});

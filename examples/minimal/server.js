@@ -1,0 +1,40 @@
+// @ts-check
+const cookieParser = require("cookie-parser");
+const express = require("express");
+const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
+
+const { PORT = "3000" } = process.env;
+const origin = `http://localhost:${PORT}`;
+const shop = { clientId: "shop", name: "Shop", redirectUris: [`${origin}/`], subscriptions: { orders: {} } };
+const { secret, digest } = generateClientSecret(); // the shop keeps the secret, you keep its digest
+const password = crypto.randomUUID(); // alice's; for yours, compare salted hashes in constant time
+const sessions = new Map(); // the people and their sessions are yours: authmount has none
+
+const auth = createAuthServer({
+  baseUrl: `${origin}/login`,
+  storage: memoryStorage({ clients: [{ ...shop, confidential: true, secretDigests: [digest] }] }),
+  apis: { orders: { audience: `${origin}/orders`, authMethods: ["password"], scopes: { read: "See them" } } },
+  authMethods: {
+    password: {
+      authenticate: ({ req, reauthenticate }) =>
+        (!reauthenticate && sessions.get(req.cookies["session"])) || { kind: "interaction", url: "/signin" },
+    },
+  },
+});
+
+const app = express().use(cookieParser(), express.urlencoded({ extended: false }));
+app.use("/login", auth.router).use(auth.wellKnown);
+app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => res.json(req.auth));
+const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
+app.all("/signin", (req, res) => {
+  if (req.body?.password !== password) return void res.send(form);
+  const id = crypto.randomUUID();
+  sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });
+  res.cookie("session", id, { httpOnly: true, sameSite: "lax" }); // and secure: true behind https
+  auth.resume(req, res);
+});
+app.listen(PORT);
+const issuer = `${origin}/login/auth/password/api/orders`;
+console.log(`Sign in with ${password} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
+then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`);
