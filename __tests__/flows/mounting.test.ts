@@ -350,6 +350,18 @@ describe("body parsers of the host ahead of the router (RFC 6749 §3.2)", () => 
     expect(response.status).toBe(413);
   });
 
+  it.each(rows)("%s: takes exactly 64 KiB, with Content-Length and in chunks", async (_, handlers) => {
+    const body = `${clientCredentials}&pad=`.padEnd(64 * 1024, "x");
+    const { app } = parsedHost(handlers);
+    const statuses = [];
+    for (const length of [{ "Content-Length": String(body.length) }, {}]) {
+      const headers = { "Content-Type": formType, ...length };
+      const sent = { method: "POST", path: `${pairPath()}/token`, headers, chunks: [body] };
+      statuses.push((await rawRequest(app, sent)).status);
+    }
+    expect(statuses).toEqual([200, 200]);
+  });
+
   it.each(rows)("%s: refuses an empty body", async (_, handlers) => {
     const response = await post(parsedHost(handlers), "");
     expect(response.status).toBe(400);

@@ -25,7 +25,8 @@ function isFresh(
   const { prompt, maxAge } = request;
   if (authTime !== undefined && authTime >= (interactionBegan ?? now)) return true;
   if (prompt.includes("login")) return false;
-  return maxAge === undefined || (authTime !== undefined && now - authTime <= maxAge);
+  // measured when the request came, so that time spent on the consent page does not make a session too old
+  return maxAge === undefined || (authTime !== undefined && (interactionBegan ?? now) - authTime <= maxAge);
 }
 
 async function ask(question: AuthenticationQuestion, demand: "any" | "fresh"): Promise<NotDenied> {

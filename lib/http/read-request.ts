@@ -36,12 +36,21 @@ function parseForm(bytes: Buffer): Form {
     : { kind: "not-utf8" };
 }
 
+/** About as long as the form was: the host's parser may take more than we do. */
+function encodedLength(fields: object): number {
+  const lengths = Object.entries(fields).map(([name, value]: [string, unknown]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return name.length + 1 + text.length;
+  });
+  return lengths.reduce((sum, length) => sum + 1 + length, -1);
+}
+
 /** What a body parser of the host has left: an object, text or bytes. */
 function readParsed(body: unknown): Form {
   if (Buffer.isBuffer(body)) return parseForm(body);
   if (typeof body === "string") return parseForm(Buffer.from(body));
   const fields = typeof body === "object" && body !== null ? body : {};
-  if (JSON.stringify(fields).length > maxFormBytes) return { kind: "too-large" };
+  if (encodedLength(fields) > maxFormBytes) return { kind: "too-large" };
   return { kind: "form", parameters: parametersFromObject(fields) };
 }
 

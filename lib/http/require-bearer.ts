@@ -117,6 +117,6 @@ async function guard(
 /** Lets a request pass with a valid access token for the API that has the scopes; sets `req.auth`. */
 export function bearerMiddleware(options: BearerGuard): RequestHandler {
   return (req, res, next) => {
-    void guard(options, { req, res, next });
+    guard(options, { req, res, next }).catch(next);
   };
 }

@@ -148,10 +148,9 @@ export function createRouter(options: RouterOptions): Router {
     const endpoints = Object.hasOwn(endpointsByPath, path) ? endpointsByPath[path] : undefined;
     if (!endpoints) return next();
     const issuer = options.findIssuer(authMethodId, apiId);
-    answer(options, { req, res, endpoints, issuer }).then(
-      (response) => writeResponse({ req, res }, response),
-      next,
-    );
+    answer(options, { req, res, endpoints, issuer })
+      .then((response) => writeResponse({ req, res }, response))
+      .catch(next);
   });
   return router;
 }

@@ -55,6 +55,8 @@ export function writeResponse(
   { req, res }: { req: Request; res: Response },
   response: ProtocolResponse,
 ): void {
+  // a host that has answered meanwhile, by a time limit say, has the last word
+  if (res.headersSent) return;
   const { status, headers, body } = toWritten(req, response);
   if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
   res.statusCode = status;

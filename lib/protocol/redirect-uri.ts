@@ -72,6 +72,7 @@ export function redirectProvesClient(client: Client, target: RedirectTarget): bo
 
 /** The CSP source that lets a form's answer redirect to this target: its origin, or its scheme. */
 export function redirectSource(target: RedirectTarget): string {
-  const url = new URL(target.uri);
-  return url.origin === "null" ? url.protocol : url.origin;
+  const { origin, hostname, protocol } = new URL(target.uri);
+  // CSP has no form for an IPv6 address, and a custom scheme has no origin
+  return origin === "null" || hostname.startsWith("[") ? protocol : origin;
 }
