@@ -350,6 +350,16 @@ describe("body parsers of the host ahead of the router (RFC 6749 §3.2)", () => 
     expect(response.status).toBe(413);
   });
 
+  it.each(rows)("%s: counts bytes, not characters", async (_, handlers) => {
+    const response = await rawRequest(parsedHost(handlers).app, {
+      method: "POST",
+      path: `${pairPath()}/token`,
+      headers: { "Content-Type": formType },
+      chunks: [`${clientCredentials}&pad=`, "é".repeat(32 * 1024)],
+    });
+    expect(response.status).toBe(413);
+  });
+
   it.each(rows)("%s: takes exactly 64 KiB, with Content-Length and in chunks", async (_, handlers) => {
     const body = `${clientCredentials}&pad=`.padEnd(64 * 1024, "x");
     const { app } = parsedHost(handlers);
@@ -367,6 +377,22 @@ describe("body parsers of the host ahead of the router (RFC 6749 §3.2)", () => 
     expect(response.status).toBe(400);
     expect(response.body).toEqual({ error: "invalid_request", error_description: "client_id is missing." });
   });
+
+  it.each([undefined, null, 1, ["x"], { x: "y" }])(
+    "refuses a body in which the host has put %j, and does not fail",
+    async (value) => {
+      const mark: RequestHandler = (req, _res, next) => {
+        (req.body as Record<string, unknown>)["mark"] = value;
+        next();
+      };
+      const response = await post(
+        parsedHost([express.urlencoded({ extended: false }), mark]),
+        clientCredentials,
+      );
+      expect(response.status).toBe(400);
+      expect(response.body).toMatchObject({ error: "invalid_request" });
+    },
+  );
 });
 
 describe("body parsers of the host after the router", () => {

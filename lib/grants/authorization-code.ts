@@ -2,10 +2,11 @@
 import { type AuthenticationFacts, type Authorization, isLive } from "../protocol/authorization";
 import { type AuthorizationCode, redemptionProblem } from "../protocol/authorization-code";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
-import { mayUseGrant } from "../protocol/client";
+import { mayUseGrant, registeredScopes } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { OAuthError } from "../protocol/oauth-error";
 import { isCodeVerifier } from "../protocol/pkce";
+import { intersect } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../protocol/token-value";
 import {
@@ -116,11 +117,12 @@ async function redeem(context: GrantContext, request: TokenRequest): Promise<Aut
 
 async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
   const authorization = await redeem(context, request);
-  const { grantedScopes: scopes } = authorization;
+  const { issuer, client } = request;
+  // what was taken out of the subscription since then is not issued
+  const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
   const refreshToken = newRefreshToken(context, { authorization, now: request.now });
   if (refreshToken) await context.storage.refreshTokens.create(refreshToken.record, request.now);
   const accessToken = await issueAccessToken(context, { request, grant: { authorization, scopes } });
-  const { issuer, client } = request;
   context.emit({
     kind: "token-issued",
     grantType: "authorization_code",

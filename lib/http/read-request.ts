@@ -36,13 +36,15 @@ function parseForm(bytes: Buffer): Form {
     : { kind: "not-utf8" };
 }
 
-/** About as long as the form was: the host's parser may take more than we do. */
-function encodedLength(fields: object): number {
-  const lengths = Object.entries(fields).map(([name, value]: [string, unknown]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    return name.length + 1 + text.length;
-  });
-  return lengths.reduce((sum, length) => sum + 1 + length, -1);
+/** At least this many bytes the form had: the host's parser may take more than we do. What is no text is unusable anyway. */
+function leastBytes(fields: object): number {
+  const pairs = Object.entries(fields).filter(
+    (pair): pair is [string, string] => typeof pair[1] === "string",
+  );
+  return pairs.reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 2,
+    -1,
+  );
 }
 
 /** What a body parser of the host has left: an object, text or bytes. */
@@ -50,7 +52,7 @@ function readParsed(body: unknown): Form {
   if (Buffer.isBuffer(body)) return parseForm(body);
   if (typeof body === "string") return parseForm(Buffer.from(body));
   const fields = typeof body === "object" && body !== null ? body : {};
-  if (encodedLength(fields) > maxFormBytes) return { kind: "too-large" };
+  if (leastBytes(fields) > maxFormBytes) return { kind: "too-large" };
   return { kind: "form", parameters: parametersFromObject(fields) };
 }
 
