@@ -10,6 +10,7 @@ const swc = {
 /** @type {import("jest").Config} */
 module.exports = {
   testEnvironment: "node",
+  maxWorkers: "100%",
   testMatch: ["<rootDir>/__tests__/**/*.test.ts"],
   // openid-client, oauth4webapi and jose publish ES modules only
   transform: { "^.+\\.[tj]s$": ["@swc/jest", swc] },

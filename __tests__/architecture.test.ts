@@ -167,7 +167,9 @@ function writesResponse(file: SourceFile): readonly string[] {
     if (!/(?:^|\.)res$/.test(expression.getText()) || !responseWriters.test(name.text)) return undefined;
     const first = node.arguments[0]?.getText() ?? "";
     const ofRouter = name.text === "vary" || (name.text === "setHeader" && routerHeaders.test(first));
-    return file.path === "lib/http/router.ts" && ofRouter ? undefined : `calls res.${name.text}(${first})`;
+    return file.path === "lib/http/client-route.ts" && ofRouter
+      ? undefined
+      : `calls res.${name.text}(${first})`;
   });
 }
 
@@ -322,7 +324,7 @@ const laws: readonly Law[] = [
       { path: "lib/http/a.ts", text: 'res.setHeader("Access-Control-Allow-Origin", "*");' },
       { path: "lib/http/a.ts", text: "res.statusCode = 400;" },
       { path: "lib/http/a.ts", text: 'res.status(400).send("a");' },
-      { path: "lib/http/router.ts", text: 'res.setHeader("Location", "/");' },
+      { path: "lib/http/client-route.ts", text: 'res.setHeader("Location", "/");' },
       { path: "lib/interaction/a.ts", text: 'res.redirect("/");' },
     ],
   },

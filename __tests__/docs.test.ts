@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { rfcMap } from "../docs/make-rfc-map";
 
 const repository = path.resolve(__dirname, "..");
 
@@ -34,6 +35,10 @@ describe("README and docs", () => {
     const links = [...read(page).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");
     const dead = links.filter((link) => !existsSync(path.join(repository, path.dirname(page), link)));
     expect(dead).toEqual([]);
+  });
+
+  it("rfc-map.md is as the comments have it: npm run docs makes it anew", () => {
+    expect(read("docs/rfc-map.md")).toBe(rfcMap());
   });
 
   it("security.md names tests that exist", () => {

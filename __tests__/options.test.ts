@@ -75,7 +75,7 @@ const writeBaseUrl =
   'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
 const writeSecret = "Write random text, such as the output of: openssl rand -base64 32.";
 const writeKey =
-  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits.";
+  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits; or { key, signsFrom } with epoch seconds.";
 const writeId = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
 const writeAudience = 'Write the API\'s URL, such as "https://api.example.com/orders".';
 const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';

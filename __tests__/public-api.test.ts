@@ -49,6 +49,7 @@ describe("the package", () => {
       "defaultLifetimes",
       "digestClientSecret",
       "generateClientSecret",
+      "generateSigningKey",
       "memoryStorage",
     ]);
   });
@@ -95,6 +96,7 @@ describe("an authorization server", () => {
       "interaction",
       "requireBearer",
       "resume",
+      "rotateKeys",
       "router",
       "wellKnown",
     ]);

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response, Router } from "express";
 import type { Interaction } from "./interaction/port";
 import type { AccessToken } from "./protocol/access-token";
 import type { Consent, ConsentKey } from "./protocol/consent";
+import type { SigningKeySource } from "./signing/signing-key";
 
 declare global {
   // the name by which Express types are extended, in Express 4 and 5
@@ -26,8 +27,17 @@ export interface RequireBearerOptions {
 export interface AuthServer {
   /** The endpoints of every issuer: mount it at the path of `baseUrl`. */
   readonly router: Router;
-  /** The documents that RFC 9728 puts at the root of an origin: mount it there. */
+  /** The documents that RFC 8414 §3.1 and 9728 §3.1 put at the root of an origin: mount it there. `started` names them. */
   readonly wellKnown: Router;
+  /**
+   * Takes another list of `signingKeys`, in this process. A new key comes as `{ key, signsFrom }`, with `signsFrom` at least
+   * five minutes ahead: it is published at once and signs when everybody knows it. The keys before it verify until the last
+   * token that they have signed has expired, then they are no longer published and may be left out.
+   *
+   * @throws TypeError when a key is wrong, or none may sign now; the keys stay as they were.
+   * @rfc 7517 §5
+   */
+  readonly rotateKeys: (signingKeys: readonly SigningKeySource[]) => void;
   /**
    * Middleware that lets a request pass when its access token is good for the API; `req.auth` says what it stands for.
    *

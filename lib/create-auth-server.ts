@@ -4,20 +4,22 @@ import type { AuthServer } from "./auth-server";
 import { bearerOptionProblem, checkOptions, requiredScopes } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
-import type { TokenEndpointContext } from "./endpoints/token";
+import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
 import { readInteractionId } from "./http/read-request";
 import { bearerMiddleware } from "./http/require-bearer";
 import { createRouter } from "./http/router";
-import { createWellKnownRouter } from "./http/well-known-router";
+import { createWellKnownRouter, rootDocuments } from "./http/well-known-router";
 import { writeResponse } from "./http/write-response";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
-import { type AuthServerOptions, withDefaultLifetimes } from "./options";
+import { type AuthServerOptions, defaultAccessTokenSeconds, withDefaultLifetimes } from "./options";
+import { readSigningKeys } from "./read-signing-keys";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
 import { jwtSigner } from "./signing/jwt-signer";
-import { generateEcPrivateKey, readSigningKey, type SigningKey } from "./signing/signing-key";
+import { type KeyRing, keyRing } from "./signing/key-ring";
+import { generateSigningKey, publicJwk } from "./signing/signing-key";
 import { checkedClients } from "./storage/checked-clients";
 import type { Storage } from "./storage/port";
 
@@ -33,7 +35,7 @@ function toApi(apiId: string, { apis }: AuthServerOptions): Api {
     audience,
     scopes,
     defaultScopes: options.defaultScopes ?? [],
-    accessTokenSeconds: options.accessTokenSeconds ?? 3_600,
+    accessTokenSeconds: options.accessTokenSeconds ?? defaultAccessTokenSeconds,
     accessTokenFormat: options.accessTokenFormat ?? "jwt",
     redirectUri: options.redirectUri ?? "required",
     scope: options.scope ?? "optional",
@@ -62,31 +64,22 @@ function warnOfThrowAway({ secrets, signingKeys }: AuthServerOptions): void {
   );
 }
 
-function toSigningKeys({ signingKeys }: AuthServerOptions): [SigningKey, ...SigningKey[]] {
-  const sources = signingKeys ?? [generateEcPrivateKey()];
-  const keys = sources.map((source, index) => {
-    try {
-      return readSigningKey(source);
-    } catch {
-      // the cause may quote the key
-      const fix =
-        "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits.";
-      throw new TypeError(`createAuthServer: signingKeys.${index} is no usable private key. ${fix}`);
-    }
-  });
-  if (new Set(keys.map(({ kid }) => kid)).size < keys.length) {
-    throw new TypeError(
-      "createAuthServer: signingKeys has two keys with one kid. Leave one out, or name them apart.",
-    );
-  }
-  return keys as [SigningKey, ...SigningKey[]];
+function toKeyRing({ signingKeys, apis }: AuthServerOptions): KeyRing {
+  const keys = readSigningKeys(signingKeys ?? [generateSigningKey()], { by: "createAuthServer", now: now() });
+  const lifetimes = Object.values(apis).map(
+    ({ accessTokenSeconds }) => accessTokenSeconds ?? defaultAccessTokenSeconds,
+  );
+  return keyRing({ keys, tokenSeconds: Math.max(...lifetimes) });
 }
 
 function toSecrets({ secrets }: AuthServerOptions): [string, ...string[]] {
   return [...(secrets ?? [randomBytes(32).toString("base64url")])] as [string, ...string[]];
 }
 
-function toContext(options: AuthServerOptions, emit: EmitEvent): TokenEndpointContext {
+function toContext(
+  options: AuthServerOptions,
+  { emit, ring }: { emit: EmitEvent; ring: KeyRing },
+): ClientRequestContext {
   const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } =
     options.storage;
   const storage: Storage = {
@@ -99,7 +92,7 @@ function toContext(options: AuthServerOptions, emit: EmitEvent): TokenEndpointCo
   };
   return {
     storage,
-    signer: jwtSigner(toSigningKeys(options)),
+    signer: jwtSigner(ring, now),
     emit,
     lifetimes: withDefaultLifetimes(options.lifetimes),
     now,
@@ -113,7 +106,7 @@ type FindIssuer = (authMethodId: string, apiId: string) => Issuer | undefined;
 
 function toFlow(
   options: AuthServerOptions,
-  { context, findIssuer }: { context: TokenEndpointContext; findIssuer: FindIssuer },
+  { context, findIssuer }: { context: ClientRequestContext; findIssuer: FindIssuer },
 ): AuthorizationFlow {
   const secrets = toSecrets(options);
   const { origin, protocol } = new URL(options.baseUrl);
@@ -130,7 +123,7 @@ function toFlow(
 
 function toRequireBearer(
   { revocationLagSeconds = 5 }: AuthServerOptions,
-  { context, issuers }: { context: TokenEndpointContext; issuers: readonly Issuer[] },
+  { context, issuers }: { context: ClientRequestContext; issuers: readonly Issuer[] },
 ): AuthServer["requireBearer"] {
   const guards = new Map(
     issuers.map(({ api }) => {
@@ -152,7 +145,7 @@ function toRequireBearer(
   };
 }
 
-function toConsents({ storage, emit }: TokenEndpointContext): AuthServer["consents"] {
+function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consents"] {
   return {
     list: (subject) => storage.consents.list(subject, now()),
     async revoke(key) {
@@ -180,11 +173,17 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     issuers.map((issuer) => [`${issuer.authMethodId}/${issuer.api.apiId}`, issuer]),
   );
   const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
-  const context = toContext(options, emit);
+  const ring = toKeyRing(options);
+  const context = toContext(options, { emit, ring });
   const flow = toFlow(options, { context, findIssuer });
+  const jwksUri = `${options.baseUrl}/jwks`;
+  const jwks = (): object => ({ keys: ring.published(now()).map(publicJwk) });
+  const documents = rootDocuments(issuers, jwksUri);
+  emit({ kind: "started", rootDocuments: [...documents.keys()] });
   return {
-    router: createRouter({ context, flow, findIssuer }),
-    wellKnown: createWellKnownRouter(issuers),
+    router: createRouter({ context, flow, findIssuer, jwksUri, jwks }),
+    wellKnown: createWellKnownRouter(documents),
+    rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     requireBearer: toRequireBearer(options, { context, issuers }),
     interaction: (req) => flow.describe(req, readInteractionId(req)),
     resume: (req, res) => writeResponse({ req, res }, flow.leadBack(req, readInteractionId(req))),

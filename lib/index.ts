@@ -32,7 +32,14 @@ export type { EpochSeconds } from "./protocol/epoch-seconds";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
-export type { PrivateJwk, SigningKeySource } from "./signing/signing-key";
+export {
+  generateSigningKey,
+  type PrivateJwk,
+  type PrivateKeySource,
+  type ScheduledKey,
+  type SigningAlgorithm,
+  type SigningKeySource,
+} from "./signing/signing-key";
 export { memoryStorage, type MemoryStorageOptions } from "./storage/memory";
 export type {
   AccessTokenStore,
@@ -41,6 +48,7 @@ export type {
   ClientStore,
   ConsentStore,
   RefreshTokenStore,
+  RevokedAccessToken,
   Storage,
   StoredAccessToken,
 } from "./storage/port";

@@ -63,7 +63,7 @@ const storagePorts = {
   authorizations: methods(["create", "find", "revoke", "revokeAll"], "Write an AuthorizationStore."),
   authorizationCodes: methods(["create", "find", "consume"], "Write an AuthorizationCodeStore."),
   refreshTokens: methods(["create", "find", "rotate"], "Write a RefreshTokenStore."),
-  accessTokens: methods(["create", "find"], "Write an AccessTokenStore."),
+  accessTokens: methods(["create", "find", "revoke", "isRevoked"], "Write an AccessTokenStore."),
 };
 
 const optionSchema = {

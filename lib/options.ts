@@ -41,7 +41,8 @@ export interface AuthServerOptions {
   readonly secrets?: readonly string[];
   /**
    * Private keys (PEM, JWK or KeyObject) that sign access tokens: the first one signs, all of them verify. P-256 keys sign
-   * ES256, RSA keys RS256 unless their JWK names another `alg`. Left out: a throw-away one, with a warning; refused in
+   * ES256, RSA keys RS256 unless their JWK names another `alg`. `{ key, signsFrom }` publishes a key before it signs (see
+   * `auth.rotateKeys`). Left out: a throw-away one, with a warning; refused in
    * production.
    */
   readonly signingKeys?: readonly SigningKeySource[];
@@ -72,6 +73,8 @@ export const defaultLifetimes: Lifetimes = {
   refreshTokenSeconds: 7_776_000,
   consentSeconds: 31_536_000,
 };
+
+export const defaultAccessTokenSeconds = 3_600;
 
 /** A lifetime that is `undefined` counts as left out. */
 export function withDefaultLifetimes(lifetimes: Partial<Lifetimes> = {}): Lifetimes {

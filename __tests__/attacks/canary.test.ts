@@ -548,6 +548,15 @@ async function asFarAsItGoes(world: World): Promise<void> {
   }
   const headers = { Origin: "https://spa.example" };
   await post(world, { path: tokenPath, headers, fields: credentials("spa") });
+  const machine = credentials("machine");
+  const own = await post(world, {
+    path: tokenPath,
+    fields: { grant_type: "client_credentials", ...machine },
+  });
+  const { access_token: token } = own.body as { access_token?: string };
+  for (const path of ["introspect", "revoke"]) {
+    await post(world, { path: `${pairPath()}/${path}`, fields: { token, ...machine } });
+  }
   for (const client of ["web", "native", "spa"] as const) {
     for (const pair of pairs) await journey(world, { client, pair }).catch(() => undefined);
   }

@@ -502,7 +502,8 @@ describe("cookies that the attacker has planted (RFC 6265 §8.6, 6265bis §4.1.3
     ["no prefix", ({ name }) => name.replace("__Host-", "")],
     ["another letter case", ({ name }) => name.replace("__Host-", "__host-")],
     ["another prefix", ({ name }) => name.replace("__Host-", "__Secure-")],
-    ["a blank in front", ({ name }) => `x${name}`],
+    ["something in front", ({ name }) => `x${name}`],
+    ["another id", ({ name }) => `${name}x`],
   ])("does not open the genuine one under a name with %s", async (_, rename) => {
     const began = await begin();
     expectPage(await resume(began, `${rename(began)}=${began.value}`), lost);

@@ -36,7 +36,15 @@ const rich: Client = {
 /** A native client that nobody is asked about, so that the answer is always a redirect. */
 const phone: Client = { ...clients.native, clientId: "phone", trusted: true };
 
-const records: readonly Client[] = [...Object.values(clients), rich, phone];
+/** Clients that run on the developer's machine, which are no native ones. */
+const devWeb: Client = { ...rich, clientId: "dev-web", redirectUris: ["http://127.0.0.1/callback"] };
+const devSpa: Client = {
+  ...clients.spa,
+  clientId: "dev-spa",
+  redirectUris: ["http://127.0.0.1:3000/callback"],
+};
+
+const records: readonly Client[] = [...Object.values(clients), rich, phone, devWeb, devSpa];
 
 let app: ListeningApp;
 let host: TestHost;
@@ -245,6 +253,11 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
   ["phone", "https://phone.example:8443/callback"],
   ["web", "http://127.0.0.1:8080/callback"],
   ["spa", "http://127.0.0.1:8080/callback"],
+  ["dev-web", "http://127.0.0.1:8080/callback"],
+  ["dev-web", "http://127.0.0.1:80/callback"],
+  ["dev-spa", "http://127.0.0.1:8080/callback"],
+  ["dev-spa", "http://127.0.0.1/callback"],
+  ["dev-spa", "http://localhost:3000/callback"],
   // custom schemes
   ["phone", "com.example.phone:/callback/more"],
   ["phone", "com.example.phone:callback"],

@@ -290,6 +290,9 @@ describe("the claims of an access token that is rightly signed (RFC 9068 §2.2, 
     "a list of other audiences": withClaims({
       aud: ["https://api.example/reports", "https://api.example/files"],
     }),
+    "a list of this API's audience and another one": withClaims({
+      aud: [audience, "https://api.example/reports"],
+    }),
     "an empty list of audiences": withClaims({ aud: [] }),
     "an aud that begins like this API's": withClaims({ aud: `${audience}/more` }),
     "an aud with a slash behind": withClaims({ aud: `${audience}/` }),

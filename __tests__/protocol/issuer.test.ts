@@ -1,7 +1,12 @@
 import * as fc from "fast-check";
 import type { Consent } from "../../lib";
 import { rememberedScopes } from "../../lib/protocol/consent";
-import { belongsTo, isPathId, protectedResourceMetadataUrl } from "../../lib/protocol/issuer";
+import {
+  belongsTo,
+  isPathId,
+  protectedResourceMetadataUrl,
+  serverMetadataUrl,
+} from "../../lib/protocol/issuer";
 import { OAuthError, type OAuthErrorCode, serverError, toOAuthError } from "../../lib/protocol/oauth-error";
 import { protectedResourceMetadata } from "../../lib/protocol/protected-resource-metadata";
 import { errorPage, jsonError } from "../../lib/protocol/protocol-response";
@@ -50,6 +55,31 @@ describe("issuer identifier (RFC 8414 §2)", () => {
     ["both ids in each other's place", { authMethodId: "orders", apiId: "password" }, false],
   ])("owns a record by %s", (_, record, expected) => {
     expect(belongsTo(record, issuerRecord())).toBe(expected);
+  });
+});
+
+describe("authorization server metadata (RFC 8414 §3.1)", () => {
+  it.each([
+    [
+      "https://host.example/auth/a/api/b",
+      "https://host.example/.well-known/oauth-authorization-server/auth/a/api/b",
+    ],
+    [
+      "https://host.example/login/auth/a/api/b",
+      "https://host.example/.well-known/oauth-authorization-server/login/auth/a/api/b",
+    ],
+    [
+      "https://host.example:8443/x/y/auth/a.b~c/api/_-d",
+      "https://host.example:8443/.well-known/oauth-authorization-server/x/y/auth/a.b~c/api/_-d",
+    ],
+    [
+      "http://localhost:3000/auth/a/api/b",
+      "http://localhost:3000/.well-known/oauth-authorization-server/auth/a/api/b",
+    ],
+    ["https://host.example", "https://host.example/.well-known/oauth-authorization-server"],
+    ["https://host.example/", "https://host.example/.well-known/oauth-authorization-server"],
+  ])("of %s is at %s", (identifier, expected) => {
+    expect(serverMetadataUrl({ ...issuerRecord(), identifier })).toBe(expected);
   });
 });
 

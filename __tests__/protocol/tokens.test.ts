@@ -5,6 +5,7 @@ import { type AccessToken, accessTokenClaims, readAccessTokenClaims } from "../.
 import { type Authorization, isLive } from "../../lib/protocol/authorization";
 import { type AuthorizationCode, redemptionProblem } from "../../lib/protocol/authorization-code";
 import { formatChallenge, readBearerToken } from "../../lib/protocol/bearer-token";
+import { activeAccessToken, activeRefreshToken, inactive } from "../../lib/protocol/introspection-response";
 import { ownershipProblem } from "../../lib/protocol/refresh-token";
 import { tokenResponse } from "../../lib/protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../../lib/protocol/token-value";
@@ -14,6 +15,7 @@ import {
   codeRecord,
   confidentialRecord,
   issuerRecord,
+  refreshTokenRecord,
 } from "../fixture/records";
 
 function base64urlOf(bytes: number): fc.Arbitrary<string> {
@@ -429,4 +431,63 @@ describe("token response (RFC 6749 §5.1)", () => {
       expires_in: 600,
     });
   });
+});
+
+describe("introspection response (RFC 7662 §2.2)", () => {
+  it("of any token that is not active says nothing but that", () => {
+    expect(inactive).toEqual({ active: false });
+  });
+
+  it("of an access token has its claims", () => {
+    const facts = { authTime: 900, acr: "urn:acr:2", amr: ["pwd", "otp"] };
+    expect(activeAccessToken(accessTokenRecord({ ...facts, scopes: ["a", "b"] }), issuerRecord())).toEqual({
+      active: true,
+      token_type: "bearer",
+      iss: "https://host.example/login/auth/password/api/orders",
+      aud: "https://api.example/orders",
+      sub: "alice",
+      client_id: "web",
+      jti: "T".repeat(22),
+      iat: 1_000,
+      exp: 1_600,
+      scope: "a b",
+      authorization_id: "A".repeat(22),
+      auth_time: 900,
+      acr: "urn:acr:2",
+      amr: ["pwd", "otp"],
+    });
+  });
+
+  it("of a client's own access token has the client as subject and no scope when there is none", () => {
+    const { subject: _, authorizationId: __, ...token } = accessTokenRecord({ scopes: [] });
+    expect(activeAccessToken(token, issuerRecord())).toEqual({
+      active: true,
+      token_type: "bearer",
+      iss: "https://host.example/login/auth/password/api/orders",
+      aud: "https://api.example/orders",
+      sub: "web",
+      client_id: "web",
+      jti: "T".repeat(22),
+      iat: 1_000,
+      exp: 1_600,
+    });
+  });
+
+  it.each([
+    [["orders:read", "orders:write"], { scope: "orders:read orders:write" }],
+    [[], {}],
+  ])(
+    "of a refresh token with the scopes %j has its own end, no audience and no type",
+    (grantedScopes, scope) => {
+      const authorization = authorizationRecord({ grantedScopes });
+      expect(activeRefreshToken({ token: refreshTokenRecord(), authorization }, issuerRecord())).toEqual({
+        active: true,
+        iss: "https://host.example/login/auth/password/api/orders",
+        client_id: "web",
+        sub: "alice",
+        exp: 2_000,
+        ...scope,
+      });
+    },
+  );
 });

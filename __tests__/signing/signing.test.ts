@@ -10,12 +10,18 @@ import {
 } from "node:crypto";
 import * as fc from "fast-check";
 import { jwtSigner } from "../../lib/signing/jwt-signer";
+import { keyRing } from "../../lib/signing/key-ring";
+import type { AccessTokenSigner } from "../../lib/signing/port";
 import {
-  generateEcPrivateKey,
+  generateSigningKey,
   type PrivateJwk,
   readSigningKey,
   type SigningKey,
 } from "../../lib/signing/signing-key";
+
+function signerOf(keys: readonly SigningKey[]): AccessTokenSigner {
+  return jwtSigner(keyRing({ keys, tokenSeconds: 3_600 }), () => 1_800_000_000);
+}
 
 function ecKey(namedCurve: string): KeyObject {
   return generateKeyPairSync("ec", { namedCurve }).privateKey;
@@ -113,9 +119,9 @@ describe("signing key sources (RFC 7517, 7518 §3.1)", () => {
   });
 
   it("are made anew as P-256", () => {
-    const made = generateEcPrivateKey();
-    expect(readSigningKey(made).algorithm).toBe("ES256");
-    expect(made.equals(generateEcPrivateKey())).toBe(false);
+    const made = generateSigningKey();
+    expect(readSigningKey(made)).toMatchObject({ algorithm: "ES256", kid: made.kid });
+    expect(generateSigningKey().kid).not.toBe(made.kid);
   });
 });
 
@@ -175,7 +181,7 @@ function unsigned(): Buffer {
 const claims = { sub: "alice", iat: 1_000, exp: 1_600 };
 const active = readSigningKey(p256);
 const header = { alg: "ES256", typ: "at+jwt", kid: active.kid };
-const signer = jwtSigner([active]);
+const signer = signerOf([active]);
 
 describe("signing access tokens (RFC 9068 §2.1)", () => {
   it("names the type, the algorithm and the key, and adds no claim", () => {
@@ -195,14 +201,14 @@ describe("signing access tokens (RFC 9068 §2.1)", () => {
     ["RS512", () => readSigningKey(jwkOf(rsa, { alg: "RS512", kid: "named" }))],
   ])("signs with %s and verifies it", (algorithm, read) => {
     const key = read();
-    const token = jwtSigner([key]).sign(claims);
+    const token = signerOf([key]).sign(claims);
     expect(decode(token)[0]).toEqual({ alg: algorithm, typ: "at+jwt", kid: key.kid });
-    expect(jwtSigner([key]).verify(token)).toEqual(claims);
+    expect(signerOf([key]).verify(token)).toEqual(claims);
   });
 
   it("signs with the first of several keys", () => {
     const second = readSigningKey(ecKey("P-256"));
-    expect(decode(jwtSigner([second, active]).sign(claims))[0]).toEqual({ ...header, kid: second.kid });
+    expect(decode(signerOf([second, active]).sign(claims))[0]).toEqual({ ...header, kid: second.kid });
   });
 });
 
@@ -225,11 +231,11 @@ describe("verifying access tokens (RFC 9068 §4, 8725 §3)", () => {
 
   it("still takes the tokens of a key that signs no more", () => {
     const next = readSigningKey(ecKey("P-256"));
-    expect(jwtSigner([next, active]).verify(signer.sign(claims))).toEqual(claims);
+    expect(signerOf([next, active]).verify(signer.sign(claims))).toEqual(claims);
   });
 
   it("refuses the tokens of a key that was taken out", () => {
-    expect(jwtSigner([readSigningKey(ecKey("P-256"))]).verify(signer.sign(claims))).toBeUndefined();
+    expect(signerOf([readSigningKey(ecKey("P-256"))]).verify(signer.sign(claims))).toBeUndefined();
   });
 
   const stranger = readSigningKey(ecKey("P-256"));
@@ -300,15 +306,15 @@ describe("verifying access tokens (RFC 9068 §4, 8725 §3)", () => {
     const ps = (input: Buffer): Buffer =>
       sign("sha256", input, { key: rsa, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 });
     const sha384 = (input: Buffer): Buffer => sign("sha384", input, rsa);
-    const verify = (token: string): unknown => jwtSigner(both).verify(token);
+    const verify = (token: string): unknown => signerOf(both).verify(token);
     expect(verify(forge(rs256, claims, rs))).toEqual(claims);
     expect(verify(forge({ ...rs256, alg: "PS256" }, claims, ps))).toBeUndefined();
     expect(verify(forge({ ...rs256, alg: "RS384" }, claims, sha384))).toBeUndefined();
     expect(verify(forge({ ...rs256, alg: "ES256" }, claims, withEc(p256)))).toBeUndefined();
     expect(verify(forge({ ...header, alg: "RS256" }, claims, rs))).toBeUndefined();
     const named = readSigningKey(jwkOf(rsa, { alg: "PS256" }));
-    expect(jwtSigner([named]).verify(forge({ ...rs256, alg: "PS256" }, claims, ps))).toEqual(claims);
-    expect(jwtSigner([named]).verify(forge(rs256, claims, rs))).toBeUndefined();
+    expect(signerOf([named]).verify(forge({ ...rs256, alg: "PS256" }, claims, ps))).toEqual(claims);
+    expect(signerOf([named]).verify(forge(rs256, claims, rs))).toBeUndefined();
   });
 
   it("refuses a token when any of its characters is another", () => {

@@ -315,6 +315,52 @@ describe("memoryStorage access tokens (RFC 7662 §4)", () => {
   });
 });
 
+describe("memoryStorage revoked access tokens (RFC 7009 §2.1)", () => {
+  const revoked = { tokenId: "T".repeat(22), expiresAt: 1_600 };
+
+  it("are remembered by their id until they expire", async () => {
+    const { accessTokens } = storageWith();
+    await accessTokens.revoke(revoked, now);
+    expect(await accessTokens.isRevoked(revoked.tokenId, now)).toBe(true);
+    expect(await accessTokens.isRevoked(revoked.tokenId, 1_599)).toBe(true);
+    expect(await accessTokens.isRevoked(revoked.tokenId, 1_600)).toBe(false);
+  });
+
+  it("are revoked for good, however often", async () => {
+    const { accessTokens } = storageWith();
+    for (let times = 0; times < 3; times += 1) await accessTokens.revoke(revoked, now);
+    await Promise.all(sixtyFour.map(() => accessTokens.revoke(revoked, now + 1)));
+    expect(await accessTokens.isRevoked(revoked.tokenId, 1_599)).toBe(true);
+    expect(await accessTokens.isRevoked(revoked.tokenId, 1_600)).toBe(false);
+  });
+
+  it("are those and no others", async () => {
+    const { accessTokens } = storageWith();
+    await accessTokens.revoke(revoked, now);
+    for (const tokenId of ["t".repeat(22), "", "__proto__", "constructor"])
+      expect(await accessTokens.isRevoked(tokenId, now)).toBe(false);
+  });
+
+  it("stay findable when they are opaque", async () => {
+    const { accessTokens } = storageWith();
+    const token: StoredAccessToken = { ...accessTokenRecord(), digest: digestToken("opaque") };
+    await accessTokens.create(token, now);
+    await accessTokens.revoke(token, now);
+    expect(await accessTokens.find(token.digest, now)).toEqual(token);
+    expect(await accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+  });
+
+  it("take room that no access token needs, and are not forgotten when it is used up", async () => {
+    const { accessTokens } = storageWith({ maxEntries: 1 });
+    const token: StoredAccessToken = { ...accessTokenRecord(), digest: digestToken("opaque") };
+    await accessTokens.create(token, now);
+    await accessTokens.revoke(revoked, now);
+    await expect(accessTokens.revoke({ tokenId: "another", expiresAt: 1_600 }, now)).rejects.toThrow();
+    await accessTokens.revoke(revoked, now);
+    expect(await accessTokens.isRevoked(revoked.tokenId, now)).toBe(true);
+  });
+});
+
 async function answersOf(attempts: Promise<string>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const answer of await Promise.all(attempts)) counts[answer] = (counts[answer] ?? 0) + 1;

@@ -5,6 +5,7 @@ const { createAuthServer, memoryStorage } = require("authmount");
 /** Events hold no token and no secret. @type {import("authmount").OnEvent} */
 function logEvent(event) {
   const { kind, clientId = "", subject = "" } = event;
+  if (kind === "started") return console.log("metadata", event.rootDocuments.join(" "));
   const reason = "reason" in event ? event.reason : "";
   console.log(["event", kind, clientId, subject, reason].filter(Boolean).join("  "));
   if (kind === "server-error") console.error(event.cause);

@@ -14,13 +14,18 @@ export interface EventSubject {
 
 /** An event, told apart by `kind`. */
 export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
+  /** The server was made; `rootDocuments` are the URLs at which clients look for what `auth.wellKnown` serves. */
   (
+    | { readonly kind: "started"; readonly rootDocuments: readonly string[] }
     | { readonly kind: "authorization-requested"; readonly scopes: readonly string[] }
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
     | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
     | { readonly kind: "token-refreshed"; readonly scopes: readonly string[] }
     | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | { readonly kind: "token-revoked"; readonly revoked: "access_token" | "refresh_token" }
+    | { readonly kind: "revocation-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | { readonly kind: "introspection-refused"; readonly error: OAuthErrorCode; readonly reason: string }
     | { readonly kind: "replay-detected"; readonly replayed: "authorization_code" | "refresh_token" }
     | { readonly kind: "client-authentication-failed"; readonly reason: string }
     | { readonly kind: "consent-revoked"; readonly apiId: string }

@@ -60,8 +60,10 @@ export function writeResponse(
   const { status, headers, body } = toWritten(req, response);
   if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
   res.statusCode = status;
-  res.setHeader("Cache-Control", "no-store");
-  res.setHeader("Pragma", "no-cache");
+  if (headers["Cache-Control"] === undefined) {
+    res.setHeader("Cache-Control", "no-store");
+    res.setHeader("Pragma", "no-cache");
+  }
   res.setHeader("X-Content-Type-Options", "nosniff");
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   if ("cookies" in response)

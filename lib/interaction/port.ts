@@ -55,7 +55,10 @@ export interface ConsentRequest extends AuthorizationSummary {
   readonly subject: string;
 }
 
-/** Decides about consent where neither trust nor a remembered consent has. */
+/**
+ * Decides about consent where neither trust nor a remembered consent has. When `prompt` holds `consent` the client wants the
+ * person to be asked: answer `ask` or `interaction` then.
+ */
 export interface ConsentAdapter {
   decide(request: ConsentRequest): ConsentAnswer | Promise<ConsentAnswer>;
 }

@@ -40,8 +40,18 @@ export function isResourceOf(issuer: Issuer, resource: string | undefined): bool
   return resource === undefined || resource === issuer.api.audience;
 }
 
-/** Where RFC 9728 §3.1 puts the metadata of a resource: the well-known part goes between origin and path. */
+/** The well-known part goes between origin and path. @rfc 8414 §3.1, 9728 §3.1 */
+function wellKnownUrl(name: string, url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}/.well-known/${name}${pathname === "/" ? "" : pathname}`;
+}
+
+/** Where clients look for the metadata of an issuer. @rfc 8414 §3.1 */
+export function serverMetadataUrl({ identifier }: Issuer): string {
+  return wellKnownUrl("oauth-authorization-server", identifier);
+}
+
+/** Where clients look for the metadata of a resource. @rfc 9728 §3.1 */
 export function protectedResourceMetadataUrl(audience: string): string {
-  const { origin, pathname } = new URL(audience);
-  return `${origin}/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}`;
+  return wellKnownUrl("oauth-protected-resource", audience);
 }

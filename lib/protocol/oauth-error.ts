@@ -1,4 +1,4 @@
-/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 8707 §2 and OpenID Connect Core §3.1.2.6 (for `prompt`). */
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 8707 §2 and OpenID Connect Core §3.1.2.6 (for `prompt`). */
 export type OAuthErrorCode =
   | "access_denied"
   | "consent_required"
@@ -13,7 +13,8 @@ export type OAuthErrorCode =
   | "temporarily_unavailable"
   | "unauthorized_client"
   | "unsupported_grant_type"
-  | "unsupported_response_type";
+  | "unsupported_response_type"
+  | "unsupported_token_type";
 
 export interface OAuthErrorDetails {
   /** Goes to the client as `error_description`: constant text in the characters of RFC 6749 §5.2, never input. */

@@ -1,8 +1,9 @@
 /** JWT access tokens by `jsonwebtoken`. RFC 9068 §2.1, §4; 8725 §3. */
 import jwt from "jsonwebtoken";
 import type { AccessTokenClaims } from "../protocol/access-token";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { KeyRing } from "./key-ring";
 import type { AccessTokenSigner } from "./port";
-import type { SigningKey } from "./signing-key";
 
 interface JwtHeader {
   readonly alg?: unknown;
@@ -26,17 +27,20 @@ function isAccessTokenHeader({ typ, crit }: JwtHeader): boolean {
   return crit === undefined && typeof typ === "string" && /^(?:application\/)?at\+jwt$/i.test(typ);
 }
 
-/** Signs with the first key; verifies with the key that `kid` names and with that key's own algorithm, no other. */
-export function jwtSigner(keys: readonly [SigningKey, ...SigningKey[]]): AccessTokenSigner {
-  const [active] = keys;
-  const keyById = new Map(keys.map((key) => [key.kid, key]));
-  const header = { alg: active.algorithm, typ: "at+jwt", kid: active.kid };
+/** Signs with the active key; verifies with the key that `kid` names and with that key's own algorithm, no other. */
+export function jwtSigner(ring: KeyRing, now: () => EpochSeconds): AccessTokenSigner {
   return {
-    sign: (claims) => jwt.sign({ ...claims }, active.privateKey, { algorithm: active.algorithm, header }),
+    sign(claims) {
+      const { algorithm, kid, privateKey } = ring.active(now());
+      return jwt.sign({ ...claims }, privateKey, {
+        algorithm,
+        header: { alg: algorithm, typ: "at+jwt", kid },
+      });
+    },
     verify(token) {
       const presented = readHeader(token);
       if (!presented || !isAccessTokenHeader(presented)) return undefined;
-      const key = typeof presented.kid === "string" ? keyById.get(presented.kid) : undefined;
+      const key = ring.published(now()).find(({ kid }) => kid === presented.kid);
       if (!key) return undefined;
       try {
         // time is the caller's to check, by the caller's clock

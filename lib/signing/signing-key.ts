@@ -8,7 +8,9 @@ import {
   sign,
   verify,
 } from "node:crypto";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
 
+/** Algorithms that access tokens can be signed with. @rfc 7518 §3.1 */
 export type SigningAlgorithm =
   "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512";
 
@@ -22,9 +24,23 @@ export interface PrivateJwk {
 }
 
 /** A private key: PEM text, JWK or KeyObject. EC P-256, P-384, P-521, or RSA from 2048 bits. */
-export type SigningKeySource = string | PrivateJwk | KeyObject;
+export type PrivateKeySource = string | PrivateJwk | KeyObject;
+
+/**
+ * A key that is published at once and signs from a moment on. Keys that signed before it are retired when the last token
+ * that they have signed has expired.
+ */
+export interface ScheduledKey {
+  readonly key: PrivateKeySource;
+  readonly signsFrom: EpochSeconds;
+}
+
+/** A private key that signs at once, or one with the moment from which it signs. */
+export type SigningKeySource = PrivateKeySource | ScheduledKey;
 
 export interface SigningKey {
+  /** 0 for a key without a schedule. */
+  readonly signsFrom: EpochSeconds;
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;
   readonly privateKey: KeyObject;
@@ -52,11 +68,15 @@ function thumbprint(publicKey: KeyObject): string {
   return createHash("sha256").update(JSON.stringify(members)).digest("base64url");
 }
 
-function isJwk(source: SigningKeySource): source is PrivateJwk {
+function isScheduled(source: SigningKeySource): source is ScheduledKey {
+  return typeof source === "object" && !(source instanceof KeyObject) && "signsFrom" in source;
+}
+
+function isJwk(source: PrivateKeySource): source is PrivateJwk {
   return typeof source === "object" && !(source instanceof KeyObject) && !("asymmetricKeyType" in source);
 }
 
-function toPrivateKey(source: SigningKeySource): KeyObject {
+function toPrivateKey(source: PrivateKeySource): KeyObject {
   if (isJwk(source)) return createPrivateKey({ key: { ...source }, format: "jwk" });
   const key = typeof source === "string" ? createPrivateKey(source) : source;
   if (key.type !== "private") throw new TypeError("not a private key");
@@ -69,8 +89,7 @@ function isPair(privateKey: KeyObject, publicKey: KeyObject): boolean {
   return verify("sha256", probe, publicKey, sign("sha256", probe, privateKey));
 }
 
-/** @throws Error when the source is no usable private key; the caller names the option. */
-export function readSigningKey(source: SigningKeySource): SigningKey {
+function readPrivateKey(source: PrivateKeySource): Omit<SigningKey, "signsFrom"> {
   const privateKey = toPrivateKey(source);
   const publicKey = createPublicKey(privateKey);
   const { alg, kid, use = "sig" }: Partial<PrivateJwk> = isJwk(source) ? source : {};
@@ -84,7 +103,28 @@ export function readSigningKey(source: SigningKeySource): SigningKey {
   return { kid: kid ?? thumbprint(publicKey), algorithm, privateKey, publicKey };
 }
 
-/** A new P-256 private key, for ES256. */
-export function generateEcPrivateKey(): KeyObject {
-  return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+/** @throws Error when the source is no usable private key or schedule; the caller names the option. */
+export function readSigningKey(source: SigningKeySource): SigningKey {
+  if (!isScheduled(source)) return { ...readPrivateKey(source), signsFrom: 0 };
+  const { key, signsFrom } = source;
+  // milliseconds, say, would never come
+  if (!Number.isSafeInteger(signsFrom) || signsFrom < 0 || signsFrom > 1e11)
+    throw new TypeError("not a moment");
+  return { ...readPrivateKey(key), signsFrom };
+}
+
+/** The public half as JWK, for the key set. @rfc 7517 §4 */
+export function publicJwk({ publicKey, kid, algorithm }: SigningKey): Readonly<Record<string, unknown>> {
+  return { ...publicKey.export({ format: "jwk" }), kid, alg: algorithm, use: "sig" };
+}
+
+/**
+ * A new P-256 private key for ES256 as JWK, with its `kid`. It is JSON: keep it where you keep secrets.
+ *
+ * @rfc 7517 §4, 7518 §3.4
+ */
+export function generateSigningKey(): PrivateJwk {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { kid, algorithm } = readPrivateKey(privateKey);
+  return { ...privateKey.export({ format: "jwk" }), kty: "EC", kid, alg: algorithm, use: "sig" };
 }

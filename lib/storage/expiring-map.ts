@@ -32,7 +32,9 @@ function expiryIndex(): ExpiryIndex {
       else keysByBucket.set(bucketOf(expiresAt), new Set([key]));
     },
     remove(key, expiresAt) {
-      keysByBucket.get(bucketOf(expiresAt))?.delete(key);
+      const keys = keysByBucket.get(bucketOf(expiresAt));
+      keys?.delete(key);
+      if (keys?.size === 0) keysByBucket.delete(bucketOf(expiresAt));
     },
     takeExpired(now, isOver) {
       for (const [bucket, keys] of keysByBucket) {

@@ -13,6 +13,7 @@ import type {
   ClientStore,
   ConsentStore,
   RefreshTokenStore,
+  RevokedAccessToken,
   Storage,
   StoredAccessToken,
 } from "./port";
@@ -98,10 +99,17 @@ function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenSto
   };
 }
 
-function memoryAccessTokens(tokens: ExpiringMap<StoredAccessToken>): AccessTokenStore {
+interface AccessTokenMaps {
+  readonly tokens: ExpiringMap<StoredAccessToken>;
+  readonly revoked: ExpiringMap<RevokedAccessToken>;
+}
+
+function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenStore {
   return {
     create: async (token, now) => tokens.set(token.digest, token, now),
     find: async (digest, now) => tokens.get(digest, now),
+    revoke: async ({ tokenId, expiresAt }, now) => revoked.set(tokenId, { tokenId, expiresAt }, now),
+    isRevoked: async (tokenId, now) => revoked.get(tokenId, now) !== undefined,
   };
 }
 
@@ -123,6 +131,6 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     authorizations: memoryAuthorizations(expiringMap(maxEntries)),
     authorizationCodes: memoryAuthorizationCodes(expiringMap(maxEntries)),
     refreshTokens: memoryRefreshTokens(expiringMap(maxEntries)),
-    accessTokens: memoryAccessTokens(expiringMap(maxEntries)),
+    accessTokens: memoryAccessTokens({ tokens: expiringMap(maxEntries), revoked: expiringMap(maxEntries) }),
   };
 }

@@ -73,16 +73,31 @@ export interface RefreshTokenStore {
   ): Promise<"rotated" | "not-rotated">;
 }
 
+/** An access token that was revoked, and when it would have ended by itself. */
+export interface RevokedAccessToken {
+  readonly tokenId: string;
+  readonly expiresAt: EpochSeconds;
+}
+
 /** An opaque access token as it is stored. */
 export interface StoredAccessToken extends AccessToken {
   readonly digest: TokenDigest;
 }
 
-/** Opaque access tokens; JWT access tokens are never stored. The adapter removes expired ones. */
+/**
+ * Opaque access tokens, and the ids of access tokens of either format that were revoked one by one. A JWT is never stored.
+ * The adapter removes expired ones.
+ */
 export interface AccessTokenStore {
   create(token: StoredAccessToken, now: EpochSeconds): Promise<void>;
-  /** The token that has not expired at `now`. */
+  /** The token, revoked or not, that has not expired at `now`. */
   find(digest: TokenDigest, now: EpochSeconds): Promise<StoredAccessToken | undefined>;
+  /**
+   * Remembers until `expiresAt` that the token with this id is revoked. Idempotent. Every `isRevoked` that starts after this
+   * has resolved sees it, in every process.
+   */
+  revoke(token: RevokedAccessToken, now: EpochSeconds): Promise<void>;
+  isRevoked(tokenId: string, now: EpochSeconds): Promise<boolean>;
 }
 
 /** Everything the server keeps. */
