@@ -13,7 +13,12 @@ import { createWellKnownRouter, rootDocuments } from "./http/well-known-router";
 import { writeResponse } from "./http/write-response";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
-import { type AuthServerOptions, defaultAccessTokenSeconds, withDefaultLifetimes } from "./options";
+import {
+  type ApiOptions,
+  type AuthServerOptions,
+  defaultAccessTokenSeconds,
+  withDefaultLifetimes,
+} from "./options";
 import { readSigningKeys } from "./read-signing-keys";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
@@ -25,9 +30,7 @@ import type { Storage } from "./storage/port";
 
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
 
-function toApi(apiId: string, { apis }: AuthServerOptions): Api {
-  const options = apis[apiId];
-  if (!options) throw new TypeError(`createAuthServer: apis.${apiId} is missing.`);
+function toApi(apiId: string, options: ApiOptions): Api {
   const { audience, scopes } = options;
   return {
     apiId,
@@ -45,9 +48,9 @@ function toApi(apiId: string, { apis }: AuthServerOptions): Api {
 
 /** One issuer for each valid pair. */
 function toIssuers(options: AuthServerOptions): readonly Issuer[] {
-  return Object.entries(options.apis).flatMap(([apiId, { authMethods }]) => {
-    const api = toApi(apiId, options);
-    return authMethods.map((authMethodId) => ({
+  return Object.entries(options.apis).flatMap(([apiId, apiOptions]) => {
+    const api = toApi(apiId, apiOptions);
+    return apiOptions.authMethods.map((authMethodId) => ({
       identifier: `${options.baseUrl}/auth/${authMethodId}/api/${apiId}`,
       authMethodId,
       api,
@@ -125,20 +128,16 @@ function toRequireBearer(
   { revocationLagSeconds = 5 }: AuthServerOptions,
   { context, issuers }: { context: ClientRequestContext; issuers: readonly Issuer[] },
 ): AuthServer["requireBearer"] {
+  const apis = [...new Set(issuers.map(({ api }) => api))];
   const guards = new Map(
-    issuers.map(({ api }) => {
+    apis.map((api) => {
       const ofApi = issuers.filter((issuer) => issuer.api === api);
-      return [
-        api.apiId,
-        { api, verify: accessTokenVerifier(context, { api, issuers: ofApi, revocationLagSeconds }) },
-      ];
+      const verify = accessTokenVerifier(context, { api, issuers: ofApi, revocationLagSeconds });
+      return [api.apiId, { api, verify }];
     }),
   );
   return (required) => {
-    const problem = bearerOptionProblem(
-      required,
-      [...guards.values()].map(({ api }) => api),
-    );
+    const problem = bearerOptionProblem(required, apis);
     const guard = guards.get(required?.api);
     if (problem !== undefined || !guard) throw new TypeError(`requireBearer: ${problem}`);
     return bearerMiddleware({ ...guard, scopes: requiredScopes(required), emit: context.emit });
