@@ -11,6 +11,8 @@ const swc = {
 module.exports = {
   testEnvironment: "node",
   maxWorkers: "100%",
+  // no test measures time; a busy machine must not fail one
+  testTimeout: 60_000,
   testMatch: ["<rootDir>/__tests__/**/*.test.ts"],
   // openid-client, oauth4webapi and jose publish ES modules only
   transform: { "^.+\\.[tj]s$": ["@swc/jest", swc] },
