@@ -529,6 +529,36 @@ async function unreadableBodies(world: World): Promise<void> {
     .send(encode(fields));
 }
 
+/** Every way to ask about a token or to end it, the refused ones first. */
+async function askAndRevoke(world: World, { pair, token }: { pair: Pair; token: string }): Promise<void> {
+  const web = credentials("web");
+  for (const endpoint of ["introspect", "revoke"]) {
+    const path = `${pairPath(pair)}/${endpoint}`;
+    const attempts: readonly Fields[] = [
+      { token, client_id: "web", client_secret: world.canary() },
+      { token, ...credentials("other") },
+      { token: [token, "x"], ...web },
+      { token, token_type_hint: token, ...credentials("native") },
+      { token, token_type_hint: token, ...credentials("spa") },
+      { token, token_type_hint: token, ...web },
+    ];
+    for (const fields of attempts) await post(world, { path, fields });
+    await post(world, { path: `${path}?${encode({ token })}`, fields: web });
+    await post(world, { path, headers: basic("web", webSecret.secret), fields: { token } });
+  }
+}
+
+async function revocationAndIntrospection(world: World): Promise<void> {
+  for (const pair of pairs) {
+    for (const client of ["web", "native", "spa"] as const) {
+      const code = await obtainCode(world, { client, pair });
+      const { access_token, refresh_token = world.canary() } = await obtainTokens(world, { client, pair });
+      const tokens = [code, world.canary(), `${access_token}x`, access_token, refresh_token];
+      for (const token of tokens) await askAndRevoke(world, { pair, token });
+    }
+  }
+}
+
 const flows: Readonly<Record<string, (world: World) => Promise<void>>> = {
   "every grant, client kind and token format": allGrants,
   "signing in and answering on pages": signIn,
@@ -539,6 +569,7 @@ const flows: Readonly<Record<string, (world: World) => Promise<void>>> = {
   "refused answers to the consent page": consentRefusals,
   "refused access tokens": bearerRefusals,
   "bodies that cannot be read": unreadableBodies,
+  "revocation and introspection, granted and refused": revocationAndIntrospection,
 };
 
 /** The same, where any step may end it. */
@@ -677,6 +708,12 @@ describe("a secret in a place where it does not belong (RFC 6749 §2.3.1, 9700 �
       await post(world, { path: `${tokenPath}?${encode({ [name]: value })}`, fields: form });
       await request(world.app).get(`/orders?${encode({ [name]: value })}`);
     }
+    for (const endpoint of ["revoke", "introspect"]) {
+      for (const name of ["token", "token_type_hint", "client_id", "client_secret", "unknown"]) {
+        const fields = { ...credentials("other"), token: "x", [name]: value };
+        await post(world, { path: `${pairPath()}/${endpoint}`, fields });
+      }
+    }
     await world.browser().get(`/login/auth/${value}/api/${value}/authorize`);
     await world.browser().get(`${pairPath()}/authorize/resume`, { interaction: value });
     expect(world.leaks).toEqual([]);
@@ -779,7 +816,11 @@ function presentations(text: string): readonly Question[] {
       { grant_type: "refresh_token", refresh_token: text, ...credentials(client) },
     ]);
     const call = { path: apiPath(pair), headers: { Authorization: `Bearer ${text}` } };
-    return [call, ...forms.map((form) => ({ path, form }))];
+    const asked = ["introspect", "revoke"].map((endpoint) => ({
+      path: `${pairPath(pair)}/${endpoint}`,
+      form: { token: text, ...credentials("web") },
+    }));
+    return [call, ...asked, ...forms.map((form) => ({ path, form }))];
   });
   // the joined ones look like codes; as a secret they are no likelier than any other text
   const secretOf = text.includes(".") ? [] : ["web", "machine"];
@@ -833,13 +874,14 @@ describe("a stolen copy of the storage (RFC 6749 §10.3, §10.4, §10.5; 9700 §
     const attacked = testHost({ storage: memory, revocationLagSeconds: 0 });
     app = await listen(attacked.app);
     const won: object[] = [];
-    for (const text of strings) {
+    for (const stolen of strings) {
       await Promise.all(
-        presentations(text).map(async (question) => {
-          const { status, body } = await app.send(question);
+        presentations(stolen).map(async (question) => {
+          const { status, body, text } = await app.send(question);
           const refusal = question.form ? /^invalid_(grant|client)$/ : /^invalid_(token|request)$/;
           const refused = (status === 400 || status === 401) && refusal.test(String(body["error"]));
-          if (!refused) won.push({ question, status, body });
+          const saidNothing = status === 200 && (text === "{}" || text === '{"active":false}');
+          if (!refused && !saidNothing) won.push({ question, status, body });
         }),
       );
     }

@@ -229,3 +229,24 @@ describe("simultaneous uses of one refresh token (RFC 6749 §10.4, 9700 §4.14.2
     await expectRevoked(here, second);
   });
 });
+
+describe("a revocation at the same moment as a refresh (RFC 7009 §2.1)", () => {
+  it("leaves nothing alive, whichever comes first, 20 rounds over two servers", async () => {
+    const shared = newStorage();
+    const here = await openPlace([slowStorage(shared, 5), slowStorage(shared, 5)]);
+    const bystander = await obtainTokens(here.host, { client: "web" });
+    const [one, other] = here.apps;
+    for (let round = 0; round < 20; round += 1) {
+      const first = await obtainTokens(here.host, { client: "web" });
+      const revocation = { ...credentials("web"), token: first.refresh_token ?? "" };
+      const [refreshed, revoked] = await Promise.all([
+        post(one, refreshing("web", first.refresh_token)),
+        other?.send({ path: `${pairPath()}/revoke`, form: revocation }),
+      ]);
+      expect({ status: revoked?.status, body: revoked?.body }).toEqual({ status: 200, body: {} });
+      if (refreshed.status === 200) await expectRevoked(here, refreshed.body as unknown as Tokens);
+      await expectRevoked(here, first);
+    }
+    expect(await callStatus(here, bystander.access_token)).toBe(200);
+  });
+});

@@ -1,8 +1,17 @@
 // The attacker holds an authorization code of somebody else: read from a log, a proxy, a Referer or another app on the phone.
 // They did not get the verifier, the client's secret, or the client's own place (client and issuer); at the end they did.
 import { createHash, randomBytes } from "node:crypto";
-import { type ClientName, codeChallenge, codeVerifier, type Pair, testHost } from "../fixture/host";
-import type { Fields } from "../fixture/browser";
+import request from "supertest";
+import {
+  type ClientName,
+  codeChallenge,
+  codeVerifier,
+  credentials,
+  type Pair,
+  pairPath,
+  testHost,
+} from "../fixture/host";
+import { encode, type Fields } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import {
   authorize,
@@ -217,6 +226,51 @@ describe("a stolen code without its proof (RFC 6749 §4.1.3, §10.5; 7636 §4.6;
     expect((await redeem(host, { client: "web", code })).status).toBe(200);
     expect((await redeem(host, { client: "web", code: foreign })).status).toBe(200);
   });
+});
+
+describe("a stolen code at the endpoints that are for tokens (RFC 7009 §2.2.1, 7662 §2.2)", () => {
+  const noCodes = {
+    status: 400,
+    body: {
+      error: "unsupported_token_type",
+      error_description: "An authorization code cannot be revoked.",
+    },
+  };
+  const nothing = { status: 200, body: {} };
+  const inactive = { status: 200, body: { active: false } };
+
+  /** Endpoint, pair and client of the thief, and the answer they get. */
+  const misuses: readonly (readonly [string, Pair, ClientName, object])[] = [
+    ["revoke", {}, "native", noCodes],
+    ["revoke", {}, "web", nothing],
+    ["revoke", {}, "spa", nothing],
+    ["revoke", { method: "otp" }, "native", nothing],
+    ["revoke", { api: "files" }, "native", nothing],
+    ["introspect", {}, "web", inactive],
+    ["introspect", {}, "machine", inactive],
+  ];
+
+  it.each(misuses)(
+    "at %s of %j as %s it is not burned, and revokes nothing",
+    async (endpoint, pair, as, said) => {
+      stopClock();
+      const host = testHost({ revocationLagSeconds: 0 });
+      const code = await obtainCode(host, { client: "native" });
+      const misuse = async (): Promise<object> => {
+        const sent = request(host.app)
+          .post(`${pairPath(pair)}/${endpoint}`)
+          .type("form");
+        const { status, body } = await sent.send(encode({ ...credentials(as), token: code }));
+        return { status, body: body as object };
+      };
+      expect(await misuse()).toEqual(said);
+      const redeemed = await redeem(host, { client: "native", code });
+      expect(redeemed.status).toBe(200);
+      expect(await misuse()).toEqual(said);
+      expect(host.events.some(({ kind }) => kind === "replay-detected")).toBe(false);
+      await expectAlive(host, { client: "native", tokens: redeemed.body as Tokens });
+    },
+  );
 });
 
 describe("PKCE downgrade (RFC 9700 §2.1.1, §4.8.2)", () => {

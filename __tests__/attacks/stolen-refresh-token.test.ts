@@ -1,8 +1,8 @@
 // The attacker holds a refresh token of somebody else: from a backup, a device, a log. Against a public client that is all it
 // takes. They did not get the secret of a confidential client, nor a way to stay unnoticed once the client refreshes too.
-import type { Response } from "supertest";
-import { type ClientName, credentials, type Pair, testHost, type TestHost } from "../fixture/host";
-import type { Fields } from "../fixture/browser";
+import request, { type Response } from "supertest";
+import { type ClientName, credentials, type Pair, pairPath, testHost, type TestHost } from "../fixture/host";
+import { encode, type Fields } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import { callApi, obtainTokens, postToken, refresh, type Tokens } from "../fixture/journey";
 
@@ -266,6 +266,85 @@ describe("a refresh token in the wrong hands (RFC 6749 §6, §10.4)", () => {
       expect({ refreshToken, ...answer(response) }).toEqual({ refreshToken, status: 400, body: refused });
     }
     await expectAlive(host, { client: "native", tokens });
+  });
+});
+
+interface Misuse {
+  readonly endpoint: "revoke" | "introspect";
+  readonly proof: Fields;
+  readonly pair?: Pair;
+}
+
+async function send(host: TestHost, { misuse, tokens }: { misuse: Misuse; tokens: Tokens }): Promise<object> {
+  const { endpoint, proof, pair } = misuse;
+  const sent = request(host.app)
+    .post(`${pairPath(pair)}/${endpoint}`)
+    .type("form");
+  return answer(await sent.send(encode({ ...proof, token: tokens.refresh_token })));
+}
+
+describe("a stolen refresh token at the other endpoints (RFC 7009 §2.1, 7662 §2.1, §4)", () => {
+  const nothing = { status: 200, body: {} };
+  const inactive = { status: 200, body: { active: false } };
+  const unknown = { status: 401, body: unauthenticated };
+
+  const web = credentials("web");
+  const guess = { client_id: "web", client_secret: "guess" };
+  const misuses: readonly (readonly [what: string, misuse: Misuse, said: object])[] = [
+    ["revocation by another client", { endpoint: "revoke", proof: credentials("other") }, nothing],
+    ["revocation by a native client", { endpoint: "revoke", proof: credentials("native") }, nothing],
+    ["revocation by a browser client", { endpoint: "revoke", proof: credentials("spa") }, nothing],
+    ["revocation without the secret", { endpoint: "revoke", proof: { client_id: "web" } }, unknown],
+    ["revocation with another secret", { endpoint: "revoke", proof: guess }, unknown],
+    ["revocation by nobody", { endpoint: "revoke", proof: { client_id: "nobody" } }, unknown],
+    ["revocation at another method", { endpoint: "revoke", proof: web, pair: { method: "otp" } }, nothing],
+    ["revocation at another API", { endpoint: "revoke", proof: web, pair: { api: "files" } }, nothing],
+    ["introspection by another client", { endpoint: "introspect", proof: credentials("other") }, inactive],
+    ["introspection with another secret", { endpoint: "introspect", proof: guess }, unknown],
+    [
+      "introspection at another method",
+      { endpoint: "introspect", proof: web, pair: { method: "otp" } },
+      inactive,
+    ],
+    [
+      "introspection at another API",
+      { endpoint: "introspect", proof: web, pair: { api: "files" } },
+      inactive,
+    ],
+  ];
+
+  it.each(misuses)("%s ends nothing and tells nothing", async (_, misuse, said) => {
+    stopClock();
+    const host = testHost({ revocationLagSeconds: 0 });
+    const tokens = await obtainTokens(host, { client: "web" });
+    expect(await send(host, { misuse, tokens })).toEqual(said);
+    const latest = await next(host, { client: "web", tokens });
+    // with the used one neither: asking is no replay
+    expect(await send(host, { misuse, tokens })).toEqual(said);
+    expect(host.events.some(({ kind }) => kind === "replay-detected")).toBe(false);
+    await expectAlive(host, { client: "web", tokens: latest });
+  });
+
+  it("that is only guessed ends nothing, though the id of its authorization is known", async () => {
+    stopClock();
+    const host = testHost({ revocationLagSeconds: 0 });
+    const tokens = await obtainTokens(host, { client: "native" });
+    const [authorizationId = ""] = tokens.refresh_token?.split(".") ?? [];
+    const guessed = { ...tokens, refresh_token: `${authorizationId}.${"A".repeat(43)}` };
+    const own: Misuse = { endpoint: "revoke", proof: credentials("native") };
+    expect(await send(host, { misuse: own, tokens: guessed })).toEqual(nothing);
+    await expectAlive(host, { client: "native", tokens });
+  });
+
+  it("that is in doubt can be ended by its client, however often it was rotated by the thief", async () => {
+    stopClock();
+    const host = testHost({ revocationLagSeconds: 0 });
+    const stolen = await obtainTokens(host, { client: "native" });
+    let thief = await next(host, { client: "native", tokens: stolen });
+    thief = await next(host, { client: "native", tokens: thief });
+    const own: Misuse = { endpoint: "revoke", proof: credentials("native") };
+    expect(await send(host, { misuse: own, tokens: stolen })).toEqual(nothing);
+    await expectDead(host, { client: "native", tokens: thief });
   });
 });
 

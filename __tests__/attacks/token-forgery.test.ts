@@ -11,9 +11,9 @@ import {
   randomBytes,
   sign,
 } from "node:crypto";
-import type { Response } from "supertest";
+import request, { type Response } from "supertest";
 import { type Client, memoryStorage, type SigningKeySource } from "../../lib";
-import { formFields } from "../fixture/browser";
+import { encode, formFields } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import {
   clients,
@@ -117,6 +117,16 @@ function answer({ status, body, headers }: Response): object {
   return { status, body: body as object, challenge: headers["www-authenticate"] as unknown };
 }
 
+function postAsWeb(
+  host: TestHost,
+  { endpoint, token, pair }: { endpoint: "introspect" | "revoke"; token: string; pair?: Pair },
+): Promise<Response> {
+  const sent = request(host.app)
+    .post(`${pairPath(pair)}/${endpoint}`)
+    .type("form");
+  return Promise.resolve(sent.send(encode({ ...credentials("web"), token })));
+}
+
 type Forgery = (genuine: Genuine) => string;
 
 function expectRefused(forgeries: Readonly<Record<string, Forgery>>): void {
@@ -127,12 +137,17 @@ function expectRefused(forgeries: Readonly<Record<string, Forgery>>): void {
     const forged = forge(own);
     expect(forged).not.toBe(own.token);
     expect(answer(await callApi(host, "/orders", forged))).toEqual(refusal);
+    const introspected = await postAsWeb(host, { endpoint: "introspect", token: forged });
+    expect({ status: introspected.status, body: introspected.body as object }).toEqual({
+      status: 200,
+      body: { active: false },
+    });
     expect((await callApi(host, "/orders", own.token)).status).toBe(200);
   });
 }
 
 describe("the signature of an access token (RFC 8725 §2.1, §3.1, §3.2; 9068 §4)", () => {
-  expectRefused({
+  const forgeries: Readonly<Record<string, Forgery>> = {
     "no signature": ({ token }) => token.slice(0, token.lastIndexOf(".") + 1),
     "no signature and no dot": ({ token }) => token.slice(0, token.lastIndexOf(".")),
     "alg none": ({ header, claims }) => write({ ...header, alg: "none" }, claims, unsigned),
@@ -189,6 +204,19 @@ describe("the signature of an access token (RFC 8725 §2.1, §3.1, §3.2; 9068 �
     "claims that are null": ({ header }) => write(header, "null", es256(ecKey)),
     "claims that are no JSON": ({ header }) => write(header, "alice", es256(ecKey)),
     "only dots": () => "..",
+  };
+
+  expectRefused(forgeries);
+
+  it("is checked before a revocation: no forgery ends the genuine token that it was made from", async () => {
+    stopClock(now);
+    const host = newHost();
+    const own = await genuine(host);
+    for (const forge of Object.values(forgeries)) {
+      const { status, body } = await postAsWeb(host, { endpoint: "revoke", token: forge(own) });
+      expect({ status, body: body as object }).toEqual({ status: 200, body: {} });
+    }
+    expect((await callApi(host, "/orders", own.token)).status).toBe(200);
   });
 });
 
@@ -442,6 +470,16 @@ describe("another writing of a genuine token (RFC 8725 §3.2; 7515 §2)", () => 
       expect(answer(await callApi(host, "/orders", text))).toEqual(refusal);
   });
 
+  it("does not revive one that was revoked by itself", async () => {
+    stopClock(now);
+    const host = newHost();
+    const { token } = await genuine(host);
+    const [last = ""] = writings(token).filter((text) => text !== token);
+    expect((await postAsWeb(host, { endpoint: "revoke", token: last })).status).toBe(200);
+    for (const text of [token, ...writings(token)])
+      expect(answer(await callApi(host, "/orders", text))).toEqual(refusal);
+  });
+
   it("does not outlive the first one", async () => {
     const clock = stopClock(now);
     const host = newHost({ revocationLagSeconds: 300 });
@@ -595,6 +633,13 @@ describe("one kind of value presented as another (RFC 6749 §10.3, §10.4, §10.
           if (place === "code" || place === "refreshToken") expect(sent.body).toEqual(invalidGrant);
           if (place === "clientSecret") expect(sent.body).toEqual(invalidClient);
         }
+      }
+      const { accessToken: _access, refreshToken: _refresh, ...noTokens } = values;
+      for (const [kind, token] of Object.entries(noTokens)) {
+        const introspected = await postAsWeb(host, { endpoint: "introspect", token, pair });
+        expect({ kind, body: introspected.body as object }).toEqual({ kind, body: { active: false } });
+        const revoked = await postAsWeb(host, { endpoint: "revoke", token, pair });
+        expect({ kind, status: revoked.status }).toEqual({ kind, status: kind === "code" ? 400 : 200 });
       }
       expect((await callApi(host, `/${api}`, values.accessToken)).status).toBe(200);
       const refreshing = { client: "web", pair, refreshToken: values.refreshToken } as const;
