@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { rfcMap } from "../docs/make-rfc-map";
+import { schemaVersions, tablesOf } from "../lib/storage/postgres/schema";
 
 const repository = path.resolve(__dirname, "..");
 
@@ -21,6 +22,10 @@ const pages = markdownFiles(repository).map((file) => path.relative(repository, 
 
 function read(page: string): string {
   return readFileSync(path.join(repository, page), "utf8");
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ");
 }
 
 /** The code blocks of a language, each on the lines where it stands in its page. */
@@ -49,6 +54,12 @@ describe("README and docs", () => {
     expect(missing).toEqual([]);
   });
 
+  it("storage.md prints the PostgreSQL schema as it is", () => {
+    const printed = oneLine(read("docs/storage.md"));
+    const statements = schemaVersions(tablesOf({})).flat();
+    expect(statements.filter((statement) => !printed.includes(`${oneLine(statement)};`))).toEqual([]);
+  });
+
   it("README prints the minimal example as it is", () => {
     expect(read("README.md")).toContain(`\`\`\`js\n${read("examples/minimal/server.js")}\`\`\``);
   });
@@ -65,7 +76,7 @@ describe("README and docs", () => {
     const modules = path.join(folder, "node_modules");
     await mkdir(modules);
     await symlink(repository, path.join(modules, "authmount"), "junction");
-    for (const name of ["express", "@types"]) {
+    for (const name of ["express", "@types", "pg", "redis", "ioredis"]) {
       await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
     }
     const blocks = pages.flatMap((page) =>

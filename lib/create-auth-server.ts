@@ -17,6 +17,7 @@ import {
   type ApiOptions,
   type AuthServerOptions,
   defaultAccessTokenSeconds,
+  defaultRevocationLagSeconds,
   withDefaultLifetimes,
 } from "./options";
 import { readSigningKeys } from "./read-signing-keys";
@@ -26,7 +27,7 @@ import { jwtSigner } from "./signing/jwt-signer";
 import { type KeyRing, keyRing } from "./signing/key-ring";
 import { generateSigningKey, publicJwk } from "./signing/signing-key";
 import { checkedClients } from "./storage/checked-clients";
-import type { Storage } from "./storage/port";
+import { timeLimited } from "./storage/time-limit";
 
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
 
@@ -83,18 +84,10 @@ function toContext(
   options: AuthServerOptions,
   { emit, ring }: { emit: EmitEvent; ring: KeyRing },
 ): ClientRequestContext {
-  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } =
-    options.storage;
-  const storage: Storage = {
-    clients: checkedClients(clients),
-    consents,
-    authorizations,
-    authorizationCodes,
-    refreshTokens,
-    accessTokens,
-  };
+  const { revocationLagSeconds: lagSeconds = defaultRevocationLagSeconds } = options;
+  const storage = timeLimited(options.storage);
   return {
-    storage,
+    storage: { ...storage, clients: checkedClients(storage.clients, { lagSeconds, now }) },
     signer: jwtSigner(ring, now),
     emit,
     lifetimes: withDefaultLifetimes(options.lifetimes),
@@ -125,7 +118,7 @@ function toFlow(
 }
 
 function toRequireBearer(
-  { revocationLagSeconds = 5 }: AuthServerOptions,
+  { revocationLagSeconds = defaultRevocationLagSeconds }: AuthServerOptions,
   { context, issuers }: { context: ClientRequestContext; issuers: readonly Issuer[] },
 ): AuthServer["requireBearer"] {
   const apis = [...new Set(issuers.map(({ api }) => api))];

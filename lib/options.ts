@@ -57,8 +57,8 @@ export interface AuthServerOptions {
   /** Lifetimes in seconds; see `defaultLifetimes`. */
   readonly lifetimes?: Partial<Lifetimes>;
   /**
-   * How long, in seconds, `requireBearer` may go on accepting a token it has accepted before without asking storage whether
-   * its authorization was revoked; 0 to 300, default 5. With 0 it asks every time.
+   * How long, in seconds, the server may go without asking storage again: `requireBearer` about a token that it has accepted,
+   * and every endpoint about a client that it has found; 0 to 300, default 5. With 0 it asks every time.
    */
   readonly revocationLagSeconds?: number;
   /** Hears what happens. What it throws is ignored. */
@@ -75,6 +75,7 @@ export const defaultLifetimes: Lifetimes = {
 };
 
 export const defaultAccessTokenSeconds = 3_600;
+export const defaultRevocationLagSeconds = 5;
 
 /** A lifetime that is `undefined` counts as left out. */
 export function withDefaultLifetimes(lifetimes: Partial<Lifetimes> = {}): Lifetimes {

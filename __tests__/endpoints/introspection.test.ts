@@ -477,7 +477,7 @@ describe("storage that fails during an introspection request (RFC 7662 §2.3)", 
       if (called === failing) throw failure;
       return call();
     });
-    const host = newHost({ storage });
+    const host = newHost({ storage, revocationLagSeconds: 0 });
     const pair: Pair = { api };
     const question = { pair, token: (await familyOf(host, "web", pair))[kind] };
     host.events.length = 0;

@@ -610,6 +610,15 @@ describe("revocation and what is remembered of good tokens (RFC 7662 ยง4, 9700 ย
     expect(await statusesBySecond(host, { path, token, seconds: 3 })).toEqual([200, 200, 401]);
   });
 
+  it.each(formats)("a %s token passes no longer because the clock was set back", async (_, pair) => {
+    const host = testHost();
+    const token = await accessToken(host, { pair });
+    expect((await callApi(host, `/${pair.api}`, token)).status).toBe(200);
+    await host.auth.consents.revoke(consentKey(pair));
+    clock.advance(-5);
+    expect(answerOf(await callApi(host, `/${pair.api}`, token))).toEqual(refusal("invalid_token", pair));
+  });
+
   it.each(formats)("a %s token never passes with a lag of 0", async (_, pair) => {
     const host = testHost({ revocationLagSeconds: 0 });
     const token = await accessToken(host, { pair });

@@ -40,6 +40,8 @@ const tokenPath = `${pairPath()}/token`;
 const issuer = `https://host.example${pairPath()}`;
 const formType = "application/x-www-form-urlencoded";
 const maxFormBytes = 64 * 1024;
+/** The default: so long may a client be served as it was. */
+const revocationLagSeconds = 5;
 
 type Answer = Pick<Response, "status"> & { readonly body: unknown };
 
@@ -622,6 +624,7 @@ describe("client secrets during a rotation (RFC 6749 §2.3.1)", () => {
     records.set("machine", { ...clients.machine, secretDigests: [await digestClientSecret(secret)] });
     const host = testHost({
       storage: { ...memoryStorage({ clients: [] }), clients: changingClients(records) },
+      revocationLagSeconds: 0,
     });
     expect((await trySecret(host, secret)).status).toBe(200);
     const secretDigests = [await digestClientSecret("chosen by another person")];
@@ -717,8 +720,10 @@ describe("which client may use which grant (RFC 6749 §4.4, 9700 §2.2.2)", () =
       ...clients.web,
       subscriptions: { orders: { grantTypes: ["authorization_code"] } },
     });
+    clock.advance(revocationLagSeconds);
     expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(refused);
     records.set("web", clients.web);
+    clock.advance(revocationLagSeconds);
     expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
   });
 });
@@ -1165,6 +1170,7 @@ describe("refresh (RFC 6749 §6, 9700 §4.14.2)", () => {
     });
     const first = await obtainRefreshToken(host, { fields: { scope: "orders:read orders:write" } });
     records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
+    clock.advance(revocationLagSeconds);
     const second = tokensOf(await refresh(host, { client: "web", refreshToken: first }));
     expect(second.scope).toBe("orders:read");
     expect((await callApi(host, "/orders/changes", second.access_token)).status).toBe(403);
@@ -1182,6 +1188,7 @@ describe("refresh (RFC 6749 §6, 9700 §4.14.2)", () => {
     });
     const refreshToken = await obtainRefreshToken(host);
     records.delete("web");
+    clock.advance(revocationLagSeconds);
     expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidClient);
   });
 
@@ -1476,7 +1483,7 @@ describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
 
   it.each(grantTypes)("is tried below in every call of grant %s", async (grantType) => {
     const { storage, calls } = failingStorage();
-    const attempt = await prepare[grantType](testHost({ storage }));
+    const attempt = await prepare[grantType](testHost({ storage, revocationLagSeconds: 0 }));
     calls.length = 0;
     tokensOf(await attempt());
     expect(calls.toSorted()).toEqual(Object.keys(outcomes[grantType]).toSorted());
@@ -1492,7 +1499,7 @@ describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
     "answers $grantType with server_error when $name throws $when its work",
     async ({ grantType, name, when, secondAttempt }) => {
       const { storage, failing } = failingStorage();
-      const host = testHost({ storage });
+      const host = testHost({ storage, revocationLagSeconds: 0 });
       const attempt = await prepare[grantType](host);
       Object.assign(failing, { name, when });
       const response = await attempt();

@@ -28,6 +28,8 @@ afterEach(() => jest.restoreAllMocks());
 
 const issuer = `${origin}${pairPath()}`;
 const prefix = "__Host-authmount.";
+/** The default: so long may a client be served as it was. */
+const revocationLagSeconds = 5;
 
 function resumePath(id: string, pair: Pair = {}): string {
   return `${pairPath(pair)}/authorize/resume?interaction=${id}`;
@@ -230,6 +232,7 @@ describe("auth.interaction: who is asking for what", () => {
     const storage: Storage = { ...others, clients: { ...table, find } };
     const { browser, first } = await visit(testHost({ storage }));
     gone = true;
+    clock.advance(revocationLagSeconds);
     expect((await browser.follow(first)).body).toEqual({ nothing: "pending" });
   });
 
@@ -294,6 +297,7 @@ describe("auth.resume: back from the sign-in page (RFC 6749 §3.1, 9700 §4.12)"
     const storage: Storage = { ...others, clients: { ...table, find: async () => record } };
     const asked = await visit(testHost({ storage }));
     record = { ...clients.web, subscriptions: {} };
+    clock.advance(revocationLagSeconds);
     expect(answerOf(await signIn(asked))).toEqual(denial("unauthorized_client"));
   });
 
@@ -306,6 +310,7 @@ describe("auth.resume: back from the sign-in page (RFC 6749 §3.1, 9700 §4.12)"
     };
     const asked = await visit(testHost({ storage }));
     record = { ...clients.web, redirectUris: ["https://web.example/new"] };
+    clock.advance(revocationLagSeconds);
     const response = await signIn(asked);
     expect(response.status).toBe(400);
     expect(response.text).toContain("The redirect_uri is not registered for this client.");
@@ -844,6 +849,7 @@ describe("auth.deny: the person goes back to the client (RFC 6749 §4.1.2.1)", (
     const storage: Storage = { ...others, clients: { ...table, find: async () => record } };
     const { browser, id } = await visit(testHost({ storage }));
     record = undefined;
+    clock.advance(revocationLagSeconds);
     const response = await browser.post("/cancel", { interaction: id });
     expect(response.status).toBe(400);
     expect(response.text).toContain("The client is unknown.");

@@ -59,6 +59,20 @@ test("the server can be made inside a host's own suite", () => {
 });
 `;
 
+/** No driver of a database is installed here. */
+const storages = `
+import { memoryStorage, type Storage } from "authmount";
+import { postgresStorage } from "authmount/postgres";
+import { redisStorage } from "authmount/redis";
+import { storageContract } from "authmount/testing";
+
+export const stores: Storage[] = [
+  postgresStorage({ pool: { query: async () => ({ rows: [] }) } }),
+  redisStorage({ client: { sendCommand: async () => "OK" } }),
+];
+storageContract({ test: (name, run) => [name, run], open: async ({ clients }) => ({ storage: memoryStorage({ clients }) }) });
+`;
+
 const tsconfig = (module: string, moduleResolution: string): string =>
   JSON.stringify({
     compilerOptions: {
@@ -71,7 +85,7 @@ const tsconfig = (module: string, moduleResolution: string): string =>
       skipLibCheck: false,
       noEmit: true,
     },
-    files: ["host.ts"],
+    files: ["host.ts", "storages.ts"],
   });
 
 let tarball: string;
@@ -129,6 +143,16 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
     expect(stdout).toBe('{"clientId":"job"}\n');
   });
 
+  it.each([
+    ["postgres", "postgresStorage"],
+    ["redis", "redisStorage"],
+    ["testing", "storageContract"],
+  ])("loads authmount/%s where no driver is installed", async (subpath, name) => {
+    const text = `process.stdout.write(Object.keys(require("authmount/${subpath}")).join());`;
+    const { stdout } = await run(process.execPath, ["-e", text], { cwd: host });
+    expect(stdout).toBe(name);
+  });
+
   it("runs inside the host's own Jest suite", async () => {
     await writeFile(path.join(host, "host.test.js"), hostSuite);
     const jest = path.join(installed, "jest/bin/jest.js");
@@ -144,6 +168,7 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
     ["esnext", "bundler"],
   ])("type-checks without skipLibCheck under %s, %s", async (module, resolution) => {
     await writeFile(path.join(host, "host.ts"), imported + typed);
+    await writeFile(path.join(host, "storages.ts"), storages);
     await writeFile(path.join(host, "tsconfig.json"), tsconfig(module, resolution));
     const tsc = path.join(installed, "@typescript/native/bin/tsc");
     const checked = run(process.execPath, [tsc, "-p", host, "--esModuleInterop"], { cwd: host });

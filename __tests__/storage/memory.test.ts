@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import {
   type Client,
-  type ClientStore,
   type Consent,
   digestClientSecret,
   generateClientSecret,
@@ -12,7 +11,6 @@ import {
 } from "../../lib";
 import { digestToken } from "../../lib/protocol/token-value";
 import { checkClient } from "../../lib/storage/check-client";
-import { checkedClients } from "../../lib/storage/checked-clients";
 import { type ExpiringMap, expiringMap } from "../../lib/storage/expiring-map";
 import {
   accessTokenRecord,
@@ -777,74 +775,5 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
     expect(() => memoryStorage({ clients: [confidential, broken] })).toThrow(
       new TypeError('client "broken": name must NOT have fewer than 1 characters.'),
     );
-  });
-});
-
-/** A host's table that gives one answer to every question, behind the checks. */
-function table(answer: unknown): { readonly clients: ClientStore; readonly asked: string[] } {
-  const asked: string[] = [];
-  const store = {
-    origins: new Set(["https://spa.example"]),
-    async find(clientId: string) {
-      asked.push(clientId);
-      return answer as Client | undefined;
-    },
-    async isBrowserOrigin(origin: string) {
-      return this.origins.has(origin);
-    },
-  };
-  return { clients: checkedClients(store), asked };
-}
-
-describe("a host's own client table (RFC 6749 §2.2)", () => {
-  it("gives the client that was asked for", async () => {
-    const { clients, asked } = table(confidentialRecord());
-    expect(await clients.find("web")).toEqual(confidentialRecord());
-    expect(asked).toEqual(["web"]);
-  });
-
-  it.each(["WEB", "Web", "web2", "we"])("is not believed when it gives web for %s", async (clientId) => {
-    const { clients, asked } = table(confidentialRecord());
-    expect(await clients.find(clientId)).toBeUndefined();
-    expect(asked).toEqual([clientId]);
-  });
-
-  it.each([
-    ["nothing", ""],
-    ["a space", "we b"],
-    ["a line feed at the end", "web\n"],
-    ["a NUL", "web\0"],
-    ["a character beyond ASCII", "wéb"],
-    ["256 characters", "x".repeat(256)],
-  ])("is not asked for an id that cannot be registered: %s", async (_, clientId) => {
-    const { clients, asked } = table(confidentialRecord());
-    expect(await clients.find(clientId)).toBeUndefined();
-    expect(asked).toEqual([]);
-  });
-
-  it.each(["!", "x".repeat(255), "~'\"\\;--", "__proto__"])("is asked for the id %s", async (clientId) => {
-    const { clients, asked } = table(confidentialRecord({ clientId }));
-    expect(await clients.find(clientId)).toEqual(confidentialRecord({ clientId }));
-    expect(asked).toEqual([clientId]);
-  });
-
-  it("may know no such client", async () => {
-    expect(await table(undefined).clients.find("web")).toBeUndefined();
-  });
-
-  it("may say so with null, as databases do", async () => {
-    expect(await table(null).clients.find("web")).toBeUndefined();
-  });
-
-  it("is refused when it gives a record of the wrong shape", async () => {
-    const { clients } = table({ ...confidentialRecord(), redirectUris: ["javascript:alert(1)"] });
-    await expect(clients.find("web")).rejects.toThrow(TypeError);
-    await expect(clients.find("web")).rejects.toThrow('client "web": redirectUris.0 must be https');
-  });
-
-  it("is asked about origins as it is", async () => {
-    const { clients } = table(undefined);
-    expect(await clients.isBrowserOrigin("https://spa.example")).toBe(true);
-    expect(await clients.isBrowserOrigin("https://evil.example")).toBe(false);
   });
 });

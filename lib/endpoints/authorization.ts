@@ -7,7 +7,7 @@ import { errorLocation, successLocation } from "../protocol/authorization-respon
 import type { Client } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Issuer } from "../protocol/issuer";
-import { OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
@@ -79,7 +79,7 @@ function reportRefusal(
   { emit }: GrantContext,
   { error, subject }: { error: OAuthError; subject: EventSubject },
 ): void {
-  if (error.code === "server_error") emit({ kind: "server-error", ...subject, cause: error.cause });
+  if (isFailure(error)) emit({ kind: "server-error", ...subject, cause: error.cause });
   else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
 }
 

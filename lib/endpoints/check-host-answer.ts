@@ -28,6 +28,8 @@ function endUserProblem(
 ): string | undefined {
   if (!isText(subject) || subject === "" || subject.length > 255)
     return "subject must be text of 1 to 255 characters";
+  // no database keeps these as they are, and two people must not become one
+  if (/[\0\p{Surrogate}]/u.test(subject)) return "subject must be Unicode text without NUL";
   if (displayName !== undefined && !isText(displayName)) return "displayName must be text";
   if (authTime !== undefined && !Number.isSafeInteger(authTime))
     return "authTime must be whole seconds since 1970";

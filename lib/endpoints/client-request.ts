@@ -3,7 +3,7 @@ import type { NewEvent } from "../events/port";
 import type { GrantContext, TokenRequest } from "../grants/grant";
 import { formatChallenge } from "../protocol/bearer-token";
 import type { Issuer } from "../protocol/issuer";
-import { OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { authenticateClient } from "./authenticate-client";
@@ -68,7 +68,7 @@ export async function answerClient(
   } catch (thrown) {
     const error = toOAuthError(thrown);
     const subject = { issuer: issuer.identifier, ...(clientId !== undefined && { clientId }) };
-    if (error.code === "server_error") context.emit({ kind: "server-error", ...subject, cause: error.cause });
+    if (isFailure(error)) context.emit({ kind: "server-error", ...subject, cause: error.cause });
     else context.emit({ kind: endpoint.refused, ...subject, error: error.code, reason: error.reason });
     const basicTried = error.code === "invalid_client" && authorizationHeader !== undefined;
     const challenge = formatChallenge("Basic", { realm: issuer.identifier });

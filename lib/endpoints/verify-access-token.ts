@@ -45,7 +45,9 @@ export function accessTokenVerifier(
     const at = context.now();
     const digest = digestToken(token);
     const known = remembered.get(digest);
-    if (known && at < known.accessToken.expiresAt && at - known.checkedAt < revocationLagSeconds) {
+    // a clock that was set back makes nothing last longer
+    const isFresh = known && Math.abs(at - known.checkedAt) < revocationLagSeconds;
+    if (isFresh && at < known.accessToken.expiresAt) {
       return { kind: "valid", accessToken: known.accessToken };
     }
     remembered.delete(digest);

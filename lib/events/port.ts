@@ -30,7 +30,7 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "client-authentication-failed"; readonly reason: string }
     | { readonly kind: "consent-revoked"; readonly apiId: string }
     | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
-    /** Storage or a host callback failed. `cause` is what was thrown, unchanged: the library cannot know what is in it. */
+    /** Storage or a host callback failed, or storage did not answer in time. `cause` is what was thrown, unchanged: the library cannot know what is in it. */
     | { readonly kind: "server-error"; readonly cause: unknown }
   );
 

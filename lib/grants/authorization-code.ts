@@ -121,8 +121,10 @@ async function exchange(context: GrantContext, request: TokenRequest): Promise<T
   // what was taken out of the subscription since then is not issued
   const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
   const refreshToken = newRefreshToken(context, { authorization, now: request.now });
-  if (refreshToken) await context.storage.refreshTokens.create(refreshToken.record, request.now);
-  const accessToken = await issueAccessToken(context, { request, grant: { authorization, scopes } });
+  const [, accessToken] = await Promise.all([
+    refreshToken && context.storage.refreshTokens.create(refreshToken.record, request.now),
+    issueAccessToken(context, { request, grant: { authorization, scopes } }),
+  ]);
   context.emit({
     kind: "token-issued",
     grantType: "authorization_code",

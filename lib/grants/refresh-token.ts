@@ -61,25 +61,24 @@ function scopesToIssue(
 /** Exactly one of any number of simultaneous refreshes wins; the others are replays. */
 async function rotate(
   context: GrantContext,
-  {
-    token,
-    authorization,
-    request,
-  }: { token: RefreshToken; authorization: Authorization; request: TokenRequest },
-): Promise<string> {
-  const next = newRefreshToken(context, { authorization, now: request.now });
-  if (!next) throw invalidGrant("the authorization can no longer be refreshed");
-  const { authorizationId } = token;
-  const outcome = await context.storage.refreshTokens.rotate({ from: token, to: next.record }, request.now);
-  if (outcome === "rotated") return next.token;
+  { from, to, request }: { from: RefreshToken; to: RefreshToken; request: TokenRequest },
+): Promise<void> {
+  const outcome = await context.storage.refreshTokens.rotate({ from, to }, request.now);
+  if (outcome === "rotated") return;
+  const { authorizationId } = from;
   throw await revokeAfterReplay(context, { replayed: "refresh_token", authorizationId, request });
 }
 
 async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
-  const { token, authorization } = await findUsable(context, request);
+  const { token: from, authorization } = await findUsable(context, request);
   const scopes = scopesToIssue(request, authorization);
-  const refreshToken = await rotate(context, { token, authorization, request });
-  const accessToken = await issueAccessToken(context, { request, grant: { authorization, scopes } });
+  const next = newRefreshToken(context, { authorization, now: request.now });
+  if (!next) throw invalidGrant("the authorization can no longer be refreshed");
+  // of a lost race an opaque access token stays behind that nobody was given
+  const [, accessToken] = await Promise.all([
+    rotate(context, { from, to: next.record, request }),
+    issueAccessToken(context, { request, grant: { authorization, scopes } }),
+  ]);
   const { issuer, client } = request;
   context.emit({
     kind: "token-refreshed",
@@ -92,7 +91,7 @@ async function exchange(context: GrantContext, request: TokenRequest): Promise<T
   return tokenResponse({
     accessToken,
     accessTokenSeconds: issuer.api.accessTokenSeconds,
-    refreshToken,
+    refreshToken: next.token,
     scopes,
   });
 }

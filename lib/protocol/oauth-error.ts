@@ -39,9 +39,27 @@ export class OAuthError extends Error {
   }
 }
 
+const lateCode = "AUTHMOUNT_LATE";
+
+/** What a call ends with that was given up because it took too long. */
+export function lateError(message: string): Error {
+  return Object.assign(new Error(message), { code: lateCode });
+}
+
+function isLate(cause: unknown): boolean {
+  return (cause as { code?: unknown } | undefined)?.code === lateCode;
+}
+
 /** What a client is told of a failure that is not its fault; the event carries the cause. */
 export function serverError(cause: unknown): OAuthError {
-  return new OAuthError("server_error", { description: "The server could not answer this request.", cause });
+  return isLate(cause)
+    ? new OAuthError("temporarily_unavailable", { description: "Try again later.", cause })
+    : new OAuthError("server_error", { description: "The server could not answer this request.", cause });
+}
+
+/** True when storage or the host has failed, and the request is not to blame. */
+export function isFailure({ code, cause }: OAuthError): boolean {
+  return code === "server_error" || isLate(cause);
 }
 
 /** An error as the client may see it. */

@@ -31,7 +31,7 @@ export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
 /** True for equal loopback IP redirects that differ in their port only. @rfc 8252 §7.3 */
 function differsInLoopbackPort(registered: string, requested: string): boolean {
   const [a, b] = [loopbackIp.exec(registered), loopbackIp.exec(requested)];
-  if (!a || !b || !parseUrl(requested)) return false;
+  if (!a || !b) return false;
   return a[1] === b[1] && (a[3] ?? "") === (b[3] ?? "");
 }
 

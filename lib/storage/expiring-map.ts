@@ -1,4 +1,4 @@
-/** A bounded map whose entries end at an absolute time. It never drops a living entry: a full one refuses. */
+/** A bounded map whose entries end at an absolute time and cannot be changed in place. It never drops a living entry: a full one refuses. */
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 
 export interface ExpiringMap<T> {
@@ -46,6 +46,15 @@ function expiryIndex(): ExpiryIndex {
   };
 }
 
+/** A copy that nobody can change, lists and all. */
+function frozenCopy<T extends object>(value: T): T {
+  const parts = Object.entries(value).map(([name, part]: [string, unknown]) => [
+    name,
+    Array.isArray(part) ? Object.freeze([...(part as unknown[])]) : part,
+  ]);
+  return Object.freeze(Object.fromEntries(parts)) as T;
+}
+
 export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
   maxEntries: number,
 ): ExpiringMap<T> {
@@ -79,7 +88,7 @@ export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
     set(key, value, now) {
       makeRoom(key, now);
       remove(key);
-      entries.set(key, value);
+      entries.set(key, frozenCopy(value));
       index.add(key, value.expiresAt);
     },
     delete: remove,

@@ -19,6 +19,21 @@ export interface ClientStore {
   isBrowserOrigin(origin: string): Promise<boolean>;
 }
 
+/** A table of clients that can be written, for hosts that have none of their own. */
+export interface ClientRegistry extends ClientStore {
+  /**
+   * Stores or replaces the client with this id.
+   *
+   * @throws TypeError (as a rejection) when the record is wrong.
+   */
+  save(client: Client): Promise<void>;
+  /**
+   * Forgets the client; nothing happens when there is none. Within `revocationLagSeconds` what was issued to it can no longer be
+   * redeemed or refreshed.
+   */
+  delete(clientId: string): Promise<void>;
+}
+
 /** Remembered consents, one per (subject, client, API). The adapter removes expired ones. */
 export interface ConsentStore {
   /** The consent that has not expired at `now`. */
@@ -36,10 +51,7 @@ export interface AuthorizationStore {
   create(authorization: Authorization, now: EpochSeconds): Promise<void>;
   /** The authorization, revoked or not, that has not expired at `now`. */
   find(authorizationId: string, now: EpochSeconds): Promise<Authorization | undefined>;
-  /**
-   * Sets `revoked` for good. Idempotent; nothing happens when there is none. Every `find` that starts after this has
-   * resolved sees it, in every process.
-   */
+  /** Sets `revoked` for good. Idempotent; nothing happens when there is none. */
   revoke(authorizationId: string, now: EpochSeconds): Promise<void>;
   /** Revokes every authorization of this end user for this client at this API. */
   revokeAll(key: ConsentKey, now: EpochSeconds): Promise<void>;
@@ -92,15 +104,12 @@ export interface AccessTokenStore {
   create(token: StoredAccessToken, now: EpochSeconds): Promise<void>;
   /** The token, revoked or not, that has not expired at `now`. */
   find(digest: TokenDigest, now: EpochSeconds): Promise<StoredAccessToken | undefined>;
-  /**
-   * Remembers until `expiresAt` that the token with this id is revoked. Idempotent. Every `isRevoked` that starts after this
-   * has resolved sees it, in every process.
-   */
+  /** Remembers until `expiresAt` that the token with this id is revoked. Idempotent. */
   revoke(token: RevokedAccessToken, now: EpochSeconds): Promise<void>;
   isRevoked(tokenId: string, now: EpochSeconds): Promise<boolean>;
 }
 
-/** Everything the server keeps. */
+/** Everything the server keeps. A call that starts after another one has resolved sees what it did, in every process. */
 export interface Storage {
   readonly clients: ClientStore;
   readonly consents: ConsentStore;

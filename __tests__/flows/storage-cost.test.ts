@@ -1,0 +1,427 @@
+import type { Pool } from "pg";
+import request from "supertest";
+import { memoryStorage, type Storage } from "../../lib";
+import { postgresStorage } from "../../lib/postgres";
+import { stopClock, type Clock } from "../fixture/clock";
+import {
+  authorizationParameters,
+  clients,
+  codeVerifier,
+  credentials,
+  pairPath,
+  testHost,
+  type ClientName,
+  type Pair,
+  type TestHost,
+  type TestHostOptions,
+} from "../fixture/host";
+import { authorize, callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+import { postgres, startPostgres, type PostgresServer } from "../fixture/postgres-server";
+import { describeWith } from "../fixture/server-process";
+import { intercept } from "../fixture/slow-storage";
+
+interface Bill {
+  /** The calls that were under way together, by name. */
+  readonly rounds: readonly (readonly string[])[];
+  /** The statements that a database was sent. */
+  readonly statements: readonly string[];
+}
+
+interface CountedHost extends TestHost {
+  /** What the requests of `run` have cost. */
+  cost(run: () => Promise<{ readonly status: number }>): Promise<Bill & { readonly status: number }>;
+}
+
+/** The same storage; whatever is asked in one turn of the event loop is one round and answered in the next turn. */
+function inRounds(storage: Storage, rounds: string[][]): Storage {
+  let gate: Promise<void> | undefined;
+  return intercept(storage, async (name, call) => {
+    if (!gate) {
+      rounds.push([]);
+      gate = new Promise((resolve) => {
+        setImmediate(() => {
+          gate = undefined;
+          resolve();
+        });
+      });
+    }
+    rounds.at(-1)?.push(name);
+    await gate;
+    return call();
+  });
+}
+
+function countedHost(
+  { storage, statements }: { storage: Storage; statements: string[] },
+  options: TestHostOptions,
+): CountedHost {
+  const rounds: string[][] = [];
+  const host = testHost({ ...options, storage: inRounds(storage, rounds) });
+  return Object.assign(host, {
+    async cost(run: () => Promise<{ readonly status: number }>) {
+      rounds.length = 0;
+      statements.length = 0;
+      const { status } = await run();
+      return { status, rounds: rounds.map((round) => round.toSorted()), statements: [...statements] };
+    },
+  });
+}
+
+let clock: Clock;
+let open: (options?: TestHostOptions) => Promise<CountedHost>;
+
+const findCode = ["authorizationCodes.find", "authorizations.find"];
+/** No client may have the end user's id; what is not found is asked every time. */
+const findSubject = ["clients.find"];
+const findRefreshToken = ["authorizations.find", "refreshTokens.find"];
+const checkAccessToken = ["accessTokens.isRevoked", "authorizations.find"];
+
+function clientCredentials(host: TestHost) {
+  return postToken(host, { fields: { grant_type: "client_credentials", ...credentials("machine") } });
+}
+
+function redeemFromBrowser(host: TestHost, code: string) {
+  return request(host.app)
+    .post(`${pairPath()}/token`)
+    .set("Origin", "https://spa.example")
+    .type("form")
+    .send({ grant_type: "authorization_code", client_id: "spa", code, code_verifier: codeVerifier });
+}
+
+function post(host: TestHost, { path, token, pair }: { path: string; token: string; pair?: Pair }) {
+  return request(host.app)
+    .post(`${pairPath(pair)}/${path}`)
+    .type("form")
+    .send({ ...credentials("web"), token });
+}
+
+function tokenTests(): void {
+  it("client credentials: the client once in the lag, and nothing is written", async () => {
+    const host = await open();
+    const ask = () => clientCredentials(host);
+    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [["clients.find"]] });
+    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [] });
+    clock.advance(5);
+    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [["clients.find"]] });
+  });
+
+  it.each(["web", "native"] as const)("code exchange of %s: 3 rounds", async (client) => {
+    const host = await open();
+    const code = await obtainCode(host, { client });
+    expect(await host.cost(() => redeem(host, { client, code }))).toMatchObject({
+      status: 200,
+      rounds: [findCode, ["authorizationCodes.consume"], ["refreshTokens.create"]],
+    });
+  });
+
+  it("code exchange of a browser client: 3 rounds, and 2 once its origin is known", async () => {
+    const host = await open();
+    const rounds = [findCode, ["authorizationCodes.consume"]];
+    const first = await obtainCode(host, { client: "spa" });
+    expect(await host.cost(() => redeemFromBrowser(host, first))).toMatchObject({
+      status: 200,
+      rounds: [["clients.isBrowserOrigin"], ...rounds],
+    });
+    const second = await obtainCode(host, { client: "spa" });
+    expect(await host.cost(() => redeemFromBrowser(host, second))).toMatchObject({ status: 200, rounds });
+  });
+
+  it("code exchange by a server that has not seen the client: 4 rounds", async () => {
+    const host = await open();
+    const code = await obtainCode(host, { client: "web" });
+    clock.advance(5);
+    const { status, rounds } = await host.cost(() => redeem(host, { client: "web", code }));
+    expect({ status, rounds: rounds.length, first: rounds[0] }).toEqual({
+      status: 200,
+      rounds: 4,
+      first: ["clients.find"],
+    });
+  });
+
+  it.each(["web", "native"] as const)("refresh of %s: 2 rounds", async (client) => {
+    const host = await open();
+    const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client });
+    expect(await host.cost(() => refresh(host, { client, refreshToken }))).toMatchObject({
+      status: 200,
+      rounds: [findRefreshToken, ["refreshTokens.rotate"]],
+    });
+  });
+
+  it("an opaque access token takes no round of its own", async () => {
+    const host = await open();
+    const pair = { api: "reports" } as const;
+    const code = await obtainCode(host, { client: "web", pair });
+    let refreshToken = "";
+    const exchange = await host.cost(async () => {
+      const response = await redeem(host, { client: "web", pair, code });
+      refreshToken = (response.body as { refresh_token: string }).refresh_token;
+      return response;
+    });
+    const refreshed = await host.cost(() => refresh(host, { client: "web", pair, refreshToken }));
+    expect([exchange.status, exchange.rounds.length, exchange.rounds.at(-1)]).toEqual([
+      200,
+      3,
+      ["accessTokens.create", "refreshTokens.create"],
+    ]);
+    expect([refreshed.status, refreshed.rounds.length, refreshed.rounds.at(-1)]).toEqual([
+      200,
+      2,
+      ["accessTokens.create", "refreshTokens.rotate"],
+    ]);
+  });
+
+  it("a refused code or refresh token: 1 round, and nothing is written", async () => {
+    const host = await open();
+    await obtainTokens(host, { client: "web" });
+    const token = `${"A".repeat(22)}.${"B".repeat(43)}`;
+    expect(await host.cost(() => redeem(host, { client: "web", code: token }))).toMatchObject({
+      status: 400,
+      rounds: [findCode],
+    });
+    expect(await host.cost(() => refresh(host, { client: "web", refreshToken: token }))).toMatchObject({
+      status: 400,
+      rounds: [findRefreshToken],
+    });
+  });
+
+  it("a wrong secret: nothing but the client", async () => {
+    const host = await open();
+    const ask = () =>
+      postToken(host, {
+        fields: { grant_type: "client_credentials", ...credentials("machine"), client_secret: "wrong" },
+      });
+    expect(await host.cost(ask)).toMatchObject({ status: 401, rounds: [["clients.find"]] });
+    expect(await host.cost(ask)).toMatchObject({ status: 401, rounds: [] });
+  });
+}
+
+function bearerTests(): void {
+  it.each([
+    ["JWT", "orders", [checkAccessToken]],
+    ["opaque", "reports", [["accessTokens.find"], checkAccessToken]],
+  ] as const)("a call with a %s access token: nothing inside the lag", async (_, api, rounds) => {
+    const host = await open();
+    const { access_token: token } = await obtainTokens(host, { client: "web", pair: { api } });
+    const call = () => callApi(host, `/${api}`, token);
+    expect(await host.cost(call)).toMatchObject({ status: 200, rounds });
+    clock.advance(4);
+    expect(await host.cost(call)).toMatchObject({ status: 200, rounds: [] });
+    clock.advance(1);
+    expect(await host.cost(call)).toMatchObject({ status: 200, rounds });
+  });
+
+  it("a call with a token that a client got for itself: 1 round", async () => {
+    const host = await open();
+    const { access_token: token } = (await clientCredentials(host)).body as { access_token: string };
+    expect(await host.cost(() => callApi(host, "/orders", token))).toMatchObject({
+      status: 200,
+      rounds: [["accessTokens.isRevoked"]],
+    });
+  });
+
+  it("a call without a genuine token: nothing", async () => {
+    const host = await open();
+    expect(await host.cost(() => callApi(host, "/orders", "a.b.c"))).toMatchObject({
+      status: 401,
+      rounds: [],
+    });
+  });
+}
+
+function authorizeTests(): void {
+  it("the first visit: 3 rounds for the question, 5 for its answer", async () => {
+    const host = await open();
+    const browser = host.browser();
+    let page!: Awaited<ReturnType<typeof authorize>>;
+    const question = await host.cost(async () => (page = await authorize(browser, { client: "web" })));
+    expect(question).toMatchObject({
+      status: 200,
+      rounds: [["clients.find"], findSubject, ["consents.find"]],
+    });
+    expect(await host.cost(() => browser.answer(page, "approve"))).toMatchObject({
+      status: 303,
+      rounds: [
+        findSubject,
+        ["consents.find"],
+        ["authorizations.create"],
+        ["authorizationCodes.create"],
+        ["consents.save"],
+      ],
+    });
+  });
+
+  it("a visit with a remembered consent: 4 rounds", async () => {
+    const host = await open();
+    await obtainCode(host, { client: "web" });
+    expect(await host.cost(() => authorize(host.browser(), { client: "web" }))).toMatchObject({
+      status: 302,
+      rounds: [findSubject, ["consents.find"], ["authorizations.create"], ["authorizationCodes.create"]],
+    });
+  });
+
+  it("a refused visit: nothing but the client", async () => {
+    const host = await open();
+    const fields = { ...authorizationParameters("web"), scope: "unknown" };
+    expect(await host.cost(() => authorize(host.browser(), { client: "web", fields }))).toMatchObject({
+      status: 302,
+      rounds: [["clients.find"]],
+    });
+  });
+}
+
+function tokenUseTests(): void {
+  it("revocation of a refresh token: 2 rounds", async () => {
+    const host = await open();
+    const { refresh_token: token = "" } = await obtainTokens(host, { client: "web" });
+    expect(await host.cost(async () => post(host, { path: "revoke", token }))).toMatchObject({
+      status: 200,
+      rounds: [
+        ["authorizationCodes.find", "authorizations.find", "refreshTokens.find"],
+        ["authorizations.revoke"],
+      ],
+    });
+  });
+
+  it("revocation of a JWT access token: 1 round", async () => {
+    const host = await open();
+    const { access_token: token } = await obtainTokens(host, { client: "web" });
+    expect(await host.cost(async () => post(host, { path: "revoke", token }))).toMatchObject({
+      status: 200,
+      rounds: [["accessTokens.revoke"]],
+    });
+  });
+
+  it("revocation of an opaque access token: 2 rounds", async () => {
+    const host = await open();
+    const pair = { api: "reports" } as const;
+    const { access_token: token } = await obtainTokens(host, { client: "web", pair });
+    expect(await host.cost(async () => post(host, { path: "revoke", token, pair }))).toMatchObject({
+      status: 200,
+      rounds: [["accessTokens.find"], ["accessTokens.revoke"]],
+    });
+  });
+
+  it("introspection: 1 round, 2 for an opaque access token", async () => {
+    const host = await open();
+    const pair = { api: "reports" } as const;
+    const jwt = await obtainTokens(host, { client: "web" });
+    const opaque = await obtainTokens(host, { client: "web", pair });
+    const asked = [
+      { token: jwt.access_token, rounds: [checkAccessToken] },
+      { token: jwt.refresh_token ?? "", rounds: [findRefreshToken] },
+      { token: opaque.access_token, pair, rounds: [["accessTokens.find"], checkAccessToken] },
+    ];
+    for (const { rounds, ...question } of asked) {
+      const bill = await host.cost(async () => post(host, { path: "introspect", ...question }));
+      expect(bill).toMatchObject({ status: 200, rounds });
+    }
+  });
+
+  it("metadata and keys: nothing", async () => {
+    const host = await open();
+    for (const path of [`${pairPath()}/.well-known/oauth-authorization-server`, "/login/jwks"])
+      expect(await host.cost(async () => request(host.app).get(path))).toMatchObject({
+        status: 200,
+        rounds: [],
+      });
+  });
+}
+
+function sameForEveryStorage(): void {
+  describe("round trips to storage: token endpoint (RFC 6749 §3.2)", tokenTests);
+  describe("round trips to storage: bearer token use (RFC 6750 §2.1)", bearerTests);
+  describe("round trips to storage: authorization endpoint (RFC 6749 §3.1)", authorizeTests);
+  describe("round trips to storage: revocation and introspection (RFC 7009 §2, 7662 §2)", tokenUseTests);
+}
+
+beforeEach(() => {
+  clock = stopClock();
+});
+afterEach(() => jest.restoreAllMocks());
+
+describe("memory", () => {
+  beforeAll(() => {
+    open = async (options = {}) => {
+      const storage = memoryStorage({ clients: Object.values(clients) });
+      return countedHost({ storage, statements: [] }, options);
+    };
+  });
+  sameForEveryStorage();
+
+  it("a server without lag asks for the client every time", async () => {
+    const host = await open({ revocationLagSeconds: 0 });
+    for (let time = 0; time < 2; time += 1) {
+      const bill = await host.cost(() => clientCredentials(host));
+      expect(bill).toMatchObject({ status: 200, rounds: [["clients.find"]] });
+    }
+  });
+});
+
+describeWith(postgres, {
+  name: "PostgreSQL",
+  tests() {
+    let server: PostgresServer;
+    let pool: Pool;
+    let opened = 0;
+    beforeAll(async () => {
+      server = await startPostgres(["synchronous_commit=off"]);
+      pool = server.pool();
+      open = async (options = {}) => {
+        const statements: string[] = [];
+        opened += 1;
+        const storage = postgresStorage({
+          prefix: `t${opened}_`,
+          pool: {
+            query(text, values) {
+              statements.push(text);
+              return pool.query<Record<string, unknown>>(text, values);
+            },
+          },
+        });
+        await storage.migrate();
+        for (const client of Object.values(clients)) await storage.clients.save(client);
+        return countedHost({ storage, statements }, options);
+      };
+    });
+    afterAll(() => server.close());
+    sameForEveryStorage();
+
+    describe("statements (RFC 6749 §10.5)", () => {
+      it.each(["web", "native", "spa"] as const satisfies readonly ClientName[])(
+        "are one for each call of storage in a journey of %s",
+        async (client) => {
+          const host = await open();
+          for (const pair of [{ api: "orders" }, { api: "reports" }] as const) {
+            const bill = await host.cost(async () => {
+              const tokens = await obtainTokens(host, { client, pair });
+              const { access_token: token, refresh_token: refreshToken } = tokens;
+              if (refreshToken !== undefined) await refresh(host, { client, pair, refreshToken });
+              await callApi(host, `/${pair.api}`, token);
+              await post(host, { path: "introspect", token, pair });
+              await post(host, { path: "revoke", token, pair });
+              return callApi(host, `/${pair.api}`, token);
+            });
+            expect(bill.rounds.flat().length).toBeGreaterThan(5);
+            expect(bill.statements).toHaveLength(bill.rounds.flat().length);
+          }
+        },
+      );
+
+      it("are 4 for a code exchange, 3 for a refresh and 0 for a client that asks for itself again", async () => {
+        const host = await open();
+        const code = await obtainCode(host, { client: "web" });
+        let refreshToken = "";
+        const exchange = await host.cost(async () => {
+          const response = await redeem(host, { client: "web", code });
+          refreshToken = (response.body as { refresh_token: string }).refresh_token;
+          return response;
+        });
+        const refreshed = await host.cost(() => refresh(host, { client: "web", refreshToken }));
+        await clientCredentials(host);
+        const again = await host.cost(() => clientCredentials(host));
+        const counts = [exchange, refreshed, again].map(({ statements }) => statements.length);
+        expect(counts).toEqual([4, 3, 0]);
+      });
+    });
+  },
+});

@@ -1,0 +1,72 @@
+import { AssertionError } from "node:assert";
+import { memoryStorage, type Storage } from "../../lib";
+import { storageContract } from "../../lib/testing";
+import { type Database, newDatabase, tableStorage, type WrongAdapter, wrongAdapters } from "./wrong-adapters";
+
+/** The rules that an adapter breaks, each with the failure. */
+async function brokenRules(make: (database: Database) => Storage): Promise<ReadonlyMap<string, unknown>> {
+  const runs: Promise<readonly [string, unknown]>[] = [];
+  storageContract({
+    test(name, run) {
+      const failed = run().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      runs.push(failed.then((error) => [name, error]));
+    },
+    async open({ clients }) {
+      const database = newDatabase();
+      for (const client of clients) await database.clients.set(client.clientId, client);
+      return { storage: make(database), peer: make(database) };
+    },
+    openUnreachable: async () => ({ storage: make(newDatabase({ reachable: false })) }),
+  });
+  return new Map((await Promise.all(runs)).filter(([, error]) => error !== undefined));
+}
+
+const results = new Map<string, Promise<ReadonlyMap<string, unknown>>>();
+
+/** The same, tried once. */
+function brokenBy({ mistake, make }: WrongAdapter): Promise<ReadonlyMap<string, unknown>> {
+  const result = results.get(mistake) ?? brokenRules(make);
+  results.set(mistake, result);
+  return result;
+}
+
+const openEmpty = async () => ({ storage: memoryStorage({ clients: [] }) });
+
+function ruleNames(): readonly string[] {
+  const names: string[] = [];
+  storageContract({
+    test: (name) => void names.push(name),
+    open: openEmpty,
+    openUnreachable: openEmpty,
+  });
+  return names;
+}
+
+describe("the storage contract notices wrong adapters (RFC 6749 §4.1.2, §10.5, 9700 §4.14.2)", () => {
+  it("is kept by the adapter into which the mistakes are planted", async () => {
+    expect(await brokenRules(tableStorage)).toEqual(new Map());
+  });
+
+  it.each(wrongAdapters)("$mistake", async (adapter) => {
+    const broken = [...(await brokenBy(adapter)).keys()];
+    expect(broken).toEqual(expect.arrayContaining([...adapter.caughtBy]));
+  });
+
+  it("says what is wrong by an AssertionError, unless the adapter itself has rejected", async () => {
+    for (const adapter of wrongAdapters.filter(({ mistake }) => !mistake.includes("rejects"))) {
+      for (const error of (await brokenBy(adapter)).values()) expect(error).toBeInstanceOf(AssertionError);
+    }
+  });
+
+  it("has no rule that catches none of them", () => {
+    const catching = new Set(wrongAdapters.flatMap(({ caughtBy }) => caughtBy));
+    expect(ruleNames().filter((name) => !catching.has(name))).toEqual([]);
+  });
+
+  it("has no two mistakes of one name", () => {
+    expect(new Set(wrongAdapters.map(({ mistake }) => mistake)).size).toBe(wrongAdapters.length);
+  });
+});

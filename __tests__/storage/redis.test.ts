@@ -1,0 +1,864 @@
+import { Cluster, Redis } from "ioredis";
+import { createClient } from "redis";
+import { browserOriginsOf, type Storage } from "../../lib";
+import type { EpochSeconds } from "../../lib/protocol/epoch-seconds";
+import { type RedisClient, redisStorage, type RedisStorage, type RedisStorageOptions } from "../../lib/redis";
+import {
+  awkwardText,
+  newAccessToken,
+  newAuthorization,
+  newCode,
+  newConsent,
+  newDigest,
+  newId,
+  newRefreshToken,
+} from "../../lib/storage/contract/records";
+import { confidentialRecord, publicRecord } from "../fixture/records";
+import { askRedis, redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
+import { describeWith } from "../fixture/server-process";
+
+type NodeClient = Awaited<ReturnType<typeof redisClient>>;
+type Sender = { sendCommand(args: string[]): Promise<unknown> };
+
+/** The server has a clock of its own, so records live by the real one. */
+const now: EpochSeconds = Math.floor(Date.now() / 1000);
+const clockDriftSeconds = 300;
+
+const spa = publicRecord("browser", {
+  redirectUris: ["https://spa.example/a", "https://spa.example:8443/a"],
+});
+
+/** The same client, and every command that went through it. */
+function recording(client: Sender): Sender & { readonly commands: (readonly string[])[] } {
+  const commands: (readonly string[])[] = [];
+  return {
+    commands,
+    async sendCommand(args) {
+      commands.push(args);
+      return client.sendCommand(args);
+    },
+  };
+}
+
+function asksAboutMemory(script: string | undefined): boolean {
+  return script?.includes("INFO") === true;
+}
+
+/** Every call that the server makes, and the two of the client table, each with records of its own. */
+function everyCall(storage: RedisStorage): Readonly<Record<string, () => Promise<unknown>>> {
+  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
+  const [consent, authorization, code] = [newConsent(now), newAuthorization(now), newCode(now)];
+  const [from, token] = [newRefreshToken(now), newAccessToken(now)];
+  return {
+    "clients.save": () => clients.save(spa),
+    "clients.find": () => clients.find(spa.clientId),
+    "clients.isBrowserOrigin": () => clients.isBrowserOrigin("https://spa.example"),
+    "clients.delete": () => clients.delete(spa.clientId),
+    "consents.save": () => consents.save(consent, now),
+    "consents.find": () => consents.find(consent, now),
+    "consents.list": () => consents.list(consent.subject, now),
+    "consents.delete": () => consents.delete(consent, now),
+    "authorizations.create": () => authorizations.create(authorization, now),
+    "authorizations.find": () => authorizations.find(authorization.authorizationId, now),
+    "authorizations.revoke": () => authorizations.revoke(authorization.authorizationId, now),
+    "authorizations.revokeAll": () => authorizations.revokeAll(authorization, now),
+    "authorizationCodes.create": () => authorizationCodes.create(code, now),
+    "authorizationCodes.find": () => authorizationCodes.find(code, now),
+    "authorizationCodes.consume": () => authorizationCodes.consume(code, now),
+    "refreshTokens.create": () => refreshTokens.create(from, now),
+    "refreshTokens.find": () => refreshTokens.find(from, now),
+    "refreshTokens.rotate": () => refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now),
+    "accessTokens.create": () => accessTokens.create(token, now),
+    "accessTokens.find": () => accessTokens.find(token.digest, now),
+    "accessTokens.revoke": () => accessTokens.revoke(token, now),
+    "accessTokens.isRevoked": () => accessTokens.isRevoked(token.tokenId, now),
+  };
+}
+
+/** Writes a record of each kind, changes each that can change, and gives what the storage says of them. */
+async function journey(storage: RedisStorage, authorizationId = newId()) {
+  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
+  const authorization = newAuthorization(now, { authorizationId, expiresAt: now + 700 });
+  const code = newCode(now, { authorizationId, expiresAt: now + 710 });
+  const from = newRefreshToken(now, { authorizationId, expiresAt: now + 720 });
+  const to = newRefreshToken(now, { authorizationId, expiresAt: now + 730 });
+  const [token, consent] = [newAccessToken(now, { expiresAt: now + 740 }), newConsent(now)];
+  await clients.save(spa);
+  await consents.save(consent, now);
+  await authorizations.create(authorization, now);
+  await authorizationCodes.create(code, now);
+  await refreshTokens.create(from, now);
+  await accessTokens.create(token, now);
+  const first = await authorizationCodes.consume(code, now);
+  const second = await authorizationCodes.consume(code, now);
+  const rotated = await refreshTokens.rotate({ from, to }, now);
+  const again = await refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now);
+  await accessTokens.revoke({ tokenId: token.tokenId, expiresAt: now + 750 }, now);
+  await authorizations.revokeAll(authorization, now);
+  const said = {
+    client: await clients.find(spa.clientId),
+    origin: await clients.isBrowserOrigin("https://spa.example"),
+    consent: await consents.find(consent, now),
+    consents: await consents.list(consent.subject, now),
+    authorization: await authorizations.find(authorizationId, now),
+    code: await authorizationCodes.find(code, now),
+    from: await refreshTokens.find(from, now),
+    to: await refreshTokens.find(to, now),
+    token: await accessTokens.find(token.digest, now),
+    isRevoked: await accessTokens.isRevoked(token.tokenId, now),
+    answers: [first, second, rotated, again],
+  };
+  const expected: typeof said = {
+    client: spa,
+    origin: true,
+    consent,
+    consents: [consent],
+    authorization: { ...authorization, revoked: true },
+    code: { ...code, consumed: true },
+    from: { ...from, used: true },
+    to,
+    token,
+    isRevoked: true,
+    answers: ["consumed", "not-consumed", "rotated", "not-rotated"],
+  };
+  return { said, expected };
+}
+
+async function expectJourney(client: RedisClient, options: Omit<RedisStorageOptions, "client"> = {}) {
+  const { said, expected } = await journey(redisStorage({ client, prefix: `${newId()}:`, ...options }));
+  expect(said).toEqual(expected);
+}
+
+/** What the client is asked when a key is looked at from outside. */
+async function ask<T>(client: Sender, ...args: readonly (string | number)[]): Promise<T> {
+  return (await client.sendCommand(args.map(String))) as T;
+}
+
+const keysOf = (client: Sender, prefix: string): Promise<string[]> => ask(client, "KEYS", `${prefix}*`);
+
+async function refusals(calls: Readonly<Record<string, () => Promise<unknown>>>): Promise<readonly string[]> {
+  const refused: string[] = [];
+  for (const [name, call] of Object.entries(calls)) await call().catch(() => refused.push(name));
+  return refused;
+}
+
+const refused = (options: unknown) => () => redisStorage(options as RedisStorageOptions);
+
+describe("redisStorage options", () => {
+  const client: Sender = { sendCommand: async () => undefined };
+  it.each([
+    ["no options", undefined, /client/],
+    ["no client", {}, /client/],
+    ["a client that is none", { client: { get: () => undefined } }, /client/],
+    ["a client that is text", { client: "redis://127.0.0.1" }, /client/],
+    ["an empty prefix", { client, prefix: "" }, /prefix/],
+    ["a prefix with an opening brace", { client, prefix: "a{b" }, /prefix/],
+    ["a prefix with a closing brace", { client, prefix: "a}b" }, /prefix/],
+    ["a negative number of replicas", { client, replicas: -1 }, /replicas/],
+    ["a fraction of replicas", { client, replicas: 0.5 }, /replicas/],
+    ["no number of replicas", { client, replicas: NaN }, /replicas/],
+    ["replicas as text", { client, replicas: "1" }, /replicas/],
+  ])("refuses %s", (_what, options, named) => {
+    expect(refused(options)).toThrow(TypeError);
+    expect(refused(options)).toThrow(named);
+  });
+
+  it("refuses replicas with a cluster of ioredis, which sends WAIT to any node", () => {
+    const cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], { lazyConnect: true });
+    expect(refused({ client: cluster, replicas: 1 })).toThrow(TypeError);
+    expect(refused({ client: cluster, replicas: 1 })).toThrow(/replicas/);
+    expect(refused({ client: cluster })).not.toThrow();
+    cluster.disconnect();
+  });
+});
+
+/** A browser client at these origins. */
+const at = (clientId: string, ...origins: readonly string[]) =>
+  publicRecord("browser", { clientId, redirectUris: origins.map((origin) => `${origin}/callback`) });
+
+function oneServer(): void {
+  let server: RedisServer;
+  let client: NodeClient;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = await redisClient(server.url);
+  });
+  afterAll(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  /** A storage that shares no key with that of another test. */
+  function fresh(options: Omit<RedisStorageOptions, "client" | "prefix"> = {}) {
+    const [prefix, recorder] = [`${newId()}:`, recording(client)];
+    return {
+      storage: redisStorage({ client: recorder, prefix, ...options }),
+      prefix,
+      commands: recorder.commands,
+    };
+  }
+  const expiryOf = (key: string) => ask<number>(client, "EXPIRETIME", key);
+
+  describe("keys", () => {
+    it("begin with the prefix, which is authmount: when left out", async () => {
+      await journey(redisStorage({ client }));
+      const { storage, prefix } = fresh();
+      await journey(storage);
+      const keys = await keysOf(client, "");
+      expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(11);
+      expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(11);
+    });
+
+    it("of another prefix are not seen", async () => {
+      const [{ storage: one }, { storage: other }] = [fresh(), fresh()];
+      const [authorization, code, from, token, consent] = [
+        newAuthorization(now),
+        newCode(now),
+        newRefreshToken(now),
+        newAccessToken(now),
+        newConsent(now),
+      ];
+      await one.clients.save(spa);
+      await one.consents.save(consent, now);
+      await one.authorizations.create(authorization, now);
+      await one.authorizationCodes.create(code, now);
+      await one.refreshTokens.create(from, now);
+      await one.accessTokens.create(token, now);
+      await one.accessTokens.revoke(token, now);
+      await other.authorizations.revokeAll(authorization, now);
+      await other.consents.delete(consent, now);
+      await other.clients.delete(spa.clientId);
+      expect(await other.clients.find(spa.clientId)).toBeUndefined();
+      expect(await other.clients.isBrowserOrigin("https://spa.example")).toBe(false);
+      expect(await other.consents.list(consent.subject, now)).toEqual([]);
+      expect(await other.authorizations.find(authorization.authorizationId, now)).toBeUndefined();
+      expect(await other.authorizationCodes.consume(code, now)).toBe("not-consumed");
+      expect(await other.refreshTokens.find(from, now)).toBeUndefined();
+      expect(await other.accessTokens.find(token.digest, now)).toBeUndefined();
+      expect(await other.accessTokens.isRevoked(token.tokenId, now)).toBe(false);
+      expect(await one.clients.find(spa.clientId)).toEqual(spa);
+      expect(await one.consents.find(consent, now)).toEqual(consent);
+      expect(await one.authorizations.find(authorization.authorizationId, now)).toEqual(authorization);
+      expect(await one.authorizationCodes.consume(code, now)).toBe("consumed");
+    });
+
+    it("of records end by themselves 300 seconds after the record, those of clients do not (RFC 6749 §10.5)", async () => {
+      const { storage, prefix } = fresh();
+      await journey(storage, "A".repeat(22));
+      const lives: Record<string, number> = {};
+      for (const key of await keysOf(client, prefix)) {
+        const name = key
+          .slice(prefix.length)
+          .replace(/(?<=code:|refresh:|access:|revoked:|consents:|authorizations:).*/, "");
+        const expiry = await expiryOf(key);
+        lives[name] = Math.max(lives[name] ?? -1, expiry < 0 ? expiry : expiry - now - clockDriftSeconds);
+        expect([name, expiry < 0]).toEqual([name, /^(client|origin):/.test(name)]);
+      }
+      expect(lives).toEqual({
+        "client:spa": -1,
+        "origin:https://spa.example": -1,
+        "origin:https://spa.example:8443": -1,
+        "consents:": 600,
+        "authorizations:": 700,
+        [`{${"A".repeat(22)}}`]: 700,
+        [`{${"A".repeat(22)}}:code:`]: 710,
+        [`{${"A".repeat(22)}}:refresh:`]: 730,
+        "access:": 740,
+        "revoked:": 750,
+      });
+    });
+
+    it("of a spent or revoked record end when they would have ended", async () => {
+      const { storage, prefix } = fresh();
+      const [code, from, authorization] = [newCode(now), newRefreshToken(now), newAuthorization(now)];
+      await storage.authorizationCodes.create(code, now);
+      await storage.refreshTokens.create(from, now);
+      await storage.authorizations.create(authorization, now);
+      await storage.authorizationCodes.consume(code, now);
+      await storage.refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now);
+      await storage.authorizations.revoke(authorization.authorizationId, now);
+      const expiries = await Promise.all((await keysOf(client, prefix)).map(expiryOf));
+      expect(new Set(expiries)).toEqual(new Set([now + 600 + clockDriftSeconds]));
+    });
+
+    it("of one authorization have its id as their one hash tag", async () => {
+      const { storage, prefix } = fresh();
+      const authorizationId = newId();
+      await journey(storage, authorizationId);
+      const tagged = (await keysOf(client, prefix)).filter((key) => key.includes("{"));
+      expect(tagged).toHaveLength(4);
+      expect(new Set(tagged.map((key) => /^[^{]*\{([^}]*)\}[^{}]*$/.exec(key)?.[1]))).toEqual(
+        new Set([authorizationId]),
+      );
+    });
+
+    it("are named by each script that uses them, all with one hash tag", async () => {
+      const { storage, commands } = fresh();
+      await journey(storage);
+      const scripts = commands.filter(([name]) => name === "EVAL");
+      expect(new Set(scripts.map(([, script]) => script)).size).toBe(6);
+      for (const [, script = "", count = "", ...rest] of scripts) {
+        if (asksAboutMemory(script)) continue;
+        const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
+        const named = rest.slice(0, Number(count));
+        expect(used.length).toBe(script.split("redis.call").length - 1);
+        expect(new Set(used)).toEqual(new Set(named.map((_, index) => `KEYS[${index + 1}]`)));
+        expect(new Set(named.map((key) => /\{[^}]+\}/.exec(key)?.[0] ?? key)).size).toBe(1);
+      }
+    });
+  });
+
+  describe("commands", () => {
+    it("are those that Redis has since 6.2", async () => {
+      const { storage, commands } = fresh();
+      await journey(storage);
+      for (const call of Object.values(everyCall(storage))) await call();
+      const inScripts = commands
+        .filter(([name]) => name === "EVAL")
+        .flatMap(([, script = ""]) =>
+          [...script.matchAll(/redis\.call\("([A-Z]+)"/g)].map(([, name]) => name),
+        );
+      const sent = new Set(commands.map(([name]) => name));
+      expect(sent).toEqual(new Set(["DEL", "EVAL", "GET", "HDEL", "HGET", "HVALS", "SET", "ZADD", "ZRANGE"]));
+      expect(new Set(inScripts)).toEqual(
+        new Set([
+          "EXISTS",
+          "EXPIREAT",
+          "GET",
+          "HDEL",
+          "HGETALL",
+          "HSET",
+          "INFO",
+          "SET",
+          "SETRANGE",
+          "ZADD",
+          "ZRANGE",
+          "ZREMRANGEBYSCORE",
+        ]),
+      );
+    });
+
+    it("need no script that the server remembers", async () => {
+      const { storage } = fresh();
+      const code = newCode(now);
+      await storage.authorizationCodes.create(code, now);
+      await journey(storage);
+      await ask(client, "SCRIPT", "FLUSH");
+      expect(await storage.authorizationCodes.consume(code, now)).toBe("consumed");
+    });
+
+    it.each([2, 3] as const)("are understood by a client of redis with RESP %s", async (RESP) => {
+      const other = createClient({ url: server.url, RESP });
+      await other.connect();
+      await expectJourney(other);
+      other.destroy();
+    });
+
+    it("are understood by a client of ioredis", async () => {
+      const other = new Redis(server.port, "127.0.0.1");
+      await expectJourney(other);
+      other.disconnect();
+    });
+
+    it("are understood by anything that sends a command", async () => {
+      await expectJourney({ sendCommand: (args: string[]) => client.sendCommand(args) });
+    });
+  });
+
+  describe("consents of one end user (RFC 6749 §10.2)", () => {
+    const [short, long] = [now + 100, now + 1_000];
+
+    it.each([
+      ["shorter", [long, short]],
+      ["longer", [short, long]],
+    ])("are kept as long as the last of them when a %s one is saved", async (_which, ends) => {
+      const { storage, prefix } = fresh();
+      for (const expiresAt of ends)
+        await storage.consents.save(newConsent(now, { subject: "alice", expiresAt }), now);
+      expect(await expiryOf(`${prefix}consents:alice`)).toBe(long + clockDriftSeconds);
+      expect(await storage.consents.list("alice", short)).toHaveLength(1);
+    });
+
+    it("are kept no longer when the last of them is replaced by a shorter one", async () => {
+      const { storage, prefix } = fresh();
+      const consent = newConsent(now, { subject: "alice", expiresAt: long });
+      await storage.consents.save(consent, now);
+      await storage.consents.save({ ...consent, expiresAt: short }, now);
+      expect(await expiryOf(`${prefix}consents:alice`)).toBe(short + clockDriftSeconds);
+    });
+
+    it("are dropped when they have expired and another is saved", async () => {
+      const { storage, prefix } = fresh();
+      const [gone, live] = [
+        newConsent(now, { subject: "alice", expiresAt: short }),
+        newConsent(now, { subject: "alice", expiresAt: short + 1 }),
+      ];
+      await storage.consents.save(gone, now);
+      await storage.consents.save(live, now);
+      expect(await ask(client, "HLEN", `${prefix}consents:alice`)).toBe(2);
+      await storage.consents.save(newConsent(now, { subject: "alice", expiresAt: long }), short);
+      expect(await ask(client, "HLEN", `${prefix}consents:alice`)).toBe(2);
+      expect(await storage.consents.find(live, now)).toEqual(live);
+      expect(await storage.consents.find(gone, now)).toBeUndefined();
+    });
+
+    it.each([
+      "",
+      " ",
+      "{",
+      "}",
+      "{}",
+      "{a}",
+      "a}b{c",
+      "a b",
+      "a\nb",
+      "a:b",
+      "münchen",
+      "\u65e5本",
+      awkwardText,
+      "*",
+      "\\",
+    ])("are those of nobody else: %j", async (subject) => {
+      const { storage } = fresh();
+      const [consent, authorization] = [newConsent(now, { subject }), newAuthorization(now, { subject })];
+      const others = [`${subject} `, `${subject}x`, `x${subject}`];
+      for (const other of others) await storage.consents.save({ ...consent, subject: other }, now);
+      expect(await storage.consents.list(subject, now)).toEqual([]);
+      await storage.consents.save(consent, now);
+      await storage.authorizations.create(authorization, now);
+      for (const other of others)
+        await storage.authorizations.revokeAll({ ...authorization, subject: other }, now);
+      expect(await storage.authorizations.find(authorization.authorizationId, now)).toEqual(authorization);
+      await storage.authorizations.revokeAll(authorization, now);
+      expect(await storage.authorizations.find(authorization.authorizationId, now)).toMatchObject({
+        revoked: true,
+      });
+      expect(await storage.consents.list(subject, now)).toEqual([consent]);
+    });
+  });
+
+  describe("the index of authorizations (RFC 7009 §2.1)", () => {
+    const key = { subject: "alice", clientId: "web", apiId: "orders" };
+    const index = 'authorizations:["alice","web","orders"]';
+
+    it.each([
+      ["shorter", [1_000, 100]],
+      ["longer", [100, 1_000]],
+    ])("is kept as long as its last entry when a %s one is added", async (_which, lives) => {
+      const { storage, prefix } = fresh();
+      for (const life of lives) {
+        await storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: now + life }), now);
+      }
+      expect(await expiryOf(`${prefix}${index}`)).toBe(now + 1_000 + clockDriftSeconds);
+    });
+
+    it("drops an entry once its record is forgotten, and not before", async () => {
+      const { storage, prefix } = fresh();
+      const forgotten = now + 100 + clockDriftSeconds;
+      const add = (then: EpochSeconds) =>
+        storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: then + 100 }), then);
+      await add(now);
+      await add(forgotten);
+      expect(await ask(client, "ZCARD", `${prefix}${index}`)).toBe(2);
+      await add(forgotten + 1);
+      expect(await ask(client, "ZCARD", `${prefix}${index}`)).toBe(2);
+    });
+
+    it("is written before the authorization it is for", async () => {
+      const { storage, commands } = fresh();
+      await storage.authorizations.create(newAuthorization(now), now);
+      expect(commands.slice(-2).map(([name]) => name)).toEqual(["EVAL", "SET"]);
+    });
+  });
+
+  describe("clients (RFC 6749 §2)", () => {
+    it("are replaced by a record with the same id", async () => {
+      const { storage } = fresh();
+      await storage.clients.save(spa);
+      await storage.clients.save({ ...spa, name: "Another name" });
+      expect(await storage.clients.find(spa.clientId)).toEqual({ ...spa, name: "Another name" });
+    });
+
+    it("lose the origins that are no longer registered and keep the others", async () => {
+      const { storage } = fresh();
+      await storage.clients.save(at("spa", "https://a.example", "https://b.example"));
+      await storage.clients.save(at("spa", "https://b.example", "https://c.example"));
+      const known = ["a", "b", "c"].map((name) => storage.clients.isBrowserOrigin(`https://${name}.example`));
+      expect(await Promise.all(known)).toEqual([false, true, true]);
+    });
+
+    it("lose their origins when they are no longer browser clients", async () => {
+      const { storage } = fresh();
+      await storage.clients.save(at("spa", "https://a.example"));
+      await storage.clients.save(
+        confidentialRecord({ clientId: "spa", redirectUris: ["https://a.example/callback"] }),
+      );
+      expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
+    });
+
+    it("share an origin until the last of them is deleted", async () => {
+      const { storage } = fresh();
+      await storage.clients.save(at("one", "https://a.example"));
+      await storage.clients.save(at("two", "https://a.example"));
+      await storage.clients.delete("one");
+      expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(true);
+      await storage.clients.delete("two");
+      expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
+    });
+
+    it("are gone when they are deleted, and their origins with them", async () => {
+      const { storage } = fresh();
+      await storage.clients.save(spa);
+      await storage.clients.delete(spa.clientId);
+      await storage.clients.delete("nobody");
+      expect(await storage.clients.find(spa.clientId)).toBeUndefined();
+      expect(await storage.clients.isBrowserOrigin("https://spa.example")).toBe(false);
+    });
+
+    it("end in one whole record when 16 save it at once", async () => {
+      const { storage } = fresh();
+      const origins = Array.from({ length: 16 }, (_, index) => `https://only-${index}.example`);
+      await Promise.all(origins.map((origin) => storage.clients.save(at("spa", origin))));
+      const known = await Promise.all(origins.map((origin) => storage.clients.isBrowserOrigin(origin)));
+      const found = await storage.clients.find("spa");
+      expect(origins.filter((_, index) => known[index])).toEqual(found && browserOriginsOf(found));
+    });
+
+    it("are refused with a TypeError and not stored when the record is wrong", async () => {
+      const { storage, prefix } = fresh();
+      const wrong = [
+        { ...spa, name: "" },
+        { ...spa, redirectUris: ["http://spa.example/"] },
+        { clientId: "spa" },
+        undefined,
+      ];
+      for (const record of wrong)
+        await expect(storage.clients.save(record as typeof spa)).rejects.toThrow(TypeError);
+      expect(await keysOf(client, prefix)).toEqual([]);
+    });
+  });
+}
+
+function eviction(): void {
+  let server: RedisServer;
+  let client: NodeClient;
+  const configure = (name: string, value: string) => ask(client, "CONFIG", "SET", name, value);
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = await redisClient(server.url);
+  });
+  beforeEach(async () => {
+    await configure("maxmemory", "100mb");
+    await configure("maxmemory-policy", "noeviction");
+  });
+  afterAll(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  it.each(["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"])(
+    "makes every call reject under %s, with an error that says what to set",
+    async (policy) => {
+      await configure("maxmemory-policy", policy);
+      const calls = everyCall(redisStorage({ client, prefix: `${newId()}:` }));
+      for (const call of Object.values(calls))
+        await expect(call()).rejects.toThrow(/maxmemory-policy .*noeviction/);
+      expect(await keysOf(client, "")).toEqual([]);
+    },
+  );
+
+  it("is no concern under noeviction", () => expectJourney(client));
+
+  it("is no concern where memory has no limit, whatever the policy", async () => {
+    await configure("maxmemory", "0");
+    await configure("maxmemory-policy", "allkeys-lru");
+    await expectJourney(client);
+  });
+
+  it("is borne with allowEviction, and not asked for", async () => {
+    await configure("maxmemory-policy", "allkeys-lru");
+    const recorder = recording(client);
+    await expectJourney(recorder, { allowEviction: true });
+    expect(recorder.commands.filter(([, script]) => asksAboutMemory(script))).toEqual([]);
+  });
+
+  it("is asked for once, before the first command", async () => {
+    const recorder = recording(client);
+    const calls = everyCall(redisStorage({ client: recorder }));
+    await Promise.all(Object.values(calls).map((call) => call()));
+    await expectJourney({ sendCommand: (args: string[]) => client.sendCommand(args) });
+    await Promise.all(Object.values(calls).map((call) => call()));
+    const asked = recorder.commands.map(([, script]) => asksAboutMemory(script));
+    expect([asked[0], asked.filter(Boolean).length]).toEqual([true, 1]);
+  });
+
+  it("is asked for again after a refusal, and the storage serves once it is set right", async () => {
+    await configure("maxmemory-policy", "allkeys-lru");
+    const storage = redisStorage({ client, prefix: `${newId()}:` });
+    await expect(storage.clients.find("web")).rejects.toThrow(/noeviction/);
+    await configure("maxmemory-policy", "noeviction");
+    expect(await refusals(everyCall(storage))).toEqual([]);
+  });
+
+  it("is asked for again when the server could not be asked", async () => {
+    const other = createClient({ url: server.url, disableOfflineQueue: true });
+    other.on("error", () => undefined);
+    await other.connect();
+    const recorder = recording(other);
+    const storage = redisStorage({ client: recorder, prefix: `${newId()}:` });
+    await server.stop("SIGKILL");
+    await expect(storage.clients.find("web")).rejects.toThrow();
+    const back = other.isReady ? undefined : new Promise((resolve) => other.once("ready", resolve));
+    await server.start();
+    await back;
+    expect(await storage.clients.find("web")).toBeUndefined();
+    expect(recorder.commands.map(([, script]) => asksAboutMemory(script))).toEqual([true, true, false]);
+    other.destroy();
+  });
+}
+
+function fullMemory(): void {
+  let server: RedisServer;
+  let client: NodeClient;
+  let storage: Storage;
+  const limit = (bytes: number) => ask(client, "CONFIG", "SET", "maxmemory", bytes);
+
+  beforeAll(async () => {
+    server = await startRedis(["--maxmemory-policy", "noeviction"]);
+    client = await redisClient(server.url);
+    storage = redisStorage({ client });
+  });
+  afterEach(() => limit(0));
+  afterAll(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  /** Does it while the server takes no more, and when there is memory again. */
+  async function full(run: () => Promise<unknown>): Promise<void> {
+    await limit(1);
+    await expect(run()).rejects.toThrow(/OOM/);
+    await limit(0);
+  }
+
+  it("leaves a code unconsumed when its redemption fails", async () => {
+    const code = newCode(now);
+    await storage.authorizationCodes.create(code, now);
+    await full(() => storage.authorizationCodes.consume(code, now));
+    expect(await storage.authorizationCodes.find(code, now)).toEqual(code);
+    expect(await storage.authorizationCodes.consume(code, now)).toBe("consumed");
+  });
+
+  it("leaves a refresh token unused and stores no successor when its rotation fails", async () => {
+    const from = newRefreshToken(now);
+    const to = { ...from, digest: newDigest() };
+    await storage.refreshTokens.create(from, now);
+    await full(() => storage.refreshTokens.rotate({ from, to }, now));
+    expect(await storage.refreshTokens.find(from, now)).toEqual(from);
+    expect(await storage.refreshTokens.find(to, now)).toBeUndefined();
+    expect(await storage.refreshTokens.rotate({ from, to }, now)).toBe("rotated");
+    expect(await storage.refreshTokens.find(to, now)).toEqual(to);
+  });
+
+  it("stores nothing of what could not be created", async () => {
+    const [authorization, code, token, consent] = [
+      newAuthorization(now),
+      newCode(now),
+      newAccessToken(now),
+      newConsent(now),
+    ];
+    await ask(client, "FLUSHALL");
+    await full(() => storage.authorizations.create(authorization, now));
+    await full(() => storage.authorizationCodes.create(code, now));
+    await full(() => storage.refreshTokens.create(newRefreshToken(now), now));
+    await full(() => storage.accessTokens.create(token, now));
+    await full(() => storage.accessTokens.revoke(token, now));
+    await full(() => storage.consents.save(consent, now));
+    expect(await keysOf(client, "")).toEqual([]);
+    await expectJourney(client);
+  });
+
+  it("says so when a revocation fails, and takes it later (RFC 7009 §2.2.1)", async () => {
+    const authorization = newAuthorization(now);
+    await storage.authorizations.create(authorization, now);
+    await full(() => storage.authorizations.revoke(authorization.authorizationId, now));
+    await full(() => storage.authorizations.revokeAll(authorization, now));
+    expect(await storage.authorizations.find(authorization.authorizationId, now)).toMatchObject({
+      revoked: false,
+    });
+    await storage.authorizations.revokeAll(authorization, now);
+    expect(await storage.authorizations.find(authorization.authorizationId, now)).toMatchObject({
+      revoked: true,
+    });
+  });
+
+  it("still lets records be found", async () => {
+    const code = newCode(now);
+    await storage.authorizationCodes.create(code, now);
+    await limit(1);
+    expect(await storage.authorizationCodes.find(code, now)).toEqual(code);
+  });
+}
+
+function replicas(): void {
+  let server: RedisServer;
+  let replica: RedisServer;
+  const clients: NodeClient[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis(["--repl-diskless-sync-delay", "0"]);
+    replica = await startRedis(["--replicaof", `127.0.0.1 ${server.port}`]);
+  });
+  beforeEach(untilLinked);
+  afterAll(async () => {
+    for (const client of clients) client.destroy();
+    await Promise.all([server.close(), replica.close()]);
+  });
+
+  async function untilLinked(): Promise<void> {
+    await askRedis(server.url, async (client) => {
+      while (Number(await client.sendCommand(["WAIT", "1", "1000"])) < 1);
+    });
+  }
+
+  async function connect(): Promise<NodeClient> {
+    const client = await redisClient(server.url);
+    clients.push(client);
+    return client;
+  }
+
+  /** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
+  async function given() {
+    const { consents, authorizations, authorizationCodes, refreshTokens } = redisStorage({
+      client: await connect(),
+    });
+    const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
+    const [one, other, consent] = [newAuthorization(now), newAuthorization(now), newConsent(now)];
+    await authorizationCodes.create(code, now);
+    await refreshTokens.create(from, now);
+    await authorizations.create(one, now);
+    await authorizations.create(other, now);
+    await consents.save(consent, now);
+    const to = { ...from, digest: newDigest() };
+    const spending: Readonly<Record<string, (storage: Storage) => Promise<unknown>>> = {
+      consume: (storage) => storage.authorizationCodes.consume(code, now),
+      rotate: (storage) => storage.refreshTokens.rotate({ from, to }, now),
+      revoke: (storage) => storage.authorizations.revoke(one.authorizationId, now),
+      revokeAll: (storage) => storage.authorizations.revokeAll(other, now),
+      revokeAccessToken: (storage) => storage.accessTokens.revoke(token, now),
+      deleteConsent: (storage) => storage.consents.delete(consent, now),
+    };
+    return { code, from, to, token, one, other, consent, spending };
+  }
+
+  it("are waited for by each single use and each revocation, after its write", async () => {
+    const { spending } = await given();
+    const client = await connect();
+    for (const [name, spend] of Object.entries(spending)) {
+      const recorder = recording(client);
+      await spend(redisStorage({ client: recorder, replicas: 1, allowEviction: true }));
+      const sent = recorder.commands.map(([command]) => command);
+      expect([name, sent.slice(-2)]).toEqual([
+        name,
+        [{ revokeAccessToken: "SET", deleteConsent: "HDEL" }[name] ?? "EVAL", "WAIT"],
+      ]);
+      expect(recorder.commands.at(-1)).toEqual(["WAIT", "1", expect.stringMatching(/^[1-9]\d*$/)]);
+    }
+  });
+
+  it("are not waited for when none are asked for", async () => {
+    const recorder = recording(await connect());
+    await expectJourney(recorder);
+    expect(recorder.commands.map(([name]) => name)).not.toContain("WAIT");
+  });
+
+  it("have what was acknowledged", async () => {
+    const { spending, code, from, to, token, one, other, consent } = await given();
+    const storage = redisStorage({ client: await connect(), replicas: 1 });
+    for (const spend of Object.values(spending)) await spend(storage);
+    await askRedis(replica.url, async (client) => {
+      const copy = redisStorage({ client });
+      expect(await copy.authorizationCodes.find(code, now)).toMatchObject({ consumed: true });
+      expect(await copy.refreshTokens.find(from, now)).toMatchObject({ used: true });
+      expect(await copy.refreshTokens.find(to, now)).toEqual(to);
+      expect(await copy.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+      for (const { authorizationId } of [one, other]) {
+        expect(await copy.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+      }
+      expect(await copy.consents.find(consent, now)).toBeUndefined();
+    });
+  });
+
+  it("fail the call when they are gone, and nothing can be used twice", async () => {
+    const { spending, code, from, to, token, one, other } = await given();
+    await replica.stop("SIGKILL");
+    const spent = Object.values(spending).map(async (spend) =>
+      spend(redisStorage({ client: await connect(), replicas: 1 })).then(
+        () => "acknowledged",
+        (error: Error) => error.message,
+      ),
+    );
+    expect(new Set(await Promise.all(spent))).toEqual(
+      new Set(["redisStorage: 0 of 1 replicas have the write."]),
+    );
+    const storage = redisStorage({ client: await connect() });
+    expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
+    expect(await storage.refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now)).toBe(
+      "not-rotated",
+    );
+    expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+    for (const { authorizationId } of [one, other]) {
+      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+    }
+    await replica.start();
+  });
+}
+
+function crash(): void {
+  it("takes back nothing that was acknowledged", async () => {
+    const server = await startRedis();
+    const client = await redisClient(server.url);
+    const storage = redisStorage({ client });
+    const authorizationId = newId();
+    const [authorization, open] = [newAuthorization(now), newCode(now, { authorizationId })];
+    const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
+    const [to, consent] = [{ ...from, digest: newDigest() }, newConsent(now)];
+    await storage.clients.save(spa);
+    await storage.consents.save(consent, now);
+    await storage.authorizations.create(authorization, now);
+    await storage.authorizationCodes.create(open, now);
+    await storage.authorizationCodes.create(code, now);
+    await storage.refreshTokens.create(from, now);
+    await storage.accessTokens.create(token, now);
+    await storage.authorizationCodes.consume(code, now);
+    await storage.refreshTokens.rotate({ from, to }, now);
+    await storage.accessTokens.revoke(token, now);
+    await storage.authorizations.revoke(authorization.authorizationId, now);
+    await server.stop("SIGKILL");
+    await server.start();
+    try {
+      expect(await storage.clients.find(spa.clientId)).toEqual(spa);
+      expect(await storage.clients.isBrowserOrigin("https://spa.example")).toBe(true);
+      expect(await storage.consents.find(consent, now)).toEqual(consent);
+      expect(await storage.authorizations.find(authorization.authorizationId, now)).toMatchObject({
+        revoked: true,
+      });
+      expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
+      expect(await storage.authorizationCodes.consume(open, now)).toBe("consumed");
+      expect(await storage.refreshTokens.find(from, now)).toEqual({ ...from, used: true });
+      expect(await storage.refreshTokens.find(to, now)).toEqual(to);
+      expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+    } finally {
+      client.destroy();
+      await server.close();
+    }
+  });
+}
+
+describeWith(redis, { name: "redisStorage", tests: oneServer });
+describeWith(redis, { name: "redisStorage: eviction (RFC 6749 §10.5)", tests: eviction });
+describeWith(redis, { name: "redisStorage: full memory (RFC 6749 §10.5)", tests: fullMemory });
+describeWith(redis, { name: "redisStorage: replicas (RFC 6749 §4.1.2, 9700 §4.14.2)", tests: replicas });
+describeWith(redis, { name: "redisStorage: a crash of the server (RFC 6749 §10.5)", tests: crash });

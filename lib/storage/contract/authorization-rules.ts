@@ -1,0 +1,124 @@
+/** The contract of authorizations. RFC 6749 §1.3, 7009 §2.1, 9700 §4.14.2. */
+import type { Authorization } from "../../protocol/authorization";
+import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { Storage } from "../port";
+import { awkwardText, keysJoinedAlike, newAuthorization, newId } from "./records";
+import { assertNothing, assertRecord, race, type Rule } from "./rule";
+
+async function createAll(
+  { authorizations }: Storage,
+  records: readonly Authorization[],
+  now: EpochSeconds,
+): Promise<void> {
+  for (const record of records) await authorizations.create(record, now);
+}
+
+async function assertAll(
+  { authorizations }: Storage,
+  { records, now, revoked }: { records: readonly Authorization[]; now: EpochSeconds; revoked: boolean },
+): Promise<void> {
+  for (const record of records) {
+    const found = await authorizations.find(record.authorizationId, now);
+    assertRecord(found, { ...record, revoked }, revoked ? "to be revoked" : "to be left alone");
+  }
+}
+
+export const authorizationRules: readonly Rule[] = [
+  {
+    name: "authorizations.find gives what authorizations.create has stored, with every field",
+    async check({ storage, peer, now }) {
+      const records = [
+        newAuthorization(now),
+        newAuthorization(now, { authTime: now - 100, amr: ["pwd", "otp"], acr: awkwardText }),
+        newAuthorization(now, { authTime: 0, amr: [], acr: "", grantedScopes: [] }),
+        newAuthorization(now, { refreshableUntil: now + 500, expiresAt: now + 4_000_000_000 }),
+        newAuthorization(now, { subject: `${newId()}${awkwardText}` }),
+      ];
+      await createAll(storage, records, now);
+      await assertAll(storage, { records, now, revoked: false });
+      await assertAll(peer, { records, now, revoked: false });
+    },
+  },
+  {
+    name: "authorizations.find gives nothing for an id that is not exactly a stored one",
+    async check({ storage, now }) {
+      const record = newAuthorization(now, { authorizationId: `Aa${newId().slice(2)}` });
+      const { authorizationId } = record;
+      await storage.authorizations.create(record, now);
+      for (const id of [newId(), `aA${authorizationId.slice(2)}`, `Aa%`, ""]) {
+        assertNothing(await storage.authorizations.find(id, now), `authorizations.find("${id}")`);
+      }
+    },
+  },
+  {
+    name: "an authorization ends at its expiresAt, by the time that is given",
+    async check({ storage, now }) {
+      const record = newAuthorization(now, { expiresAt: now - 30 });
+      const { authorizationId } = record;
+      await storage.authorizations.create(record, now - 60);
+      // the caller's clock may be behind that of the store
+      assertRecord(await storage.authorizations.find(authorizationId, now - 31), record, "before its end");
+      assertNothing(await storage.authorizations.find(authorizationId, now - 30), "found at its end");
+      const late = newAuthorization(now, { expiresAt: now });
+      await storage.authorizations.create(late, now);
+      assertNothing(await storage.authorizations.find(late.authorizationId, now), "it was over when it came");
+    },
+  },
+  {
+    name: "authorizations.revoke is seen by everybody, for this authorization alone, and any number of times",
+    async check(subject) {
+      const { storage, peer, now } = subject;
+      const gone = newAuthorization(now);
+      const kept = newAuthorization(now, { subject: gone.subject, clientId: gone.clientId });
+      await createAll(storage, [gone, kept], now);
+      await assertAll(peer, { records: [gone, kept], now, revoked: false });
+      await storage.authorizations.revoke(gone.authorizationId, now);
+      await assertAll(peer, { records: [gone], now, revoked: true });
+      await race(subject, {
+        // an odd number, so that a switch would be off again
+        runners: 7,
+        run: (store) => store.authorizations.revoke(gone.authorizationId, now),
+      });
+      await assertAll(storage, { records: [gone], now, revoked: true });
+      await assertAll(peer, { records: [kept], now, revoked: false });
+    },
+  },
+  {
+    name: "authorizations.revoke does nothing where there is none",
+    async check({ storage, now }) {
+      const unknown = newId();
+      await storage.authorizations.revoke(unknown, now);
+      assertNothing(await storage.authorizations.find(unknown, now), "revoking has made one");
+    },
+  },
+  {
+    name: "authorizations.revokeAll revokes those of one end user for one client at one API, and no others",
+    async check({ storage, peer, now }) {
+      const first = newAuthorization(now);
+      const { subject, clientId, apiId } = first;
+      const key = { subject, clientId, apiId };
+      const gone = [
+        first,
+        newAuthorization(now, key),
+        newAuthorization(now, { ...key, authMethodId: "otp" }),
+      ];
+      const kept = [
+        newAuthorization(now, { ...key, subject: newId() }),
+        newAuthorization(now, { ...key, clientId: newId() }),
+        newAuthorization(now, { ...key, apiId: "reports" }),
+        newAuthorization(now, { ...key, subject: clientId, clientId: subject }),
+      ];
+      await createAll(storage, [...gone, ...kept], now);
+      await peer.authorizations.revokeAll(key, now);
+      await peer.authorizations.revokeAll(key, now);
+      await assertAll(storage, { records: gone, now, revoked: true });
+      await assertAll(storage, { records: kept, now, revoked: false });
+      for (const [joined, other] of keysJoinedAlike()) {
+        const records = [newAuthorization(now, other)];
+        await createAll(storage, records, now);
+        await storage.authorizations.revokeAll(joined, now);
+        await assertAll(storage, { records, now, revoked: false });
+      }
+    },
+  },
+];

@@ -1,0 +1,118 @@
+/** The contract of authorization codes: of any number of redemptions one succeeds. RFC 6749 §4.1.2, 9700 §4.5. */
+import { newCode, newDigest, newId } from "./records";
+import {
+  assertNothing,
+  assertRecord,
+  assertSame,
+  race,
+  raceSizes,
+  type Rule,
+  type RuleSubject,
+} from "./rule";
+
+async function raceForCode(subject: RuleSubject, runners: number): Promise<void> {
+  const { storage, peer, now } = subject;
+  const code = newCode(now);
+  await storage.authorizationCodes.create(code, now);
+  const outcomes = await race(subject, {
+    runners,
+    run: (store) => store.authorizationCodes.consume(code, now),
+  });
+  const winners = outcomes.filter((outcome) => outcome === "consumed").length;
+  const losers = outcomes.filter((outcome) => outcome === "not-consumed").length;
+  assertSame(winners, 1, `${winners} of ${runners} were told that they have consumed the code`);
+  assertSame(losers, runners - 1, `not every loser was told "not-consumed"`);
+  assertRecord(await peer.authorizationCodes.find(code, now), { ...code, consumed: true }, "after the race");
+}
+
+export const codeRules: readonly Rule[] = [
+  {
+    name: "authorizationCodes.find gives what authorizationCodes.create has stored, with every field",
+    async check({ storage, peer, now }) {
+      const authorizationId = newId();
+      const codes = [
+        newCode(now, { authorizationId }),
+        newCode(now, { authorizationId, codeChallenge: newDigest() }),
+      ];
+      for (const code of codes) await storage.authorizationCodes.create(code, now);
+      for (const code of codes) {
+        assertRecord(await peer.authorizationCodes.find(code, now), code, "authorizationCodes.find");
+      }
+    },
+  },
+  {
+    name: "authorizationCodes.find gives nothing for a handle that is not exactly a stored one",
+    async check({ storage, now }) {
+      const code = newCode(now, { digest: `Aa${newDigest().slice(2)}` });
+      const { authorizationId, digest } = code;
+      await storage.authorizationCodes.create(code, now);
+      for (const other of [newDigest(), `aA${digest.slice(2)}`, digest.slice(0, -1)]) {
+        const found = await storage.authorizationCodes.find({ authorizationId, digest: other }, now);
+        assertNothing(found, "another digest of the same authorization");
+      }
+    },
+  },
+  {
+    name: "authorizationCodes.consume consumes a code once, and it is findable as consumed",
+    async check({ storage, peer, now }) {
+      const code = newCode(now, { codeChallenge: newDigest() });
+      await storage.authorizationCodes.create(code, now);
+      assertRecord(await peer.authorizationCodes.find(code, now), code, "before the first call");
+      assertSame(await storage.authorizationCodes.consume(code, now), "consumed", "the first call");
+      const expected = { ...code, consumed: true };
+      assertRecord(await peer.authorizationCodes.find(code, now), expected, "a consumed code");
+      assertSame(await peer.authorizationCodes.consume(code, now), "not-consumed", "the second call");
+      assertRecord(await peer.authorizationCodes.find(code, code.expiresAt - 1), expected, "until its end");
+    },
+  },
+  {
+    name: "authorizationCodes.consume consumes no other code of the same authorization",
+    async check({ storage, now }) {
+      const code = newCode(now);
+      const sibling = newCode(now, { authorizationId: code.authorizationId });
+      await storage.authorizationCodes.create(code, now);
+      await storage.authorizationCodes.create(sibling, now);
+      assertSame(await storage.authorizationCodes.consume(code, now), "consumed", "the code");
+      assertRecord(await storage.authorizationCodes.find(sibling, now), sibling, "its sibling");
+      assertSame(await storage.authorizationCodes.consume(sibling, now), "consumed", "its sibling");
+    },
+  },
+  {
+    name: "authorizationCodes.consume consumes no code that is not there",
+    async check({ storage, now }) {
+      const code = newCode(now);
+      assertSame(await storage.authorizationCodes.consume(code, now), "not-consumed", "an unknown code");
+      await storage.authorizationCodes.create(code, now);
+      const guess = { authorizationId: code.authorizationId, digest: newDigest() };
+      assertSame(await storage.authorizationCodes.consume(guess, now), "not-consumed", "a guessed code");
+      assertRecord(await storage.authorizationCodes.find(code, now), code, "the code beside it");
+    },
+  },
+  {
+    name: "a code ends at its expiresAt, by the time that is given",
+    async check({ storage, now }) {
+      const code = newCode(now, { expiresAt: now + 120 });
+      const codes = storage.authorizationCodes;
+      await codes.create(code, now);
+      assertRecord(await codes.find(code, now + 119), code, "one second before its end");
+      assertNothing(await codes.find(code, now + 120), "found at its end");
+      assertSame(await codes.consume(code, now + 120), "not-consumed", "consumed at its end");
+      assertSame(await codes.consume(code, now + 119), "consumed", "one second before its end");
+      const late = newCode(now, { expiresAt: now });
+      await codes.create(late, now);
+      assertSame(await codes.consume(late, now), "not-consumed", "it was over when it came");
+    },
+  },
+  ...raceSizes.map((runners) => ({
+    name: `authorizationCodes.consume has one winner of ${runners} at once`,
+    async check(subject: RuleSubject) {
+      for (let round = 0; round < 5; round += 1) await raceForCode(subject, runners);
+    },
+  })),
+  {
+    name: "authorizationCodes.consume has one winner for each of 8 codes at once",
+    async check(subject) {
+      await Promise.all(Array.from({ length: 8 }, () => raceForCode(subject, 8)));
+    },
+  },
+];

@@ -1,0 +1,103 @@
+/** The contract of remembered consents. RFC 6749 §10.2. */
+import type { Consent } from "../../protocol/consent";
+import { awkwardText, keysJoinedAlike, newConsent, newId } from "./records";
+import { assertNothing, assertRecord, type Rule } from "./rule";
+
+/** Keys that differ from this one, though a careless concatenation makes them equal. */
+function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
+  const consent = newConsent(0);
+  return [
+    { ...consent, subject: newId(), clientId, apiId },
+    { ...consent, subject, clientId: newId(), apiId },
+    { ...consent, subject, clientId, apiId: "reports" },
+    { ...consent, subject: `${subject}${clientId}`, clientId: "", apiId },
+    { ...consent, subject: `${subject}:${clientId}`, clientId: apiId, apiId: "" },
+    { ...consent, subject: subject.toUpperCase(), clientId, apiId },
+    { ...consent, subject: clientId, clientId: subject, apiId },
+  ];
+}
+
+const byApi = (a: Consent, b: Consent): number => (a.apiId < b.apiId ? -1 : 1);
+
+export const consentRules: readonly Rule[] = [
+  {
+    name: "consents.find gives what consents.save has stored, with every field",
+    async check({ storage, peer, now }) {
+      for (const consent of [
+        newConsent(now),
+        newConsent(now, { scopes: [] }),
+        newConsent(now, { subject: `${newId()}${awkwardText}`, apiId: "a-b.c_d" }),
+        newConsent(now, { subject: `${newId()}${"😀".repeat(110)}` }),
+      ]) {
+        await storage.consents.save(consent, now);
+        assertRecord(await peer.consents.find(consent, now), consent, "consents.find");
+      }
+    },
+  },
+  {
+    name: "consents.find gives nothing for a key of which any part differs",
+    async check({ storage, now }) {
+      const consent = newConsent(now, { subject: `a${newId()}` });
+      await storage.consents.save(consent, now);
+      for (const key of otherKeys(consent)) {
+        assertNothing(await storage.consents.find(key, now), `found by ${JSON.stringify(key)}`);
+      }
+      for (const [key, other] of keysJoinedAlike()) {
+        await storage.consents.save(newConsent(now, key), now);
+        assertNothing(await storage.consents.find(other, now), `found by ${JSON.stringify(other)}`);
+      }
+    },
+  },
+  {
+    name: "consents.save replaces the consent with the same key",
+    async check({ storage, peer, now }) {
+      const before = newConsent(now);
+      const after = { ...before, scopes: ["orders:read"], grantedAt: now + 1, expiresAt: now + 900 };
+      await storage.consents.save(before, now);
+      await peer.consents.save(after, now);
+      assertRecord(await storage.consents.find(before, now), after, "consents.find");
+      assertRecord(await storage.consents.list(before.subject, now), [after], "consents.list");
+    },
+  },
+  {
+    name: "consents.list gives the living consents of one end user, all of them and no others",
+    async check({ storage, peer, now }) {
+      const subject = newId();
+      const own = ["a", "b", "c"].map((apiId) => newConsent(now, { subject, apiId }));
+      const ended = newConsent(now, { subject, apiId: "d", expiresAt: now + 60 });
+      for (const consent of [...own, ended, newConsent(now), newConsent(now, { subject: `${subject}x` })]) {
+        await storage.consents.save(consent, now);
+      }
+      const listed = await peer.consents.list(subject, now + 60);
+      assertRecord(listed.toSorted(byApi), own, "consents.list");
+      assertRecord(await peer.consents.list(newId(), now), [], "consents.list of a stranger");
+    },
+  },
+  {
+    name: "a consent ends at its expiresAt, by the time that is given",
+    async check({ storage, now }) {
+      const consent = newConsent(now, { expiresAt: now + 120 });
+      await storage.consents.save(consent, now);
+      assertRecord(await storage.consents.find(consent, now + 119), consent, "one second before its end");
+      assertNothing(await storage.consents.find(consent, now + 120), "found at its end");
+      const late = newConsent(now, { expiresAt: now });
+      await storage.consents.save(late, now);
+      assertNothing(await storage.consents.find(late, now), "found though it was over when it came");
+    },
+  },
+  {
+    name: "consents.delete forgets the one consent, and does nothing where there is none",
+    async check({ storage, peer, now }) {
+      const subject = newId();
+      const [gone, kept] = [newConsent(now, { subject }), newConsent(now, { subject })];
+      await storage.consents.save(gone, now);
+      await storage.consents.save(kept, now);
+      assertRecord(await peer.consents.find(gone, now), gone, "before it is deleted");
+      await storage.consents.delete(gone, now);
+      await storage.consents.delete(gone, now);
+      await storage.consents.delete(newConsent(now), now);
+      assertNothing(await peer.consents.find(gone, now), "found though it was deleted");
+      assertRecord(await peer.consents.find(kept, now), kept, "another consent of the same end user");
+    },
+  },
+];

@@ -1,0 +1,119 @@
+/** Records for the storage contract: each new and unlike any other, so that a store need not be empty. RFC 6749 §1.3, §4.1, §6. */
+import { createHash, randomBytes } from "node:crypto";
+import type { Authorization } from "../../protocol/authorization";
+import type { AuthorizationCode } from "../../protocol/authorization-code";
+import type { Client } from "../../protocol/client";
+import type { Consent, ConsentKey } from "../../protocol/consent";
+import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { RefreshToken } from "../../protocol/refresh-token";
+import type { StoredAccessToken } from "../port";
+
+export function newId(): string {
+  return randomBytes(16).toString("base64url");
+}
+
+export function newDigest(): string {
+  return createHash("sha256").update(randomBytes(32)).digest("base64url");
+}
+
+/** Text that a careless key, column or query would change. */
+export const awkwardText = `ä€😀 "'\\;--{}%_\u00a0\n`;
+
+export function newAuthorization(now: EpochSeconds, changes: Partial<Authorization> = {}): Authorization {
+  return {
+    authorizationId: newId(),
+    authMethodId: "password",
+    apiId: "orders",
+    clientId: newId(),
+    subject: newId(),
+    grantedScopes: ["orders:write", "orders:read"],
+    createdAt: now,
+    expiresAt: now + 600,
+    revoked: false,
+    ...changes,
+  };
+}
+
+export function newCode(now: EpochSeconds, changes: Partial<AuthorizationCode> = {}): AuthorizationCode {
+  return {
+    authorizationId: newId(),
+    digest: newDigest(),
+    redirectUri: "https://client.example/callback?a=%20b",
+    redeemBefore: now + 60,
+    expiresAt: now + 600,
+    consumed: false,
+    ...changes,
+  };
+}
+
+export function newRefreshToken(now: EpochSeconds, changes: Partial<RefreshToken> = {}): RefreshToken {
+  return { authorizationId: newId(), digest: newDigest(), expiresAt: now + 600, used: false, ...changes };
+}
+
+export function newAccessToken(
+  now: EpochSeconds,
+  changes: Partial<StoredAccessToken> = {},
+): StoredAccessToken {
+  return {
+    digest: newDigest(),
+    tokenId: newId(),
+    issuer: "https://host.example/login/auth/password/api/orders",
+    clientId: newId(),
+    scopes: ["orders:write", "orders:read"],
+    issuedAt: now,
+    expiresAt: now + 600,
+    ...changes,
+  };
+}
+
+export function newConsent(now: EpochSeconds, changes: Partial<Consent> = {}): Consent {
+  return {
+    subject: newId(),
+    clientId: newId(),
+    apiId: "orders",
+    scopes: ["orders:write", "orders:read"],
+    grantedAt: now,
+    expiresAt: now + 600,
+    ...changes,
+  };
+}
+
+/** Two keys for each text that somebody may join their parts by: joined, the two are one. */
+export function keysJoinedAlike(): readonly (readonly [ConsentKey, ConsentKey])[] {
+  const [a, b, c, apiId] = [newId(), newId(), newId(), "orders"];
+  return ["", ":", "|", "/", ",", ";", ".", "-", "_", "#", '","'].map((joint) => [
+    { subject: `${a}${joint}${b}`, clientId: c, apiId },
+    { subject: a, clientId: `${b}${joint}${c}`, apiId },
+  ]);
+}
+
+/** A confidential client with every property, and a browser client at two origins. */
+export function newClients(): readonly [Client, Client] {
+  const id = newId();
+  const host = `${randomBytes(8).toString("hex")}.example`;
+  return [
+    {
+      clientId: `Web-${id}`,
+      name: `Web Shop ${awkwardText}`,
+      confidential: true,
+      secretDigests: [`sha256:${newDigest()}`],
+      redirectUris: [`https://web-${host}/callback`, `https://web-${host}/other?a=b`],
+      trusted: true,
+      subscriptions: {
+        orders: { scopes: ["orders:read"], trusted: false, grantTypes: ["authorization_code"] },
+        reports: {},
+      },
+      clientUri: "https://web.example/",
+      policyUri: "https://web.example/policy",
+      tosUri: "https://web.example/terms",
+    },
+    {
+      clientId: `spa-${id}`,
+      name: "Browser App",
+      confidential: false,
+      platform: "browser",
+      redirectUris: [`https://spa-${host}/callback`, `https://spa-${host}:8443/callback`],
+      subscriptions: { orders: {} },
+    },
+  ];
+}

@@ -1,0 +1,131 @@
+/** The contract of refresh tokens: of any number of rotations one succeeds, whole. RFC 6749 §6, 9700 §4.14.2. */
+import type { RefreshToken } from "../../protocol/refresh-token";
+import { newDigest, newRefreshToken } from "./records";
+import {
+  assertNothing,
+  assertRecord,
+  assertSame,
+  race,
+  raceSizes,
+  type Rule,
+  type RuleSubject,
+} from "./rule";
+
+function successor({ authorizationId, expiresAt }: RefreshToken): RefreshToken {
+  return { authorizationId, expiresAt: expiresAt + 60, digest: newDigest(), used: false };
+}
+
+async function raceForRotation(subject: RuleSubject, runners: number): Promise<void> {
+  const { storage, peer, now } = subject;
+  const from = newRefreshToken(now);
+  await storage.refreshTokens.create(from, now);
+  const successors = Array.from({ length: runners }, () => successor(from));
+  const outcomes = await race(subject, {
+    runners,
+    run: (store, runner) => store.refreshTokens.rotate({ from, to: successors[runner] ?? from }, now),
+  });
+  const winners = outcomes.filter((outcome) => outcome === "rotated").length;
+  const losers = outcomes.filter((outcome) => outcome === "not-rotated").length;
+  assertSame(winners, 1, `${winners} of ${runners} were told that they have rotated the token`);
+  assertSame(losers, runners - 1, `not every loser was told "not-rotated"`);
+  for (const [runner, to] of successors.entries()) {
+    const found = await peer.refreshTokens.find(to, now);
+    if (outcomes[runner] === "rotated") assertRecord(found, to, "the winner's token");
+    else assertNothing(found, "the token of a loser was stored");
+  }
+  assertRecord(await peer.refreshTokens.find(from, now), { ...from, used: true }, "after the race");
+}
+
+async function assertNotRotated(
+  { storage, peer }: RuleSubject,
+  { from, now }: { from: RefreshToken; now: number },
+): Promise<void> {
+  const to = successor(from);
+  assertSame(await storage.refreshTokens.rotate({ from, to }, now), "not-rotated", "rotate");
+  assertNothing(await peer.refreshTokens.find(to, now), "a token was stored though nothing was rotated");
+}
+
+export const refreshTokenRules: readonly Rule[] = [
+  {
+    name: "refreshTokens.find gives what refreshTokens.create has stored, with every field",
+    async check({ storage, peer, now }) {
+      const token = newRefreshToken(now);
+      await storage.refreshTokens.create(token, now);
+      assertRecord(await peer.refreshTokens.find(token, now), token, "refreshTokens.find");
+    },
+  },
+  {
+    name: "refreshTokens.find gives nothing for a handle that is not exactly a stored one",
+    async check({ storage, now }) {
+      const token = newRefreshToken(now, { digest: `Aa${newDigest().slice(2)}` });
+      const { authorizationId, digest } = token;
+      await storage.refreshTokens.create(token, now);
+      for (const other of [newDigest(), `aA${digest.slice(2)}`, digest.slice(0, -1)]) {
+        const found = await storage.refreshTokens.find({ authorizationId, digest: other }, now);
+        assertNothing(found, "another digest of the same authorization");
+      }
+    },
+  },
+  {
+    name: "refreshTokens.rotate replaces a token once; it is findable as used, and the next one rotates in turn",
+    async check(subject) {
+      const { storage, peer, now } = subject;
+      const first = newRefreshToken(now);
+      const second = successor(first);
+      const third = successor(second);
+      await storage.refreshTokens.create(first, now);
+      assertRecord(await peer.refreshTokens.find(first, now), first, "before the first");
+      assertSame(
+        await storage.refreshTokens.rotate({ from: first, to: second }, now),
+        "rotated",
+        "the first",
+      );
+      assertRecord(await peer.refreshTokens.find(first, now), { ...first, used: true }, "a used token");
+      assertRecord(await peer.refreshTokens.find(second, now), second, "its successor");
+      await assertNotRotated(subject, { from: first, now });
+      assertSame(await peer.refreshTokens.rotate({ from: second, to: third }, now), "rotated", "the second");
+      assertRecord(await storage.refreshTokens.find(third, now), third, "the third");
+      const end = first.expiresAt - 1;
+      assertRecord(await storage.refreshTokens.find(first, end), { ...first, used: true }, "until its end");
+    },
+  },
+  {
+    name: "refreshTokens.rotate stores nothing for a token that is not there",
+    async check(subject) {
+      const { storage, now } = subject;
+      const token = newRefreshToken(now);
+      await assertNotRotated(subject, { from: token, now });
+      await storage.refreshTokens.create(token, now);
+      await assertNotRotated(subject, { from: { ...token, digest: newDigest() }, now });
+      assertRecord(await storage.refreshTokens.find(token, now), token, "the token beside it");
+    },
+  },
+  {
+    name: "a refresh token ends at its expiresAt, by the time that is given",
+    async check(subject) {
+      const { storage, now } = subject;
+      const token = newRefreshToken(now, { expiresAt: now + 120 });
+      await storage.refreshTokens.create(token, now);
+      assertRecord(await storage.refreshTokens.find(token, now + 119), token, "one second before its end");
+      assertNothing(await storage.refreshTokens.find(token, now + 120), "found at its end");
+      await assertNotRotated(subject, { from: token, now: now + 120 });
+      const step = { from: token, to: successor(token) };
+      assertSame(await storage.refreshTokens.rotate(step, now + 119), "rotated", "one second before its end");
+      const late = newRefreshToken(now, { expiresAt: now });
+      await storage.refreshTokens.create(late, now);
+      await assertNotRotated(subject, { from: late, now });
+    },
+  },
+  ...raceSizes.map((runners) => ({
+    name: `refreshTokens.rotate has one winner of ${runners} at once, and stores its token alone`,
+    async check(subject: RuleSubject) {
+      for (let round = 0; round < 5; round += 1) await raceForRotation(subject, runners);
+    },
+  })),
+  {
+    name: "refreshTokens.rotate has one winner for each of 8 tokens at once",
+    async check(subject) {
+      await Promise.all(Array.from({ length: 8 }, () => raceForRotation(subject, 8)));
+    },
+  },
+];

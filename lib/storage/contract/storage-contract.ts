@@ -1,0 +1,50 @@
+/** The storage contract: what every adapter must do, as tests that any test runner runs. RFC 6749 §4.1.2, §10.5; 9700 §4.14.2. */
+import type { Client } from "../../protocol/client";
+import { accessTokenRules } from "./access-token-rules";
+import { authorizationRules } from "./authorization-rules";
+import { clientRules } from "./client-rules";
+import { codeRules } from "./code-rules";
+import { consentRules } from "./consent-rules";
+import { newClients } from "./records";
+import { refreshTokenRules } from "./refresh-token-rules";
+import type { OpenStorage, Rule } from "./rule";
+import { ownershipRules, unreachableRule } from "./store-rules";
+
+/** What `storageContract` takes. */
+export interface StorageContractOptions {
+  /** The `test` or `it` of your test runner. */
+  readonly test: (name: string, run: () => Promise<void>) => void;
+  /** Opens the storage under test, with these clients registered. It is called for each test; the store may be the same one. */
+  readonly open: (given: { readonly clients: readonly Client[] }) => Promise<OpenStorage>;
+  /** Opens a storage whose store cannot be reached. Left out: the test that it says so is left out too. */
+  readonly openUnreachable?: () => Promise<OpenStorage>;
+}
+
+const rules: readonly Rule[] = [
+  ...clientRules,
+  ...consentRules,
+  ...authorizationRules,
+  ...codeRules,
+  ...refreshTokenRules,
+  ...accessTokenRules,
+  ...ownershipRules,
+];
+
+async function tryRule({ check }: Rule, open: StorageContractOptions["open"]): Promise<void> {
+  const clients = newClients();
+  const { storage, peer = storage, close } = await open({ clients });
+  try {
+    await check({ storage, peer, clients, now: Math.floor(Date.now() / 1000) });
+  } finally {
+    await close?.();
+  }
+}
+
+/**
+ * Declares a test for each duty of a `Storage`, races of 64 simultaneous redemptions and rotations among them. Each of them
+ * fails with an `AssertionError` of `node:assert` that says what went wrong.
+ */
+export function storageContract({ test, open, openUnreachable }: StorageContractOptions): void {
+  for (const rule of rules) test(rule.name, () => tryRule(rule, open));
+  if (openUnreachable) test(unreachableRule.name, () => tryRule(unreachableRule, openUnreachable));
+}

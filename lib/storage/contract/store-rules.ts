@@ -1,0 +1,102 @@
+/** The contract of the store as a whole: what it keeps is its own, and it says when it fails. RFC 6749 §10.5. */
+import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { Storage } from "../port";
+import {
+  newAccessToken,
+  newAuthorization,
+  newCode,
+  newConsent,
+  newDigest,
+  newId,
+  newRefreshToken,
+} from "./records";
+import { assertRecord, assertRejects, type Rule } from "./rule";
+
+/** Changes every part of a record, as far as it lets itself be changed. */
+function spoil(record: object | undefined): void {
+  for (const [name, value] of Object.entries(record ?? {})) {
+    if (Array.isArray(value) && !Object.isFrozen(value)) value.push("spoilt");
+    Reflect.set(record ?? {}, name, "spoilt");
+  }
+}
+
+async function checkOwnership<T extends object>(
+  record: T,
+  { store, find }: { store: (record: T) => Promise<void>; find: (key: T) => Promise<T | undefined> },
+): Promise<void> {
+  const kept = JSON.parse(JSON.stringify(record)) as T;
+  await store(record);
+  spoil(record);
+  assertRecord(await find(kept), kept, "after a change of the record that was given");
+  spoil(await find(kept));
+  assertRecord(await find(kept), kept, "after a change of the record that was got");
+}
+
+export const ownershipRules: readonly Rule[] = [
+  {
+    name: "a record that was given or got may be changed: the stored one stays as it was",
+    async check({ storage, now }) {
+      const { consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
+      await checkOwnership(newConsent(now), {
+        store: (consent) => consents.save(consent, now),
+        find: (key) => consents.find(key, now),
+      });
+      await checkOwnership(newAuthorization(now, { amr: ["pwd"] }), {
+        store: (authorization) => authorizations.create(authorization, now),
+        find: ({ authorizationId }) => authorizations.find(authorizationId, now),
+      });
+      await checkOwnership(newCode(now), {
+        store: (code) => authorizationCodes.create(code, now),
+        find: (handle) => authorizationCodes.find(handle, now),
+      });
+      await checkOwnership(newRefreshToken(now), {
+        store: (token) => refreshTokens.create(token, now),
+        find: (handle) => refreshTokens.find(handle, now),
+      });
+      await checkOwnership(newAccessToken(now, { amr: ["pwd"] }), {
+        store: (token) => accessTokens.create(token, now),
+        find: ({ digest }) => accessTokens.find(digest, now),
+      });
+    },
+  },
+];
+
+/** Every call that the server makes. */
+function everyCall(storage: Storage, now: EpochSeconds): Readonly<Record<string, () => Promise<unknown>>> {
+  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
+  const [consent, authorization, code] = [newConsent(now), newAuthorization(now), newCode(now)];
+  const [from, token, tokenId] = [newRefreshToken(now), newAccessToken(now), newId()];
+  const to = { ...from, digest: newDigest() };
+  return {
+    "clients.find": () => clients.find(newId()),
+    "clients.isBrowserOrigin": () => clients.isBrowserOrigin("https://spa.example"),
+    "consents.find": () => consents.find(consent, now),
+    "consents.save": () => consents.save(consent, now),
+    "consents.list": () => consents.list(consent.subject, now),
+    "consents.delete": () => consents.delete(consent, now),
+    "authorizations.create": () => authorizations.create(authorization, now),
+    "authorizations.find": () => authorizations.find(authorization.authorizationId, now),
+    "authorizations.revoke": () => authorizations.revoke(authorization.authorizationId, now),
+    "authorizations.revokeAll": () => authorizations.revokeAll(authorization, now),
+    "authorizationCodes.create": () => authorizationCodes.create(code, now),
+    "authorizationCodes.find": () => authorizationCodes.find(code, now),
+    "authorizationCodes.consume": () => authorizationCodes.consume(code, now),
+    "refreshTokens.create": () => refreshTokens.create(from, now),
+    "refreshTokens.find": () => refreshTokens.find(from, now),
+    "refreshTokens.rotate": () => refreshTokens.rotate({ from, to }, now),
+    "accessTokens.create": () => accessTokens.create(token, now),
+    "accessTokens.find": () => accessTokens.find(token.digest, now),
+    "accessTokens.revoke": () => accessTokens.revoke(token, now),
+    "accessTokens.isRevoked": () => accessTokens.isRevoked(tokenId, now),
+  };
+}
+
+/** For a store that cannot be reached. An answer in place of a failure would be a guess. */
+export const unreachableRule: Rule = {
+  name: "every call rejects while the store cannot be reached",
+  async check({ storage, now }) {
+    for (const [name, call] of Object.entries(everyCall(storage, now))) {
+      await assertRejects(call, `${name} has answered`);
+    }
+  },
+};

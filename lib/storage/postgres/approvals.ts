@@ -1,0 +1,79 @@
+/** Consents and authorizations in PostgreSQL. RFC 6749 §1.3, 7009 §2.1. */
+import type { Authorization } from "../../protocol/authorization";
+import type { Consent } from "../../protocol/consent";
+import type { AuthorizationStore, ConsentStore } from "../port";
+import type { PostgresRow, Query } from "./pool";
+import type { Tables } from "./schema";
+
+/** What both kinds of row have: the end user, the client, the API and the rest as JSON. */
+function readApproval(row: PostgresRow): object {
+  return {
+    ...(JSON.parse(row["record"] as string) as object),
+    subject: row["subject"],
+    clientId: row["client_id"],
+    apiId: row["api_id"],
+    expiresAt: Number(row["expires_at"]),
+  };
+}
+
+const readConsent = (row: PostgresRow): Consent => readApproval(row) as Consent;
+
+function readAuthorization(row: PostgresRow): Authorization {
+  const { authorization_id: authorizationId, revoked } = row;
+  return { ...readApproval(row), authorizationId, revoked } as Authorization;
+}
+
+export function postgresConsents(query: Query, { consents }: Tables): ConsentStore {
+  const ofKey = "subject = $1 AND client_id = $2 AND api_id = $3";
+  return {
+    async find({ subject, clientId, apiId }, now) {
+      const statement = `SELECT * FROM ${consents} WHERE ${ofKey} AND expires_at > $4`;
+      const [row] = await query(statement, [subject, clientId, apiId, now]);
+      return row && readConsent(row);
+    },
+    async save({ subject, clientId, apiId, expiresAt, ...rest }) {
+      await query(
+        `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (subject, client_id, api_id) DO UPDATE
+        SET record = excluded.record, expires_at = excluded.expires_at`,
+        [subject, clientId, apiId, JSON.stringify(rest), expiresAt],
+      );
+    },
+    async list(subject, now) {
+      const statement = `SELECT * FROM ${consents} WHERE subject = $1 AND expires_at > $2`;
+      return (await query(statement, [subject, now])).map(readConsent);
+    },
+    async delete({ subject, clientId, apiId }) {
+      await query(`DELETE FROM ${consents} WHERE ${ofKey}`, [subject, clientId, apiId]);
+    },
+  };
+}
+
+export function postgresAuthorizations(query: Query, { authorizations }: Tables): AuthorizationStore {
+  return {
+    async create({ authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest }) {
+      await query(
+        `INSERT INTO ${authorizations}
+        (authorization_id, subject, client_id, api_id, record, revoked, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        [authorizationId, subject, clientId, apiId, JSON.stringify(rest), revoked, expiresAt],
+      );
+    },
+    async find(authorizationId, now) {
+      const statement = `SELECT * FROM ${authorizations} WHERE authorization_id = $1 AND expires_at > $2`;
+      const [row] = await query(statement, [authorizationId, now]);
+      return row && readAuthorization(row);
+    },
+    async revoke(authorizationId) {
+      await query(`UPDATE ${authorizations} SET revoked = true WHERE authorization_id = $1 AND NOT revoked`, [
+        authorizationId,
+      ]);
+    },
+    async revokeAll({ subject, clientId, apiId }) {
+      await query(
+        `UPDATE ${authorizations} SET revoked = true
+        WHERE subject = $1 AND client_id = $2 AND api_id = $3 AND NOT revoked`,
+        [subject, clientId, apiId],
+      );
+    },
+  };
+}

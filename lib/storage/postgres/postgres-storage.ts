@@ -1,0 +1,59 @@
+/** Storage in PostgreSQL 13 or newer, for any number of processes. RFC 6749 §10.5. */
+import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { ClientRegistry, Storage } from "../port";
+import { postgresAuthorizations, postgresConsents } from "./approvals";
+import { postgresClients } from "./clients";
+import { deleteExpired } from "./delete-expired";
+import { type PostgresPool, queryOf } from "./pool";
+import { migrate, type PostgresNames, tablesOf } from "./schema";
+import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens } from "./tokens";
+
+/** What `postgresStorage` takes. */
+export interface PostgresStorageOptions extends PostgresNames {
+  /**
+   * A `pg` Pool. It stays yours: its size, its time limits, its `error` listener (without one, node ends the process when an
+   * idle connection breaks) and its end.
+   */
+  readonly pool: PostgresPool;
+}
+
+/** Storage in PostgreSQL, with what its keeper needs. */
+export interface PostgresStorage extends Storage {
+  readonly clients: ClientRegistry;
+  /**
+   * Makes the tables, or brings them to the newest version; only reads when there is nothing to do. Any number of processes
+   * may call it at once, and again after a crash. It needs the right to create tables when there is something to do.
+   */
+  readonly migrate: () => Promise<void>;
+  /**
+   * Deletes expired rows in batches of 1,000, safe while serving and from several processes at once. Run it now and then,
+   * every minute say.
+   *
+   * @param now epoch seconds; the clock of this process when left out. Rows go five minutes after they have expired.
+   * @returns the number of rows.
+   */
+  readonly deleteExpired: (now?: EpochSeconds) => Promise<number>;
+}
+
+/**
+ * Storage in PostgreSQL. Call `migrate()` once before the first request.
+ *
+ * @throws TypeError when an option is wrong.
+ */
+export function postgresStorage(options: PostgresStorageOptions): PostgresStorage {
+  if (typeof options?.pool?.query !== "function") {
+    throw new TypeError("postgresStorage: pool is missing. Write `new Pool(…)` of pg.");
+  }
+  const query = queryOf(options.pool);
+  const tables = tablesOf(options);
+  return {
+    clients: postgresClients(query, tables),
+    consents: postgresConsents(query, tables),
+    authorizations: postgresAuthorizations(query, tables),
+    authorizationCodes: postgresAuthorizationCodes(query, tables),
+    refreshTokens: postgresRefreshTokens(query, tables),
+    accessTokens: postgresAccessTokens(query, tables),
+    migrate: () => migrate(query, tables),
+    deleteExpired: (now = Math.floor(Date.now() / 1000)) => deleteExpired(query, tables, now),
+  };
+}

@@ -1,0 +1,111 @@
+/** Codes and tokens in PostgreSQL. A token is spent by a row in a table whose primary key admits one. RFC 6749 §4.1.2, 9700 §4.14.2. */
+import type { AuthorizationCode } from "../../protocol/authorization-code";
+import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { RefreshToken } from "../../protocol/refresh-token";
+import type { TokenDigest } from "../../protocol/token-value";
+import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";
+import type { PostgresRow, Query } from "./pool";
+import type { Tables } from "./schema";
+
+interface Expiring {
+  readonly digest: TokenDigest;
+  readonly expiresAt: EpochSeconds;
+}
+
+/** Whether it was spent is not in the row: that is for the marks to say. */
+function toRow({
+  digest,
+  expiresAt,
+  ...rest
+}: Expiring & { consumed?: undefined; used?: undefined }): readonly unknown[] {
+  return [digest, JSON.stringify(rest), expiresAt];
+}
+
+function fromRow(row: PostgresRow): object {
+  const { digest, record, expires_at: expiresAt } = row;
+  return { ...(JSON.parse(record as string) as object), digest, expiresAt: Number(expiresAt) };
+}
+
+function insertInto(table: string): string {
+  return `INSERT INTO ${table} (digest, record, expires_at) VALUES ($1, $2, $3)`;
+}
+
+/** Token and mark in one look. Marks are only ever added, so a token is never seen unspent again. */
+function selectWithMark(table: string, { spent_tokens: spent }: Tables): string {
+  return `SELECT token.*, mark.digest IS NOT NULL AS spent
+    FROM ${table} AS token LEFT JOIN ${spent} AS mark ON mark.digest = token.digest
+    WHERE token.digest = $1 AND token.expires_at > $2`;
+}
+
+/**
+ * Spends the token $1 that is alive at $2: one row for the one that wins, none for all others. Whoever comes second waits
+ * for the first one's commit at the primary key, and then does nothing.
+ */
+function spend(table: string, { spent_tokens: spent }: Tables): string {
+  return `INSERT INTO ${spent} (digest, expires_at)
+    SELECT digest, expires_at FROM ${table} WHERE digest = $1 AND expires_at > $2
+    ON CONFLICT DO NOTHING RETURNING digest`;
+}
+
+export function postgresAuthorizationCodes(query: Query, tables: Tables): AuthorizationCodeStore {
+  const { authorization_codes: codes } = tables;
+  return {
+    async create(code) {
+      await query(insertInto(codes), toRow({ ...code, consumed: undefined }));
+    },
+    async find({ digest }, now) {
+      const [row] = await query(selectWithMark(codes, tables), [digest, now]);
+      return row && ({ ...fromRow(row), consumed: row["spent"] } as AuthorizationCode);
+    },
+    async consume({ digest }, now) {
+      const rows = await query(spend(codes, tables), [digest, now]);
+      return rows.length === 1 ? "consumed" : "not-consumed";
+    },
+  };
+}
+
+export function postgresRefreshTokens(query: Query, tables: Tables): RefreshTokenStore {
+  const { refresh_tokens: tokens } = tables;
+  return {
+    async create(token) {
+      await query(insertInto(tokens), toRow({ ...token, used: undefined }));
+    },
+    async find({ digest }, now) {
+      const [row] = await query(selectWithMark(tokens, tables), [digest, now]);
+      return row && ({ ...fromRow(row), used: row["spent"] } as RefreshToken);
+    },
+    async rotate({ from, to }, now) {
+      const rows = await query(
+        `WITH won AS (${spend(tokens, tables)})
+        INSERT INTO ${tokens} (digest, record, expires_at)
+        SELECT $3::text, $4::text, $5::bigint FROM won RETURNING digest`,
+        [from.digest, now, ...toRow({ ...to, used: undefined })],
+      );
+      return rows.length === 1 ? "rotated" : "not-rotated";
+    },
+  };
+}
+
+export function postgresAccessTokens(query: Query, tables: Tables): AccessTokenStore {
+  const { access_tokens: tokens, revoked_access_tokens: revoked } = tables;
+  return {
+    async create(token) {
+      await query(insertInto(tokens), toRow(token));
+    },
+    async find(digest, now) {
+      const [row] = await query(`SELECT * FROM ${tokens} WHERE digest = $1 AND expires_at > $2`, [
+        digest,
+        now,
+      ]);
+      return row && (fromRow(row) as StoredAccessToken);
+    },
+    async revoke({ tokenId, expiresAt }) {
+      const statement = `INSERT INTO ${revoked} (token_id, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
+      await query(statement, [tokenId, expiresAt]);
+    },
+    async isRevoked(tokenId, now) {
+      const statement = `SELECT 1 FROM ${revoked} WHERE token_id = $1 AND expires_at > $2`;
+      return (await query(statement, [tokenId, now])).length > 0;
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/** Consents and authorizations in Redis. RFC 6749 §1.3, 7009 §2.1. */
+import type { Authorization } from "../../protocol/authorization";
+import type { Consent, ConsentKey } from "../../protocol/consent";
+import { clockDriftSeconds } from "../clock-drift";
+import type { AuthorizationStore, ConsentStore } from "../port";
+import { flagScript, forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord } from "./records";
+
+/** Puts the field ARGV[1] with ARGV[2] into the hash, drops what ended before ARGV[4], and keeps the hash ARGV[5] longer than its last field. */
+const saveConsentScript = `
+redis.call("HSET", KEYS[1], ARGV[1], ARGV[2])
+local last = tonumber(ARGV[3])
+local fields = redis.call("HGETALL", KEYS[1])
+for i = 1, #fields, 2 do
+  local expiresAt = cjson.decode(fields[i + 1]).expiresAt
+  if expiresAt <= tonumber(ARGV[4]) then redis.call("HDEL", KEYS[1], fields[i]) end
+  last = math.max(last, expiresAt)
+end
+redis.call("EXPIREAT", KEYS[1], last + ARGV[5])
+return 1`;
+
+function fieldOf({ clientId, apiId }: ConsentKey): string {
+  return JSON.stringify([clientId, apiId]);
+}
+
+/** One hash for each end user: a field for each client and API. */
+export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOptions): ConsentStore {
+  const keyOf = (subject: string): string => `${prefix}consents:${subject}`;
+  return {
+    async find(consentKey, now) {
+      const key = keyOf(consentKey.subject);
+      const value = await send(key, ["HGET", key, fieldOf(consentKey)]);
+      const consent = typeof value === "string" ? (JSON.parse(value) as Consent) : undefined;
+      return consent && now < consent.expiresAt ? consent : undefined;
+    },
+    async save(consent, now) {
+      const args = [fieldOf(consent), JSON.stringify(consent), consent.expiresAt, now, clockDriftSeconds];
+      await runScript(send, { script: saveConsentScript, keys: [keyOf(consent.subject)], args });
+    },
+    async list(subject, now) {
+      const key = keyOf(subject);
+      const values = (await send(key, ["HVALS", key])) as string[];
+      return values.map((value) => JSON.parse(value) as Consent).filter(({ expiresAt }) => now < expiresAt);
+    },
+    async delete(consentKey) {
+      const key = keyOf(consentKey.subject);
+      await sendReplicated(key, ["HDEL", key, fieldOf(consentKey)]);
+    },
+  };
+}
+
+/** Adds ARGV[1] until ARGV[2] to the index, drops what ended before ARGV[3], and lets it live as long as its last entry. */
+const addToIndexScript = `
+redis.call("ZADD", KEYS[1], ARGV[2], ARGV[1])
+redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[3])
+local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
+redis.call("EXPIREAT", KEYS[1], last[2])
+return 1`;
+
+export function redisAuthorizations({ prefix, send, sendReplicated }: RedisStoreOptions): AuthorizationStore {
+  const keyOf = (authorizationId: string): string => `${prefix}{${authorizationId}}`;
+  const indexOf = ({ subject, clientId, apiId }: ConsentKey): string =>
+    `${prefix}authorizations:${JSON.stringify([subject, clientId, apiId])}`;
+
+  async function revoke(authorizationId: string): Promise<void> {
+    await runScript(sendReplicated, { script: flagScript, keys: [keyOf(authorizationId)], args: [] });
+  }
+
+  return {
+    async create({ revoked, ...authorization }, now) {
+      const { authorizationId } = authorization;
+      const key = keyOf(authorizationId);
+      // the index first: an authorization that it does not know could not be revoked with the consent
+      const args = [authorizationId, forgetAt(authorization), now];
+      await runScript(send, { script: addToIndexScript, keys: [indexOf(authorization)], args });
+      await send(key, setRecord(key, { record: authorization, flag: revoked }));
+    },
+    async find(authorizationId, now) {
+      const key = keyOf(authorizationId);
+      const found = readRecord<Authorization>(await send(key, ["GET", key]), now);
+      return found && { ...found.record, revoked: found.flag };
+    },
+    revoke,
+    async revokeAll(consentKey) {
+      const index = indexOf(consentKey);
+      const ids = (await send(index, ["ZRANGE", index, 0, -1])) as string[];
+      await Promise.all(ids.map(revoke));
+    },
+  };
+}
