@@ -1,0 +1,80 @@
+// @ts-check
+/** The first process: prepares the storage, keeps the workers running, clears away what has expired. It serves nobody. */
+const { randomBytes, randomUUID } = require("node:crypto");
+const os = require("node:os");
+const path = require("node:path");
+const { generateClientSecret, generateSigningKey } = require("authmount");
+const { openStorage } = require("./storage");
+
+// the cast, as its types know it as an ES module only
+const cluster = /** @type {import("node:cluster").Cluster} */ (
+  /** @type {unknown} */ (require("node:cluster"))
+);
+const { PORT = "3000", WORKERS = Math.max(2, os.availableParallelism()) } = process.env;
+const origin = `http://localhost:${PORT}`;
+
+/** What every worker must have alike. Of your own they outlive a restart; these do as long as this process lives. */
+const shared = {
+  SECRETS: randomBytes(32).toString("base64url"),
+  SESSION_SECRET: randomBytes(32).toString("base64url"),
+  SIGNING_KEYS: JSON.stringify([generateSigningKey()]),
+  PASSWORD: randomUUID(),
+  ...process.env,
+};
+
+/** @param {import("authmount/postgres").ClientRegistry} clients */
+async function registerShop(clients) {
+  const { secret, digest } = generateClientSecret();
+  await clients.save({
+    clientId: "shop",
+    name: "Shop",
+    confidential: true,
+    secretDigests: [digest],
+    redirectUris: [`${origin}/`],
+    subscriptions: { orders: {} },
+  });
+  return secret;
+}
+
+async function start() {
+  const { storage, migrate, deleteExpired, close } = await openStorage();
+  await migrate();
+  const secret = await registerShop(storage.clients);
+
+  const cleaning = setInterval(() => {
+    deleteExpired().catch((error) => console.error("deleteExpired", error));
+  }, 60_000);
+
+  let stopping = false;
+  const startWorker = () => void (stopping || cluster.fork(shared));
+  cluster.setupPrimary({ exec: path.join(__dirname, "host.js") });
+  cluster.on("listening", ({ process: { pid } }) => console.log(`worker ${pid} serves`));
+  cluster.on("exit", ({ process: { pid } }, code, signal) => {
+    console.log(`worker ${pid} has ended (${signal ?? code})`);
+    // a second later: one that cannot start must not keep the machine busy
+    if (!stopping) setTimeout(startWorker, 1_000);
+  });
+  for (let index = 0; index < Number(WORKERS); index += 1) startWorker();
+
+  async function stop() {
+    if (stopping) return;
+    stopping = true;
+    clearInterval(cleaning);
+    const workers = Object.values(cluster.workers ?? {}).flatMap((worker) => worker ?? []);
+    const ended = workers.map((worker) => new Promise((resolve) => worker.once("exit", resolve)));
+    for (const worker of workers) worker.process.kill("SIGTERM");
+    await Promise.all(ended);
+    await close();
+    process.exit(); // a connection that came too late may still be open here
+  }
+  process.on("SIGTERM", () => void stop()).on("SIGINT", () => void stop());
+  const issuer = `${origin}/login/auth/password/api/orders`;
+  console.log(`Sign in with ${shared.PASSWORD} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
+then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`);
+}
+
+start().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
