@@ -4,7 +4,8 @@ import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { buildOnce, type Engine, engines, type StoreServer } from "../fixture/cluster-processes";
+import { buildOnce } from "../fixture/build-once";
+import { type Engine, engines, type StoreServer } from "../fixture/cluster-processes";
 import { describeWith, freePort } from "../fixture/server-process";
 import { newWebBrowser, type WebBrowser } from "./example";
 

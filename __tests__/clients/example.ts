@@ -1,9 +1,9 @@
 /** An example started as a user starts it, and a scripted browser that visits it over HTTP. */
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { spawn } from "node:child_process";
 import path from "node:path";
 import { formFields } from "../fixture/browser";
+import { buildOnce } from "../fixture/build-once";
+import { freePort } from "../fixture/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 
@@ -12,22 +12,6 @@ export interface Example {
   /** What it has printed so far. */
   readonly printed: { out: string; err: string };
   stop(): Promise<void>;
-}
-
-/** The examples load the package by its name, from dist. */
-function buildOnce(): void {
-  if (existsSync(path.join(repository, "dist/index.js"))) return;
-  const tsc = path.join(repository, "node_modules/@typescript/native/bin/tsc");
-  execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: repository });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** Runs `node examples/…` on a free port, until it has printed what it prints last. */

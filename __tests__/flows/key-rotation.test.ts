@@ -1,10 +1,10 @@
-import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import request from "supertest";
 import { generateClientSecret, generateSigningKey, type PrivateJwk, type SigningKeySource } from "../../lib";
+import { buildOnce } from "../fixture/build-once";
 import { type Clock, stopClock } from "../fixture/clock";
 import { apis, credentials, testHost, type TestHost } from "../fixture/host";
 import { callApi, obtainTokens, postToken, refresh, type Tokens } from "../fixture/journey";
@@ -304,7 +304,6 @@ async function ask(child: ChildProcess, message: object): Promise<unknown> {
 describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
   jest.setTimeout(120_000);
 
-  const repository = path.resolve(__dirname, "../..");
   const baseUrl = "http://localhost:4000/login";
   const { secret, digest } = generateClientSecret();
   const client = {
@@ -324,17 +323,14 @@ describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
   const processes: Process[] = [];
 
   async function startProcess(signingKeys: readonly PrivateJwk[]): Promise<Process> {
-    const child = fork(path.join(repository, "__tests__/fixture/rotating-host.cjs"), { execArgv: [] });
+    const child = fork(path.join(__dirname, "../fixture/rotating-host.cjs"), { execArgv: [] });
     const settings = { baseUrl, audience: "https://api.example/orders", client, signingKeys };
     const { port } = (await ask(child, settings)) as { port: number };
     return { child, origin: `http://127.0.0.1:${port}` };
   }
 
   beforeAll(async () => {
-    if (!existsSync(path.join(repository, "dist/index.js"))) {
-      const tsc = path.join(repository, "node_modules/@typescript/native/bin/tsc");
-      execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: repository });
-    }
+    buildOnce();
     processes.push(...(await Promise.all([startProcess([old]), startProcess([old])])));
   });
 

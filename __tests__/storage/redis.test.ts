@@ -13,6 +13,7 @@ import {
   newId,
   newRefreshToken,
 } from "../../lib/storage/contract/records";
+import { everyCall as everyServerCall } from "../../lib/storage/contract/store-rules";
 import { confidentialRecord, publicRecord } from "../fixture/records";
 import { askRedis, redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
 import { describeWith } from "../fixture/server-process";
@@ -44,34 +45,12 @@ function asksAboutMemory(script: string | undefined): boolean {
   return script?.includes("INFO") === true;
 }
 
-/** Every call that the server makes, and the two of the client table, each with records of its own. */
+/** Every call that the server makes, and the two that change the client table. */
 function everyCall(storage: RedisStorage): Readonly<Record<string, () => Promise<unknown>>> {
-  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
-  const [consent, authorization, code] = [newConsent(now), newAuthorization(now), newCode(now)];
-  const [from, token] = [newRefreshToken(now), newAccessToken(now)];
   return {
-    "clients.save": () => clients.save(spa),
-    "clients.find": () => clients.find(spa.clientId),
-    "clients.isBrowserOrigin": () => clients.isBrowserOrigin("https://spa.example"),
-    "clients.delete": () => clients.delete(spa.clientId),
-    "consents.save": () => consents.save(consent, now),
-    "consents.find": () => consents.find(consent, now),
-    "consents.list": () => consents.list(consent.subject, now),
-    "consents.delete": () => consents.delete(consent, now),
-    "authorizations.create": () => authorizations.create(authorization, now),
-    "authorizations.find": () => authorizations.find(authorization.authorizationId, now),
-    "authorizations.revoke": () => authorizations.revoke(authorization.authorizationId, now),
-    "authorizations.revokeAll": () => authorizations.revokeAll(authorization, now),
-    "authorizationCodes.create": () => authorizationCodes.create(code, now),
-    "authorizationCodes.find": () => authorizationCodes.find(code, now),
-    "authorizationCodes.consume": () => authorizationCodes.consume(code, now),
-    "refreshTokens.create": () => refreshTokens.create(from, now),
-    "refreshTokens.find": () => refreshTokens.find(from, now),
-    "refreshTokens.rotate": () => refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now),
-    "accessTokens.create": () => accessTokens.create(token, now),
-    "accessTokens.find": () => accessTokens.find(token.digest, now),
-    "accessTokens.revoke": () => accessTokens.revoke(token, now),
-    "accessTokens.isRevoked": () => accessTokens.isRevoked(token.tokenId, now),
+    "clients.save": () => storage.clients.save(spa),
+    "clients.delete": () => storage.clients.delete(spa.clientId),
+    ...everyServerCall(storage, now),
   };
 }
 

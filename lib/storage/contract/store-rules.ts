@@ -61,8 +61,11 @@ export const ownershipRules: readonly Rule[] = [
   },
 ];
 
-/** Every call that the server makes. */
-function everyCall(storage: Storage, now: EpochSeconds): Readonly<Record<string, () => Promise<unknown>>> {
+/** Every call that the server makes, each with records of its own. */
+export function everyCall(
+  storage: Storage,
+  now: EpochSeconds,
+): Readonly<Record<string, () => Promise<unknown>>> {
   const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
   const [consent, authorization, code] = [newConsent(now), newAuthorization(now), newCode(now)];
   const [from, token, tokenId] = [newRefreshToken(now), newAccessToken(now), newId()];
