@@ -76,7 +76,7 @@ describe("README and docs", () => {
     const modules = path.join(folder, "node_modules");
     await mkdir(modules);
     await symlink(repository, path.join(modules, "authmount"), "junction");
-    for (const name of ["express", "@types", "pg", "redis", "ioredis"]) {
+    for (const name of ["express", "@types", "pg", "redis", "ioredis", "helmet", "express-rate-limit"]) {
       await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
     }
     const blocks = pages.flatMap((page) =>

@@ -80,8 +80,13 @@ const writeId = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): th
 const writeAudience = 'Write the API\'s URL, such as "https://api.example.com/orders".';
 const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
 const writeLifetime = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+const writeSentence = "Write the sentence that people read, or a sentence for each language.";
+const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.";
+const writeLanguage = "Write language (such as de) → texts.";
 const knownOptions =
-  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, lifetimes, revocationLagSeconds, onEvent.";
+  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, onEvent.";
+
+const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
 type Mistake = readonly [mistake: string, changes: object, path: string, fix: string];
 
@@ -147,7 +152,37 @@ const shapes: readonly Mistake[] = [
     "a scope without its sentence",
     orders({ scopes: { "orders:read": "" } }),
     "apis.orders.scopes.orders:read",
-    "Write the sentence that people read.",
+    "Write the sentence that people read, or a sentence for each language.",
+  ],
+  [
+    "a scope without any sentence",
+    orders({ scopes: { "orders:read": {} } }),
+    "apis.orders.scopes.orders:read",
+    writeSentence,
+  ],
+  [
+    "a scope with an empty sentence of a language",
+    orders({ scopes: { "orders:read": { en: "See your orders", de: "" } } }),
+    "apis.orders.scopes.orders:read.de",
+    writeSentence,
+  ],
+  [
+    "a scope with a number for the sentence of a language",
+    orders({ scopes: { "orders:read": { en: 5 } } }),
+    "apis.orders.scopes.orders:read.en",
+    writeSentence,
+  ],
+  [
+    "a scope with a list of sentences",
+    orders({ scopes: { "orders:read": ["See your orders"] } }),
+    "apis.orders.scopes.orders:read",
+    writeSentence,
+  ],
+  [
+    "a scope with null for its sentence",
+    orders({ scopes: { "orders:read": null } }),
+    "apis.orders.scopes.orders:read",
+    writeSentence,
   ],
   ["an API without a name", orders({ name: "" }), "apis.orders.name", "Write the name that people read."],
   [
@@ -227,6 +262,75 @@ const shapes: readonly Mistake[] = [
     { revocationLagSeconds: 301 },
     "revocationLagSeconds",
     "Write whole seconds from 0 to 300.",
+  ],
+  [
+    "an unknown option of pages",
+    { pages: { colour: "#123456" } },
+    "pages.colour",
+    "Known here: name, logo, accentColor, texts, render.",
+  ],
+  [
+    "a function for pages",
+    { pages: () => "" },
+    "pages",
+    "Write an object of name, logo, accentColor, texts and render.",
+  ],
+  [
+    "a number for the host's name",
+    { pages: { name: 5 } },
+    "pages.name",
+    "Write the name that people know you by.",
+  ],
+  ["a logo to request", { pages: { logo: "https://host.example/logo.png" } }, "pages.logo", writeLogo],
+  ["a logo that is no picture", { pages: { logo: "data:text/html;base64,AAAA" } }, "pages.logo", writeLogo],
+  ["a logo that is not in base64", { pages: { logo: "data:image/svg+xml,<svg/>" } }, "pages.logo", writeLogo],
+  [
+    "a logo that leaves its attribute",
+    { pages: { logo: 'data:image/png;base64,AAAA" onerror="x' } },
+    "pages.logo",
+    writeLogo,
+  ],
+  ["a logo with a line feed at its end", { pages: { logo: `${smallLogo}\n` } }, "pages.logo", writeLogo],
+  ["a logo of more than 24 KB", { pages: { logo: smallLogo.padEnd(24_577, "A") } }, "pages.logo", writeLogo],
+  ...["red", "#fff", "#12345g", "#1234567", "123456", "#123456;}", "#123456\n"].map(
+    (accentColor): Mistake => [
+      `the accent colour ${JSON.stringify(accentColor)}`,
+      { pages: { accentColor } },
+      "pages.accentColor",
+      "Write #rrggbb.",
+    ],
+  ),
+  ["a list of texts", { pages: { texts: [] } }, "pages.texts", writeLanguage],
+  ...["", "german", "de_AT", "de-", "__proto__", 'de" onclick="'].map((language): Mistake => [
+    `texts in the language ${JSON.stringify(language)}`,
+    { pages: { texts: { [language]: {} } } },
+    "pages.texts",
+    writeLanguage,
+  ]),
+  [
+    "a text for the texts of a language",
+    { pages: { texts: { de: "Hallo" } } },
+    "pages.texts.de",
+    "Write an object of texts.",
+  ],
+  [
+    "an unknown text",
+    { pages: { texts: { de: { title: "Hallo" } } } },
+    "pages.texts.de.title",
+    "Known here: consentTitle, signedInAs, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, errorTitle, errorAdvice.",
+  ],
+  ["an empty text", { pages: { texts: { de: { allow: "" } } } }, "pages.texts.de.allow", "Write a text."],
+  [
+    "a number for a text",
+    { pages: { texts: { de: { allow: 5 } } } },
+    "pages.texts.de.allow",
+    "Write a text.",
+  ],
+  [
+    "a text for render",
+    { pages: { render: "<h1>Hello</h1>" } },
+    "pages.render",
+    "Write a function from page content to HTML.",
   ],
   ["an object for onEvent", { onEvent: {} }, "onEvent", "Write a function that takes an event."],
 ];
@@ -391,6 +495,11 @@ describe("options of createAuthServer", () => {
     ["a loopback address", { baseUrl: "http://127.0.0.1:3000" }],
     ["an audience that is an origin", orders({ audience: "https://api.example" })],
     ["an API without any scope", orders({ scopes: {} })],
+    ["sentences by language", orders({ scopes: { "orders:read": { en: "See", "de-AT": "Sehen" } } })],
+    ["pages without anything", { pages: {} }],
+    ["the longest logo", { pages: { logo: smallLogo.padEnd(24_576, "A") } }],
+    ["an accent colour in any case", { pages: { accentColor: "#aAbBcC" } }],
+    ["texts in languages of the host's own", { pages: { texts: { nl: { allow: "Ja" }, "zh-Hans-CN": {} } } }],
     ["the longest id", { apis: { ["x".repeat(64)]: api } }],
     ["options that are undefined", { consent: undefined, lifetimes: undefined, onEvent: undefined }],
     [

@@ -8,10 +8,12 @@ import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
 import { readInteractionId } from "./http/read-request";
 import { bearerMiddleware } from "./http/require-bearer";
+import { checkingMount } from "./http/mount-check";
 import { createRouter } from "./http/router";
 import { createWellKnownRouter, rootDocuments } from "./http/well-known-router";
 import { writeResponse } from "./http/write-response";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
+import { type Pages, pagesOf } from "./interaction/pages";
 import { pendingRequests } from "./interaction/pending-request";
 import {
   type ApiOptions,
@@ -59,12 +61,16 @@ function toIssuers(options: AuthServerOptions): readonly Issuer[] {
   });
 }
 
+function warn(code: string, message: string): void {
+  process.emitWarning(message, { type: "AuthmountWarning", code });
+}
+
 function warnOfThrowAway({ secrets, signingKeys }: AuthServerOptions): void {
   const made = [secrets ? [] : ["secrets"], signingKeys ? [] : ["signingKeys"]].flat().join(" and ");
   if (made === "") return;
-  process.emitWarning(
+  warn(
+    "AUTHMOUNT_THROW_AWAY",
     `createAuthServer made throw-away ${made}: what was issued is worth nothing after a restart or in another process.`,
-    { type: "AuthmountWarning", code: "AUTHMOUNT_THROW_AWAY" },
   );
 }
 
@@ -98,11 +104,15 @@ function toContext(
   };
 }
 
+function isDevelopment(): boolean {
+  return process.env["NODE_ENV"] !== "production";
+}
+
 type FindIssuer = (authMethodId: string, apiId: string) => Issuer | undefined;
 
 function toFlow(
   options: AuthServerOptions,
-  { context, findIssuer }: { context: ClientRequestContext; findIssuer: FindIssuer },
+  { context, findIssuer, pages }: { context: ClientRequestContext; findIssuer: FindIssuer; pages: Pages },
 ): AuthorizationFlow {
   const secrets = toSecrets(options);
   const { origin, protocol } = new URL(options.baseUrl);
@@ -111,6 +121,7 @@ function toFlow(
     pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, now }),
     origin,
     secrets,
+    pages,
     authMethods: options.authMethods,
     consent: options.consent,
     findIssuer,
@@ -151,6 +162,23 @@ function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consen
   };
 }
 
+type Routers = Pick<AuthServer, "router" | "wellKnown">;
+
+/** In development the first request tells what is wrong with the mounting. */
+function toRouters({ baseUrl }: AuthServerOptions, { router, wellKnown }: Routers): Routers {
+  if (!isDevelopment()) return { router, wellKnown };
+  let taken = false;
+  const isWellKnownTaken = (): boolean => taken;
+  const warnOfMount = (message: string): void => warn("AUTHMOUNT_MOUNT", message);
+  return {
+    router: checkingMount(router, { baseUrl, isWellKnownTaken, warn: warnOfMount }),
+    get wellKnown() {
+      taken = true;
+      return wellKnown;
+    },
+  };
+}
+
 /**
  * An authorization server for every valid (authentication method, API) pair of the options.
  *
@@ -167,22 +195,33 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
   const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
   const ring = toKeyRing(options);
   const context = toContext(options, { emit, ring });
-  const flow = toFlow(options, { context, findIssuer });
+  const pages = pagesOf(options.pages, { showReason: isDevelopment() });
+  const flow = toFlow(options, { context, findIssuer, pages });
   const jwksUri = `${options.baseUrl}/jwks`;
   const jwks = (): object => ({ keys: ring.published(now()).map(publicJwk) });
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
-  return {
-    router: createRouter({ context, flow, findIssuer, jwksUri, jwks }),
+  const routers = toRouters(options, {
+    router: createRouter({ context, flow, pages, findIssuer, jwksUri, jwks }),
     wellKnown: createWellKnownRouter(documents),
+  });
+  return {
+    router: routers.router,
+    get wellKnown() {
+      return routers.wellKnown;
+    },
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     requireBearer: toRequireBearer(options, { context, issuers }),
     interaction: (req) => flow.describe(req, readInteractionId(req)),
-    resume: (req, res) => writeResponse({ req, res }, flow.leadBack(req, readInteractionId(req))),
+    resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
     approve: async (req, res, { scopes } = {}) => {
-      writeResponse({ req, res }, await flow.approve(req, { interactionId: readInteractionId(req), scopes }));
+      writeResponse(
+        { req, res, pages },
+        await flow.approve(req, { interactionId: readInteractionId(req), scopes }),
+      );
     },
-    deny: async (req, res) => writeResponse({ req, res }, await flow.deny(req, readInteractionId(req))),
+    deny: async (req, res) =>
+      writeResponse({ req, res, pages }, await flow.deny(req, readInteractionId(req))),
     consents: toConsents(context),
   };
 }

@@ -2,6 +2,10 @@
 export type { AuthServer, RequireBearerOptions } from "./auth-server";
 export { createAuthServer } from "./create-auth-server";
 export { defaultLifetimes, type ApiOptions, type AuthServerOptions } from "./options";
+export type { ConsentPage } from "./interaction/consent-page";
+export type { ErrorPage } from "./interaction/error-page";
+export type { PageContent, PagesOptions } from "./interaction/pages";
+export type { PageTexts } from "./interaction/page-texts";
 export type {
   AuthenticationRequest,
   AuthMethod,
@@ -28,6 +32,7 @@ export {
 } from "./protocol/client";
 export { digestClientSecret, generateClientSecret } from "./protocol/client-secret";
 export type { Consent, ConsentKey } from "./protocol/consent";
+export type { ScopeSentence } from "./protocol/issuer";
 export type { EpochSeconds } from "./protocol/epoch-seconds";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";

@@ -1,5 +1,7 @@
 /** The shape of the options, and what a host developer is told of a wrong one. */
 import { Ajv, type ErrorObject } from "ajv";
+import { pageTextNames } from "./interaction/page-texts";
+import { logoPattern } from "./protocol/logo";
 
 const year = 31_536_000;
 const seconds = (minimum: number, maximum: number): object => ({
@@ -31,6 +33,8 @@ const listOf = (description: string, ofItem = description): object => ({
   description,
 });
 
+const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
+
 const apiSchema = {
   type: "object",
   additionalProperties: false,
@@ -43,9 +47,11 @@ const apiSchema = {
     scopes: {
       type: "object",
       additionalProperties: {
-        type: "string",
+        type: ["string", "object"],
         minLength: 1,
-        description: "Write the sentence that people read.",
+        minProperties: 1,
+        additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
+        description: sentenceFix,
       },
       description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
     },
@@ -99,6 +105,38 @@ const optionSchema = {
       description: "Write at least one API: { orders: { audience, authMethods, scopes } }.",
     },
     consent: methods(["decide"], "Write a ConsentAdapter: { decide(request) { … } }."),
+    pages: {
+      type: "object",
+      additionalProperties: false,
+      description: "Write an object of name, logo, accentColor, texts and render.",
+      properties: {
+        name: { type: "string", description: "Write the name that people know you by." },
+        logo: {
+          type: "string",
+          pattern: logoPattern.source,
+          maxLength: 24_576,
+          description: "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.",
+        },
+        accentColor: { type: "string", pattern: "^#[0-9a-fA-F]{6}$", description: "Write #rrggbb." },
+        texts: {
+          type: "object",
+          propertyNames: { pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]+)*$" },
+          description: "Write language (such as de) → texts.",
+          additionalProperties: {
+            type: "object",
+            additionalProperties: false,
+            description: "Write an object of texts.",
+            properties: Object.fromEntries(
+              pageTextNames.map((name) => [
+                name,
+                { type: "string", minLength: 1, description: "Write a text." },
+              ]),
+            ),
+          },
+        },
+        render: { isFunction: true, description: "Write a function from page content to HTML." },
+      },
+    },
     lifetimes: {
       type: "object",
       additionalProperties: false,
@@ -116,7 +154,7 @@ const optionSchema = {
   },
 };
 
-const ajv = new Ajv({ verbose: true });
+const ajv = new Ajv({ verbose: true, allowUnionTypes: true });
 ajv.addKeyword({
   keyword: "isFunction",
   validate: (_: unknown, value: unknown) => typeof value === "function",

@@ -1,7 +1,9 @@
 /** The options of `createAuthServer`: what each means, and its default. */
 import type { Lifetimes } from "./grants/grant";
+import type { PagesOptions } from "./interaction/pages";
 import type { AuthMethod, ConsentAdapter } from "./interaction/port";
 import type { OnEvent } from "./events/port";
+import type { ScopeSentence } from "./protocol/issuer";
 import type { SigningKeySource } from "./signing/signing-key";
 import type { Storage } from "./storage/port";
 
@@ -13,8 +15,8 @@ export interface ApiOptions {
   readonly audience: string;
   /** Ids of the authentication methods that are valid for it: each makes one issuer. */
   readonly authMethods: readonly string[];
-  /** Scope → the sentence that people read on the consent page. */
-  readonly scopes: Readonly<Record<string, string>>;
+  /** Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. */
+  readonly scopes: Readonly<Record<string, ScopeSentence>>;
   /** Scopes of a request that names none; default: none. */
   readonly defaultScopes?: readonly string[];
   /** Lifetime of its access tokens in seconds, 1 to 86,400; default 3,600. */
@@ -54,6 +56,8 @@ export interface AuthServerOptions {
   readonly apis: Readonly<Record<string, ApiOptions>>;
   /** Decides about consent; default: the built-in page asks. */
   readonly consent?: ConsentAdapter;
+  /** How the built-in pages look and what they say. */
+  readonly pages?: PagesOptions;
   /** Lifetimes in seconds; see `defaultLifetimes`. */
   readonly lifetimes?: Partial<Lifetimes>;
   /**

@@ -926,7 +926,7 @@ describe("refusals that may not redirect: page or JSON (RFC 6749 §4.1.2.1)", ()
     const asked = { client_id: "<script>nobody</script>", state: "<b>state</b>" };
     const page = await testHost().browser().get(`${pairPath()}/authorize`, asked);
     expect(page.text).toContain("The client is unknown.");
-    expect(page.text).toContain("<code>invalid_request</code>");
+    expect(page.text).toContain("<bdi>invalid_request</bdi>");
     expect(page.text).not.toMatch(/nobody|state<|<b>/);
   });
 
@@ -1048,9 +1048,11 @@ describe("text on pages is escaped (RFC 9700 §4.16)", () => {
     });
     host.session = { kind: "authenticated", subject: "alice", displayName: `U${nasty}` };
     const page = await authorize(host.browser(), { client: "web" });
-    expect(page.text).toContain(`<h1>Allow C${escaped} to use A${escaped} for you?</h1>`);
-    expect(page.text).toContain(`<title>Allow access for C${escaped}?</title>`);
-    expect(page.text).toContain(`<strong>U${escaped}</strong>`);
+    expect(page.text).toContain(
+      `<h1>Allow <bdi>C${escaped}</bdi> to use <bdi>A${escaped}</bdi> for you?</h1>`,
+    );
+    expect(page.text).toContain(`<title>Allow C${escaped} to use A${escaped} for you?</title>`);
+    expect(page.text).toContain(`<bdi>U${escaped}</bdi>`);
     expect(page.text).toContain(`<span>S${escaped}</span>`);
     expect(page.text).toContain('href="https://web.example/?a=&quot;&amp;b=&#39;&lt;"');
     expect(page.text).not.toContain("<script");
@@ -1060,7 +1062,7 @@ describe("text on pages is escaped (RFC 9700 §4.16)", () => {
     const host = testHost();
     host.session = { kind: "authenticated", subject: `U${nasty}` };
     const page = await authorize(host.browser(), { client: "web" });
-    expect(page.text).toContain(`<strong>U${escaped}</strong>`);
+    expect(page.text).toContain(`<bdi>U${escaped}</bdi>`);
   });
 
   it("in what a host's denial says: it goes to the redirect, percent-encoded", async () => {

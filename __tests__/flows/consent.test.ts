@@ -162,11 +162,11 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     const page = await authorize(testHost().browser(), { client: "web", fields: both });
     expect(page.status).toBe(200);
     expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
-    expect(page.text).toContain("<h1>Allow Web Shop to use Orders for you?</h1>");
-    expect(page.text).toContain("<strong>Alice</strong>");
+    expect(page.text).toContain("<h1>Allow <bdi>Web Shop</bdi> to use <bdi>Orders</bdi> for you?</h1>");
+    expect(page.text).toContain("<bdi>Alice</bdi>");
     expect(page.text).toContain("<span>See your orders</span>");
     expect(page.text).toContain("<span>Change your orders</span>");
-    expect(page.text).toContain("Either way you continue to https://web.example.");
+    expect(page.text).toContain("Either way you continue to <bdi>https://web.example</bdi>.");
   });
 
   it("shows the scopes that were asked for and no others", async () => {
@@ -181,7 +181,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     host.session = { kind: "authenticated", subject: "subject-17" };
     const page = await authorize(host.browser(), { client: "web" });
     expect(page.text).toContain("Allow Web Shop to use orders for you?");
-    expect(page.text).toContain("<strong>subject-17</strong>");
+    expect(page.text).toContain("<bdi>subject-17</bdi>");
   });
 
   it("links to what the client says about itself", async () => {
@@ -199,7 +199,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
 
   it("names a native client's scheme as where it leads", async () => {
     const page = await authorize(testHost().browser(), { client: "native" });
-    expect(page.text).toContain("Either way you continue to com.example.phone:.");
+    expect(page.text).toContain("Either way you continue to <bdi>com.example.phone:</bdi>.");
   });
 
   it("has one form that posts what it needs, with every scope ticked", async () => {
@@ -223,9 +223,9 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
 
   it("can be read by a screen reader and on a narrow screen", async () => {
     const page = await authorize(testHost().browser(), { client: "web", fields: both });
-    expect(page.text).toContain('<html lang="en">');
+    expect(page.text).toContain('<html lang="en" dir="ltr">');
     expect(page.text).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-    expect(page.text).toContain("<title>Allow access for Web Shop?</title>");
+    expect(page.text).toContain("<title>Allow Web Shop to use Orders for you?</title>");
     expect(page.text.match(/<h1>/g)).toHaveLength(1);
     expect(page.text).toContain("<fieldset><legend>");
     expect(page.text.match(/<label><input type="checkbox"[^>]*> <span>[^<]+<\/span><\/label>/g)).toHaveLength(
@@ -998,7 +998,7 @@ describe("forged answers on the built-in page (RFC 6749 §10.12, 9700 §4.7)", (
     visit.host.session = signedIn;
     const answer = await visit.browser.answer(visit.page, "approve", { form_token: token });
     expect(outcomeOf(answer)).toBe("asked");
-    expect(answer.text).toContain("<strong>Alice</strong>");
+    expect(answer.text).toContain("<bdi>Alice</bdi>");
     await expectNothingGranted(visit);
   });
 
@@ -1084,7 +1084,7 @@ describe("the end user changes between page and answer", () => {
     host.session = bob;
     const anew = await browser.answer(page, "approve");
     expect(outcomeOf(anew)).toBe("asked");
-    expect(anew.text).toContain("<strong>Bob</strong>");
+    expect(anew.text).toContain("<bdi>Bob</bdi>");
     expect(writes).toEqual([]);
     expect(outcomeOf(await browser.answer(anew, "approve"))).toBe("granted");
     expect(host.events.at(-1)).toMatchObject({ kind: "authorization-granted", subject: "bob" });

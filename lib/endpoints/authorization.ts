@@ -41,9 +41,15 @@ interface RecognisedClient {
   readonly target: RedirectTarget;
 }
 
-function unredirectable(description: string): OAuthError {
-  return new OAuthError("invalid_request", { description });
+/** A refusal that only the person sees; the reason tells the developer the rule and what to do. */
+function unredirectable(description: string, reason: string): OAuthError {
+  return new OAuthError("invalid_request", { description, reason });
 }
+
+const unregisteredReason =
+  "redirect_uri is not one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it as it is sent";
+const omittedReason =
+  'redirect_uri may be left out where the API says redirectUri: "optional" and the client has registered one only (RFC 6749 §3.1.2.3): send it';
 
 /** Until this has passed, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
 async function recogniseClient(
@@ -51,10 +57,22 @@ async function recogniseClient(
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
 ): Promise<RecognisedClient> {
   const clientId = parameters.get("client_id");
-  if (clientId === undefined) throw unredirectable("client_id is missing or repeated.");
+  if (clientId === undefined)
+    throw unredirectable(
+      "client_id is missing or repeated.",
+      "every authorization request has one client_id (RFC 6749 §4.1.1): add it to the URL's query",
+    );
   const client = await storage.clients.find(clientId);
-  if (!client) throw unredirectable("The client is unknown.");
-  if (parameters.unusable.has("redirect_uri")) throw unredirectable("redirect_uri is repeated.");
+  if (!client)
+    throw unredirectable(
+      "The client is unknown.",
+      "storage.clients has no client with this client_id (RFC 6749 §2.2): register it, or mend client_id",
+    );
+  if (parameters.unusable.has("redirect_uri"))
+    throw unredirectable(
+      "redirect_uri is repeated.",
+      "no parameter may come twice (RFC 6749 §3.1): send one redirect_uri",
+    );
   const requested = parameters.get("redirect_uri");
   const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri });
   if (target) return { client, target };
@@ -62,6 +80,7 @@ async function recogniseClient(
     requested === undefined
       ? "redirect_uri is missing."
       : "The redirect_uri is not registered for this client.",
+    requested === undefined ? omittedReason : unregisteredReason,
   );
 }
 

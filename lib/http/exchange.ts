@@ -2,6 +2,7 @@
 import type { Request, Response } from "express";
 import type { ClientRequestContext } from "../endpoints/client-request";
 import type { AuthorizationFlow } from "../interaction/authorization-flow";
+import type { Pages } from "../interaction/pages";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { ProtocolResponse } from "../protocol/protocol-response";
@@ -10,6 +11,7 @@ import type { Form } from "./read-request";
 export interface RouterOptions {
   readonly context: ClientRequestContext;
   readonly flow: AuthorizationFlow;
+  readonly pages: Pages;
   readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
   /** URL of the key set. */
   readonly jwksUri: string;

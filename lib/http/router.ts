@@ -70,6 +70,7 @@ async function answer(
 
 /** The router of all issuers. What is not theirs goes on to the host's next handler. */
 export function createRouter(options: RouterOptions): Router {
+  const { pages } = options;
   const router = Router();
   router.use((req: Request, res: Response, next: NextFunction) => {
     const path = readPath(req);
@@ -78,7 +79,7 @@ export function createRouter(options: RouterOptions): Router {
     const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
     if (!route) return next();
     answer(options, { req, res, route, issuer: options.findIssuer(authMethodId, apiId) })
-      .then((response) => writeResponse({ req, res }, response))
+      .then((response) => writeResponse({ req, res, pages }, response))
       .catch(next);
   });
   return router;

@@ -1,7 +1,7 @@
 /** The one place that writes to `res`. RFC 6749 §5.1, 9700 §4.12, §4.16. */
 import type { Request, Response } from "express";
-import { renderErrorPage } from "../interaction/error-page";
 import { pageHeaders } from "../interaction/page";
+import { type Pages, pagesOf } from "../interaction/pages";
 import { jsonError, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
 import { prefersJson } from "./read-request";
 
@@ -23,26 +23,34 @@ function asJson({
   return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-function asErrorPage(req: Request, response: ErrorPageResponse): Written {
-  if (prefersJson(req)) return asJson(jsonError(response.error));
-  return { status: response.status, headers: pageHeaders([]), body: renderErrorPage(response.error) };
+/** What an answer is written to; `pages` where one may be an error page. */
+interface Destination {
+  readonly req: Request;
+  readonly res: Response;
+  readonly pages?: Pages;
 }
 
-function toWritten(req: Request, response: ProtocolResponse): Written {
+function asErrorPage({ req, pages = pagesOf() }: Destination, response: ErrorPageResponse): Written {
+  if (prefersJson(req)) return asJson(jsonError(response.error));
+  const body = pages.error(req, response.error);
+  return { status: response.status, headers: pageHeaders(body, []), body };
+}
+
+function toWritten(destination: Destination, response: ProtocolResponse): Written {
   switch (response.kind) {
     case "json":
       return asJson(response);
     case "redirect":
       // 307 would send the form, with what it holds, on to the client
       return {
-        status: req.method === "POST" ? 303 : 302,
+        status: destination.req.method === "POST" ? 303 : 302,
         headers: { Location: response.location },
         body: "",
       };
     case "page":
-      return { status: 200, headers: pageHeaders(response.formTargets), body: response.html };
+      return { status: 200, headers: pageHeaders(response.html, response.formTargets), body: response.html };
     case "error-page":
-      return asErrorPage(req, response);
+      return asErrorPage(destination, response);
     case "empty":
       return { status: response.status, headers: response.headers ?? {}, body: "" };
   }
@@ -51,13 +59,11 @@ function toWritten(req: Request, response: ProtocolResponse): Written {
 /** Headers that a host sets on everything, and that would keep a silent refresh out of its iframe. */
 const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
 
-export function writeResponse(
-  { req, res }: { req: Request; res: Response },
-  response: ProtocolResponse,
-): void {
+export function writeResponse(destination: Destination, response: ProtocolResponse): void {
+  const { res } = destination;
   // a host that has answered meanwhile, by a time limit say, has the last word
   if (res.headersSent) return;
-  const { status, headers, body } = toWritten(req, response);
+  const { status, headers, body } = toWritten(destination, response);
   if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
   res.statusCode = status;
   if (headers["Cache-Control"] === undefined) {

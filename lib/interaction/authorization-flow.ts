@@ -61,7 +61,7 @@ function refusal(description: string, reason: string): OAuthError {
 const interactionLost = (): OAuthError =>
   refusal(
     "This sign-in took too long, was finished before, or the browser does not keep cookies.",
-    "no pending request with this interaction id",
+    "no cookie holds a pending request with this interaction id: it has expired (lifetimes.interactionSeconds), was answered before, or its cookie did not come back, as happens over http when baseUrl is https, on another host than baseUrl's, and in a frame of another site",
   );
 
 const notFromOurPage = (): OAuthError =>
@@ -76,10 +76,10 @@ function endUserPort({ authMethods, consent }: AuthorizationFlowOptions, req: Re
     async authenticate({ request, reauthenticate }) {
       const authMethod = authMethods[request.issuer.authMethodId];
       if (!authMethod) throw new TypeError("an issuer without its authentication method");
-      return authMethod.authenticate({ ...summarize(request), req, reauthenticate });
+      return authMethod.authenticate({ ...summarize(req, request), req, reauthenticate });
     },
     async decideConsent({ request, subject }) {
-      return consent ? consent.decide({ ...summarize(request), req, subject }) : { kind: "ask" };
+      return consent ? consent.decide({ ...summarize(req, request), req, subject }) : { kind: "ask" };
     },
   };
 }
@@ -200,7 +200,7 @@ async function describe(
       issuer,
       parameters: parametersOf(pending),
     });
-    return { ...summarize(request), interactionId: pending.interactionId, expiresAt: pending.expiresAt };
+    return { ...summarize(req, request), interactionId: pending.interactionId, expiresAt: pending.expiresAt };
   } catch (error) {
     // what was right at the first visit may not be any more: the client is gone, say
     if (error instanceof OAuthError) return undefined;

@@ -1,9 +1,11 @@
 /** The built-in consent page. RFC 6749 §10.2, 9700 §4.11.2. */
 import { scopeField } from "./consent-form";
-import { escapeHtml, renderPage } from "./page";
+import { escapeHtml, logoImage } from "./page";
+import type { PageTexts } from "./page-texts";
 import type { AuthorizationSummary, ClientSummary } from "./port";
 
-export interface ConsentPageContent {
+/** What is asked, of whom, and how the answer comes back. */
+export interface ConsentQuestion {
   readonly summary: AuthorizationSummary;
   /** What the person is called. */
   readonly displayName: string;
@@ -15,45 +17,98 @@ export interface ConsentPageContent {
   readonly destination: string;
 }
 
-function scopeChoices(scopes: Readonly<Record<string, string>>): string {
-  const choices = Object.values(scopes).map(
-    (sentence, index) =>
-      `<label><input type="checkbox" name="${scopeField(index)}" value="on" checked> <span>${escapeHtml(sentence)}</span></label>`,
-  );
-  if (choices.length === 0) return "";
-  return `<fieldset><legend>It will be able to</legend>${choices.join("")}</fieldset>`;
+/** What a consent page shows. Every text is HTML already: escaped, and names kept apart by `<bdi>`. */
+export interface ConsentPage {
+  readonly kind: "consent";
+  readonly title: string;
+  readonly signedInAs: string;
+  readonly scopesTitle: string;
+  /** A checkbox each: its `name`, and its sentence. Its value is `on`. */
+  readonly scopes: readonly { readonly field: string; readonly sentence: string }[];
+  /** Where the form is posted to. */
+  readonly action: string;
+  /** The hidden inputs that the form must have. */
+  readonly hiddenInputs: string;
+  /** The labels of the two buttons, `name="decision"`, `value="approve"` and `value="deny"`. */
+  readonly allow: string;
+  readonly deny: string;
+  readonly continueTo: string;
+  readonly clientName: string;
+  /** A `data:` URI. */
+  readonly clientLogo: string | undefined;
+  readonly clientLinks: readonly { readonly href: string; readonly text: string }[];
 }
 
-function clientLinks({ clientUri, policyUri, tosUri }: ClientSummary): string {
-  const links: readonly (readonly [string | undefined, string])[] = [
-    [clientUri, "About this application"],
-    [policyUri, "Privacy policy"],
-    [tosUri, "Terms of service"],
-  ];
-  const written = links.flatMap(([uri, text]) =>
-    uri === undefined ? [] : [`<a href="${escapeHtml(uri)}" rel="noreferrer">${text}</a>`],
-  );
-  return written.length === 0 ? "" : `<p class="soft">${written.join(" · ")}</p>`;
+/** A text with its places filled in; every name is of a direction of its own. */
+export function fillIn(text: string, names: Readonly<Record<string, string>>): string {
+  return escapeHtml(text).replaceAll(/\{(\w+)\}/g, (place, name: string) => {
+    const value = Object.hasOwn(names, name) ? names[name] : undefined;
+    return value === undefined ? place : `<bdi>${escapeHtml(value)}</bdi>`;
+  });
 }
 
 function hidden(name: string, value: string): string {
   return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
 }
 
-export function renderConsentPage(content: ConsentPageContent): string {
-  const { summary, displayName, action, interactionId, formToken, destination } = content;
-  const client = escapeHtml(summary.client.name);
-  return renderPage({
-    title: `Allow access for ${summary.client.name}?`,
-    main: `<h1>Allow ${client} to use ${escapeHtml(summary.api.name)} for you?</h1>
-<p>You are signed in as <strong>${escapeHtml(displayName)}</strong>.</p>
-<form method="post" action="${escapeHtml(action)}">
-${hidden("interaction", interactionId)}${hidden("form_token", formToken)}
-${scopeChoices(summary.scopes)}
-<p class="choices"><button class="primary" name="decision" value="approve">Allow</button>
-<button name="decision" value="deny">Do not allow</button></p>
+function linksOf(
+  { clientUri, policyUri, tosUri }: ClientSummary,
+  texts: PageTexts,
+): ConsentPage["clientLinks"] {
+  const links: readonly (readonly [string | undefined, string])[] = [
+    [clientUri, texts.aboutClient],
+    [policyUri, texts.privacyPolicy],
+    [tosUri, texts.termsOfService],
+  ];
+  return links.flatMap(([uri, text]) =>
+    uri === undefined ? [] : [{ href: escapeHtml(uri), text: escapeHtml(text) }],
+  );
+}
+
+export function consentPage(question: ConsentQuestion, texts: PageTexts): ConsentPage {
+  const { summary, displayName, action, interactionId, formToken, destination } = question;
+  const { client, api } = summary;
+  return {
+    kind: "consent",
+    title: fillIn(texts.consentTitle, { client: client.name, api: api.name }),
+    signedInAs: fillIn(texts.signedInAs, { user: displayName }),
+    scopesTitle: escapeHtml(texts.scopes),
+    scopes: Object.values(summary.scopes).map((sentence, index) => ({
+      field: scopeField(index),
+      sentence: escapeHtml(sentence),
+    })),
+    action: escapeHtml(action),
+    hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
+    allow: escapeHtml(texts.allow),
+    deny: escapeHtml(texts.deny),
+    continueTo: fillIn(texts.continueTo, { destination }),
+    clientName: escapeHtml(client.name),
+    clientLogo: client.logo,
+    clientLinks: linksOf(client, texts),
+  };
+}
+
+function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
+  if (scopes.length === 0) return "";
+  const choices = scopes.map(
+    ({ field, sentence }) =>
+      `<label><input type="checkbox" name="${field}" value="on" checked> <span>${sentence}</span></label>`,
+  );
+  return `<fieldset><legend>${scopesTitle}</legend>${choices.join("")}</fieldset>`;
+}
+
+/** The page's `main`. */
+export function consentMain(page: ConsentPage): string {
+  const { title, signedInAs, action, hiddenInputs, allow, deny, continueTo, clientLogo, clientLinks } = page;
+  const links = clientLinks.map(({ href, text }) => `<a href="${href}" rel="noreferrer">${text}</a>`);
+  return `${clientLogo === undefined ? "" : `<p class="client">${logoImage(clientLogo)}</p>`}<h1>${title}</h1>
+<p>${signedInAs}</p>
+<form method="post" action="${action}">
+${hiddenInputs}
+${scopeChoices(page)}
+<p class="choices"><button class="primary" name="decision" value="approve">${allow}</button>
+<button name="decision" value="deny">${deny}</button></p>
 </form>
-<p class="soft">Either way you continue to ${escapeHtml(destination)}.</p>
-${clientLinks(summary.client)}`,
-  });
+<p class="soft">${continueTo}</p>
+${links.length === 0 ? "" : `<p class="soft">${links.join(" · ")}</p>`}`;
 }

@@ -9,6 +9,8 @@ export interface ClientSummary {
   readonly clientId: string;
   readonly name: string;
   readonly confidential: boolean;
+  /** A `data:` URI. */
+  readonly logo?: string;
   readonly clientUri?: string;
   readonly policyUri?: string;
   readonly tosUri?: string;
@@ -19,7 +21,7 @@ export interface AuthorizationSummary {
   readonly authMethodId: string;
   readonly api: { readonly apiId: string; readonly name: string; readonly audience: string };
   readonly client: ClientSummary;
-  /** Requested scope → its sentence for people. */
+  /** Requested scope → its sentence for people, in their language where the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
   readonly prompt: readonly Prompt[];
   /** Seconds. */

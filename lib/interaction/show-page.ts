@@ -6,7 +6,7 @@ import { OAuthError } from "../protocol/oauth-error";
 import type { ProtocolResponse } from "../protocol/protocol-response";
 import { redirectSource } from "../protocol/redirect-uri";
 import { consentFormToken } from "./consent-form";
-import { renderConsentPage } from "./consent-page";
+import type { Pages } from "./pages";
 import type { PendingRequest, PendingRequests } from "./pending-request";
 import { summarize } from "./summary";
 
@@ -14,6 +14,7 @@ export interface ShowPageOptions {
   readonly context: GrantContext;
   readonly pendingRequests: PendingRequests;
   readonly secrets: readonly [string, ...string[]];
+  readonly pages: Pages;
 }
 
 /** The URL of a page with the interaction id added to its query. */
@@ -26,14 +27,18 @@ export function withInteraction(url: string, interactionId: string): string {
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
 
 function consentPage(
-  { secrets }: ShowPageOptions,
-  { outcome, pending }: { outcome: Extract<Unanswered, { kind: "ask" }>; pending: PendingRequest },
+  { secrets, pages }: ShowPageOptions,
+  {
+    req,
+    outcome,
+    pending,
+  }: { req: Request; outcome: Extract<Unanswered, { kind: "ask" }>; pending: PendingRequest },
 ): { readonly html: string; readonly formTargets: readonly string[] } {
   const { request, endUser } = outcome;
   const { interactionId } = pending;
   const destination = redirectSource(request.target);
-  const html = renderConsentPage({
-    summary: summarize(request),
+  const html = pages.consent(req, {
+    summary: summarize(req, request),
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,
     interactionId,
@@ -59,5 +64,5 @@ export function showPage(
   }
   return outcome.kind === "interaction"
     ? { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies }
-    : { kind: "page", ...consentPage(options, { outcome, pending }), cookies };
+    : { kind: "page", ...consentPage(options, { req, outcome, pending }), cookies };
 }

@@ -1,12 +1,16 @@
 /** What pages and adapters may know of an authorization request. RFC 6749 §3.1, §10.2. */
+import type { Request } from "express";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Client } from "../protocol/client";
+import type { ScopeSentence } from "../protocol/issuer";
+import { chooseLanguage, wantedLanguages } from "./language";
 import type { AuthorizationSummary, ClientSummary } from "./port";
 
 function summarizeClient({
   clientId,
   name,
   confidential,
+  logo,
   clientUri,
   policyUri,
   tosUri,
@@ -15,20 +19,31 @@ function summarizeClient({
     clientId,
     name,
     confidential,
+    ...(logo !== undefined && { logo }),
     ...(clientUri !== undefined && { clientUri }),
     ...(policyUri !== undefined && { policyUri }),
     ...(tosUri !== undefined && { tosUri }),
   };
 }
 
-export function summarize(request: AuthorizationRequest): AuthorizationSummary {
+/** The sentence in the first of these languages that it is written in, else the one written first. */
+function sentenceIn(wanted: readonly string[], sentence: ScopeSentence): string {
+  if (typeof sentence === "string") return sentence;
+  const languages = Object.keys(sentence);
+  return sentence[chooseLanguage(wanted, languages) ?? languages[0] ?? ""] ?? "";
+}
+
+export function summarize(req: Request, request: AuthorizationRequest): AuthorizationSummary {
   const { issuer, client, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
   const { apiId, name, audience, scopes } = issuer.api;
+  const wanted = wantedLanguages(req, uiLocales);
   return {
     authMethodId: issuer.authMethodId,
     api: { apiId, name, audience },
     client: summarizeClient(client),
-    scopes: Object.fromEntries(requestedScopes.map((scope) => [scope, scopes[scope] ?? scope])),
+    scopes: Object.fromEntries(
+      requestedScopes.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]),
+    ),
     prompt,
     maxAge,
     loginHint,

@@ -26,6 +26,8 @@ interface ClientBase {
   readonly trusted?: boolean;
   /** API id → what the client may do there. No entry, no access. */
   readonly subscriptions: Readonly<Record<string, Subscription>>;
+  /** Shown on the consent page: a `data:image/…;base64,` URI of at most 24 KB, as pages request nothing. */
+  readonly logo?: string;
   /** Links shown on the consent page. */
   readonly clientUri?: string;
   readonly policyUri?: string;

@@ -1,5 +1,8 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
 
+/** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
+export type ScopeSentence = string | Readonly<Record<string, string>>;
+
 /** An API as the rules see it: the host's options with every default filled in. */
 export interface Api {
   readonly apiId: string;
@@ -8,7 +11,7 @@ export interface Api {
   /** Resource identifier: `aud` of its access tokens and the only `resource` it answers to. */
   readonly audience: string;
   /** Scope name → the sentence a person reads on the consent page. */
-  readonly scopes: Readonly<Record<string, string>>;
+  readonly scopes: Readonly<Record<string, ScopeSentence>>;
   readonly defaultScopes: readonly string[];
   readonly accessTokenSeconds: number;
   readonly accessTokenFormat: "jwt" | "opaque";

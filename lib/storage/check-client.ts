@@ -2,6 +2,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { type Client, clientIdPattern, isClientId } from "../protocol/client";
 import { parseSecretDigest } from "../protocol/client-secret";
+import { logoPattern } from "../protocol/logo";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 
 const strings = { type: "array", items: { type: "string" } };
@@ -25,6 +26,7 @@ const properties = {
   redirectUris: strings,
   trusted: { type: "boolean" },
   subscriptions: { type: "object", additionalProperties: subscription },
+  logo: { type: "string", pattern: logoPattern.source, maxLength: 24_576 },
   clientUri: link,
   policyUri: link,
   tosUri: link,

@@ -1,0 +1,86 @@
+// @ts-check
+/** What the client examples need around them: a host with one person, an authorization server and an API, in memory. */
+const { randomUUID } = require("node:crypto");
+const events = require("node:events");
+const cookieParser = require("cookie-parser");
+const express = require("express");
+const { createAuthServer, memoryStorage } = require("authmount");
+
+const { ACCESS_TOKEN_SECONDS = "300" } = process.env;
+const form = `<!doctype html><html lang="en"><title>Sign in</title><link rel="icon" href="data:,">
+<form method="post">
+  <label>Password <input type="password" name="password" autocomplete="current-password" autofocus></label>
+</form></html>`;
+
+/**
+ * Starts the host on any free port and prints the password and each event.
+ *
+ * @param {import("authmount").Client} client
+ */
+async function startAuthorizationServer(client) {
+  const app = express().use(cookieParser(), express.urlencoded({ extended: false }));
+  const server = app.listen(0, "localhost");
+  await events.once(server, "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const origin = `http://localhost:${port}`;
+  const apiUrl = `${origin}/orders`;
+  const password = randomUUID();
+  const sessions = new Map();
+
+  const auth = createAuthServer({
+    baseUrl: `${origin}/login`,
+    storage: memoryStorage({ clients: [client] }),
+    apis: {
+      orders: {
+        audience: apiUrl,
+        authMethods: ["password"],
+        scopes: { read: "See your orders" },
+        accessTokenSeconds: Number(ACCESS_TOKEN_SECONDS),
+      },
+    },
+    authMethods: {
+      password: {
+        authenticate: ({ req, reauthenticate }) =>
+          (!reauthenticate && sessions.get(req.cookies["session"])) || {
+            kind: "interaction",
+            url: "/signin",
+          },
+      },
+    },
+    revocationLagSeconds: 0,
+    onEvent: ({ kind, clientId, subject }) => {
+      if (clientId) console.log(["event", kind, clientId, subject].filter(Boolean).join(" "));
+    },
+  });
+  app.use("/login", auth.router).use(auth.wellKnown);
+
+  /** Scripts of any page may call the API: what counts is the token, and no cookie is read here. */
+  app.use("/orders", (req, res, next) => {
+    res.set({ "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Authorization" });
+    if (req.method === "OPTIONS") res.sendStatus(204);
+    else next();
+  });
+  app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
+    res.json({ orders: ["Tea, 100 g"], for: req.auth?.subject ?? req.auth?.clientId });
+  });
+
+  app.all("/signin", (req, res) => {
+    if (req.body?.password !== password) return void res.send(form);
+    const id = randomUUID();
+    sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });
+    res.cookie("session", id, { httpOnly: true, sameSite: "lax" });
+    auth.resume(req, res);
+  });
+
+  console.log(`The password of alice is ${password}`);
+  return {
+    issuer: `${origin}/login/auth/password/api/orders`,
+    apiUrl,
+    close: () => {
+      server.close();
+      server.closeIdleConnections();
+    },
+  };
+}
+
+module.exports = { startAuthorizationServer };

@@ -1,0 +1,48 @@
+// @ts-check
+/** Registers the app, starts the authorization server, and serves the app's files: all else happens in the page. */
+const path = require("node:path");
+const express = require("express");
+const { startAuthorizationServer } = require("../authorization-server");
+
+const { PORT = "4000" } = process.env;
+const origin = `http://localhost:${PORT}`;
+
+async function start() {
+  const { issuer, apiUrl } = await startAuthorizationServer({
+    clientId: "browser-app",
+    name: "Order Page",
+    confidential: false,
+    platform: "browser",
+    redirectUris: [`${origin}/`, `${origin}/silent.html`],
+    subscriptions: { orders: {} },
+  });
+  const host = new URL(issuer).origin;
+  const app = express().disable("x-powered-by");
+
+  /** A script from elsewhere would have the token: none runs here, and the token can be sent to the host only. */
+  app.use((req, res, next) => {
+    const framedBy = req.path === "/silent.html" ? "'self'" : "'none'";
+    const policy = [
+      "default-src 'none'",
+      "script-src 'self'",
+      "img-src data:",
+      `connect-src 'self' ${host}`,
+      `frame-src 'self' ${host}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      `frame-ancestors ${framedBy}`,
+    ];
+    // the URL of a page may hold a code
+    res.set({ "Content-Security-Policy": policy.join("; "), "Referrer-Policy": "no-referrer" });
+    next();
+  });
+  app.get("/settings.json", (_req, res) => void res.json({ issuer, apiUrl, clientId: "browser-app" }));
+  app.use("/oauth4webapi", express.static(path.dirname(require.resolve("oauth4webapi"))));
+  app.use(express.static(path.join(__dirname, "public")));
+  app.listen(Number(PORT), "localhost", () => console.log(`Open ${origin}/`));
+}
+
+start().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});

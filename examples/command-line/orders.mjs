@@ -1,0 +1,112 @@
+#!/usr/bin/env node
+// @ts-check
+/** A native client: `orders` shows the orders, `orders sign-out` forgets the person. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import * as oauth from "openid-client";
+import { keepRefreshToken, takeRefreshToken } from "./kept-token.mjs";
+
+const { ISSUER = "", API_URL = "", CLIENT_ID = "", BROWSER } = process.env;
+
+const config = await oauth.discovery(new URL(ISSUER), CLIENT_ID, undefined, oauth.None(), {
+  algorithm: "oauth2",
+  // without https on localhost only
+  execute: [oauth.allowInsecureRequests],
+});
+
+/** Opens the person's own browser: there they see where they type their password. @param {string} url */
+function openBrowser(url) {
+  console.log(`Sign in at\n${url}`);
+  if (BROWSER === "none") return;
+  const commands = { darwin: ["open"], win32: ["rundll32", "url.dll,FileProtocolHandler"] };
+  const known = /** @type {Record<string, string[]>} */ (commands);
+  const [command = "", ...args] = BROWSER ? [BROWSER] : (known[process.platform] ?? ["xdg-open"]);
+  // without a browser here there is still the printed address
+  spawn(command, [...args, url], { stdio: "ignore", detached: true })
+    .on("error", () => undefined)
+    .unref();
+}
+
+/**
+ * The query of the answer to our request; whatever else comes to this port is turned away.
+ *
+ * @type {(server: import("node:http").Server, state: string) => Promise<string>}
+ */
+function receiveAnswer(server, state) {
+  return new Promise((resolve, reject) => {
+    const timeUp = setTimeout(() => reject(new Error("Nobody has signed in for five minutes.")), 300_000);
+    server.on("request", (req, res) => {
+      const [path, query = ""] = (req.url ?? "").split("?");
+      const isOurs = path === "/callback" && new URLSearchParams(query).get("state") === state;
+      res.writeHead(isOurs ? 200 : 404, { "Content-Type": "text/plain", Connection: "close" });
+      if (!isOurs) return void res.end("Not asked for.");
+      clearTimeout(timeUp);
+      res.end("Go back to the terminal. You may close this window.", () => resolve(query));
+    });
+  });
+}
+
+async function signIn() {
+  // this machine alone can reach it; RFC 8252 wants the IP, as the name may lead elsewhere
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const redirectUri = `http://127.0.0.1:${port}/callback`;
+  const expectedState = oauth.randomState();
+  const pkceCodeVerifier = oauth.randomPKCECodeVerifier();
+  const url = oauth.buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri,
+    scope: "read",
+    state: expectedState,
+    code_challenge: await oauth.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: "S256",
+  });
+  openBrowser(url.href);
+  try {
+    const answer = new URL(`${redirectUri}?${await receiveAnswer(server, expectedState)}`);
+    // checks state and iss, proves the verifier
+    return await oauth.authorizationCodeGrant(config, answer, { expectedState, pkceCodeVerifier });
+  } finally {
+    server.close();
+    // browsers open connections that they may need, and say nothing there
+    server.closeAllConnections();
+  }
+}
+
+/** Tokens by the kept refresh token, or `undefined` when the person has to sign in. */
+async function refresh() {
+  const refreshToken = await takeRefreshToken(ISSUER);
+  if (!refreshToken) return undefined;
+  try {
+    return await oauth.refreshTokenGrant(config, refreshToken);
+  } catch (error) {
+    if (error instanceof oauth.ResponseBodyError && error.error === "invalid_grant") return undefined;
+    // it may be good still, when only the network is not
+    await keepRefreshToken(ISSUER, refreshToken);
+    throw error;
+  }
+}
+
+async function showOrders() {
+  const tokens = (await refresh()) ?? (await signIn());
+  if (tokens.refresh_token) await keepRefreshToken(ISSUER, tokens.refresh_token);
+  const answer = await fetch(API_URL, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+  console.log(await answer.text());
+}
+
+async function signOut() {
+  const refreshToken = await takeRefreshToken(ISSUER);
+  if (refreshToken) await oauth.tokenRevocation(config, refreshToken);
+  console.log("Signed out.");
+}
+
+try {
+  await (process.argv[2] === "sign-out" ? signOut() : showOrders());
+} catch (error) {
+  // what goes wrong here is told without the answer's URL, which holds the code
+  console.error(
+    error instanceof oauth.AuthorizationResponseError ? `Not signed in: ${error.error}` : String(error),
+  );
+  process.exitCode = 1;
+}

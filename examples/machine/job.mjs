@@ -1,0 +1,36 @@
+// @ts-check
+/** A job without a person: it gets a token in its own name and keeps it until it expires. */
+import * as oauth from "openid-client";
+
+const { ISSUER = "", API_URL = "", CLIENT_ID = "", CLIENT_SECRET = "" } = process.env;
+
+const config = await oauth.discovery(
+  new URL(ISSUER),
+  CLIENT_ID,
+  undefined,
+  oauth.ClientSecretBasic(CLIENT_SECRET),
+  // without https on localhost only
+  { algorithm: "oauth2", execute: [oauth.allowInsecureRequests] },
+);
+
+/** @type {{ accessToken: string, expiresAt: number } | undefined} */
+let held;
+
+async function getAccessToken() {
+  // ten seconds early: it must last until the API has read it
+  if (!held || held.expiresAt - Date.now() < 10_000) {
+    const { access_token, expires_in = 0 } = await oauth.clientCredentialsGrant(config, { scope: "read" });
+    held = { accessToken: access_token, expiresAt: Date.now() + expires_in * 1000 };
+  }
+  return held.accessToken;
+}
+
+async function readOrders() {
+  const answer = await fetch(API_URL, { headers: { authorization: `Bearer ${await getAccessToken()}` } });
+  // a token can be revoked before it expires: the next call gets a new one
+  if (answer.status === 401) held = undefined;
+  if (!answer.ok) throw new Error(`The API answered ${answer.status}`);
+  return answer.text();
+}
+
+for (const call of ["first", "second", "third"]) console.log(`${call} call: ${await readOrders()}`);

@@ -1,0 +1,39 @@
+/** Which language a page is in. OpenID Connect Core §3.1.2.1 (`ui_locales`), RFC 4647 §3.4 (lookup), RFC 9110 §12.5.4. */
+import type { Request } from "express";
+
+const rightToLeft = ["ar", "fa", "he", "ur"];
+
+export function directionOf(language: string): "ltr" | "rtl" {
+  return rightToLeft.includes(language.split("-")[0] ?? "") ? "rtl" : "ltr";
+}
+
+/** The languages of `Accept-Language`, the most wanted first. */
+function acceptedLanguages({ headers }: Request): readonly string[] {
+  return (headers["accept-language"] ?? "")
+    .split(",")
+    .map((range) => {
+      const [language = "", quality = "q=1"] = range.trim().split(/\s*;\s*/);
+      return { language, weight: Number(quality.slice(2)) };
+    })
+    .filter(({ weight }) => weight > 0)
+    .toSorted((a, b) => b.weight - a.weight)
+    .map(({ language }) => language);
+}
+
+/** What the client asks for, and then what the browser does. */
+export function wantedLanguages(req: Request, uiLocales: string | undefined): readonly string[] {
+  return [...(uiLocales?.split(" ") ?? []), ...acceptedLanguages(req)];
+}
+
+/** The first wanted language that there is, shortened part by part: `de-AT` is served by `de`. */
+export function chooseLanguage(wanted: readonly string[], available: readonly string[]): string | undefined {
+  for (const tag of wanted) {
+    const parts = tag.toLowerCase().split("-");
+    for (let length = parts.length; length > 0; length -= 1) {
+      const range = parts.slice(0, length).join("-");
+      const found = available.find((language) => language.toLowerCase() === range);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}

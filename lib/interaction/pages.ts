@@ -1,0 +1,90 @@
+/** The built-in pages as the host wants them: name, logo, colour, texts, or another rendering. RFC 6749 §10.2. */
+import type { Request } from "express";
+import type { OAuthError } from "../protocol/oauth-error";
+import { consentMain, type ConsentPage, consentPage, type ConsentQuestion } from "./consent-page";
+import { errorMain, type ErrorPage, errorPageOf } from "./error-page";
+import { chooseLanguage, directionOf, wantedLanguages } from "./language";
+import { escapeHtml, type PageFrame, renderPage } from "./page";
+import { fallbackLanguage, mergeTexts, type PageTexts } from "./page-texts";
+
+/** A page to render: what it shows, and in which language. Every text is HTML already. */
+export type PageContent = (ConsentPage | ErrorPage) & {
+  /** BCP 47. */
+  readonly language: string;
+  readonly direction: "ltr" | "rtl";
+};
+
+/** How the built-in pages look and what they say. */
+export interface PagesOptions {
+  /** The host's name, on top of each page. */
+  readonly name?: string;
+  /** The host's logo, a `data:image/…;base64,` URI: pages request nothing. */
+  readonly logo?: string;
+  /** Colour of the main button, `#rrggbb`. Its text is black or white, whichever reads better. */
+  readonly accentColor?: string;
+  /** Language (BCP 47) → texts of the host's own, over the built-in ones: English, German, French, Arabic. */
+  readonly texts?: Readonly<Record<string, Partial<PageTexts>>>;
+  /**
+   * Renders a whole page in place of the built-in one. Its values are escaped already. Styles go into `<style>` elements without
+   * attributes, which the CSP then allows by their hashes; scripts and outside requests are refused by it.
+   */
+  readonly render?: (page: PageContent) => string;
+}
+
+export interface Pages {
+  consent(req: Request, question: ConsentQuestion): string;
+  error(req: Request, error: OAuthError): string;
+}
+
+function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: PageContent): string {
+  const { language, direction, title } = content;
+  const frame: PageFrame = { language, direction, name: escapeHtml(name), logo, accentColor };
+  const main = content.kind === "consent" ? consentMain(content) : errorMain(content);
+  // a title has no elements, so names stand in it without theirs
+  return renderPage(frame, { title: title.replaceAll(/<\/?bdi>/g, ""), main });
+}
+
+function render(options: PagesOptions, content: PageContent): string {
+  const html: unknown = options.render ? options.render(content) : renderBuiltIn(options, content);
+  if (typeof html === "string") return html;
+  throw new TypeError("pages.render gave no text. Return the HTML of the page.");
+}
+
+/** With `showReason` error pages tell developers the rule and what to do. */
+export function pagesOf(
+  options: PagesOptions = {},
+  { showReason = false }: { showReason?: boolean } = {},
+): Pages {
+  const textsByLanguage = mergeTexts(options.texts);
+  const languages = Object.keys(textsByLanguage);
+
+  function contentIn(
+    wanted: readonly string[],
+    pageIn: (texts: PageTexts) => ConsentPage | ErrorPage,
+  ): PageContent {
+    const language = chooseLanguage(wanted, languages) ?? fallbackLanguage;
+    const page = pageIn(textsByLanguage[language] as PageTexts);
+    return { ...page, language, direction: directionOf(language) };
+  }
+
+  return {
+    consent: (req, question) =>
+      render(
+        options,
+        contentIn(wantedLanguages(req, question.summary.uiLocales), (inLanguage) =>
+          consentPage(question, inLanguage),
+        ),
+      ),
+    error(req, error) {
+      const content = contentIn(wantedLanguages(req, undefined), (inLanguage) =>
+        errorPageOf(error, { texts: inLanguage, showReason }),
+      );
+      try {
+        return render(options, content);
+      } catch {
+        // the person still learns of the error that brought them here
+        return renderBuiltIn(options, content);
+      }
+    },
+  };
+}
