@@ -82,7 +82,7 @@ const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC
 const writeLifetime = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
 const writeSentence = "Write the sentence that people read, or a sentence for each language.";
 const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.";
-const writeLanguage = "Write language (such as de) → texts.";
+const writeLanguage = "Write languages as en or de-AT.";
 const knownOptions =
   "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, onEvent.";
 
@@ -300,7 +300,7 @@ const shapes: readonly Mistake[] = [
       "Write #rrggbb.",
     ],
   ),
-  ["a list of texts", { pages: { texts: [] } }, "pages.texts", writeLanguage],
+  ["a list of texts", { pages: { texts: [] } }, "pages.texts", "Write language (such as de) → texts."],
   ...["", "german", "de_AT", "de-", "__proto__", 'de" onclick="'].map((language): Mistake => [
     `texts in the language ${JSON.stringify(language)}`,
     { pages: { texts: { [language]: {} } } },

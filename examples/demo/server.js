@@ -6,6 +6,7 @@ const express = require("express");
 const { protectedApis } = require("./api");
 const { createDemoAuthServer } = require("./auth");
 const { registerClients } = require("./clients");
+const { newEventLog } = require("./events");
 const { accountPages, signInPages } = require("./host-pages");
 const { newPeople, newSessions } = require("./people");
 const { clientPrograms } = require("./programs");
@@ -18,7 +19,8 @@ const passwords = { alice: "down the rabbit hole", bob: "can we fix it" };
 const people = newPeople(passwords);
 const sessions = newSessions();
 const { clients, secrets } = registerClients(origin);
-const auth = createDemoAuthServer({ origin, clients, sessions });
+const { tieEvents, onEvent } = newEventLog();
+const auth = createDemoAuthServer({ origin, clients, sessions, onEvent });
 
 const app = express();
 app.disable("x-powered-by");
@@ -51,7 +53,7 @@ app.use((req, res, next) => {
 });
 
 const programs = clientPrograms({ origin, secrets });
-app.use(programs.recordHops);
+app.use(programs.recordHops, tieEvents);
 app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.use(protectedApis(auth));
@@ -66,7 +68,8 @@ app.use(express.urlencoded({ extended: false }));
 app.use(signInPages({ auth, people, sessions }));
 app.use(accountPages({ auth, people, sessions }));
 
-app.get(["/", "/browser/callback"], (_req, res) => void res.send(startPage));
+const start = startPage({ passwords, secrets });
+app.get(["/", "/browser/callback"], (_req, res) => void res.send(start));
 app.post("/person", (req, res) => void res.json({ subject: sessions.find(req)?.subject }));
 app.use(express.static(path.join(__dirname, "public")));
 

@@ -34,12 +34,19 @@ export interface SignInPage {
 export interface Step {
   /** Milliseconds since 1970. */
   at: number;
+  /** Who asked: "Browser" or the name of a client. */
   by: string;
   method: string;
+  /** Without the query, which is in `sent`. */
   url: string;
+  /** Parameters, and the `Authorization` header. */
   sent: Record<string, unknown>;
   status: number;
-  answer: Record<string, unknown>;
+  headers: Record<string, string>;
+  /** Fields of a JSON answer; the text of any other. */
+  body: Record<string, unknown>;
+  /** What the host's `onEvent` has heard meanwhile. */
+  events: Record<string, unknown>[];
 }
 
 /** What was chosen on the start page. */
@@ -50,6 +57,24 @@ export interface Choices {
   prompt?: string;
   pkce?: boolean;
   sendRedirectUri?: boolean;
+  /** Another one than the client's own, below the origin of the demo. */
+  redirectUri?: string;
+}
+
+/** What a button of the start page does. */
+export interface Story {
+  text: string;
+  note: string;
+  /** What happens one after the other; see `public/demo.mjs` and `public/client-program.mjs`. */
+  actions: string[];
+  /** Those that can play it; when another one is chosen, the first of them does. Otherwise any. */
+  clients?: string[];
+  /** Instead of what was chosen. */
+  choices?: Partial<Choices>;
+  /** It begins a sequence of steps; otherwise it goes on with the one that is there. */
+  isNew?: boolean;
+  /** It can be played at a pair that is no issuer. */
+  anyPair?: boolean;
 }
 
 export interface ProgramOptions {
@@ -63,8 +88,10 @@ export interface ProgramOptions {
   record: (step: Step) => void;
 }
 
-/** A request that a client program sends. */
-export interface ProgramRequest {
+/** A request that is written down as a step. */
+export interface RecordedRequest {
+  by: string;
+  record: (step: Step) => void;
   method: string;
   url: string;
   authorization?: string;

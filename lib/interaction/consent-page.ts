@@ -7,6 +7,8 @@ import type { AuthorizationSummary, ClientSummary } from "./port";
 /** What is asked, of whom, and how the answer comes back. */
 export interface ConsentQuestion {
   readonly summary: AuthorizationSummary;
+  /** In the order in which the form numbers them. */
+  readonly requestedScopes: readonly string[];
   /** What the person is called. */
   readonly displayName: string;
   /** URL that the form is posted to. */
@@ -66,16 +68,16 @@ function linksOf(
 }
 
 export function consentPage(question: ConsentQuestion, texts: PageTexts): ConsentPage {
-  const { summary, displayName, action, interactionId, formToken, destination } = question;
+  const { summary, requestedScopes, displayName, action, interactionId, formToken, destination } = question;
   const { client, api } = summary;
   return {
     kind: "consent",
     title: fillIn(texts.consentTitle, { client: client.name, api: api.name }),
     signedInAs: fillIn(texts.signedInAs, { user: displayName }),
     scopesTitle: escapeHtml(texts.scopes),
-    scopes: Object.values(summary.scopes).map((sentence, index) => ({
+    scopes: requestedScopes.map((scope, index) => ({
       field: scopeField(index),
-      sentence: escapeHtml(sentence),
+      sentence: escapeHtml(summary.scopes[scope] ?? scope),
     })),
     action: escapeHtml(action),
     hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),

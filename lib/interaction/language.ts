@@ -1,18 +1,23 @@
 /** Which language a page is in. OpenID Connect Core §3.1.2.1 (`ui_locales`), RFC 4647 §3.4 (lookup), RFC 9110 §12.5.4. */
 import type { Request } from "express";
 
-const rightToLeft = ["ar", "fa", "he", "ur"];
+/** Languages and scripts that are written from right to left. */
+const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:arab|hebr|thaa)(?:-|$)/i;
 
 export function directionOf(language: string): "ltr" | "rtl" {
-  return rightToLeft.includes(language.split("-")[0] ?? "") ? "rtl" : "ltr";
+  return rightToLeft.test(language) ? "rtl" : "ltr";
 }
+
+/** Longer tags and more of them are nobody's wish. RFC 5646 §4.4.1. */
+const maxTagLength = 35;
+const maxTags = 20;
 
 /** The languages of `Accept-Language`, the most wanted first. */
 function acceptedLanguages({ headers }: Request): readonly string[] {
   return (headers["accept-language"] ?? "")
-    .split(",")
+    .split(",", maxTags)
     .map((range) => {
-      const [language = "", quality = "q=1"] = range.trim().split(/\s*;\s*/);
+      const [language = "", quality = "q=1"] = range.split(";", 2).map((part) => part.trim());
       return { language, weight: Number(quality.slice(2)) };
     })
     .filter(({ weight }) => weight > 0)
@@ -22,7 +27,9 @@ function acceptedLanguages({ headers }: Request): readonly string[] {
 
 /** What the client asks for, and then what the browser does. */
 export function wantedLanguages(req: Request, uiLocales: string | undefined): readonly string[] {
-  return [...(uiLocales?.split(" ") ?? []), ...acceptedLanguages(req)];
+  return [...(uiLocales?.split(" ", maxTags) ?? []), ...acceptedLanguages(req)].filter(
+    (tag) => tag.length <= maxTagLength,
+  );
 }
 
 /** The first wanted language that there is, shortened part by part: `de-AT` is served by `de`. */

@@ -1,4 +1,5 @@
 /** What the built-in pages say, in each language. RFC 6749 §10.2 (the end user must understand what is asked). */
+import { chooseLanguage } from "./language";
 
 /** The texts of the built-in pages. `{client}`, `{api}`, `{user}`, `{destination}` and `{code}` are filled in where they stand. */
 export interface PageTexts {
@@ -80,14 +81,24 @@ const builtInTexts: Readonly<Record<string, PageTexts>> = { en, de, fr, ar };
 
 export const fallbackLanguage = "en";
 
-/** The built-in texts with those of the host over them. A language of the host's own is filled up in English. */
+function withoutUndefined(texts: Partial<PageTexts> = {}): Partial<PageTexts> {
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined));
+}
+
+/**
+ * The built-in texts with those of the host over them. A language of the host's own is filled up in the nearest one that is
+ * built in, `de-AT` in German, or else in English.
+ */
 export function mergeTexts(
   ofHost: Readonly<Record<string, Partial<PageTexts>>> = {},
 ): Readonly<Record<string, PageTexts>> {
-  const languages = new Set([...Object.keys(builtInTexts), ...Object.keys(ofHost)]);
-  return Object.fromEntries(
-    [...languages].map((language) => [language, { ...en, ...builtInTexts[language], ...ofHost[language] }]),
-  );
+  const builtInLanguages = Object.keys(builtInTexts);
+  const own = Object.entries(ofHost).map(([language, texts]) => {
+    const nearest = chooseLanguage([language], builtInLanguages) ?? fallbackLanguage;
+    const name = nearest === language.toLowerCase() ? nearest : language;
+    return [name, { ...en, ...builtInTexts[nearest], ...withoutUndefined(texts) }];
+  });
+  return { ...builtInTexts, ...(Object.fromEntries(own) as Record<string, PageTexts>) };
 }
 
 export const pageTextNames: readonly string[] = Object.keys(en);

@@ -104,7 +104,7 @@ export function pageHeaders(html: string, formTargets: readonly string[]): Reado
   const policy = [
     "default-src 'none'",
     `style-src ${[...styleSources(html)].join(" ") || "'none'"}`,
-    ...(html.includes('src="data:') ? ["img-src data:"] : []),
+    ...(html.includes("data:image/") ? ["img-src data:"] : []),
     "base-uri 'none'",
     "frame-ancestors 'none'",
     `form-action ${["'self'", ...formTargets].join(" ")}`,

@@ -46,14 +46,23 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
 
 function render(options: PagesOptions, content: PageContent): string {
   const html: unknown = options.render ? options.render(content) : renderBuiltIn(options, content);
-  if (typeof html === "string") return html;
+  // a style with CRLF is hashed by browsers as one with LF
+  if (typeof html === "string") return html.replaceAll(/\r\n?/g, "\n");
+  // a promise that nobody waits for must not end the process
+  Promise.resolve(html).catch(() => undefined);
   throw new TypeError("pages.render gave no text. Return the HTML of the page.");
 }
 
-/** With `showReason` error pages tell developers the rule and what to do. */
+export interface PagesContext {
+  /** Whether error pages tell developers the rule and what to do. */
+  readonly showReason: boolean;
+  /** Hears of an error page that the host's `render` could not render. */
+  readonly onFailure: (cause: unknown) => void;
+}
+
 export function pagesOf(
   options: PagesOptions = {},
-  { showReason = false }: { showReason?: boolean } = {},
+  { showReason, onFailure }: PagesContext = { showReason: false, onFailure: () => undefined },
 ): Pages {
   const textsByLanguage = mergeTexts(options.texts);
   const languages = Object.keys(textsByLanguage);
@@ -81,7 +90,8 @@ export function pagesOf(
       );
       try {
         return render(options, content);
-      } catch {
+      } catch (cause) {
+        onFailure(cause);
         // the person still learns of the error that brought them here
         return renderBuiltIn(options, content);
       }

@@ -1,6 +1,6 @@
 /** Sending the person to the page that is theirs to answer, with the request kept in its cookie. RFC 6749 §3.1. */
 import type { Request } from "express";
-import { type AuthorizationOutcome, refuseByRedirect } from "../endpoints/authorization";
+import { type AuthorizationOutcome, refuseByPage, refuseByRedirect } from "../endpoints/authorization";
 import type { GrantContext } from "../grants/grant";
 import { OAuthError } from "../protocol/oauth-error";
 import type { ProtocolResponse } from "../protocol/protocol-response";
@@ -24,6 +24,12 @@ export function withInteraction(url: string, interactionId: string): string {
   return [`${beforeFragment}${separator}interaction=${interactionId}`, ...fragment].join("#");
 }
 
+/** CSP sources. Browsers hold the whole chain of redirects to them, and a client may lead on to another origin of its own. */
+function formTargets(destination: string): readonly string[] {
+  if (destination.startsWith("https:")) return ["https:"];
+  return destination.startsWith("http:") ? ["http:", "https:"] : [destination];
+}
+
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
 
 function consentPage(
@@ -39,13 +45,14 @@ function consentPage(
   const destination = redirectSource(request.target);
   const html = pages.consent(req, {
     summary: summarize(req, request),
+    requestedScopes: request.requestedScopes,
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,
     interactionId,
     formToken: consentFormToken({ interactionId, subject: endUser.subject }, secrets[0]),
     destination,
   });
-  return { html, formTargets: [destination] };
+  return { html, formTargets: formTargets(destination) };
 }
 
 /** Keeps the request in its cookie and sends the person to the page that is theirs to answer. */
@@ -62,7 +69,11 @@ export function showPage(
     });
     return refuseByRedirect(options.context, { ...request, error });
   }
-  return outcome.kind === "interaction"
-    ? { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies }
-    : { kind: "page", ...consentPage(options, { req, outcome, pending }), cookies };
+  if (outcome.kind === "interaction")
+    return { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies };
+  try {
+    return { kind: "page", ...consentPage(options, { req, outcome, pending }), cookies };
+  } catch (thrown) {
+    return refuseByPage(options.context, { issuer: request.issuer, thrown });
+  }
 }

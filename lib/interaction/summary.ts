@@ -4,6 +4,7 @@ import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Client } from "../protocol/client";
 import type { ScopeSentence } from "../protocol/issuer";
 import { chooseLanguage, wantedLanguages } from "./language";
+import { fallbackLanguage } from "./page-texts";
 import type { AuthorizationSummary, ClientSummary } from "./port";
 
 function summarizeClient({
@@ -26,11 +27,11 @@ function summarizeClient({
   };
 }
 
-/** The sentence in the first of these languages that it is written in, else the one written first. */
+/** The sentence in the first of these languages that it is written in, else in English, else the one written first. */
 function sentenceIn(wanted: readonly string[], sentence: ScopeSentence): string {
   if (typeof sentence === "string") return sentence;
   const languages = Object.keys(sentence);
-  return sentence[chooseLanguage(wanted, languages) ?? languages[0] ?? ""] ?? "";
+  return sentence[chooseLanguage([...wanted, fallbackLanguage], languages) ?? languages[0] ?? ""] ?? "";
 }
 
 export function summarize(req: Request, request: AuthorizationRequest): AuthorizationSummary {

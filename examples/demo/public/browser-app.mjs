@@ -38,7 +38,7 @@ async function take(answer, request) {
 export const browserApp = {
   run: (action, choices) => program.run(action, choices),
   /** The request has to outlive the redirect, so it waits in sessionStorage. */
-  async start(choices) {
+  async requestUrl(choices) {
     const { url, request } = await program.newRequest(choices);
     sessionStorage.setItem("request", JSON.stringify(request));
     return url;

@@ -1,5 +1,6 @@
 // @ts-check
 /** A client program: what an OAuth client does, whether it runs on a server or in a page. */
+import { recordedFetch } from "./recorded-fetch.mjs";
 
 /** @typedef {import("../types.js").Choices} Choices */
 /** @typedef {import("../types.js").SentRequest} SentRequest */
@@ -28,37 +29,38 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   const issuerOf = ({ method, api }) =>
     `${origin}/login/auth/${encodeURIComponent(method)}/api/${encodeURIComponent(api)}`;
 
-  /** @param {import("../types.js").ProgramRequest} request */
-  async function send({ method, url, authorization, form, json }) {
-    const at = performance.timeOrigin + performance.now();
-    const headers = {
-      ...(authorization && { authorization }),
-      ...(json && { "content-type": "application/json" }),
-    };
-    const content = form ? new URLSearchParams(form) : json && JSON.stringify(json);
-    const response = await fetch(url, { method, headers, ...(content && { body: content }) });
-    const { status } = response;
-    const body = /** @type {Record<string, any>} */ (await response.json());
-    const challenge = response.headers.get("www-authenticate");
-    const sent = { ...(authorization && { Authorization: authorization }), ...form, ...json };
-    const answer = { ...(challenge && { "WWW-Authenticate": challenge }), ...body };
-    record({ at, by: name, method, url: new URL(url).pathname, sent, status, answer });
-    return { status, body };
+  const own = { by: name, record };
+
+  /**
+   * Asks an endpoint of the authorization server, with proof of who asks.
+   *
+   * @type {(url: string, form: Record<string, string>) => ReturnType<typeof recordedFetch>}
+   */
+  function ask(url, form) {
+    const inBody = { ...form, client_id: clientId, ...(secret && { client_secret: secret }) };
+    const inHeader = { authorization: `Basic ${btoa(`${clientId}:${secret}`)}`, form };
+    return recordedFetch({ ...own, method: "POST", url, ...(basic ? inHeader : { form: inBody }) });
   }
 
   /**
-   * Asks the token endpoint, with proof of who asks, and keeps what it gives.
+   * Asks the token endpoint and keeps what it gives.
    *
    * @type {(issuer: string, form: Record<string, string>) => Promise<void>}
    */
   async function requestTokens(issuer, form) {
-    const inBody = { ...form, client_id: clientId, ...(secret && { client_secret: secret }) };
-    const inHeader = { authorization: `Basic ${btoa(`${clientId}:${secret}`)}`, form };
-    const proof = basic ? inHeader : { form: inBody };
-    const { status, body } = await send({ method: "POST", url: `${issuer}/token`, ...proof });
+    const { status, body } = await ask(`${issuer}/token`, form);
     if (status !== 200) return;
     const { access_token: accessToken, refresh_token: refreshToken } = body;
     held = { ...held, issuer, accessToken, refreshToken, usedRefreshToken: form["refresh_token"] };
+  }
+
+  /**
+   * Shows an endpoint of the authorization server the access token. Without one it makes one up.
+   *
+   * @type {(endpoint: string, choices: Choices) => Promise<void>}
+   */
+  async function showToken(endpoint, choices) {
+    await ask(`${held.issuer ?? issuerOf(choices)}/${endpoint}`, { token: held.accessToken ?? random() });
   }
 
   /**
@@ -70,7 +72,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
     const url = `${origin}/api/${encodeURIComponent(api)}`;
     const token = held.accessToken && { authorization: `Bearer ${held.accessToken}` };
     const order = method === "POST" && { json: { item: `Ordered by the ${name}` } };
-    await send({ method, url, ...token, ...order });
+    await recordedFetch({ ...own, method, url, ...token, ...order });
   }
 
   /** @type {(choices: Choices, refreshToken: string | undefined) => Promise<void>} */
@@ -96,6 +98,8 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
         code: "none",
         ...held.code,
       }),
+    introspect: (choices) => showToken("introspect", choices),
+    revoke: (choices) => showToken("revoke", choices),
     call: ({ api }) => callApi("GET", api),
     change: ({ api }) => callApi("POST", api),
   };
@@ -111,10 +115,12 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
       const issuer = issuerOf(choices);
       const state = random();
       const codeVerifier = choices.pkce ? random() : undefined;
+      const otherUri = choices.redirectUri && new URL(choices.redirectUri, origin).href;
+      const sentRedirectUri = otherUri ?? redirectUri;
       const parameters = new URLSearchParams({
         client_id: clientId,
         response_type: "code",
-        ...(choices.sendRedirectUri && redirectUri && { redirect_uri: redirectUri }),
+        ...(choices.sendRedirectUri && sentRedirectUri && { redirect_uri: sentRedirectUri }),
         ...(choices.scope && { scope: choices.scope }),
         ...(choices.prompt && { prompt: choices.prompt }),
         state,

@@ -1,6 +1,7 @@
 /** The start page: reads the choices, does what the buttons say, shows the steps. */
 import { browserApp } from "./browser-app.mjs";
-import { addSteps, clearSteps } from "./steps.mjs";
+import { recordedFetch } from "./recorded-fetch.mjs";
+import { addSteps, clearSteps, hasToken, showSteps, summary } from "./steps.mjs";
 
 const find = (id) => document.querySelector(`#${id}`);
 const fields = find("choices").elements;
@@ -10,13 +11,12 @@ const defaultScopes = { orders: "orders:read orders:write", reports: "reports:re
 const readChoice = (name) => (fields[name].type === "checkbox" ? fields[name].checked : fields[name].value);
 const readChoices = () => Object.fromEntries(names.map((name) => [name, readChoice(name)]));
 
-/** The choices outlive the redirects of a flow. */
-function restoreChoices() {
-  const kept = JSON.parse(sessionStorage.getItem("choices") ?? "{}");
-  for (const [name, value] of Object.entries({ scope: defaultScopes.orders, ...kept })) {
+function showChoices(choices) {
+  for (const [name, value] of Object.entries(choices)) {
     if (fields[name].type === "checkbox") fields[name].checked = value;
     else fields[name].value = value;
   }
+  sessionStorage.setItem("choices", JSON.stringify(readChoices()));
 }
 
 async function post(path, body = {}) {
@@ -29,7 +29,7 @@ async function post(path, body = {}) {
 /** A client program that runs on the server. */
 const serverProgram = (clientId) => ({
   run: (action, choices) => post(`/programs/${clientId}/${action}`, choices),
-  start: async (choices) => (await post(`/programs/${clientId}/start`, choices)).url,
+  requestUrl: async (choices) => (await post(`/programs/${clientId}/start`, choices)).url,
   silentRefresh: () =>
     Promise.reject(new Error("Only a client that lives in a page refreshes in an iframe.")),
 });
@@ -42,49 +42,91 @@ async function isIssuer({ method, api }) {
   return metadata.authorization_servers.includes(issuerOf({ method, api }));
 }
 
-/** Sends the browser to the authorization endpoint; where there is none, its answer is fetched from here. */
+/** Sends the browser to the authorization endpoint, if there is one. */
 async function start(program, choices) {
-  const url = await program.start(choices);
-  if (!(await isIssuer(choices))) return fetch(url);
-  location.assign(url);
-  // the steps are for the page that comes after this one
+  if (choices.clientId === "machine") return program.run("clientCredentials", choices);
+  if (!(await isIssuer(choices))) return open(program, choices);
+  location.assign(await program.requestUrl(choices));
+  // what comes next is for the page that comes after this one
   return new Promise(() => {});
 }
 
+/** Asks the authorization endpoint from here, where the answer is to be a page that leads nowhere. */
+async function open(program, choices) {
+  const url = await program.requestUrl(choices);
+  await recordedFetch({ by: "Browser", record: (step) => addSteps([step]), method: "GET", url });
+}
+
+/** The other actions are those of a client program. */
 const actions = {
-  start: (program, choices) =>
-    choices.clientId === "machine" ? program.run("clientCredentials", choices) : start(program, choices),
-  startWithoutPkce: (program, choices) => start(program, { ...choices, pkce: false }),
-  async promptNoneSignedOut(program, choices) {
-    await fetch("/signout", { method: "POST" });
-    await start(program, { ...choices, prompt: "none" });
-  },
+  start,
+  open,
+  signOut: () => fetch("/signout", { method: "POST" }),
   silentRefresh: (program, choices) => program.silentRefresh(choices),
   callOtherApi: (program, choices) =>
     program.run("call", { ...choices, api: choices.api === "orders" ? "reports" : "orders" }),
-  clear: () => clearSteps(),
 };
 
-async function showNewSteps() {
+async function fetchSteps() {
   find("person").textContent = (await post("/person")).subject ?? "nobody";
   addSteps(await post("/steps"));
+}
+
+/** One action after the other. What is left outlives the redirects of a flow. */
+async function play([action, ...rest], choices) {
+  if (action === undefined) return;
+  const program = choices.clientId === "browser" ? browserApp : serverProgram(choices.clientId);
+  sessionStorage.setItem("rest", JSON.stringify([rest, choices]));
+  await (actions[action]?.(program, choices) ?? program.run(action, choices));
+  await fetchSteps();
+  if (action !== "start" || hasToken()) await play(rest, choices);
+}
+
+/** Back from the authorization server: goes on, if it has brought a token. */
+async function goOn() {
+  const [rest, choices] = JSON.parse(sessionStorage.getItem("rest") ?? "[[]]");
+  await browserApp.finish();
+  await fetchSteps();
+  if (rest.length > 0 && hasToken()) await play(rest, choices);
 }
 
 /** Does something and shows the steps it took. */
 async function attempt(work) {
   find("status").textContent = "";
+  let problem;
   try {
     await work();
   } catch (error) {
-    find("status").textContent = error.message;
+    problem = error.message;
   }
-  await showNewSteps();
+  sessionStorage.removeItem("rest");
+  showSteps();
+  find("status").textContent = problem ?? summary();
 }
 
-function act(action) {
-  const choices = readChoices();
-  const program = choices.clientId === "browser" ? browserApp : serverProgram(choices.clientId);
-  return attempt(() => (actions[action] ? actions[action](program, choices) : program.run(action, choices)));
+/** What a story is played with: another client or pair, where the chosen one cannot. */
+async function choicesFor({ clients, isNew, anyPair, choices }) {
+  const chosen = { ...readChoices(), ...choices };
+  if (clients && !clients.includes(chosen.clientId)) [chosen.clientId] = clients;
+  // every API takes people with a one-time code
+  if (isNew && !anyPair && !(await isIssuer(chosen))) chosen.method = "otp";
+  return chosen;
+}
+
+function lookAtEnd() {
+  find("happened").focus({ preventScroll: true });
+  find("happened").scrollIntoView();
+}
+
+async function tell(story) {
+  const choices = await choicesFor(story);
+  const { clientId, method, api } = choices;
+  if (api !== readChoices().api) showChoices({ scope: defaultScopes[api] });
+  showChoices({ clientId, method, api });
+  await showIssuer();
+  if (story.isNew) clearSteps();
+  await attempt(() => play(story.actions, choices));
+  lookAtEnd();
 }
 
 async function showIssuer() {
@@ -97,18 +139,21 @@ async function showIssuer() {
 
 function onChange({ target }) {
   if (target.name === "api") fields.scope.value = defaultScopes[target.value];
-  sessionStorage.setItem("choices", JSON.stringify(readChoices()));
+  showChoices(readChoices());
   return showIssuer();
 }
 
 async function main() {
-  restoreChoices();
+  showChoices({ scope: defaultScopes.orders, ...JSON.parse(sessionStorage.getItem("choices") ?? "{}") });
   find("choices").addEventListener("change", onChange);
   find("choices").addEventListener("submit", (event) => event.preventDefault());
-  for (const button of document.querySelectorAll("[data-action]")) {
-    button.addEventListener("click", () => act(button.dataset.action));
+  for (const button of document.querySelectorAll("[data-story]")) {
+    button.addEventListener("click", () => tell(JSON.parse(button.dataset.story)));
   }
-  await Promise.all([showIssuer(), attempt(() => browserApp.finish())]);
+  find("clear").addEventListener("click", () => attempt(clearSteps));
+  const isBack = sessionStorage.getItem("rest") !== null;
+  await Promise.all([showIssuer(), attempt(goOn)]);
+  if (isBack) lookAtEnd();
 }
 
 // in the hidden iframe the answer belongs to the page around it

@@ -1,0 +1,81 @@
+// @ts-check
+/** A host with a page where people see what they have allowed, and take it back. */
+const express = require("express");
+const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
+const { requireFormToken } = require("../own-sign-in/form");
+const { pageHeaders } = require("../own-sign-in/page");
+const { newPeople } = require("../own-sign-in/people");
+const { password, sessions, signInPages } = require("../own-sign-in/sign-in");
+const { accountPages } = require("./account");
+
+const { PORT = "3000" } = process.env;
+const origin = `http://localhost:${PORT}`;
+const secrets = { shop: generateClientSecret(), planner: generateClientSecret() };
+const passwords = { alice: crypto.randomUUID(), bob: crypto.randomUUID() };
+
+/** @type {(clientId: "shop" | "planner", name: string) => import("authmount").Client} */
+const newClient = (clientId, name) => ({
+  clientId,
+  name,
+  confidential: true,
+  secretDigests: [secrets[clientId].digest],
+  redirectUris: [`${origin}/callback`],
+  subscriptions: { orders: {} },
+});
+
+const storage = memoryStorage({ clients: [newClient("shop", "Shop"), newClient("planner", "Planner")] });
+const apis = {
+  orders: {
+    name: "Orders",
+    audience: `${origin}/orders`,
+    authMethods: ["password"],
+    scopes: { "orders:read": "See your orders", "orders:write": "Order things in your name" },
+  },
+};
+const auth = createAuthServer({
+  baseUrl: `${origin}/login`,
+  storage,
+  authMethods: { password },
+  apis,
+  // asks storage at every call; with the default, a withdrawal shows within five seconds
+  revocationLagSeconds: 0,
+});
+
+async function start() {
+  const people = await newPeople([
+    { subject: "person-1", name: "alice", password: passwords.alice },
+    { subject: "person-2", name: "bob", password: passwords.bob },
+  ]);
+  const app = express();
+  app.use(sessions({ secure: origin.startsWith("https:") }));
+  app.use("/login", auth.router);
+  app.use(auth.wellKnown);
+  app.get("/orders", auth.requireBearer({ api: "orders", scope: "orders:read" }), (req, res) => {
+    res.json({ ordersOf: req.auth?.subject });
+  });
+  // would be a page of the client, which compares `state` and `iss` and redeems the code
+  app.get("/callback", (req, res) => void res.json(req.query));
+  app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(
+    signInPages({ auth, people, home: "/account" }),
+    accountPages({ auth, clients: storage.clients, apis }),
+  );
+
+  const issuer = `${origin}/login/auth/password/api/orders`;
+  const request = `response_type=code&scope=orders:read+orders:write&redirect_uri=${origin}/callback`;
+  app.listen(Number(PORT), "127.0.0.1", (error) => {
+    if (error) throw error;
+    console.log(`People and their passwords:
+  alice ${passwords.alice}
+  bob ${passwords.bob}
+
+Allow the Shop something: ${issuer}/authorize?client_id=shop&${request}
+allow the Planner something: ${issuer}/authorize?client_id=planner&${request}
+then curl -u shop:${secrets.shop.secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+or curl -u planner:${secrets.planner.secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders
+and see ${origin}/account`);
+  });
+}
+
+void start();

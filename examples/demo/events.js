@@ -1,0 +1,33 @@
+// @ts-check
+/** The host's own events: a line on the console each, and here also beside the answer that they belong to. */
+const { AsyncLocalStorage } = require("node:async_hooks");
+
+/** @param {Parameters<import("authmount").OnEvent>[0]} event */
+function logEvent(event) {
+  const { kind, clientId = "", subject = "" } = event;
+  if (kind === "started") return console.log("metadata", event.rootDocuments.join(" "));
+  const reason = "reason" in event ? event.reason : "";
+  console.log(["event", kind, clientId, subject, reason].filter(Boolean).join("  "));
+  if (kind === "server-error") console.error(event.cause);
+}
+
+function newEventLog() {
+  /** The answer that is being made. @type {AsyncLocalStorage<import("express").Response>} */
+  const answers = new AsyncLocalStorage();
+
+  /** @type {import("express").RequestHandler} */
+  const tieEvents = (_req, res, next) => answers.run(res, next);
+
+  /** Events hold no token and no secret. @type {import("authmount").OnEvent} */
+  function onEvent(event) {
+    logEvent(event);
+    const res = answers.getStore();
+    if (!res || res.headersSent || event.kind === "server-error") return;
+    const { at: _at, issuer: _issuer, authorizationId: _authorizationId, ...facts } = event;
+    // a reason helps whoever reads the log, and an attacker just as well: only a demo sends it along
+    res.append("Demo-Event", encodeURIComponent(JSON.stringify(facts)));
+  }
+  return { tieEvents, onEvent };
+}
+
+module.exports = { newEventLog };

@@ -1,0 +1,29 @@
+/** Elements of the page. Every value is written as text, never as HTML. */
+
+/** An element with its content, texts or elements. */
+export function element(name, content, className = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.append(...content);
+  return made;
+}
+
+/** An element of a picture. */
+export function shape(name, attributes, content = []) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  made.append(...content);
+  return made;
+}
+
+/** Names and values; empty ones are left out. A value may be an element. */
+export function fieldList(fields) {
+  const rows = Object.entries(fields)
+    .filter(([, value]) => value !== undefined && value !== "")
+    .map(([name, value]) => {
+      const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+      const content = value instanceof Element ? value : element("code", [text]);
+      return [element("dt", [name]), element("dd", [content])];
+    });
+  return element("dl", rows.flat());
+}

@@ -1,0 +1,57 @@
+// @ts-check
+/** A request as it goes out and the answer as it comes back, written down as a step. */
+
+export const shownHeaders = ["location", "content-type", "cache-control", "www-authenticate"];
+
+/**
+ * The host's own events that came with an answer.
+ *
+ * @type {(header: string) => Record<string, unknown>[]}
+ */
+export const readEvents = (header) =>
+  header.split(", ").flatMap((event) => (event ? [JSON.parse(decodeURIComponent(event))] : []));
+
+/** What a person would read on a page. @param {string} html */
+const textOf = (html) =>
+  html
+    .replaceAll(/<style[^]*?<\/style>|<title[^]*?<\/title>|<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+
+/** @type {(response: Response) => Promise<Record<string, any>>} */
+async function readBody(response) {
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return isJson ? JSON.parse(text) : { page: textOf(text) };
+}
+
+/** @param {import("../types.js").RecordedRequest} request */
+export async function recordedFetch({ by, record, method, url, authorization, form, json }) {
+  const at = performance.timeOrigin + performance.now();
+  const { pathname, searchParams } = new URL(url);
+  const response = await fetch(url, {
+    method,
+    headers: {
+      accept: by === "Browser" ? "text/html" : "application/json",
+      ...(authorization && { authorization }),
+      ...(json && { "content-type": "application/json" }),
+    },
+    ...(form && { body: new URLSearchParams(form) }),
+    ...(json && { body: JSON.stringify(json) }),
+  });
+  const { status } = response;
+  const body = await readBody(response);
+  const authorizationHeader = authorization && { Authorization: authorization };
+  record({
+    at,
+    by,
+    method,
+    url: pathname,
+    sent: { ...authorizationHeader, ...Object.fromEntries(searchParams), ...form, ...json },
+    status,
+    headers: Object.fromEntries(shownHeaders.map((name) => [name, response.headers.get(name) ?? ""])),
+    body,
+    events: readEvents(response.headers.get("demo-event") ?? ""),
+  });
+  return { status, body };
+}

@@ -1,0 +1,59 @@
+/** The access token that came last, taken apart, with what each part means. RFC 9068 §2. */
+import { element } from "./dom.mjs";
+
+const meanings = {
+  alg: "The algorithm of the signature.",
+  typ: "An access token, so that no other signed JWT passes for one.",
+  kid: "The key that signed it: one of those at /login/jwks.",
+  iss: "The authorization server that issued it: one pair of a way to sign in and an API.",
+  aud: "The API that it is for. Every other API refuses it.",
+  sub: "The person it speaks for; the client itself when there is none.",
+  client_id: "The client that it was issued to.",
+  scope: "What it allows.",
+  jti: "Its own id, by which it can be revoked.",
+  iat: "When it was issued.",
+  exp: "When it ends by itself.",
+  authorization_id: "The approval it descends from. Revoking that one ends all its tokens.",
+  auth_time: "When the person signed in.",
+  amr: "How the person signed in.",
+  acr: "How far the sign-in can be trusted.",
+  active: "It is valid now.",
+  token_type: "It works for whoever bears it.",
+};
+const times = ["iat", "exp", "auth_time"];
+
+/** Header or claims of a JWT. */
+function decodePart(part) {
+  const bytes = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
+  return JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes, (byte) => byte.codePointAt(0))));
+}
+
+function partTable(title, fields) {
+  const rows = Object.entries(fields).map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const time = times.includes(name) ? [` ${new Date(value * 1000).toLocaleTimeString()}`] : [];
+    const heading = element("th", [element("code", [name])]);
+    heading.scope = "row";
+    const cells = [[element("code", [text]), ...time], [meanings[name] ?? ""]];
+    return element("tr", [heading, ...cells.map((cell) => element("td", cell))]);
+  });
+  return element("table", [element("caption", [title]), element("tbody", rows)]);
+}
+
+function partsOf(token, steps) {
+  const parts = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.[\w-]+$/.exec(token);
+  if (parts) return [partTable("Header", decodePart(parts[1])), partTable("Claims", decodePart(parts[2]))];
+  const introspected = steps.findLast(({ sent, body }) => sent.token === token && body.active);
+  if (introspected) return [partTable("Introspection", introspected.body)];
+  const note =
+    "It is opaque: there is nothing to decode. A confidential client can ask what it means: Introspect.";
+  return [element("p", [note])];
+}
+
+/** Empty while there is no token. */
+export function tokenView(steps) {
+  const token = steps.findLast(({ body }) => body.access_token)?.body.access_token;
+  if (!token) return [];
+  const raw = element("p", [element("code", [token])]);
+  return [element("h3", ["The access token"]), raw, ...partsOf(token, steps)];
+}

@@ -1,0 +1,42 @@
+// @ts-check
+/** The host's pages: every inserted text is escaped, which your template engine does for you. */
+
+/** @typedef {{ readonly html: string }} Html */
+/** @typedef {string | undefined | Html | readonly Html[]} Insert */
+
+/** @type {(value: Insert) => string} */
+function toHtml(value = "") {
+  if (typeof value === "string") return value.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+  return "html" in value ? value.html : value.map(toHtml).join("");
+}
+
+/** @type {(strings: TemplateStringsArray, ...values: Insert[]) => Html} */
+const html = (strings, ...values) => ({ html: String.raw({ raw: strings }, ...values.map(toHtml)) });
+
+/** @type {(title: string, main: Html) => string} */
+const page = (title, main) =>
+  html`<!doctype html>
+    <html lang="en">
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>${title}</title>
+      <main>
+        <h1>${title}</h1>
+        ${main}
+      </main>
+    </html>`.html;
+
+/** No other site may frame these pages, and no script runs in them. @type {import("express").RequestHandler} */
+const pageHeaders = (_req, res, next) => {
+  res.set({
+    "Cache-Control": "no-store",
+    // without form-action: browsers apply it to the redirects after a form too, and those end at the client
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+  });
+  next();
+};
+
+module.exports = { html, page, pageHeaders };

@@ -1,0 +1,76 @@
+// @ts-check
+/** A host with a sign-in page of its own, on express-session. */
+const express = require("express");
+const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
+const { formToken, requireFormToken } = require("./form");
+const { html, page, pageHeaders } = require("./page");
+const { newPeople } = require("./people");
+const { password, sessions, signInPages } = require("./sign-in");
+
+const { PORT = "3000" } = process.env;
+const origin = `http://localhost:${PORT}`;
+const { secret, digest } = generateClientSecret(); // the shop keeps the secret, you keep its digest
+const passwords = { alice: crypto.randomUUID(), bob: crypto.randomUUID() };
+
+/** @type {import("authmount").Client} */
+const shop = {
+  clientId: "shop",
+  name: "Shop",
+  confidential: true,
+  secretDigests: [digest],
+  redirectUris: [`${origin}/callback`],
+  subscriptions: { orders: {} },
+};
+
+const auth = createAuthServer({
+  baseUrl: `${origin}/login`,
+  storage: memoryStorage({ clients: [shop] }),
+  authMethods: { password },
+  apis: {
+    orders: {
+      name: "Orders",
+      audience: `${origin}/orders`,
+      authMethods: ["password"],
+      scopes: { "orders:read": "See your orders" },
+    },
+  },
+});
+
+async function start() {
+  const people = await newPeople([
+    { subject: "person-1", name: "alice", password: passwords.alice },
+    { subject: "person-2", name: "bob", password: passwords.bob },
+  ]);
+  const app = express();
+  app.use(sessions({ secure: origin.startsWith("https:") }));
+  app.use("/login", auth.router);
+  app.use(auth.wellKnown);
+  app.get("/orders", auth.requireBearer({ api: "orders", scope: "orders:read" }), (req, res) => {
+    res.json({ ordersOf: req.auth?.subject });
+  });
+  // would be a page of the shop, which compares `state` and `iss` and redeems the code
+  app.get("/callback", (req, res) => void res.json(req.query));
+
+  app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(signInPages({ auth, people, home: "/" }));
+  app.get("/", (req, res) => {
+    const { person } = req.session;
+    const signedIn = html`<p>You are ${person?.name}.</p>
+      <form method="post" action="/sign-out">${person && formToken(req)}<button>Sign out</button></form>`;
+    res.send(page("Home", person ? signedIn : html`<p><a href="/sign-in">Sign in</a></p>`));
+  });
+
+  const issuer = `${origin}/login/auth/password/api/orders`;
+  app.listen(Number(PORT), "127.0.0.1", (error) => {
+    if (error) throw error;
+    console.log(`People and their passwords:
+  alice ${passwords.alice}
+  bob ${passwords.bob}
+
+Sign in at ${issuer}/authorize?client_id=shop&response_type=code&scope=orders:read&redirect_uri=${origin}/callback
+then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`);
+  });
+}
+
+void start();
