@@ -32,12 +32,20 @@ function invalidClient(reason: string): OAuthError {
 function refuseMalformed(problem: MalformedClientAuthentication): OAuthError {
   switch (problem) {
     case "missing-client-id":
-      return new OAuthError("invalid_request", { description: "client_id is missing." });
+      return new OAuthError("invalid_request", {
+        description: "client_id is missing.",
+        reason:
+          "the client must name itself (RFC 6749 §3.2.1): send client_id in the form, or Basic authentication",
+      });
     case "several-methods":
-      return new OAuthError("invalid_request", { description: "Use one client authentication method." });
+      return new OAuthError("invalid_request", {
+        description: "Use one client authentication method.",
+        reason: "client_secret came beside an Authorization header (RFC 6749 §2.3): send one of them",
+      });
     case "client-ids-differ":
       return new OAuthError("invalid_request", {
         description: "client_id differs from the Authorization header.",
+        reason: "client_id and Basic authentication name two clients (RFC 6749 §2.3.1): leave client_id out",
       });
     case "unreadable-authorization-header":
       return invalidClient("the Authorization header is not readable as Basic");

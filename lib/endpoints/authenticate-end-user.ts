@@ -39,7 +39,11 @@ async function ask(question: AuthenticationQuestion, demand: "any" | "fresh"): P
     });
   }
   if (answer.kind === "interaction" && request.prompt.includes("none")) {
-    throw new OAuthError("login_required", { description: "The end user is not signed in." });
+    throw new OAuthError("login_required", {
+      description: "The end user is not signed in.",
+      reason:
+        "prompt=none, and authenticate has found nobody (OpenID Connect Core §3.1.2.6): ask without prompt. In an iframe of another site the host's session cookie is not sent",
+    });
   }
   return answer;
 }

@@ -45,10 +45,15 @@ function checkMessage({ parameters, urlParameters }: ClientRequest): void {
   if (bodyOnly.some((name) => urlParameters.get(name) !== undefined || urlParameters.unusable.has(name))) {
     throw new OAuthError("invalid_request", {
       description: "Parameters belong in the body, not in the URL.",
+      reason: "URLs end up in logs (RFC 6749 §2.3.1, §3.2): send them in the form",
     });
   }
   if (parameters.unusable.size > 0) {
-    throw new OAuthError("invalid_request", { description: "A parameter is repeated or is not UTF-8 text." });
+    throw new OAuthError("invalid_request", {
+      description: "A parameter is repeated or is not UTF-8 text.",
+      reason:
+        "no parameter may come twice (RFC 6749 §3.2), and all are UTF-8 (Appendix B): send each once, percent-encoded",
+    });
   }
 }
 

@@ -31,6 +31,8 @@ function derivationGate(): <T>(clientId: string, derive: () => Promise<T>) => Pr
     if ((pendingByClient.get(clientId) ?? 0) >= maxWaitingPerClient) {
       throw new OAuthError("temporarily_unavailable", {
         description: "Too many client authentications at once.",
+        reason:
+          "more than six checks of this client's secret at once (RFC 6749 §2.3.1): use generateClientSecret(), whose secrets cost nothing to check",
       });
     }
     count(clientId, 1);

@@ -21,7 +21,11 @@ function checkCaller({ client, issuer }: TokenRequest): void {
     throw new OAuthError("invalid_client", { description, reason: "a public client asks for introspection" });
   }
   if (subscriptionOf(client, issuer.api.apiId)) return;
-  throw new OAuthError("unauthorized_client", { description: "The client has no subscription to this API." });
+  throw new OAuthError("unauthorized_client", {
+    description: "The client has no subscription to this API.",
+    reason:
+      "only a client with a subscription to the API may introspect its tokens (RFC 7662 §2.1): add the subscription",
+  });
 }
 
 async function introspectAccessToken(

@@ -87,10 +87,18 @@ function applyAnswer(answer: ConsentAnswer, request: AuthorizationRequest): Cons
       throw denied();
     case "ask":
       if (!silent) return answer;
-      throw new OAuthError("consent_required", { description: "The end user has to be asked for consent." });
+      throw new OAuthError("consent_required", {
+        description: "The end user has to be asked for consent.",
+        reason:
+          "prompt=none, and no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): ask without prompt, or trust the client",
+      });
     case "interaction":
       if (!silent) return answer;
-      throw new OAuthError("interaction_required", { description: "The end user has to be shown a page." });
+      throw new OAuthError("interaction_required", {
+        description: "The end user has to be shown a page.",
+        reason:
+          "prompt=none, and the consent adapter wants a page (OpenID Connect Core §3.1.2.6): ask without prompt",
+      });
   }
 }
 

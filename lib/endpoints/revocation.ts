@@ -22,6 +22,7 @@ async function revokeRefreshToken(
   if (code) {
     throw new OAuthError("unsupported_token_type", {
       description: "An authorization code cannot be revoked.",
+      reason: "only access and refresh tokens are revoked (RFC 7009 §2): let the code expire",
     });
   }
   if (!token) return;

@@ -79,6 +79,7 @@ function readCodeVerifier({ parameters }: TokenRequest): string | undefined {
   if (codeVerifier === undefined || isCodeVerifier(codeVerifier)) return codeVerifier;
   throw new OAuthError("invalid_request", {
     description: "code_verifier must be 43 to 128 unreserved characters.",
+    reason: "code_verifier has another form (RFC 7636 §4.1): make it of 32 random bytes as base64url",
   });
 }
 

@@ -48,7 +48,10 @@ export interface Grant {
 export function requireParameter(parameters: Parameters, name: string): string {
   const value = parameters.get(name);
   if (value !== undefined) return value;
-  throw new OAuthError("invalid_request", { description: `${name} is missing.` });
+  throw new OAuthError("invalid_request", {
+    description: `${name} is missing.`,
+    reason: `${name} is required here (RFC 6749 §4.1.3, §6, 7009 §2.1, 7662 §2.1): send it in the form`,
+  });
 }
 
 /** One text for every code and refresh token that buys nothing, so that it tells nothing of the others. */

@@ -53,6 +53,8 @@ function scopesToIssue(
   if (!requested || !isSubset(requested, grantedScopes)) {
     throw new OAuthError("invalid_scope", {
       description: "The scope is malformed or goes beyond what the end user granted.",
+      reason:
+        "scope of a refresh is some or all of what was granted (RFC 6749 §6): leave it out, or ask anew",
     });
   }
   return intersect(requested, registeredScopes(client, issuer));

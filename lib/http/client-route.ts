@@ -35,7 +35,10 @@ function post(endpoint: ClientEndpoint): Endpoint {
     }
     if (hasSeveralAuthorizationHeaders(req)) {
       return jsonError(
-        new OAuthError("invalid_request", { description: "Use one client authentication method." }),
+        new OAuthError("invalid_request", {
+          description: "Use one client authentication method.",
+          reason: "several Authorization headers (RFC 6749 §2.3): send one",
+        }),
       );
     }
     const { parameters } = form;

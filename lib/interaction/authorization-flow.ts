@@ -12,6 +12,7 @@ import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
 import { consentFormTokenMatches, isSameOrigin, readConsentForm } from "./consent-form";
+import { interactionLost } from "./lost-interaction";
 import { parametersOf, pendingParameters, type PendingRequest } from "./pending-request";
 import type { AuthMethod, ConsentAdapter, Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
@@ -58,12 +59,6 @@ function refusal(description: string, reason: string): OAuthError {
   return new OAuthError("invalid_request", { description, reason });
 }
 
-const interactionLost = (): OAuthError =>
-  refusal(
-    "This sign-in took too long, was finished before, or the browser does not keep cookies.",
-    "no cookie holds a pending request with this interaction id: it has expired (lifetimes.interactionSeconds), was answered before, or its cookie did not come back, as happens over http when baseUrl is https, on another host than baseUrl's, and in a frame of another site",
-  );
-
 const notFromOurPage = (): OAuthError =>
   refusal(
     "The form was not sent from this site.",
@@ -91,6 +86,13 @@ function findPending(
   const pending = pendingRequests.open(req, interactionId);
   const issuer = pending && findIssuer(pending.authMethodId, pending.apiId);
   return pending && issuer && { pending, issuer };
+}
+
+function lost(
+  { context, origin }: AuthorizationFlowOptions,
+  { req, issuer }: { req: Request; issuer: Issuer | undefined },
+): ErrorPageResponse {
+  return refuseByPage(context, { issuer, thrown: interactionLost(req, origin) });
 }
 
 function newPending(
@@ -143,7 +145,7 @@ async function submitConsent(
   const page = (thrown: OAuthError): ErrorPageResponse => refuseByPage(options.context, { issuer, thrown });
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   const found = findPending(options, { req, interactionId: form.get("interaction") });
-  if (found?.issuer !== issuer) return page(interactionLost());
+  if (found?.issuer !== issuer) return page(interactionLost(req, origin));
   const answer = readConsentForm(form);
   if (!answer) return page(refusal("The form has no answer.", "decision is neither approve nor deny"));
   const { interactionId } = found.pending;
@@ -169,7 +171,7 @@ async function approve(
   if (req.method !== "POST")
     return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
-  if (!found) return page(interactionLost());
+  if (!found) return page(interactionLost(req, origin));
   const decision: ConsentDecision = {
     isBy: (subject) => subject === found.pending.consentSubject,
     answer: (requestedScopes) => scopes ?? requestedScopes,
@@ -182,7 +184,7 @@ async function deny(
   { req, interactionId }: { req: Request; interactionId: string | undefined },
 ): Promise<ProtocolResponse> {
   const found = findPending(options, { req, interactionId });
-  if (!found) return refuseByPage(options.context, { issuer: undefined, thrown: interactionLost() });
+  if (!found) return lost(options, { req, issuer: undefined });
   const { issuer, pending } = found;
   const response = await denyAuthorization(options.context, { issuer, parameters: parametersOf(pending) });
   return { ...response, cookies: options.pendingRequests.clear(pending) };
@@ -209,19 +211,17 @@ async function describe(
 }
 
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
-  const lost = (issuer: Issuer | undefined): ErrorPageResponse =>
-    refuseByPage(options.context, { issuer, thrown: interactionLost() });
   return {
     start: (req, request) => start(options, { req, ...request }),
     async resume(req, { issuer, interactionId }) {
       const found = findPending(options, { req, interactionId });
-      if (found?.issuer !== issuer) return lost(issuer);
+      if (found?.issuer !== issuer) return lost(options, { req, issuer });
       return continueWith(options, { req, found, decision: undefined });
     },
     submitConsent: (req, from) => submitConsent(options, { req, ...from }),
     leadBack(req, interactionId) {
       const found = findPending(options, { req, interactionId });
-      if (!found) return lost(undefined);
+      if (!found) return lost(options, { req, issuer: undefined });
       const resume = `${found.issuer.identifier}/authorize/resume`;
       return { kind: "redirect", location: withInteraction(resume, found.pending.interactionId) };
     },

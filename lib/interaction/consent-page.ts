@@ -103,7 +103,7 @@ function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
 export function consentMain(page: ConsentPage): string {
   const { title, signedInAs, action, hiddenInputs, allow, deny, continueTo, clientLogo, clientLinks } = page;
   const links = clientLinks.map(({ href, text }) => `<a href="${href}" rel="noreferrer">${text}</a>`);
-  return `${clientLogo === undefined ? "" : `<p class="client">${logoImage(clientLogo)}</p>`}<h1>${title}</h1>
+  return `${clientLogo === undefined ? "" : `<p class="client">${logoImage(clientLogo)}${page.clientName}</p>`}<h1>${title}</h1>
 <p>${signedInAs}</p>
 <form method="post" action="${action}">
 ${hiddenInputs}

@@ -45,13 +45,13 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding
 main { width: 100%; max-width: 28rem }
 header, .client { display: flex; align-items: center; gap: .75rem; margin: 0 0 1rem; font-weight: 600; overflow-wrap: anywhere }
 img { max-width: 100%; height: 2.5rem; width: auto; object-fit: contain }
-h1 { font-size: 1.4rem; line-height: 1.3; margin: 0 0 1rem; overflow-wrap: anywhere }
+h1 { font-size: 1.4rem; line-height: 1.3; text-wrap: balance; margin: 0 0 1rem; overflow-wrap: anywhere }
 p, li, span { overflow-wrap: anywhere }
 .soft { color: var(--soft) }
 fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: 1rem 0; padding: .5rem 1rem; min-width: 0 }
 label { display: flex; gap: .75rem; padding: .5rem 0; align-items: center; min-width: 0 }
 label span { min-width: 0 }
-input { accent-color: var(--accent); width: 1.5rem; height: 1.5rem; margin: 0; flex: none }
+input { accent-color: var(--accent); width: 1.5rem; height: 1.5rem; margin: 0; flex: none; outline: 1px solid var(--line) }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem }
 button { flex: 1 1 8rem; font: inherit; padding: .7rem 1rem; border-radius: .5rem; border: 1px solid var(--line); background: transparent; color: inherit; cursor: pointer }
 button.primary { background: var(--accent); color: var(--on-accent); font-weight: 600 }

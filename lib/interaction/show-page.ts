@@ -66,6 +66,7 @@ export function showPage(
   if (!cookies) {
     const error = new OAuthError("invalid_request", {
       description: "The authorization request is too long.",
+      reason: "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state",
     });
     return refuseByRedirect(options.context, { ...request, error });
   }

@@ -41,19 +41,32 @@ export const authorizationParameterNames = [
   "ui_locales",
 ] as const;
 
-function invalidRequest(description: string): OAuthError {
-  return new OAuthError("invalid_request", { description });
+/** @param reason for the developer: the rule and what to do. */
+function invalidRequest(description: string, reason: string): OAuthError {
+  return new OAuthError("invalid_request", { description, reason });
 }
 
 function checkUsable(parameters: Parameters): void {
-  if (parameters.unusable.size > 0) throw invalidRequest("A parameter is repeated or is not UTF-8 text.");
+  if (parameters.unusable.size > 0)
+    throw invalidRequest(
+      "A parameter is repeated or is not UTF-8 text.",
+      "no parameter may come twice (RFC 6749 §3.1), and all are UTF-8 (Appendix B): send each once, percent-encoded",
+    );
 }
 
 function checkResponseType(parameters: Parameters): void {
   const responseType = parameters.get("response_type");
-  if (responseType === undefined) throw invalidRequest("response_type is missing.");
+  if (responseType === undefined)
+    throw invalidRequest(
+      "response_type is missing.",
+      "response_type is required (RFC 6749 §4.1.1): send response_type=code",
+    );
   if (responseType === "code") return;
-  throw new OAuthError("unsupported_response_type", { description: "The only response_type is code." });
+  throw new OAuthError("unsupported_response_type", {
+    description: "The only response_type is code.",
+    reason:
+      "response_type is another than code; the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
+  });
 }
 
 function checkClientMayAsk(client: Client, issuer: Issuer): void {
@@ -61,6 +74,8 @@ function checkClientMayAsk(client: Client, issuer: Issuer): void {
   if (mayUseGrant(client, { apiId, grantType: "authorization_code" })) return;
   throw new OAuthError("unauthorized_client", {
     description: "The client may not use the authorization code grant at this API.",
+    reason:
+      "the client has no subscription to this API, or its grantTypes leave out authorization_code (RFC 6749 §4.1.2.1): mend the client's subscriptions",
   });
 }
 
@@ -68,9 +83,21 @@ function readCodeChallenge(parameters: Parameters, client: Client): string | und
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
   if (challenge === undefined && method === undefined && client.confidential) return undefined;
-  if (challenge === undefined) throw invalidRequest("code_challenge is missing.");
-  if (method !== "S256") throw invalidRequest("code_challenge_method must be S256.");
-  if (!isCodeChallenge(challenge)) throw invalidRequest("code_challenge must be 43 base64url characters.");
+  if (challenge === undefined)
+    throw invalidRequest(
+      "code_challenge is missing.",
+      "public clients must use PKCE (RFC 7636 §4.3, 9700 §2.1.1): send code_challenge and code_challenge_method=S256",
+    );
+  if (method !== "S256")
+    throw invalidRequest(
+      "code_challenge_method must be S256.",
+      "code_challenge_method is missing or is not S256; plain protects nothing (RFC 7636 §7.2): send S256",
+    );
+  if (!isCodeChallenge(challenge))
+    throw invalidRequest(
+      "code_challenge must be 43 base64url characters.",
+      "code_challenge is not the base64url of a SHA-256 without padding (RFC 7636 §4.2): encode it so",
+    );
   return challenge;
 }
 
@@ -82,18 +109,33 @@ export function checkRequestedScopes(
   const registered = registeredScopes(client, issuer);
   if (scope === undefined) {
     if (issuer.api.scope === "optional") return intersect(issuer.api.defaultScopes, registered);
-    throw new OAuthError("invalid_scope", { description: "This API requires a scope." });
+    throw new OAuthError("invalid_scope", {
+      description: "This API requires a scope.",
+      reason: 'scope was left out and the API says scope: "required" (RFC 6749 §3.3): send scope',
+    });
   }
   const requested = parseScope(scope);
-  if (!requested) throw new OAuthError("invalid_scope", { description: "The scope is malformed." });
+  if (!requested)
+    throw new OAuthError("invalid_scope", {
+      description: "The scope is malformed.",
+      reason: "scope is a list of names with one space between (RFC 6749 §3.3): mend it",
+    });
   if (isSubset(requested, registered)) return requested;
-  throw new OAuthError("invalid_scope", { description: "The client may not have this scope at this API." });
+  throw new OAuthError("invalid_scope", {
+    description: "The client may not have this scope at this API.",
+    reason:
+      "scope names one that the API does not have, or the client's subscription does not (RFC 6749 §3.3): ask for less, or widen subscriptions.<api>.scopes",
+  });
 }
 
 /** @rfc 8707 §2 */
 export function checkResource(parameters: Parameters, issuer: Issuer): void {
   if (isResourceOf(issuer, parameters.get("resource"))) return;
-  throw new OAuthError("invalid_target", { description: "The resource is not the API of this endpoint." });
+  throw new OAuthError("invalid_target", {
+    description: "The resource is not the API of this endpoint.",
+    reason:
+      "resource is not the audience of this endpoint's API (RFC 8707 §2): leave it out, or ask at the endpoint of that API",
+  });
 }
 
 function isPrompt(text: string): text is Prompt {
@@ -103,15 +145,26 @@ function isPrompt(text: string): text is Prompt {
 /** @rfc OpenID Connect Core §3.1.2.1 */
 function readPrompt(parameters: Parameters): readonly Prompt[] {
   const values = [...new Set(parameters.get("prompt")?.split(" "))];
-  if (!values.every(isPrompt)) throw invalidRequest("prompt knows none, login and consent.");
-  if (values.includes("none") && values.length > 1) throw invalidRequest("prompt=none stands alone.");
+  if (!values.every(isPrompt))
+    throw invalidRequest(
+      "prompt knows none, login and consent.",
+      "prompt has another value (OpenID Connect Core §3.1.2.1): leave it out",
+    );
+  if (values.includes("none") && values.length > 1)
+    throw invalidRequest(
+      "prompt=none stands alone.",
+      "prompt has none beside another value (OpenID Connect Core §3.1.2.1): send one of them",
+    );
   return values;
 }
 
 function readMaxAge(parameters: Parameters): number | undefined {
   const maxAge = parameters.get("max_age");
   if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
-    throw invalidRequest("max_age must be whole seconds.");
+    throw invalidRequest(
+      "max_age must be whole seconds.",
+      "max_age is a number of seconds from 0 up (OpenID Connect Core §3.1.2.1): send digits only",
+    );
   return maxAge === undefined ? undefined : Number(maxAge);
 }
 

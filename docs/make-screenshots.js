@@ -1,0 +1,163 @@
+// @ts-check
+/**
+ * Takes the pictures of the built-in pages in docs/screenshots/, with Chromium:
+ *
+ *     npm run build
+ *     node docs/make-screenshots.js
+ *
+ * Another Chromium than /usr/bin/chromium: AUTHMOUNT_TEST_CHROMIUM=/path/to/it
+ */
+const { randomBytes } = require("node:crypto");
+const events = require("node:events");
+const { mkdirSync } = require("node:fs");
+const path = require("node:path");
+const express = require("express");
+const { chromium } = require("playwright-core");
+const { createAuthServer, generateSigningKey, memoryStorage } = require("authmount");
+
+/** @typedef {import("authmount").PagesOptions} PagesOptions */
+/** @typedef {import("playwright-core").BrowserContextOptions} BrowserContextOptions */
+
+const folder = path.join(__dirname, "screenshots");
+
+/** @param {string} shapes */
+function svg(shapes) {
+  const image = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">${shapes}</svg>`;
+  return `data:image/svg+xml;base64,${Buffer.from(image).toString("base64")}`;
+}
+
+const hostLogo = svg(
+  '<rect width="40" height="40" rx="9" fill="#7a1fd0"/><path d="M29 10H12v20h17M12 20h14" fill="none" stroke="#fff" stroke-width="4"/>',
+);
+const clientLogo = svg(
+  '<circle cx="20" cy="20" r="20" fill="#0b7a5b"/><path d="M11 16h18l-2 14H13zM15 16a5 6 0 0 1 10 0" fill="none" stroke="#fff" stroke-width="2.5"/>',
+);
+
+/** Client id → its logo. */
+const clientLogos = { shop: {}, "shop-with-logo": { logo: clientLogo } };
+
+const storage = memoryStorage({
+  clients: Object.entries(clientLogos).map(([clientId, logo]) => ({
+    clientId,
+    name: "Tea Shop",
+    confidential: false,
+    platform: "browser",
+    redirectUris: ["https://shop.example/callback"],
+    policyUri: "https://shop.example/privacy",
+    tosUri: "https://shop.example/terms",
+    subscriptions: { orders: {} },
+    ...logo,
+  })),
+});
+
+/** @param {{ baseUrl: string, pages: PagesOptions }} options */
+function authServer({ baseUrl, pages }) {
+  return createAuthServer({
+    baseUrl,
+    pages,
+    storage,
+    secrets: [randomBytes(32).toString("hex")],
+    signingKeys: [generateSigningKey()],
+    authMethods: {
+      password: {
+        authenticate: () => ({ kind: "authenticated", subject: "alice", displayName: "alice@example.com" }),
+      },
+    },
+    apis: {
+      orders: {
+        name: "Orders",
+        audience: "https://api.example/orders",
+        authMethods: ["password"],
+        scopes: {
+          "orders:read": { en: "See your orders", ar: "الاطلاع على طلباتك" },
+          "orders:write": { en: "Change your orders", ar: "تعديل طلباتك" },
+        },
+      },
+    },
+  });
+}
+
+/** @type {Readonly<Record<string, PagesOptions>>} Where a server is mounted → its pages. */
+const hosts = {
+  plain: {},
+  branded: { name: "Example Ltd", logo: hostLogo, accentColor: "#7a1fd0" },
+};
+
+/** @typedef {{ host: string, fields: Readonly<Record<string, string>>, status: number }} Visit */
+
+const consent = { host: "plain", fields: {}, status: 200 };
+const arabicConsent = { ...consent, fields: { ui_locales: "ar" } };
+const brandedConsent = { ...consent, host: "branded", fields: { client_id: "shop-with-logo" } };
+const refusal = { host: "plain", fields: { client_id: "nobody" }, status: 400 };
+
+const tall = { width: 640, height: 520 };
+const taller = { width: 640, height: 580 };
+const low = { width: 640, height: 300 };
+const narrow = { width: 320, height: 640 };
+
+/** @type {readonly (BrowserContextOptions & { name: string, visit: Visit })[]} */
+const pictures = [
+  { name: "consent-light", visit: consent, viewport: tall },
+  { name: "consent-dark", visit: consent, viewport: tall, colorScheme: "dark" },
+  { name: "consent-narrow", visit: consent, viewport: narrow },
+  { name: "consent-right-to-left", visit: arabicConsent, viewport: tall },
+  { name: "consent-branded-light", visit: brandedConsent, viewport: taller },
+  { name: "consent-branded-dark", visit: brandedConsent, viewport: taller, colorScheme: "dark" },
+  { name: "error-light", visit: refusal, viewport: low },
+  { name: "error-dark", visit: refusal, viewport: low, colorScheme: "dark" },
+  { name: "error-narrow", visit: refusal, viewport: narrow },
+  { name: "error-right-to-left", visit: refusal, viewport: low, locale: "ar" },
+];
+
+/** @type {(origin: string, visit: Visit) => string} */
+function authorizeUrl(origin, { host, fields }) {
+  const query = new URLSearchParams({
+    client_id: "shop",
+    response_type: "code",
+    redirect_uri: "https://shop.example/callback",
+    scope: "orders:read orders:write",
+    code_challenge: randomBytes(32).toString("base64url"),
+    code_challenge_method: "S256",
+    ...fields,
+  });
+  return `${origin}/${host}/auth/password/api/orders/authorize?${query.toString()}`;
+}
+
+async function startHosts() {
+  // error pages tell people nothing that is for developers
+  process.env["NODE_ENV"] = "production";
+  const app = express();
+  const server = app.listen(0, "localhost");
+  await events.once(server, "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const origin = `http://localhost:${port}`;
+  for (const [host, pages] of Object.entries(hosts)) {
+    app.use(`/${host}`, authServer({ baseUrl: `${origin}/${host}`, pages }).router);
+  }
+  return { origin, server };
+}
+
+async function takePictures() {
+  mkdirSync(folder, { recursive: true });
+  const { origin, server } = await startHosts();
+  const browser = await chromium.launch({
+    executablePath: process.env["AUTHMOUNT_TEST_CHROMIUM"] ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-quic", "--disable-background-networking"],
+  });
+  try {
+    for (const { name, visit, ...look } of pictures) {
+      const context = await browser.newContext({ locale: "en", colorScheme: "light", ...look });
+      const page = await context.newPage();
+      const response = await page.goto(authorizeUrl(origin, visit));
+      if (response?.status() !== visit.status) throw new Error(`${name}: status ${response?.status()}`);
+      await page.screenshot({ path: path.join(folder, `${name}.png`) });
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+void takePictures();
