@@ -350,7 +350,7 @@ describe("examples/own-consent", () => {
     // even with a token of the new session
     const foreign = await browser.open(`${host.example.origin}/sign-in`);
     const again = await browser.submit(withForeignToken(page, foreign), { decision: "approve" });
-    expect(again.text).toContain("You are signed in as <strong>bob</strong>.");
+    expect(again.text).toContain("You are signed in as <strong>bob</strong>");
   });
 
   it("asks for the password when the session has ended before the page was shown", async () => {

@@ -879,6 +879,7 @@ describe("what the host is asked", () => {
         authMethodId: "password",
         api: { apiId: "orders", name: "Orders", audience: "https://api.example/orders" },
         client: { clientId: "web", name: "Web Shop", confidential: true },
+        destination: "https://web.example",
         scopes: { "orders:read": "See your orders" },
         prompt: ["consent"],
         maxAge: 3600,

@@ -696,6 +696,7 @@ describe("the host's ConsentAdapter", () => {
         authMethodId: "password",
         api: { apiId: "orders", name: "Orders", audience: "https://api.example/orders" },
         client: { clientId: "web", name: "Web Shop", confidential: true },
+        destination: "https://web.example",
         scopes: { "orders:read": "See your orders", "orders:write": "Change your orders" },
         prompt: [],
         maxAge: undefined,

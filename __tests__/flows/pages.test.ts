@@ -204,6 +204,11 @@ describe("the language of a page (OpenID Connect Core §3.1.2.1, RFC 9110 §12.5
     ]);
   });
 
+  it("is chosen from ui_locales on an error page too", async () => {
+    const page = await errorPageOf(testHost(), { fields: { ui_locales: "ar fr" }, ...accepting("de") });
+    expect(languageOf(page)).toEqual(["ar", "rtl"]);
+  });
+
   it("is given with its direction on an error page", async () => {
     expect(languageOf(await errorPageOf(testHost(), accepting("ar-EG")))).toEqual(["ar", "rtl"]);
   });

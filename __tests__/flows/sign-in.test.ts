@@ -180,6 +180,7 @@ describe("auth.interaction: who is asking for what", () => {
       authMethodId: "password",
       api: { apiId: "orders", name: "Orders", audience: "https://api.example/orders" },
       client: { clientId: "web", name: "Web Shop", confidential: true },
+      destination: "https://web.example",
       scopes: { "orders:read": "See your orders" },
       prompt: ["consent"],
       maxAge: 60,

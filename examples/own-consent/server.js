@@ -68,8 +68,8 @@ consentPages.get("/consent", async (req, res) => {
   const { person } = req.session;
   // nothing is pending any more, or the session has ended: authmount knows what comes next
   if (!asking || !person) return auth.resume(req, res);
-  const { client, api, scopes } = asking;
-  const main = html`<p>You are signed in as <strong>${person.name}</strong>.</p>
+  const { client, api, scopes, destination } = asking;
+  const main = html`<p>You are signed in as <strong>${person.name}</strong>, and go on to ${destination}.</p>
     <form method="post">
       ${formToken(req)}
       <p>${client.name} could then use ${api.name} to:</p>

@@ -15,8 +15,6 @@ export interface ConsentQuestion {
   readonly action: string;
   readonly interactionId: string;
   readonly formToken: string;
-  /** Where an approval leads, as people may read it. */
-  readonly destination: string;
 }
 
 /** What a consent page shows. Every text is HTML already: escaped, and names kept apart by `<bdi>`. */
@@ -68,7 +66,7 @@ function linksOf(
 }
 
 export function consentPage(question: ConsentQuestion, texts: PageTexts): ConsentPage {
-  const { summary, requestedScopes, displayName, action, interactionId, formToken, destination } = question;
+  const { summary, requestedScopes, displayName, action, interactionId, formToken } = question;
   const { client, api } = summary;
   return {
     kind: "consent",
@@ -83,7 +81,7 @@ export function consentPage(question: ConsentQuestion, texts: PageTexts): Consen
     hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
     allow: escapeHtml(texts.allow),
     deny: escapeHtml(texts.deny),
-    continueTo: fillIn(texts.continueTo, { destination }),
+    continueTo: fillIn(texts.continueTo, { destination: summary.destination }),
     clientName: escapeHtml(client.name),
     clientLogo: client.logo,
     clientLinks: linksOf(client, texts),

@@ -44,6 +44,12 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
   return renderPage(frame, { title: title.replaceAll(/<\/?bdi>/g, ""), main });
 }
 
+/** As the request says them, which nobody has checked yet. */
+function uiLocalesOf({ url }: Request): string | undefined {
+  const query = url.indexOf("?");
+  return query < 0 ? undefined : (new URLSearchParams(url.slice(query)).get("ui_locales") ?? undefined);
+}
+
 function render(options: PagesOptions, content: PageContent): string {
   const html: unknown = options.render ? options.render(content) : renderBuiltIn(options, content);
   // a style with CRLF is hashed by browsers as one with LF
@@ -85,7 +91,7 @@ export function pagesOf(
         ),
       ),
     error(req, error) {
-      const content = contentIn(wantedLanguages(req, undefined), (inLanguage) =>
+      const content = contentIn(wantedLanguages(req, uiLocalesOf(req)), (inLanguage) =>
         errorPageOf(error, { texts: inLanguage, showReason }),
       );
       try {

@@ -21,6 +21,8 @@ export interface AuthorizationSummary {
   readonly authMethodId: string;
   readonly api: { readonly apiId: string; readonly name: string; readonly audience: string };
   readonly client: ClientSummary;
+  /** Where either answer leads: the origin of the redirect URI, or its scheme. */
+  readonly destination: string;
   /** Requested scope → its sentence for people, in their language where the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
   readonly prompt: readonly Prompt[];

@@ -4,7 +4,6 @@ import { type AuthorizationOutcome, refuseByPage, refuseByRedirect } from "../en
 import type { GrantContext } from "../grants/grant";
 import { OAuthError } from "../protocol/oauth-error";
 import type { ProtocolResponse } from "../protocol/protocol-response";
-import { redirectSource } from "../protocol/redirect-uri";
 import { consentFormToken } from "./consent-form";
 import type { Pages } from "./pages";
 import type { PendingRequest, PendingRequests } from "./pending-request";
@@ -42,17 +41,16 @@ function consentPage(
 ): { readonly html: string; readonly formTargets: readonly string[] } {
   const { request, endUser } = outcome;
   const { interactionId } = pending;
-  const destination = redirectSource(request.target);
+  const summary = summarize(req, request);
   const html = pages.consent(req, {
-    summary: summarize(req, request),
+    summary,
     requestedScopes: request.requestedScopes,
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,
     interactionId,
     formToken: consentFormToken({ interactionId, subject: endUser.subject }, secrets[0]),
-    destination,
   });
-  return { html, formTargets: formTargets(destination) };
+  return { html, formTargets: formTargets(summary.destination) };
 }
 
 /** Keeps the request in its cookie and sends the person to the page that is theirs to answer. */

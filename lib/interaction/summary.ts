@@ -2,6 +2,7 @@
 import type { Request } from "express";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Client } from "../protocol/client";
+import { redirectSource } from "../protocol/redirect-uri";
 import type { ScopeSentence } from "../protocol/issuer";
 import { chooseLanguage, wantedLanguages } from "./language";
 import { fallbackLanguage } from "./page-texts";
@@ -35,13 +36,14 @@ function sentenceIn(wanted: readonly string[], sentence: ScopeSentence): string 
 }
 
 export function summarize(req: Request, request: AuthorizationRequest): AuthorizationSummary {
-  const { issuer, client, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
+  const { issuer, client, target, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
   const { apiId, name, audience, scopes } = issuer.api;
   const wanted = wantedLanguages(req, uiLocales);
   return {
     authMethodId: issuer.authMethodId,
     api: { apiId, name, audience },
     client: summarizeClient(client),
+    destination: redirectSource(target),
     scopes: Object.fromEntries(
       requestedScopes.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]),
     ),
