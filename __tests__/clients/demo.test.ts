@@ -664,7 +664,7 @@ describe("the start page of the demo", () => {
       dead,
     ],
     wrongApi: [["reports", 401, "invalid_token", expect.stringContaining("another API")]],
-    signedOut: [["authorize", 302, "login_required", expect.stringContaining("not signed in")]],
+    signedOut: [["authorize", 302, "login_required", expect.stringContaining("has found nobody")]],
     wrongRedirectUri: [["authorize", 400, undefined, expect.stringContaining("redirect_uri")]],
     wideScope: [["authorize", 302, "invalid_scope", expect.stringContaining("scope")]],
     noIssuer: [["authorize", 404, undefined, undefined]],
