@@ -75,7 +75,7 @@ describe("events", () => {
     [
       "throws no error but undefined",
       () => {
-        // eslint-disable-next-line typescript/only-throw-error
+        // eslint-disable-next-line typescript/only-throw-error -- what careless code throws
         throw undefined;
       },
     ],

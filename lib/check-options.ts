@@ -95,8 +95,12 @@ function* lifetimeProblems({ lifetimes }: AuthServerOptions): Iterable<OptionPro
   yield { path: "lifetimes.refreshTokenIdleSeconds", problem: "can never be reached", fix };
 }
 
+export function isProduction(): boolean {
+  return process.env["NODE_ENV"] === "production";
+}
+
 function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
-  if (process.env["NODE_ENV"] !== "production") return;
+  if (!isProduction()) return;
   const problem = "is missing, and throw-away ones are not for production";
   if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
   if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };

@@ -1,7 +1,7 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { bearerOptionProblem, checkOptions, requiredScopes } from "./check-options";
+import { bearerOptionProblem, checkOptions, isProduction, requiredScopes } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { ClientRequestContext } from "./endpoints/client-request";
@@ -104,10 +104,6 @@ function toContext(
   };
 }
 
-function isDevelopment(): boolean {
-  return process.env["NODE_ENV"] !== "production";
-}
-
 type FindIssuer = (authMethodId: string, apiId: string) => Issuer | undefined;
 
 function toFlow(
@@ -170,7 +166,7 @@ type Routers = Pick<AuthServer, "router" | "wellKnown">;
 
 /** In development the first request tells what is wrong with the mounting. */
 function toRouters({ baseUrl }: AuthServerOptions, { router, wellKnown }: Routers): Routers {
-  if (!isDevelopment()) return { router, wellKnown };
+  if (isProduction()) return { router, wellKnown };
   let taken = false;
   const isWellKnownTaken = (): boolean => taken;
   return {
@@ -199,7 +195,7 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
   const ring = toKeyRing(options);
   const context = toContext(options, { emit, ring });
   const pages = pagesOf(options.pages, {
-    showReason: isDevelopment(),
+    showReason: !isProduction(),
     onFailure: (cause) => emit({ kind: "server-error", cause }),
   });
   const flow = toFlow(options, { context, findIssuer, pages });

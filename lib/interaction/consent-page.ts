@@ -1,6 +1,6 @@
 /** The built-in consent page. RFC 6749 §10.2, 9700 §4.11.2. */
 import { scopeField } from "./consent-form";
-import { escapeHtml, logoImage } from "./page";
+import { escapeHtml, fillIn, logoImage } from "./page";
 import type { PageTexts } from "./page-texts";
 import type { AuthorizationSummary, ClientSummary } from "./port";
 
@@ -37,14 +37,6 @@ export interface ConsentPage {
   /** A `data:` URI. */
   readonly clientLogo: string | undefined;
   readonly clientLinks: readonly { readonly href: string; readonly text: string }[];
-}
-
-/** A text with its places filled in; every name is of a direction of its own. */
-export function fillIn(text: string, names: Readonly<Record<string, string>>): string {
-  return escapeHtml(text).replaceAll(/\{(\w+)\}/g, (place, name: string) => {
-    const value = Object.hasOwn(names, name) ? names[name] : undefined;
-    return value === undefined ? place : `<bdi>${escapeHtml(value)}</bdi>`;
-  });
 }
 
 function hidden(name: string, value: string): string {

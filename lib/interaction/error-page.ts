@@ -1,7 +1,6 @@
 /** The page for a refusal that must not redirect. RFC 6749 §4.1.2.1. */
 import type { OAuthError } from "../protocol/oauth-error";
-import { fillIn } from "./consent-page";
-import { escapeHtml } from "./page";
+import { escapeHtml, fillIn } from "./page";
 import type { PageTexts } from "./page-texts";
 
 /** What an error page shows. Every text is HTML already. */

@@ -14,6 +14,14 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
+/** A text with its places filled in; every name is of a direction of its own. */
+export function fillIn(text: string, names: Readonly<Record<string, string>>): string {
+  return escapeHtml(text).replaceAll(/\{(\w+)\}/g, (place, name: string) => {
+    const value = Object.hasOwn(names, name) ? names[name] : undefined;
+    return value === undefined ? place : `<bdi>${escapeHtml(value)}</bdi>`;
+  });
+}
+
 /** The part of light that a colour gives back, 0 to 1. WCAG 2.2, relative luminance. */
 function luminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {

@@ -29,16 +29,16 @@ function summarizeClient({
 }
 
 /** The sentence in the first of these languages that it is written in, else in English, else the one written first. */
-function sentenceIn(wanted: readonly string[], sentence: ScopeSentence): string {
+function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): string {
   if (typeof sentence === "string") return sentence;
   const languages = Object.keys(sentence);
-  return sentence[chooseLanguage([...wanted, fallbackLanguage], languages) ?? languages[0] ?? ""] ?? "";
+  return sentence[chooseLanguage([...wanted(), fallbackLanguage], languages) ?? languages[0] ?? ""] ?? "";
 }
 
 export function summarize(req: Request, request: AuthorizationRequest): AuthorizationSummary {
   const { issuer, client, target, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
   const { apiId, name, audience, scopes } = issuer.api;
-  const wanted = wantedLanguages(req, uiLocales);
+  const wanted = (): readonly string[] => wantedLanguages(req, uiLocales);
   return {
     authMethodId: issuer.authMethodId,
     api: { apiId, name, audience },

@@ -16,6 +16,15 @@ export function newDigest(): string {
   return createHash("sha256").update(randomBytes(32)).digest("base64url");
 }
 
+/** A digest that begins with letters of both cases, and digests that a careless query takes for it. */
+export function newDigestWithLookalikes(): {
+  readonly digest: string;
+  readonly lookalikes: readonly string[];
+} {
+  const rest = newDigest().slice(2);
+  return { digest: `Aa${rest}`, lookalikes: [newDigest(), `aA${rest}`, `Aa${rest.slice(0, -1)}`] };
+}
+
 /** Text that a careless key, column or query would change. */
 export const awkwardText = `ä€😀 "'\\;--{}%_\u00a0\n`;
 

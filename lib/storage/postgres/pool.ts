@@ -24,15 +24,18 @@ export function sqlState(error: unknown): unknown {
   return (error as { code?: unknown } | undefined)?.code;
 }
 
+/** Repeats what fails with one of these states, up to a bound; any other failure is thrown at once. */
+export async function repeatOn<T>(states: ReadonlySet<unknown>, run: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (attempt === maxAttempts || !states.has(sqlState(error))) throw error;
+    }
+  }
+}
+
 /** Repeats what the server says it has not done; a failure that leaves this open, such as a lost connection, is thrown. */
 export function queryOf(pool: PostgresPool): Query {
-  return async (text, values = []) => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return (await pool.query(text, [...values])).rows;
-      } catch (error) {
-        if (attempt === maxAttempts || !undone.has(sqlState(error))) throw error;
-      }
-    }
-  };
+  return (text, values = []) => repeatOn(undone, async () => (await pool.query(text, [...values])).rows);
 }

@@ -1,5 +1,5 @@
 /** The tables of the PostgreSQL adapter, and the steps that make them. RFC 6749 §10.10 (digests only). */
-import { type Query, sqlState } from "./pool";
+import { type Query, repeatOn, sqlState } from "./pool";
 
 /** Where the tables are put. */
 export interface PostgresNames {
@@ -89,17 +89,9 @@ export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
 /** What two processes that make the same thing at once may hear, each meaning that the other one is about to have made it. */
 const madeByAnother: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42710", "XX000"]);
 const undefinedTable = "42P01";
-const maxAttempts = 20;
 
 async function make(query: Query, statement: string): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await query(statement);
-      return;
-    } catch (error) {
-      if (attempt === maxAttempts || !madeByAnother.has(sqlState(error))) throw error;
-    }
-  }
+  await repeatOn(madeByAnother, () => query(statement));
 }
 
 async function makeSchema(query: Query, schema: string | undefined): Promise<void> {
