@@ -11,9 +11,9 @@ import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
-import { consentFormTokenMatches, isSameOrigin, readConsentForm } from "./consent-form";
+import { answerOf, consentFormTokenMatches, isSameOrigin, tickedScopes } from "./consent-form";
 import { interactionLost } from "./lost-interaction";
-import { parametersOf, pendingParameters, type PendingRequest } from "./pending-request";
+import { type PageAnswer, parametersOf, pendingParameters, type PendingRequest } from "./pending-request";
 import type { AuthMethod, ConsentAdapter, Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
 import { summarize } from "./summary";
@@ -65,6 +65,12 @@ const notFromOurPage = (): OAuthError =>
     "the request's Origin is another site: cross-site request forgery",
   );
 
+/** What a person said on a page, and that it was them. */
+interface GivenAnswer {
+  readonly answer: PageAnswer;
+  readonly decision: ConsentDecision;
+}
+
 /** The host's adapters, bound to this HTTP request. */
 function endUserPort({ authMethods, consent }: AuthorizationFlowOptions, req: Request): EndUserPort {
   return {
@@ -81,9 +87,14 @@ function endUserPort({ authMethods, consent }: AuthorizationFlowOptions, req: Re
 
 function findPending(
   { pendingRequests, findIssuer }: AuthorizationFlowOptions,
-  { req, interactionId }: { req: Request; interactionId: string | undefined },
+  {
+    req,
+    interactionId,
+    answer,
+  }: { req: Request; interactionId: string | undefined; answer?: PageAnswer | undefined },
 ): Found | undefined {
   const pending = pendingRequests.open(req, interactionId);
+  if (pending?.answered !== undefined && pending.answered !== answer) return undefined;
   const issuer = pending && findIssuer(pending.authMethodId, pending.apiId);
   return pending && issuer && { pending, issuer };
 }
@@ -112,7 +123,7 @@ function newPending(
 
 async function continueWith(
   options: AuthorizationFlowOptions,
-  { req, found, decision }: { req: Request; found: Found; decision: ConsentDecision | undefined },
+  { req, found, given }: { req: Request; found: Found; given: GivenAnswer | undefined },
 ): Promise<ProtocolResponse> {
   const { pending, issuer } = found;
   const outcome = await authorizationEndpoint(options.context, {
@@ -120,10 +131,11 @@ async function continueWith(
     parameters: parametersOf(pending),
     endUser: endUserPort(options, req),
     interactionBegan: pending.began,
-    decision,
+    decision: given?.decision,
   });
   if (outcome.kind !== "answered") return showPage(options, { req, outcome, pending });
-  return { ...outcome.response, cookies: options.pendingRequests.clear(pending) };
+  const cookies = options.pendingRequests.end(pending, { req, answer: given?.answer });
+  return { ...outcome.response, cookies };
 }
 
 async function start(
@@ -144,16 +156,18 @@ async function submitConsent(
   const { secrets, origin } = options;
   const page = (thrown: OAuthError): ErrorPageResponse => refuseByPage(options.context, { issuer, thrown });
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
-  const found = findPending(options, { req, interactionId: form.get("interaction") });
+  const answer = answerOf(form);
+  const found = findPending(options, { req, interactionId: form.get("interaction"), answer });
   if (found?.issuer !== issuer) return page(interactionLost(req, origin));
-  const answer = readConsentForm(form);
   if (!answer) return page(refusal("The form has no answer.", "decision is neither approve nor deny"));
   const { interactionId } = found.pending;
   const token = form.get("form_token");
   // a token for somebody else is no answer: the page is shown anew, to the person who is there now
-  const isBy = (subject: string): boolean =>
-    consentFormTokenMatches(token, { binding: { interactionId, subject }, secrets });
-  return continueWith(options, { req, found, decision: { isBy, answer } });
+  const decision: ConsentDecision = {
+    isBy: (subject) => consentFormTokenMatches(token, { binding: { interactionId, subject }, secrets }),
+    answer: (requestedScopes) => (answer === "deny" ? "denied" : tickedScopes(form, requestedScopes)),
+  };
+  return continueWith(options, { req, found, given: { answer, decision } });
 }
 
 async function approve(
@@ -165,7 +179,7 @@ async function approve(
   }: { req: Request; interactionId: string | undefined; scopes: readonly string[] | undefined },
 ): Promise<ProtocolResponse> {
   const { context, origin } = options;
-  const found = findPending(options, { req, interactionId });
+  const found = findPending(options, { req, interactionId, answer: "approve" });
   const page = (thrown: unknown): ErrorPageResponse =>
     refuseByPage(context, { issuer: found?.issuer, thrown });
   if (req.method !== "POST")
@@ -176,18 +190,18 @@ async function approve(
     isBy: (subject) => subject === found.pending.consentSubject,
     answer: (requestedScopes) => scopes ?? requestedScopes,
   };
-  return continueWith(options, { req, found, decision });
+  return continueWith(options, { req, found, given: { answer: "approve", decision } });
 }
 
 async function deny(
   options: AuthorizationFlowOptions,
   { req, interactionId }: { req: Request; interactionId: string | undefined },
 ): Promise<ProtocolResponse> {
-  const found = findPending(options, { req, interactionId });
+  const found = findPending(options, { req, interactionId, answer: "deny" });
   if (!found) return lost(options, { req, issuer: undefined });
   const { issuer, pending } = found;
   const response = await denyAuthorization(options.context, { issuer, parameters: parametersOf(pending) });
-  return { ...response, cookies: options.pendingRequests.clear(pending) };
+  return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
 }
 
 async function describe(
@@ -216,7 +230,7 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
     async resume(req, { issuer, interactionId }) {
       const found = findPending(options, { req, interactionId });
       if (found?.issuer !== issuer) return lost(options, { req, issuer });
-      return continueWith(options, { req, found, decision: undefined });
+      return continueWith(options, { req, found, given: undefined });
     },
     submitConsent: (req, from) => submitConsent(options, { req, ...from }),
     leadBack(req, interactionId) {

@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
 import type { Parameters } from "../protocol/parameters";
+import type { PageAnswer } from "./pending-request";
 
 /** Ties a form to one interaction of one end user, so that neither another site nor an earlier user can answer it. */
 export interface ConsentFormBinding {
@@ -38,16 +39,13 @@ export function scopeField(index: number): string {
   return `scope_${index}`;
 }
 
-/** Reads what the person answered; a form that says neither gives `undefined`. */
-export function readConsentForm(
-  form: Parameters,
-): ((requestedScopes: readonly string[]) => readonly string[] | "denied") | undefined {
-  switch (form.get("decision")) {
-    case "deny":
-      return () => "denied";
-    case "approve":
-      return (requestedScopes) => requestedScopes.filter((_, index) => form.get(scopeField(index)) === "on");
-    default:
-      return undefined;
-  }
+/** What the person answered; a form that says neither gives `undefined`. */
+export function answerOf(form: Parameters): PageAnswer | undefined {
+  const answer = form.get("decision");
+  return answer === "approve" || answer === "deny" ? answer : undefined;
+}
+
+/** The requested scopes whose fields are ticked. */
+export function tickedScopes(form: Parameters, requestedScopes: readonly string[]): readonly string[] {
+  return requestedScopes.filter((_, index) => form.get(scopeField(index)) === "on");
 }

@@ -6,6 +6,9 @@ import { authorizationParameterNames } from "../protocol/authorization-request";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
 
+/** What a person said on a consent page. */
+export type PageAnswer = "approve" | "deny";
+
 export interface PendingRequest {
   readonly interactionId: string;
   readonly authMethodId: string;
@@ -16,6 +19,8 @@ export interface PendingRequest {
   readonly expiresAt: EpochSeconds;
   /** Who was shown a consent page of the host. */
   readonly consentSubject?: string;
+  /** What was answered already: only the same answer counts now, the second click of an impatient person. */
+  readonly answered?: PageAnswer;
 }
 
 export interface PendingRequests {
@@ -23,8 +28,8 @@ export interface PendingRequests {
   seal(pending: PendingRequest, req: Request): readonly string[] | undefined;
   /** The pending request with this id, if its seal is whole and its time has not passed. */
   open(req: Request, interactionId: string | undefined): PendingRequest | undefined;
-  /** `Set-Cookie` values that end it. */
-  clear(pending: PendingRequest): readonly string[];
+  /** `Set-Cookie` values that end it; after an answer, it can be repeated for a moment. */
+  end(pending: PendingRequest, by: { req: Request; answer: PageAnswer | undefined }): readonly string[];
 }
 
 export interface PendingRequestOptions {
@@ -34,6 +39,8 @@ export interface PendingRequestOptions {
   readonly now: () => EpochSeconds;
 }
 
+/** How long the answer of a page can be repeated. */
+const repetitionSeconds = 30;
 const maxCookieBytes = 3_500;
 /** All pending requests of one browser together, so that its headers never outgrow what servers accept. */
 const maxTotalBytes = 7_000;
@@ -123,21 +130,25 @@ export function pendingRequests({ secure, secrets, now }: PendingRequestOptions)
   const { prefix, attributes } = cookies;
   const clear = ({ interactionId }: PendingRequest): string =>
     `${prefix}${interactionId}=; ${attributes}; Max-Age=0`;
+  const seal: PendingRequests["seal"] = (pending, req) => {
+    const { interactionId, expiresAt } = pending;
+    const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0] ?? "");
+    if (value.length > maxCookieBytes) return undefined;
+    const others = keptRequests(cookies, { req, now: now() }).filter(
+      (kept) => kept.pending.interactionId !== interactionId,
+    );
+    const cookie = `${prefix}${interactionId}=${value}; ${attributes}; Max-Age=${expiresAt - now()}`;
+    return [...crowdedOut(others, value.length).map(clear), cookie];
+  };
   return {
-    seal(pending, req) {
-      const { interactionId, expiresAt } = pending;
-      const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0] ?? "");
-      if (value.length > maxCookieBytes) return undefined;
-      const others = keptRequests(cookies, { req, now: now() }).filter(
-        (kept) => kept.pending.interactionId !== interactionId,
-      );
-      const cookie = `${prefix}${interactionId}=${value}; ${attributes}; Max-Age=${expiresAt - now()}`;
-      return [...crowdedOut(others, value.length).map(clear), cookie];
-    },
+    seal,
     open(req, interactionId) {
       const kept = keptRequests(cookies, { req, now: now() });
       return kept.find(({ pending }) => pending.interactionId === interactionId)?.pending;
     },
-    clear: (pending) => [clear(pending)],
+    end(pending, { req, answer }) {
+      const expiresAt = Math.min(pending.expiresAt, now() + repetitionSeconds);
+      return (answer && seal({ ...pending, answered: answer, expiresAt }, req)) ?? [clear(pending)];
+    },
   };
 }
