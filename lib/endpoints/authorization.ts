@@ -26,7 +26,12 @@ export interface AuthorizationEndpointRequest {
 
 /** The answer, or a page that the person has to see first. */
 export type AuthorizationOutcome =
-  | { readonly kind: "answered"; readonly response: RedirectResponse | ErrorPageResponse }
+  | {
+      readonly kind: "answered";
+      readonly response: RedirectResponse | ErrorPageResponse;
+      /** True when it is a yes or a no, and not a failure. */
+      readonly isDecided: boolean;
+    }
   | {
       readonly kind: "interaction";
       readonly request: AuthorizationRequest;
@@ -122,6 +127,7 @@ async function issueCode(context: GrantContext, approved: Approved): Promise<Aut
   return {
     kind: "answered",
     response: { kind: "redirect", location: successLocation(target, { code, state, iss }) },
+    isDecided: true,
   };
 }
 
@@ -199,12 +205,14 @@ export async function authorizationEndpoint(
   try {
     recognised = await recogniseClient(context, endpointRequest);
   } catch (thrown) {
-    return { kind: "answered", response: refuseByPage(context, { issuer, thrown }) };
+    return { kind: "answered", response: refuseByPage(context, { issuer, thrown }), isDecided: false };
   }
   try {
     return await decide(context, { endpointRequest, recognised });
   } catch (thrown) {
-    const refusal = { issuer, ...recognised, state: parameters.get("state"), error: toOAuthError(thrown) };
-    return { kind: "answered", response: refuseByRedirect(context, refusal) };
+    const error = toOAuthError(thrown);
+    const refusal = { issuer, ...recognised, state: parameters.get("state"), error };
+    const response = refuseByRedirect(context, refusal);
+    return { kind: "answered", response, isDecided: error.code === "access_denied" };
   }
 }

@@ -134,7 +134,8 @@ async function continueWith(
     decision: given?.decision,
   });
   if (outcome.kind !== "answered") return showPage(options, { req, outcome, pending });
-  const cookies = options.pendingRequests.end(pending, { req, answer: given?.answer });
+  const answer = outcome.isDecided ? given?.answer : undefined;
+  const cookies = options.pendingRequests.end(pending, { req, answer });
   return { ...outcome.response, cookies };
 }
 
