@@ -93,6 +93,7 @@ describe("an authorization server", () => {
       "approve",
       "consents",
       "deny",
+      "inFrontOf",
       "interaction",
       "requireBearer",
       "resume",

@@ -12,10 +12,10 @@
 const { createHash, randomBytes } = require("node:crypto");
 const { Pool } = require("pg");
 const { createClient } = require("redis");
-const { postgresStorage } = require("authmount/postgres");
-const { redisStorage } = require("authmount/redis");
+const { postgresStorage } = require("../dist/postgres");
+const { redisStorage } = require("../dist/redis");
 
-/** @typedef {import("authmount").Storage} Storage */
+/** @typedef {import("..").Storage} Storage */
 
 const authorizations = Number(process.env["AUTHORIZATIONS"] ?? 100_000);
 const rotations = 3;

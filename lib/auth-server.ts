@@ -1,4 +1,5 @@
 /** What `createAuthServer` gives. */
+import type { RequestListener } from "node:http";
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { Interaction } from "./interaction/port";
 import type { AccessToken } from "./protocol/access-token";
@@ -29,6 +30,12 @@ export interface AuthServer {
   readonly router: Router;
   /** The documents that RFC 8414 §3.1 and 9728 §3.1 put at the root of an origin: mount it there. `started` names them. */
   readonly wellKnown: Router;
+  /**
+   * The endpoints that clients call (token, revocation, introspection, metadata) ahead of the app, for heavy traffic:
+   * `createServer(auth.inFrontOf(app))`. The same answers, without what Express costs and without the app's middleware. All
+   * else goes to the app, where `router` is mounted as ever. Requests must come with the path of `baseUrl`.
+   */
+  readonly inFrontOf: (app: RequestListener) => RequestListener;
   /**
    * Takes another list of `signingKeys`, in this process. A new key comes as `{ key, signsFrom }`, with `signsFrom` at least
    * five minutes ahead: it is published at once and signs when everybody knows it. The keys before it verify until the last

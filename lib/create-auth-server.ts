@@ -9,6 +9,7 @@ import { type EmitEvent, eventEmitter } from "./events/port";
 import { readInteractionId } from "./http/read-request";
 import { bearerMiddleware } from "./http/require-bearer";
 import { checkingMount } from "./http/mount-check";
+import { listenInFront } from "./http/in-front";
 import { createRouter } from "./http/router";
 import { createWellKnownRouter, rootDocuments } from "./http/well-known-router";
 import { writeResponse } from "./http/write-response";
@@ -22,6 +23,7 @@ import {
   defaultRevocationLagSeconds,
   withDefaultLifetimes,
 } from "./options";
+import { randomSource } from "./random-source";
 import { readSigningKeys } from "./read-signing-keys";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
@@ -92,14 +94,15 @@ function toContext(
 ): ClientRequestContext {
   const { revocationLagSeconds: lagSeconds = defaultRevocationLagSeconds } = options;
   const storage = timeLimited(options.storage);
+  const random = randomSource();
   return {
     storage: { ...storage, clients: checkedClients(storage.clients, { lagSeconds, now }) },
     signer: jwtSigner(ring, now),
     emit,
     lifetimes: withDefaultLifetimes(options.lifetimes),
     now,
-    randomToken: () => randomBytes(32).toString("base64url"),
-    randomId: () => randomBytes(16).toString("base64url"),
+    randomToken: () => random(32),
+    randomId: () => random(16),
     checkSecret: clientSecretChecker(),
   };
 }
@@ -158,6 +161,29 @@ function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consen
   };
 }
 
+/** What the pages of the host call. */
+function toHostPages(
+  flow: AuthorizationFlow,
+  pages: Pages,
+): Pick<AuthServer, "interaction" | "resume" | "approve" | "deny"> {
+  return {
+    interaction: (req) => flow.describe(req, readInteractionId(req)),
+    resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
+    async approve(req, res, { scopes } = {}) {
+      const interactionId = readInteractionId(req);
+      writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, scopes }));
+    },
+    async deny(req, res) {
+      writeResponse({ req, res, pages }, await flow.deny(req, readInteractionId(req)));
+    },
+  };
+}
+
+/** Without a slash at its end. */
+function pathOf(url: string): string {
+  return new URL(url).pathname.replace(/\/$/, "");
+}
+
 function warnOfMount(message: string): void {
   warn("AUTHMOUNT_MOUNT", message);
 }
@@ -201,10 +227,11 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
   const flow = toFlow(options, { context, findIssuer, pages });
   const jwksUri = `${options.baseUrl}/jwks`;
   const jwks = (): object => ({ keys: ring.published(now()).map(publicJwk) });
+  const serveOptions = { context, flow, pages, issuers, jwksUri, jwks };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = toRouters(options, {
-    router: createRouter({ context, flow, pages, findIssuer, jwksUri, jwks }),
+    router: createRouter(serveOptions),
     wellKnown: createWellKnownRouter(documents),
   });
   return {
@@ -212,18 +239,10 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     get wellKnown() {
       return routers.wellKnown;
     },
+    inFrontOf: (app) => listenInFront(serveOptions, { app, mountPath: pathOf(options.baseUrl) }),
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     requireBearer: toRequireBearer(options, { context, issuers }),
-    interaction: (req) => flow.describe(req, readInteractionId(req)),
-    resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
-    approve: async (req, res, { scopes } = {}) => {
-      writeResponse(
-        { req, res, pages },
-        await flow.approve(req, { interactionId: readInteractionId(req), scopes }),
-      );
-    },
-    deny: async (req, res) =>
-      writeResponse({ req, res, pages }, await flow.deny(req, readInteractionId(req))),
+    ...toHostPages(flow, pages),
     consents: toConsents(context),
   };
 }

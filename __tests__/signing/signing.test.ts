@@ -190,7 +190,7 @@ describe("signing access tokens (RFC 9068 §2.1)", () => {
 
   it("leaves the claims that it was given as they are", () => {
     const frozen = Object.freeze({ ...claims });
-    expect(signer.verify(signer.sign(frozen))).toEqual(claims);
+    expect(signer.verify(signer.sign(frozen))?.claims).toEqual(claims);
   });
 
   it.each([
@@ -203,7 +203,7 @@ describe("signing access tokens (RFC 9068 §2.1)", () => {
     const key = read();
     const token = signerOf([key]).sign(claims);
     expect(decode(token)[0]).toEqual({ alg: algorithm, typ: "at+jwt", kid: key.kid });
-    expect(signerOf([key]).verify(token)).toEqual(claims);
+    expect(signerOf([key]).verify(token)?.claims).toEqual(claims);
   });
 
   it("signs with the first of several keys", () => {
@@ -214,11 +214,11 @@ describe("signing access tokens (RFC 9068 §2.1)", () => {
 
 describe("verifying access tokens (RFC 9068 §4, 8725 §3)", () => {
   it("takes a token that is made like ours", () => {
-    expect(signer.verify(forge(header, claims, withEc(p256)))).toEqual(claims);
+    expect(signer.verify(forge(header, claims, withEc(p256)))?.claims).toEqual(claims);
   });
 
   it.each(["at+jwt", "application/at+jwt", "AT+JWT", "application/AT+jwt"])("takes the type %s", (typ) => {
-    expect(signer.verify(forge({ ...header, typ }, claims, withEc(p256)))).toEqual(claims);
+    expect(signer.verify(forge({ ...header, typ }, claims, withEc(p256)))?.claims).toEqual(claims);
   });
 
   it.each([
@@ -226,12 +226,12 @@ describe("verifying access tokens (RFC 9068 §4, 8725 §3)", () => {
     ["not valid yet", { ...claims, nbf: 9_999_999_999 }],
     ["of the future", { ...claims, iat: 9_999_999_999 }],
   ])("says nothing about time: %s", (_, payload) => {
-    expect(signer.verify(forge(header, payload, withEc(p256)))).toEqual(payload);
+    expect(signer.verify(forge(header, payload, withEc(p256)))?.claims).toEqual(payload);
   });
 
   it("still takes the tokens of a key that signs no more", () => {
     const next = readSigningKey(ecKey("P-256"));
-    expect(signerOf([next, active]).verify(signer.sign(claims))).toEqual(claims);
+    expect(signerOf([next, active]).verify(signer.sign(claims))?.claims).toEqual(claims);
   });
 
   it("refuses the tokens of a key that was taken out", () => {
@@ -306,22 +306,21 @@ describe("verifying access tokens (RFC 9068 §4, 8725 §3)", () => {
     const ps = (input: Buffer): Buffer =>
       sign("sha256", input, { key: rsa, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 });
     const sha384 = (input: Buffer): Buffer => sign("sha384", input, rsa);
-    const verify = (token: string): unknown => signerOf(both).verify(token);
+    const verify = (token: string): unknown => signerOf(both).verify(token)?.claims;
     expect(verify(forge(rs256, claims, rs))).toEqual(claims);
     expect(verify(forge({ ...rs256, alg: "PS256" }, claims, ps))).toBeUndefined();
     expect(verify(forge({ ...rs256, alg: "RS384" }, claims, sha384))).toBeUndefined();
     expect(verify(forge({ ...rs256, alg: "ES256" }, claims, withEc(p256)))).toBeUndefined();
     expect(verify(forge({ ...header, alg: "RS256" }, claims, rs))).toBeUndefined();
     const named = readSigningKey(jwkOf(rsa, { alg: "PS256" }));
-    expect(signerOf([named]).verify(forge({ ...rs256, alg: "PS256" }, claims, ps))).toEqual(claims);
+    expect(signerOf([named]).verify(forge({ ...rs256, alg: "PS256" }, claims, ps))?.claims).toEqual(claims);
     expect(signerOf([named]).verify(forge(rs256, claims, rs))).toBeUndefined();
   });
 
   it("refuses a token when any of its characters is another", () => {
     const token = signer.sign(claims);
     const signatureStart = token.lastIndexOf(".") + 1;
-    // the last character of a signature carries bits that no byte holds
-    const places = Array.from({ length: token.length - 1 }, (_, at) => at);
+    const places = Array.from({ length: token.length }, (_, at) => at);
     const accepted = places.filter((at) => {
       const other = token[at] === "A" ? "B" : "A";
       return signer.verify(token.slice(0, at) + other + token.slice(at + 1)) !== undefined;

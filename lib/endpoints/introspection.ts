@@ -10,7 +10,7 @@ import {
 } from "../protocol/introspection-response";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownershipProblem } from "../protocol/refresh-token";
-import { parseToken, type TokenHandle } from "../protocol/token-value";
+import { digestToken, parseToken, type TokenHandle } from "../protocol/token-value";
 import type { ClientEndpoint } from "./client-request";
 import { accessTokenStands, readAccessToken } from "./read-access-token";
 
@@ -33,7 +33,8 @@ async function introspectAccessToken(
   { request, token }: { request: TokenRequest; token: string },
 ): Promise<IntrospectionResponse> {
   const { issuer, now: at } = request;
-  const accessToken = await readAccessToken(context, { token, api: issuer.api, at });
+  const digest = digestToken(token);
+  const accessToken = (await readAccessToken(context, { token, digest, api: issuer.api, at }))?.accessToken;
   if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= at)
     return inactive;
   return (await accessTokenStands(context, { accessToken, at }))

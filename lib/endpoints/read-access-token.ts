@@ -4,39 +4,46 @@ import { type AccessToken, readAccessTokenClaims } from "../protocol/access-toke
 import { isLive } from "../protocol/authorization";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Api } from "../protocol/issuer";
-import { digestToken, type TokenDigest } from "../protocol/token-value";
+import type { TokenDigest } from "../protocol/token-value";
+import type { SigningKey } from "../signing/signing-key";
 
 /** A JWT has dots, an opaque token has none; an API may have changed its format while tokens live. */
 function isJwt(token: string): boolean {
   return token.includes(".");
 }
 
+/** An access token that we have issued. */
+export interface GenuineToken {
+  readonly accessToken: AccessToken;
+  /** The key that has signed it; `undefined` for an opaque one. */
+  readonly key: SigningKey | undefined;
+}
+
 function readJwt(
   { signer }: GrantContext,
   { token, api }: { token: string; api: Api },
-): AccessToken | undefined {
-  const claims = signer.verify(token);
-  return claims && readAccessTokenClaims(claims, api.audience);
+): GenuineToken | undefined {
+  const verified = signer.verify(token);
+  const accessToken = verified && readAccessTokenClaims(verified.claims, api.audience);
+  return accessToken && { accessToken, key: verified.key };
 }
 
 async function readOpaque(
   { storage }: GrantContext,
   { digest, at }: { digest: TokenDigest; at: EpochSeconds },
-): Promise<AccessToken | undefined> {
+): Promise<GenuineToken | undefined> {
   const stored = await storage.accessTokens.find(digest, at);
   if (!stored) return undefined;
   const { digest: _digest, ...accessToken } = stored;
-  return accessToken;
+  return { accessToken, key: undefined };
 }
 
 /** The genuine access token with this text; issuer, time and revocation are the caller's to check. */
 export async function readAccessToken(
   context: GrantContext,
-  { token, api, at }: { token: string; api: Api; at: EpochSeconds },
-): Promise<AccessToken | undefined> {
-  return isJwt(token)
-    ? readJwt(context, { token, api })
-    : readOpaque(context, { digest: digestToken(token), at });
+  { token, digest, api, at }: { token: string; digest: TokenDigest; api: Api; at: EpochSeconds },
+): Promise<GenuineToken | undefined> {
+  return isJwt(token) ? readJwt(context, { token, api }) : readOpaque(context, { digest, at });
 }
 
 /** False once the token itself or the authorization that it descends from was revoked. */

@@ -2,7 +2,7 @@
 import { type GrantContext, requireParameter, type TokenRequest } from "../grants/grant";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownershipProblem } from "../protocol/refresh-token";
-import { parseToken, type TokenHandle } from "../protocol/token-value";
+import { digestToken, parseToken, type TokenHandle } from "../protocol/token-value";
 import type { ClientEndpoint } from "./client-request";
 import { readAccessToken } from "./read-access-token";
 
@@ -42,7 +42,13 @@ async function revokeAccessToken(
   { request, token }: { request: TokenRequest; token: string },
 ): Promise<void> {
   const { issuer, client, now } = request;
-  const accessToken = await readAccessToken(context, { token, api: issuer.api, at: now });
+  const genuine = await readAccessToken(context, {
+    token,
+    digest: digestToken(token),
+    api: issuer.api,
+    at: now,
+  });
+  const accessToken = genuine?.accessToken;
   if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId)
     return;
   const { tokenId, expiresAt, clientId } = accessToken;

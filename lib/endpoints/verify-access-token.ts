@@ -5,7 +5,7 @@ import type { AccessToken } from "../protocol/access-token";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Api, Issuer } from "../protocol/issuer";
 import { digestToken } from "../protocol/token-value";
-import { accessTokenStands, readAccessToken } from "./read-access-token";
+import { accessTokenStands, type GenuineToken, readAccessToken } from "./read-access-token";
 
 export type AccessTokenVerdict =
   | { readonly kind: "valid"; readonly accessToken: AccessToken }
@@ -23,8 +23,7 @@ function invalid(reason: string): AccessTokenVerdict {
   return { kind: "invalid", reason };
 }
 
-interface Remembered {
-  readonly accessToken: AccessToken;
+interface Remembered extends GenuineToken {
   readonly checkedAt: EpochSeconds;
 }
 
@@ -50,14 +49,16 @@ export function accessTokenVerifier(
     if (isFresh && at < known.accessToken.expiresAt) {
       return { kind: "valid", accessToken: known.accessToken };
     }
-    remembered.delete(digest);
-    // read anew, signature and all: its key may have been dropped since then
-    const accessToken = await readAccessToken(context, { token, api, at });
-    if (!accessToken) return invalid("the token is unknown, forged or for another API");
+    if (known) remembered.delete(digest);
+    // a signature stays good while its key does
+    const isSigned = known?.key && context.signer.trusts(known.key);
+    const genuine = isSigned ? known : await readAccessToken(context, { token, digest, api, at });
+    if (!genuine) return invalid("the token is unknown, forged or for another API");
+    const { accessToken, key } = genuine;
     if (!issuerIds.has(accessToken.issuer)) return invalid("the token is from another issuer");
     if (accessToken.expiresAt <= at) return invalid("the token has expired");
     if (!(await accessTokenStands(context, { accessToken, at }))) return invalid("the token was revoked");
-    remembered.set(digest, { accessToken, checkedAt: at });
+    remembered.set(digest, { accessToken, key, checkedAt: at });
     return { kind: "valid", accessToken };
   };
 }

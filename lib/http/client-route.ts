@@ -1,22 +1,36 @@
-/** The routes that a client calls by itself, with a form. RFC 6749 §3.2, 7009 §2, 7662 §2; Fetch standard (CORS). */
+/** The routes that a client calls by itself. RFC 6749 §3.2, 7009 §2, 7662 §2, 8414 §3; Fetch standard (CORS). */
 import { answerClient, type ClientEndpoint } from "../endpoints/client-request";
+import { introspectionEndpoint } from "../endpoints/introspection";
+import { revocationEndpoint } from "../endpoints/revocation";
+import { tokenEndpoint } from "../endpoints/token";
 import { OAuthError } from "../protocol/oauth-error";
-import { jsonError } from "../protocol/protocol-response";
-import { type Endpoint, type Exchange, formProblem, type Route, type RouterOptions } from "./exchange";
+import { jsonError, type JsonResponse } from "../protocol/protocol-response";
+import { serverMetadata } from "../protocol/server-metadata";
+import {
+  type Endpoint,
+  type Exchange,
+  formProblem,
+  type HttpRequest,
+  type Route,
+  type ServeOptions,
+} from "./exchange";
+import { publicDocument } from "./public-document";
 import { hasSeveralAuthorizationHeaders, readForm, readQuery } from "./read-request";
 
 /** Lets the scripts of registered browser clients read the answer, and no others; never with credentials. */
-async function setCorsHeaders({ context }: RouterOptions, { req, res }: Exchange): Promise<boolean> {
-  res.vary("Origin");
-  const { origin } = req.headers;
-  if (origin === undefined || !(await context.storage.clients.isBrowserOrigin(origin))) return false;
-  res.setHeader("Access-Control-Allow-Origin", origin);
-  return true;
+async function corsHeaders(
+  { context }: ServeOptions,
+  { headers: { origin } }: HttpRequest,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  if (origin === undefined || !(await context.storage.clients.isBrowserOrigin(origin))) return undefined;
+  return { "Access-Control-Allow-Origin": origin };
 }
 
-const preflight: Endpoint = async (options, exchange) => {
-  if (!(await setCorsHeaders(options, exchange))) return { kind: "empty", status: 204 };
+const preflight: Endpoint<HttpRequest> = async (options, { req }) => {
+  const cors = await corsHeaders(options, req);
+  if (!cors) return { kind: "empty", status: 204 };
   const headers = {
+    ...cors,
     "Access-Control-Allow-Methods": "POST",
     "Access-Control-Allow-Headers": "Content-Type",
     "Access-Control-Max-Age": "600",
@@ -24,41 +38,56 @@ const preflight: Endpoint = async (options, exchange) => {
   return { kind: "empty", status: 204, headers };
 };
 
-function post(endpoint: ClientEndpoint): Endpoint {
-  return async ({ context }, { req, res, issuer }) => {
-    const form = await readForm(req);
-    if (form.kind !== "form") {
-      const refusal = jsonError(formProblem(form));
-      if (form.kind !== "too-large") return refusal;
-      res.setHeader("Connection", "close");
-      return { ...refusal, status: 413 };
-    }
-    if (hasSeveralAuthorizationHeaders(req)) {
-      return jsonError(
-        new OAuthError("invalid_request", {
-          description: "Use one client authentication method.",
-          reason: "several Authorization headers (RFC 6749 §2.3): send one",
-        }),
-      );
-    }
-    const { parameters } = form;
-    const authorizationHeader = req.headers.authorization;
-    const request = { issuer, parameters, urlParameters: readQuery(req), authorizationHeader };
-    return answerClient(context, { endpoint, request });
-  };
-}
-
-/** A route for confidential clients only: no script of a page has business there. */
-export function clientRoute(endpoint: ClientEndpoint): Route {
-  return { methods: { POST: post(endpoint) }, failure: jsonError };
+async function answerForm(
+  { context }: ServeOptions,
+  { endpoint, exchange }: { endpoint: ClientEndpoint; exchange: Exchange<HttpRequest> },
+): Promise<JsonResponse> {
+  const { req, issuer } = exchange;
+  const form = await readForm(req);
+  if (form.kind === "too-large") {
+    return { ...jsonError(formProblem(form), { Connection: "close" }), status: 413 };
+  }
+  if (form.kind !== "form") return jsonError(formProblem(form));
+  if (hasSeveralAuthorizationHeaders(req)) {
+    return jsonError(
+      new OAuthError("invalid_request", {
+        description: "Use one client authentication method.",
+        reason: "several Authorization headers (RFC 6749 §2.3): send one",
+      }),
+    );
+  }
+  const { parameters } = form;
+  const authorizationHeader = req.headers.authorization;
+  const request = { issuer, parameters, urlParameters: readQuery(req), authorizationHeader };
+  return answerClient(context, { endpoint, request });
 }
 
 /** A route that the scripts of browser clients use as well. */
-export function crossOriginClientRoute(endpoint: ClientEndpoint): Route {
-  const answer = post(endpoint);
-  const postWithCors: Endpoint = async (options, exchange) => {
-    await setCorsHeaders(options, exchange);
-    return answer(options, exchange);
+function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
+  const post: Endpoint<HttpRequest> = async (options, exchange) => {
+    const cors = await corsHeaders(options, exchange.req);
+    const response = await answerForm(options, { endpoint, exchange });
+    return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
   };
-  return { methods: { POST: postWithCors, OPTIONS: preflight }, failure: jsonError };
+  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers: { Vary: "Origin" } };
 }
+
+/** A route for confidential clients only: no script of a page has business there. */
+function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
+  const post: Endpoint<HttpRequest> = (options, exchange) => answerForm(options, { endpoint, exchange });
+  return { methods: { POST: post }, failure: jsonError };
+}
+
+const metadata: Endpoint<HttpRequest> = async ({ jwksUri }, { issuer }) =>
+  publicDocument(serverMetadata(issuer, jwksUri));
+
+/** Name of the endpoint → its route. */
+export const clientRoutes: Readonly<Record<string, Route<HttpRequest>>> = {
+  token: crossOriginRoute(tokenEndpoint),
+  revoke: crossOriginRoute(revocationEndpoint),
+  introspect: sameOriginRoute(introspectionEndpoint),
+  ".well-known/oauth-authorization-server": {
+    methods: { GET: metadata, HEAD: metadata },
+    failure: jsonError,
+  },
+};

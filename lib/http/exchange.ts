@@ -1,5 +1,5 @@
 /** One HTTP exchange at an issuer, and what a route does with it. RFC 9110 §15.5.6. */
-import type { Request, Response } from "express";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientRequestContext } from "../endpoints/client-request";
 import type { AuthorizationFlow } from "../interaction/authorization-flow";
 import type { Pages } from "../interaction/pages";
@@ -8,30 +8,40 @@ import { OAuthError } from "../protocol/oauth-error";
 import type { ProtocolResponse } from "../protocol/protocol-response";
 import type { Form } from "./read-request";
 
-export interface RouterOptions {
+/** A request, of Express or of Node alone; `body` is what a parser of the host has left. */
+export interface HttpRequest extends IncomingMessage {
+  readonly body?: unknown;
+}
+
+export interface ServeOptions {
   readonly context: ClientRequestContext;
   readonly flow: AuthorizationFlow;
   readonly pages: Pages;
-  readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
+  readonly issuers: readonly Issuer[];
   /** URL of the key set. */
   readonly jwksUri: string;
   /** The key set as it is now. */
   readonly jwks: () => object;
 }
 
-export interface Exchange {
-  readonly req: Request;
-  readonly res: Response;
+export interface Exchange<Req extends HttpRequest> {
+  readonly req: Req;
+  readonly res: ServerResponse;
   readonly issuer: Issuer;
 }
 
-export type Endpoint = (options: RouterOptions, exchange: Exchange) => Promise<ProtocolResponse>;
+export type Endpoint<Req extends HttpRequest> = (
+  options: ServeOptions,
+  exchange: Exchange<Req>,
+) => Promise<ProtocolResponse>;
 
-export interface Route {
+export interface Route<Req extends HttpRequest> {
   /** Method → what it does; any other method is 405. */
-  readonly methods: Readonly<Record<string, Endpoint>>;
+  readonly methods: Readonly<Record<string, Endpoint<Req>>>;
   /** How people or programs are told of a failure. */
   readonly failure: (error: OAuthError) => ProtocolResponse;
+  /** Headers of all its answers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, string>> = {

@@ -1,9 +1,11 @@
-/** Reading what the library needs of an Express request, whatever the host did ahead of it. RFC 6749 §3.1, §3.2. */
+/** Reading what the library needs of a request, whatever the host did ahead of it. RFC 6749 §3.1, §3.2. */
 import { isUtf8 } from "node:buffer";
-import type { Request } from "express";
+import type { IncomingMessage } from "node:http";
 import { parseParameters, type Parameters, parametersFromObject } from "../protocol/parameters";
+import type { HttpRequest } from "./exchange";
 
 const maxFormBytes = 64 * 1024;
+const authorization = "authorization";
 
 export type Form =
   | { readonly kind: "form"; readonly parameters: Parameters }
@@ -12,18 +14,20 @@ export type Form =
   | { readonly kind: "too-large" };
 
 /** The path below the mount point. */
-export function readPath({ url }: Request): string {
+export function readPath({ url = "/" }: IncomingMessage): string {
   const query = url.indexOf("?");
   return query < 0 ? url : url.slice(0, query);
 }
 
-export function readQuery({ url }: Request): Parameters {
+const nothing = parseParameters("");
+
+export function readQuery({ url = "/" }: IncomingMessage): Parameters {
   const query = url.indexOf("?");
-  return parseParameters(query < 0 ? "" : url.slice(query + 1));
+  return query < 0 ? nothing : parseParameters(url.slice(query + 1));
 }
 
 /** The interaction id that a page of the host was given: from its URL, or from the form it has posted. */
-export function readInteractionId(req: Request): string | undefined {
+export function readInteractionId(req: HttpRequest): string | undefined {
   const body: unknown = req.body;
   const fromForm = typeof body === "object" && body !== null ? parametersFromObject(body) : undefined;
   return readQuery(req).get("interaction") ?? fromForm?.get("interaction");
@@ -56,43 +60,58 @@ function readParsed(body: unknown): Form {
   return { kind: "form", parameters: parametersFromObject(fields) };
 }
 
-async function readStream(req: Request): Promise<Form> {
+function readArriving(req: IncomingMessage): Promise<Form> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxFormBytes) {
+  return new Promise((resolve, reject) => {
+    req.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= maxFormBytes) chunks.push(chunk);
       // what still comes is thrown away, so that the client can read the answer
-      req.resume();
-      return { kind: "too-large" };
-    }
-    chunks.push(chunk);
-  }
-  return parseForm(Buffer.concat(chunks));
+      else resolve({ kind: "too-large" });
+    });
+    req.on("end", () => resolve(parseForm(Buffer.concat(chunks))));
+    req.on("close", () => reject(new Error("the client has gone away while it was sending")));
+  });
 }
 
-function isForm({ headers }: Request): boolean {
+/** Most bodies come in one packet with the headers: they are here once the parser has had its turn. */
+async function readBody(req: IncomingMessage): Promise<Form> {
+  await Promise.resolve();
+  if (req.readableLength !== Number(req.headers["content-length"])) return readArriving(req);
+  const body: unknown = req.read();
+  // so that the stream ends
+  req.resume();
+  return parseForm(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+}
+
+function isForm({ headers }: IncomingMessage): boolean {
   const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   return mediaType === "application/x-www-form-urlencoded";
 }
 
 /** The form of a POST. A body that nobody has read yet is read here; otherwise the host's parser has. */
-export async function readForm(req: Request): Promise<Form> {
+export async function readForm(req: HttpRequest): Promise<Form> {
   if (!isForm(req)) return { kind: "wrong-media-type" };
   if (Number(req.headers["content-length"]) > maxFormBytes) return { kind: "too-large" };
   if (req.readableDidRead) return readParsed(req.body);
   const encoding = req.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
-  return readStream(req);
+  return readBody(req);
 }
 
 /** Node keeps the first of several `Authorization` headers; whoever sends two tries two credentials. */
-export function hasSeveralAuthorizationHeaders(req: Request): boolean {
-  return (req.headersDistinct["authorization"]?.length ?? 0) > 1;
+export function hasSeveralAuthorizationHeaders({ rawHeaders }: IncomingMessage): boolean {
+  let found = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === authorization.length && name.toLowerCase() === authorization) found += 1;
+  }
+  return found > 1;
 }
 
 /** True when a caller names JSON and not HTML: a program, not a person. */
-export function prefersJson({ headers }: Request): boolean {
+export function prefersJson({ headers }: IncomingMessage): boolean {
   const accept = headers.accept ?? "";
   return accept.includes("application/json") && !accept.includes("text/html");
 }

@@ -1,8 +1,9 @@
 /** The documents at the root of an origin. RFC 8615, 8414 §3.1, 9728 §3.1. */
-import { Router, type NextFunction, type Request, type Response } from "express";
+import type { Router } from "express";
 import { type Issuer, serverMetadataUrl } from "../protocol/issuer";
 import { protectedResourceMetadata } from "../protocol/protected-resource-metadata";
 import { serverMetadata } from "../protocol/server-metadata";
+import { directRouter } from "./direct-router";
 import { answerDocument } from "./public-document";
 import { readPath } from "./read-request";
 import { writeResponse } from "./write-response";
@@ -23,11 +24,9 @@ export function rootDocuments(issuers: readonly Issuer[], jwksUri: string): Root
 /** Serves the documents by their paths. Two APIs on different origins may have one path; the first one keeps it. */
 export function createWellKnownRouter(documents: RootDocuments): Router {
   const byPath = new Map([...documents].toReversed().map(([url, body]) => [new URL(url).pathname, body]));
-  const router = Router();
-  router.use((req: Request, res: Response, next: NextFunction) => {
+  return directRouter((req, res, next) => {
     const body = byPath.get(readPath(req));
     if (!body) return next();
     writeResponse({ req, res }, answerDocument(req.method, body));
   });
-  return router;
 }

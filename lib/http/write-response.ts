@@ -1,8 +1,9 @@
 /** The one place that writes to `res`. RFC 6749 §5.1, 9700 §4.12, §4.16. */
-import type { Request, Response } from "express";
+import type { ServerResponse } from "node:http";
 import { pageHeaders } from "../interaction/page";
 import { type Pages, pagesOf } from "../interaction/pages";
 import { jsonError, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
+import type { HttpRequest } from "./exchange";
 import { prefersJson } from "./read-request";
 
 interface Written {
@@ -25,9 +26,11 @@ function asJson({
 
 /** What an answer is written to; `pages` where one may be an error page. */
 interface Destination {
-  readonly req: Request;
-  readonly res: Response;
+  readonly req: HttpRequest;
+  readonly res: ServerResponse;
   readonly pages?: Pages;
+  /** Headers beside those of the answer. */
+  readonly headers?: Written["headers"] | undefined;
 }
 
 function asErrorPage({ req, pages = pagesOf() }: Destination, response: ErrorPageResponse): Written {
@@ -59,21 +62,26 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
 /** Headers that a host sets on everything, and that would keep a silent refresh out of its iframe. */
 const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
 
+const notStored = { "Cache-Control": "no-store", Pragma: "no-cache" };
+
 export function writeResponse(destination: Destination, response: ProtocolResponse): void {
   const { res } = destination;
   // a host that has answered meanwhile, by a time limit say, has the last word
   if (res.headersSent) return;
   const { status, headers, body } = toWritten(destination, response);
-  if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
-  res.statusCode = status;
-  if (headers["Cache-Control"] === undefined) {
-    res.setHeader("Cache-Control", "no-store");
-    res.setHeader("Pragma", "no-cache");
-  }
-  res.setHeader("X-Content-Type-Options", "nosniff");
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  const written: Record<string, string | number> = {
+    ...(headers["Cache-Control"] === undefined && notStored),
+    "X-Content-Type-Options": "nosniff",
+    ...destination.headers,
+    ...headers,
+  };
+  if (status !== 204) written["Content-Length"] = Buffer.byteLength(body);
+  // beside what the host says by these two
+  const vary = res.getHeader("Vary");
+  if (vary !== undefined && "Vary" in written) written["Vary"] = `${String(vary)}, ${written["Vary"]}`;
   if ("cookies" in response)
     for (const cookie of response.cookies ?? []) res.appendHeader("Set-Cookie", cookie);
-  if (status !== 204) res.setHeader("Content-Length", Buffer.byteLength(body));
+  if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
+  res.writeHead(status, written);
   res.end(body);
 }

@@ -1,5 +1,5 @@
 /** Which language a page is in. OpenID Connect Core §3.1.2.1 (`ui_locales`), RFC 4647 §3.4 (lookup), RFC 9110 §12.5.4. */
-import type { Request } from "express";
+import type { IncomingMessage } from "node:http";
 
 /** Languages and scripts that are written from right to left. */
 const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:arab|hebr|thaa)(?:-|$)/i;
@@ -13,7 +13,7 @@ const maxTagLength = 35;
 const maxTags = 20;
 
 /** The languages of `Accept-Language`, the most wanted first. */
-function acceptedLanguages({ headers }: Request): readonly string[] {
+function acceptedLanguages({ headers }: IncomingMessage): readonly string[] {
   return (headers["accept-language"] ?? "")
     .split(",", maxTags)
     .map((range) => {
@@ -26,7 +26,7 @@ function acceptedLanguages({ headers }: Request): readonly string[] {
 }
 
 /** What the client asks for, and then what the browser does. */
-export function wantedLanguages(req: Request, uiLocales: string | undefined): readonly string[] {
+export function wantedLanguages(req: IncomingMessage, uiLocales: string | undefined): readonly string[] {
   return [...(uiLocales?.split(" ", maxTags) ?? []), ...acceptedLanguages(req)].filter(
     (tag) => tag.length <= maxTagLength,
   );

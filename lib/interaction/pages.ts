@@ -1,5 +1,5 @@
 /** The built-in pages as the host wants them: name, logo, colour, texts, or another rendering. RFC 6749 §10.2. */
-import type { Request } from "express";
+import type { IncomingMessage } from "node:http";
 import type { OAuthError } from "../protocol/oauth-error";
 import { consentMain, type ConsentPage, consentPage, type ConsentQuestion } from "./consent-page";
 import { errorMain, type ErrorPage, errorPageOf } from "./error-page";
@@ -32,8 +32,8 @@ export interface PagesOptions {
 }
 
 export interface Pages {
-  consent(req: Request, question: ConsentQuestion): string;
-  error(req: Request, error: OAuthError): string;
+  consent(req: IncomingMessage, question: ConsentQuestion): string;
+  error(req: IncomingMessage, error: OAuthError): string;
 }
 
 function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: PageContent): string {
@@ -45,7 +45,7 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
 }
 
 /** As the request says them, which nobody has checked yet. */
-function uiLocalesOf({ url }: Request): string | undefined {
+function uiLocalesOf({ url = "/" }: IncomingMessage): string | undefined {
   const query = url.indexOf("?");
   return query < 0 ? undefined : (new URLSearchParams(url.slice(query)).get("ui_locales") ?? undefined);
 }

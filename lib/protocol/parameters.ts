@@ -8,6 +8,7 @@ export interface Parameters {
 }
 
 function decode(text: string): string | undefined {
+  if (!text.includes("%") && !text.includes("+")) return text;
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
@@ -15,39 +16,46 @@ function decode(text: string): string | undefined {
   }
 }
 
-function collect(entries: Iterable<readonly [string, string | undefined]>): Parameters {
-  const values = new Map<string, string>();
-  const seen = new Set<string>();
-  const unusable = new Set<string>();
-  for (const [name, value] of entries) {
-    if (value === undefined || seen.has(name)) unusable.add(name);
-    seen.add(name);
-    if (value) values.set(name, value);
-  }
-  for (const name of unusable) values.delete(name);
-  return { get: (name) => values.get(name), unusable };
+const none: ReadonlySet<string> = new Set();
+
+/** Parameters as they come in, one after the other. */
+interface Collector {
+  /** @param value `undefined` when it is no text. */
+  readonly add: (name: string, value: string | undefined) => void;
+  readonly parameters: () => Parameters;
 }
 
-function* encodedEntries(text: string): Iterable<readonly [string, string | undefined]> {
-  for (const pair of text.split("&")) {
-    if (pair === "") continue;
-    const at = pair.indexOf("=");
-    const name = decode(at < 0 ? pair : pair.slice(0, at));
-    if (name !== undefined) yield [name, at < 0 ? "" : decode(pair.slice(at + 1))];
-  }
+function collector(): Collector {
+  // every name that has come, with its value while that can be trusted
+  const values = new Map<string, string | undefined>();
+  let unusable: Set<string> | undefined;
+  return {
+    add(name, value) {
+      const isUsable = value !== undefined && !values.has(name);
+      values.set(name, isUsable && value !== "" ? value : undefined);
+      if (!isUsable) unusable = (unusable ?? new Set()).add(name);
+    },
+    parameters: () => ({ get: (name) => values.get(name), unusable: unusable ?? none }),
+  };
 }
 
 /** Parameters from `application/x-www-form-urlencoded` text: a query string without `?`, or a form body. */
 export function parseParameters(encoded: string): Parameters {
-  return collect(encodedEntries(encoded));
+  const { add, parameters } = collector();
+  for (const pair of encoded.split("&")) {
+    if (pair === "") continue;
+    const at = pair.indexOf("=");
+    const name = decode(at < 0 ? pair : pair.slice(0, at));
+    if (name !== undefined) add(name, at < 0 ? "" : decode(pair.slice(at + 1)));
+  }
+  return parameters();
 }
 
 /** Parameters from an object that the host's body parser has made. A list or a nested object is unusable. */
 export function parametersFromObject(body: object): Parameters {
-  return collect(
-    Object.entries(body).map(([name, value]: [string, unknown]) => [
-      name,
-      typeof value === "string" ? value : undefined,
-    ]),
-  );
+  const { add, parameters } = collector();
+  for (const [name, value] of Object.entries(body) as [string, unknown][]) {
+    add(name, typeof value === "string" ? value : undefined);
+  }
+  return parameters();
 }

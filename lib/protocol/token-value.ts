@@ -1,5 +1,5 @@
 /** Values that only their digest is stored of: codes, refresh tokens, opaque access tokens. RFC 6749 §10.10, 9700 §4.14. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** SHA-256 of a token, base64url: 43 characters. */
 export type TokenDigest = string;
@@ -13,7 +13,7 @@ export interface TokenHandle {
 const handledToken = /^([A-Za-z0-9_-]{22})\.[A-Za-z0-9_-]{43}$/;
 
 export function digestToken(token: string): TokenDigest {
-  return createHash("sha256").update(token).digest("base64url");
+  return hash("sha256", token, "base64url");
 }
 
 /** A token of one authorization: its id (22 characters), a dot, and 256 random bits as base64url. */

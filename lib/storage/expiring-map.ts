@@ -1,4 +1,5 @@
 /** A bounded map whose entries end at an absolute time and cannot be changed in place. It never drops a living entry: a full one refuses. */
+import { LRUCache } from "lru-cache";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 
 export interface ExpiringMap<T> {
@@ -11,48 +12,65 @@ export interface ExpiringMap<T> {
 
 const bucketSeconds = 30;
 
-/** Keys filed by time, so that finding what has expired costs as much as it finds. */
-interface ExpiryIndex {
-  add(key: string, expiresAt: EpochSeconds): void;
-  remove(key: string, expiresAt: EpochSeconds): void;
-  /** The keys of every bucket that has begun; `isOver` keys leave the index. */
-  takeExpired(now: EpochSeconds, isOver: (key: string) => boolean): void;
-}
-
 function bucketOf(expiresAt: EpochSeconds): number {
   return Math.floor(expiresAt / bucketSeconds);
 }
 
+/** Keys filed by time, so that finding what has expired costs as much as it finds. */
+interface ExpiryIndex {
+  file(key: string, expiresAt: EpochSeconds): void;
+  /** The keys of every bucket that has begun; they leave the index. */
+  take(now: EpochSeconds): readonly { readonly bucket: number; readonly keys: readonly string[] }[];
+  /** Keeps these entries alone, once many keys are filed for nothing. */
+  tidy(entries: ReadonlyMap<string, { readonly expiresAt: EpochSeconds }>): void;
+}
+
 function expiryIndex(): ExpiryIndex {
-  const keysByBucket = new Map<number, Set<string>>();
+  const keysByBucket = new Map<number, string[]>();
+  let size = 0;
+  function file(key: string, expiresAt: EpochSeconds): void {
+    const keys = keysByBucket.get(bucketOf(expiresAt));
+    if (keys) keys.push(key);
+    else keysByBucket.set(bucketOf(expiresAt), [key]);
+    size += 1;
+  }
   return {
-    add(key, expiresAt) {
-      const keys = keysByBucket.get(bucketOf(expiresAt));
-      if (keys) keys.add(key);
-      else keysByBucket.set(bucketOf(expiresAt), new Set([key]));
+    file,
+    take(now) {
+      const begun = [...keysByBucket].filter(([bucket]) => bucket <= bucketOf(now));
+      return begun.map(([bucket, keys]) => {
+        keysByBucket.delete(bucket);
+        size -= keys.length;
+        return { bucket, keys };
+      });
     },
-    remove(key, expiresAt) {
-      const keys = keysByBucket.get(bucketOf(expiresAt));
-      keys?.delete(key);
-      if (keys?.size === 0) keysByBucket.delete(bucketOf(expiresAt));
-    },
-    takeExpired(now, isOver) {
-      for (const [bucket, keys] of keysByBucket) {
-        if (bucket > bucketOf(now)) continue;
-        for (const key of keys) if (isOver(key)) keys.delete(key);
-        if (keys.size === 0) keysByBucket.delete(bucket);
-      }
+    tidy(entries) {
+      if (size <= 2 * entries.size + 1_000) return;
+      keysByBucket.clear();
+      size = 0;
+      for (const [key, { expiresAt }] of entries) file(key, expiresAt);
     },
   };
 }
 
-/** A copy that nobody can change, lists and all. */
-function frozenCopy<T extends object>(value: T): T {
-  const parts = Object.entries(value).map(([name, part]: [string, unknown]) => [
-    name,
-    Array.isArray(part) ? Object.freeze([...(part as unknown[])]) : part,
-  ]);
-  return Object.freeze(Object.fromEntries(parts)) as T;
+const maxLists = 1_000;
+
+/** Makes copies that nobody can change, lists and all; equal lists become one, as a million tokens have the same few scopes. */
+function frozenCopies<T extends object>(): (value: T) => T {
+  const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
+  function frozenList(list: readonly unknown[]): readonly unknown[] {
+    const text = JSON.stringify(list);
+    const frozen = lists.get(text) ?? Object.freeze([...list]);
+    lists.set(text, frozen);
+    return frozen;
+  }
+  return (value) => {
+    const copy = { ...value } as Record<string, unknown>;
+    for (const name of Object.keys(copy)) {
+      if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);
+    }
+    return Object.freeze(copy) as T;
+  };
 }
 
 export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
@@ -60,17 +78,19 @@ export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
 ): ExpiringMap<T> {
   const entries = new Map<string, T>();
   const index = expiryIndex();
+  const frozenCopy = frozenCopies<T>();
   let sweptAt = 0;
-
-  function remove(key: string): void {
-    const entry = entries.get(key);
-    if (entry) index.remove(key, entry.expiresAt);
-    entries.delete(key);
-  }
 
   function dropExpired(now: EpochSeconds): void {
     sweptAt = now;
-    index.takeExpired(now, (key) => (entries.get(key)?.expiresAt ?? 0) <= now && entries.delete(key));
+    for (const { bucket, keys } of index.take(now)) {
+      for (const key of keys) {
+        const expiresAt = entries.get(key)?.expiresAt;
+        if (expiresAt === undefined) continue;
+        if (expiresAt <= now) entries.delete(key);
+        else if (bucketOf(expiresAt) === bucket) index.file(key, expiresAt);
+      }
+    }
   }
 
   function makeRoom(key: string, now: EpochSeconds): void {
@@ -87,11 +107,13 @@ export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
     },
     set(key, value, now) {
       makeRoom(key, now);
-      remove(key);
+      const before = entries.get(key);
       entries.set(key, frozenCopy(value));
-      index.add(key, value.expiresAt);
+      if (before && bucketOf(before.expiresAt) === bucketOf(value.expiresAt)) return;
+      index.file(key, value.expiresAt);
+      index.tidy(entries);
     },
-    delete: remove,
+    delete: (key) => void entries.delete(key),
     values: (now) => [...entries.values()].filter(({ expiresAt }) => now < expiresAt),
   };
 }

@@ -4,28 +4,40 @@ import type { Storage } from "./port";
 
 const limitSeconds = 5;
 
-async function inTime<T>(name: string, call: () => T): Promise<Awaited<T>> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const message = `${name} has not answered within ${limitSeconds} seconds`;
-    timer = setTimeout(() => reject(lateError(message)), limitSeconds * 1000);
+type Call = (...args: unknown[]) => unknown;
+
+function inTime(name: string, call: () => unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const answered = (value: unknown): void => (clearTimeout(timer), resolve(value));
+    const failed = (thrown: unknown): void => (clearTimeout(timer), reject(thrown));
+    const timer = setTimeout(() => {
+      failed(lateError(`${name} has not answered within ${limitSeconds} seconds`));
+    }, limitSeconds * 1000);
+    try {
+      Promise.resolve(call()).then(answered, failed);
+    } catch (thrown) {
+      failed(thrown);
+    }
   });
-  try {
-    return await Promise.race([call(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
-function limited<Port extends object>(port: Port, portName: string): Port {
-  return new Proxy({} as Port, {
-    get(_, name) {
-      const method: unknown = Reflect.get(port, name);
-      if (typeof method !== "function") return method;
-      return (...args: unknown[]) =>
-        inTime(`${portName}.${String(name)}`, () => Reflect.apply(method, port, args) as unknown);
-    },
+const methods: { readonly [Port in keyof Storage]: readonly (keyof Storage[Port])[] } = {
+  clients: ["find", "isBrowserOrigin"],
+  consents: ["find", "save", "list", "delete"],
+  authorizations: ["create", "find", "revoke", "revokeAll"],
+  authorizationCodes: ["create", "find", "consume"],
+  refreshTokens: ["create", "find", "rotate"],
+  accessTokens: ["create", "find", "revoke", "isRevoked"],
+};
+
+function limited<Name extends keyof Storage>(storage: Storage, portName: Name): Storage[Name] {
+  const port: Storage[Name] = storage[portName];
+  const calls = methods[portName].map((method) => {
+    const name = `${portName}.${String(method)}`;
+    const call: Call = (...args) => inTime(name, () => Reflect.apply(port[method] as Call, port, args));
+    return [method, call];
   });
+  return Object.fromEntries(calls) as Storage[Name];
 }
 
 /**
@@ -34,11 +46,11 @@ function limited<Port extends object>(port: Port, portName: string): Port {
  */
 export function timeLimited(storage: Storage): Storage {
   return {
-    clients: limited(storage.clients, "clients"),
-    consents: limited(storage.consents, "consents"),
-    authorizations: limited(storage.authorizations, "authorizations"),
-    authorizationCodes: limited(storage.authorizationCodes, "authorizationCodes"),
-    refreshTokens: limited(storage.refreshTokens, "refreshTokens"),
-    accessTokens: limited(storage.accessTokens, "accessTokens"),
+    clients: limited(storage, "clients"),
+    consents: limited(storage, "consents"),
+    authorizations: limited(storage, "authorizations"),
+    authorizationCodes: limited(storage, "authorizationCodes"),
+    refreshTokens: limited(storage, "refreshTokens"),
+    accessTokens: limited(storage, "accessTokens"),
   };
 }

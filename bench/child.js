@@ -1,0 +1,51 @@
+// @ts-check
+/** A server of the benchmark in a process of its own, on the servers' core. */
+"use strict";
+const { spawn } = require("node:child_process");
+const path = require("node:path");
+const { onCore } = require("./load/generate");
+
+/**
+ * @typedef {{
+ *   name: string; format: import("./types").Format; title: string; url: string; routes: import("./types").Routes;
+ *   accessTokens: readonly string[] | undefined;
+ *   ask: (question: "memory" | "cpu" | "profile" | "profile-end") => Promise<any>; stop: () => void;
+ * }} RunningServer
+ */
+
+/**
+ * @param {string} name the server's file
+ * @param {import("./types").Format} format
+ * @param {Readonly<Record<string, string>>} [env]
+ * @returns {Promise<RunningServer>}
+ */
+async function startServer(name, format, env = {}) {
+  const serve = [process.execPath, "--expose-gc", path.join(__dirname, "serve.js"), name, format];
+  const [command, ...args] = onCore(0, serve);
+  const child = spawn(command, args, {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    env: { ...process.env, NODE_ENV: "production", ...env },
+  });
+  /** @param {string} question */
+  const ask = (question) =>
+    new Promise((resolve) => {
+      child.once("message", resolve);
+      child.send(question);
+    });
+  const started = await new Promise((resolve, reject) => {
+    child.once("message", resolve);
+    child.once("exit", () => reject(new Error(`${name} has ended by itself`)));
+  });
+  return {
+    name,
+    format,
+    title: started.title,
+    url: `http://127.0.0.1:${started.port}`,
+    routes: started.routes,
+    accessTokens: started.accessTokens,
+    ask,
+    stop: () => void child.kill(),
+  };
+}
+
+module.exports = { startServer };

@@ -1,0 +1,86 @@
+// @ts-check
+/** Samples of servers between samples of their floor, and the ratios. */
+"use strict";
+const { generate } = require("./load/generate");
+const { floors } = require("./workloads");
+
+/**
+ * @typedef {import("./child").RunningServer} RunningServer
+ * @typedef {import("./workloads").Workload} Workload
+ * @typedef {{ readonly workload: Workload; readonly server: RunningServer }} Cell
+ * @typedef {{ readonly ratios: number[]; readonly perSecond: number[] }} Measured
+ */
+
+const warmUpRequests = 10_500;
+
+/** @param {readonly number[]} values */
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
+}
+
+/**
+ * Requests per second of one workload.
+ *
+ * @param {Cell} cell
+ * @param {number} seconds
+ */
+async function sample({ workload, server }, seconds) {
+  const result = await generate(await workload.plan(server), { url: server.url, seconds });
+  const refused = workload.isRefused === true ? result.requests : 0;
+  if (result.broken > 0 || result.refused !== refused) {
+    throw new Error(
+      `${workload.id} of ${server.name} (${server.format}) was not answered as it must be: ${JSON.stringify(result)}`,
+    );
+  }
+  return result.requests / result.seconds;
+}
+
+/**
+ * Until the code is compiled and every token of W4b was seen once.
+ *
+ * @param {Cell} cell
+ * @param {number} seconds
+ */
+async function warmUp(cell, seconds) {
+  for (let requests = 0; requests < warmUpRequests;) requests += seconds * (await sample(cell, seconds));
+}
+
+/**
+ * Each cell is measured `samples` times, every time between two samples of its floor, and compared with their mean.
+ *
+ * @param {readonly Cell[]} cells
+ * @param {{ floor: RunningServer; seconds: number; samples: number; tell: (line: string) => void }} how
+ * @returns {Promise<ReadonlyMap<Cell, Measured>>}
+ */
+async function compare(cells, { floor, seconds, samples, tell }) {
+  /** @type {Map<Cell, Measured>} */
+  const measured = new Map(cells.map((cell) => [cell, { ratios: [], perSecond: [] }]));
+  /** @param {Cell} cell */
+  const floorSample = async ({ workload }) => {
+    const result = await generate(floors[workload.floor], { url: floor.url, seconds });
+    return result.requests / result.seconds;
+  };
+  for (const cell of cells) await warmUp(cell, seconds);
+  for (let round = 1; round <= samples; round += 1) {
+    /** @type {{ floor: string; perSecond: number } | undefined} */
+    let before;
+    for (const cell of cells) {
+      const { workload } = cell;
+      if (before?.floor !== workload.floor)
+        before = { floor: workload.floor, perSecond: await floorSample(cell) };
+      const perSecond = await sample(cell, seconds);
+      const after = await floorSample(cell);
+      const { ratios, perSecond: all } = measured.get(cell) ?? { ratios: [], perSecond: [] };
+      ratios.push(perSecond / ((before.perSecond + after) / 2));
+      all.push(perSecond);
+      before = { floor: workload.floor, perSecond: after };
+    }
+    tell(`round ${round} of ${samples}`);
+  }
+  return measured;
+}
+
+module.exports = { compare, median };

@@ -1,0 +1,51 @@
+/** express-oauth2-jwt-bearer before an API; the tokens come from `jsonwebtoken`. */
+"use strict";
+const { createPublicKey, randomUUID } = require("node:crypto");
+const express = require("express");
+const { auth, requiredScopes } = require("express-oauth2-jwt-bearer");
+const jwt = require("jsonwebtoken");
+const terms = require("../terms");
+
+const issuer = "https://host.example";
+const audience = "https://host.example/orders";
+
+const newTokens = (privateKey) => (count) =>
+  Array.from({ length: count }, () =>
+    jwt.sign({ client_id: terms.clientId, scope: terms.scope }, privateKey, {
+      algorithm: "ES256",
+      header: { typ: "at+jwt" },
+      issuer,
+      audience,
+      subject: terms.subject,
+      jwtid: randomUUID(),
+      expiresIn: 3600,
+    }),
+  );
+
+/** @type {import("../types").ServerFile} */
+module.exports = {
+  title: "express-oauth2-jwt-bearer",
+  formats: ["jwt"],
+  async start() {
+    const privateKey = terms.newSigningKey();
+    // It takes no KeyObject; the JWK becomes a key at the first request, and is kept.
+    const publicKey = { ...createPublicKey(privateKey).export({ format: "jwk" }), alg: "ES256" };
+    const app = express();
+    const algorithm = { tokenSigningAlg: "ES256", strict: true, dpop: { enabled: false } };
+    const bearer = auth({ issuer, audience, publicKey, ...algorithm });
+    app.get("/orders", bearer, requiredScopes(terms.scope), (_req, res) => void res.json(terms.greeting));
+    app.use((error, _req, res, _next) => {
+      res
+        .status(error.status ?? 500)
+        .set(error.headers ?? {})
+        .json({ error: error.code });
+    });
+    return {
+      listener: app,
+      routes: {
+        protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
+        accessTokens: newTokens(privateKey),
+      },
+    };
+  },
+};

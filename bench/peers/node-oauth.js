@@ -1,0 +1,170 @@
+/** `@node-oauth/express-oauth-server` on Maps; with JWT access tokens that its model signs and checks by `jsonwebtoken`. */
+"use strict";
+const { createPublicKey, randomUUID, timingSafeEqual } = require("node:crypto");
+const OAuthServer = require("@node-oauth/express-oauth-server");
+const express = require("express");
+const jwt = require("jsonwebtoken");
+const terms = require("../terms");
+
+const issuer = "https://host.example";
+const audience = "https://host.example/orders";
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const credentials = `client_id=${terms.clientId}&client_secret=${terms.clientSecret}`;
+const redirectUri = encodeURIComponent(terms.redirectUri);
+const asked = new URLSearchParams({
+  response_type: "code",
+  client_id: terms.clientId,
+  redirect_uri: terms.redirectUri,
+  scope: terms.scope,
+  state: terms.state,
+  code_challenge: terms.challenge,
+  code_challenge_method: "S256",
+}).toString();
+
+/** @type {import("../types").Routes} */
+const routes = {
+  clientCredentials: {
+    method: "POST",
+    path: "/token",
+    headers: form,
+    body: `grant_type=client_credentials&scope=${terms.scope}&${credentials}`,
+  },
+  authorize: { method: "GET", path: `/authorize?${asked}`, headers: { cookie: terms.cookie } },
+  exchange: {
+    method: "POST",
+    path: "/token",
+    headers: form,
+    body: `grant_type=authorization_code&code={value}&code_verifier=${terms.verifier}&redirect_uri=${redirectUri}&${credentials}`,
+  },
+  refresh: {
+    method: "POST",
+    path: "/token",
+    headers: form,
+    body: `grant_type=refresh_token&refresh_token={value}&${credentials}`,
+  },
+  protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
+};
+
+const client = {
+  id: terms.clientId,
+  redirectUris: [terms.redirectUri],
+  grants: ["authorization_code", "refresh_token", "client_credentials"],
+};
+
+/** @param {string} given */
+function isClientSecret(given) {
+  const [a, b] = [Buffer.from(given), Buffer.from(terms.clientSecret)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** What both formats need: the client, codes and refresh tokens, which are stored as they are. */
+function newModel() {
+  const codes = new Map();
+  const refreshTokens = new Map();
+  return {
+    /** The secret is null at the authorization endpoint, and undefined where the client has sent none. */
+    getClient: (id, secret) =>
+      id === terms.clientId &&
+      (secret === null || (secret !== undefined && isClientSecret(secret))) &&
+      client,
+    getUserFromClient: () => ({ id: terms.clientId }),
+    validateScope: (_user, _client, scope) =>
+      scope?.every((name) => name === terms.scope) ? scope : undefined,
+    verifyScope: (token, scope) => scope.every((name) => token.scope.includes(name)),
+    saveAuthorizationCode(code, ofClient, user) {
+      const saved = { ...code, client: ofClient, user };
+      codes.set(code.authorizationCode, saved);
+      return saved;
+    },
+    getAuthorizationCode: (code) => codes.get(code),
+    revokeAuthorizationCode: (code) => codes.delete(code.authorizationCode),
+    saveToken(token, ofClient, user) {
+      const { refreshToken, refreshTokenExpiresAt, scope } = token;
+      if (refreshToken) {
+        const saved = { refreshToken, refreshTokenExpiresAt, scope, client: ofClient, user };
+        refreshTokens.set(refreshToken, saved);
+      }
+      return { ...token, client: ofClient, user };
+    },
+    getRefreshToken: (token) => refreshTokens.get(token),
+    revokeToken: (token) => refreshTokens.delete(token.refreshToken),
+  };
+}
+
+/** Random access tokens, in a Map. */
+function withOpaqueTokens(model) {
+  const accessTokens = new Map();
+  return {
+    ...model,
+    saveToken(token, ofClient, user) {
+      const { accessToken, accessTokenExpiresAt, scope } = token;
+      accessTokens.set(accessToken, { accessToken, accessTokenExpiresAt, scope, client: ofClient, user });
+      return model.saveToken(token, ofClient, user);
+    },
+    getAccessToken: (token) => accessTokens.get(token),
+  };
+}
+
+/** Signed access tokens, which are stored nowhere. */
+function withJwts(model) {
+  const privateKey = terms.newSigningKey();
+  const publicKey = createPublicKey(privateKey);
+  return {
+    ...model,
+    generateAccessToken: (ofClient, user, scope) =>
+      jwt.sign({ client_id: ofClient.id, scope: scope.join(" ") }, privateKey, {
+        algorithm: "ES256",
+        header: { typ: "at+jwt" },
+        issuer,
+        audience,
+        subject: user.id,
+        jwtid: randomUUID(),
+        expiresIn: 3600,
+      }),
+    getAccessToken(token) {
+      try {
+        const claims = jwt.verify(token, publicKey, { algorithms: ["ES256"], issuer, audience });
+        return {
+          accessToken: token,
+          accessTokenExpiresAt: new Date(claims.exp * 1000),
+          scope: claims.scope.split(" "),
+          client: { id: claims.client_id },
+          user: { id: claims.sub },
+        };
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+function requireSession(req, res, next) {
+  if (req.headers.cookie !== terms.cookie) return res.redirect("/sign-in");
+  req.user = { id: terms.subject };
+  next();
+}
+
+const person = { handle: (request) => request.user };
+
+/** @type {import("../types").ServerFile} */
+module.exports = {
+  title: "@node-oauth/express-oauth-server",
+  formats: ["opaque", "jwt"],
+  async start({ format }) {
+    const model = format === "jwt" ? withJwts(newModel()) : withOpaqueTokens(newModel());
+    const oauth = new OAuthServer({
+      model,
+      accessTokenLifetime: 3600,
+      authorizationCodeLifetime: 600,
+      addAcceptedScopesHeader: false,
+      addAuthorizedScopesHeader: false,
+    });
+    const app = express();
+    app.get("/authorize", requireSession, oauth.authorize({ authenticateHandler: person }));
+    app.post("/token", express.urlencoded({ extended: false }), oauth.token());
+    app.get("/orders", oauth.authenticate({ scope: terms.scope }), (_req, res) => {
+      res.json(terms.greeting);
+    });
+    return { listener: app, routes };
+  },
+};

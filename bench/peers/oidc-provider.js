@@ -1,0 +1,157 @@
+/** oidc-provider, mounted in Express on a Map; it has no middleware for an API, so `protected` is left out. */
+"use strict";
+const express = require("express");
+const terms = require("../terms");
+
+const issuer = "https://host.example";
+const resource = "https://host.example/orders";
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const credentials = `client_id=${terms.clientId}&client_secret=${terms.clientSecret}`;
+const redirectUri = encodeURIComponent(terms.redirectUri);
+const asked = new URLSearchParams({
+  response_type: "code",
+  client_id: terms.clientId,
+  redirect_uri: terms.redirectUri,
+  scope: terms.scope,
+  state: terms.state,
+  code_challenge: terms.challenge,
+  code_challenge_method: "S256",
+}).toString();
+
+/** @returns {import("../types").Routes} */
+const newRoutes = (cookie) => ({
+  clientCredentials: {
+    method: "POST",
+    path: "/token",
+    headers: form,
+    body: `grant_type=client_credentials&scope=${terms.scope}&${credentials}`,
+  },
+  authorize: { method: "GET", path: `/auth?${asked}`, headers: { cookie } },
+  exchange: {
+    method: "POST",
+    path: "/token",
+    headers: form,
+    body: `grant_type=authorization_code&code={value}&code_verifier=${terms.verifier}&redirect_uri=${redirectUri}&${credentials}`,
+  },
+  refresh: {
+    method: "POST",
+    path: "/token",
+    headers: form,
+    body: `grant_type=refresh_token&refresh_token={value}&${credentials}`,
+  },
+  silent: { method: "GET", path: `/auth?${asked}&prompt=none`, headers: { cookie } },
+});
+
+/** Its own storage in memory keeps 1000 entries only. This one looks through all of them where a grant is revoked. */
+class MapAdapter {
+  constructor() {
+    this.entries = new Map();
+    this.idsByUid = new Map();
+  }
+  async upsert(id, payload) {
+    this.entries.set(id, payload);
+    if (payload.kind === "Session") this.idsByUid.set(payload.uid, id);
+  }
+  async find(id) {
+    return this.entries.get(id);
+  }
+  async findByUid(uid) {
+    return this.entries.get(this.idsByUid.get(uid));
+  }
+  async findByUserCode() {}
+  async consume(id) {
+    this.entries.get(id).consumed = Math.floor(Date.now() / 1000);
+  }
+  async destroy(id) {
+    this.entries.delete(id);
+  }
+  async revokeByGrantId(grantId) {
+    for (const [id, payload] of this.entries) if (payload.grantId === grantId) this.entries.delete(id);
+  }
+}
+
+const client = {
+  client_id: terms.clientId,
+  client_secret: terms.clientSecret,
+  token_endpoint_auth_method: "client_secret_post",
+  redirect_uris: [terms.redirectUri],
+  response_types: ["code"],
+  grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+  id_token_signed_response_alg: "ES256",
+};
+
+const resourceServer = {
+  scope: terms.scope,
+  audience: resource,
+  jwt: { sign: { alg: "ES256" } },
+};
+
+async function newGrant(provider) {
+  const grant = new provider.Grant({ clientId: terms.clientId, accountId: terms.subject });
+  grant.addResourceScope(resource, terms.scope);
+  await grant.save();
+  return grant;
+}
+
+/** What the person has consented to; it is consented to anew where a refresh token that came twice has revoked it. */
+async function loadExistingGrant({ oidc: { provider, session } }) {
+  return (await provider.Grant.find(session.grantIdFor(terms.clientId))) ?? newGrant(provider);
+}
+
+const newConfiguration = (format) => ({
+  adapter: MapAdapter,
+  clients: [client],
+  // It takes its keys as JWKs, and makes KeyObjects of them.
+  jwks: { keys: [{ ...terms.newSigningKey().export({ format: "jwk" }), alg: "ES256", use: "sig" }] },
+  findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+  features: {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => resource,
+      useGrantedResource: () => true,
+      getResourceServerInfo: () => ({ ...resourceServer, accessTokenFormat: format }),
+    },
+  },
+  interactions: { url: () => "/sign-in" },
+  loadExistingGrant,
+  // Without openid there is no offline_access, which its default asks for.
+  issueRefreshToken: (_ctx, ofClient) => ofClient.grantTypeAllowed("refresh_token"),
+  rotateRefreshToken: true,
+  // With it, each use of a code or refresh token would look the session up.
+  expiresWithSession: () => false,
+  ttl: {
+    AccessToken: 3600,
+    AuthorizationCode: 600,
+    ClientCredentials: 3600,
+    Grant: 14 * 86_400,
+    Interaction: 3600,
+    RefreshToken: 14 * 86_400,
+    Session: 14 * 86_400,
+  },
+});
+
+/** Gives the cookie of a person who has signed in and has consented; its cookies are signed only where `cookies.keys` is given. */
+async function signIn(provider) {
+  const session = new provider.Session();
+  session.loginAccount({ accountId: terms.subject });
+  session.ensureClientContainer(terms.clientId);
+  session.grantIdFor(terms.clientId, (await newGrant(provider)).jti);
+  await session.save(14 * 86_400);
+  return `${provider.cookieName("session")}=${session.jti}`;
+}
+
+/** @type {import("../types").ServerFile} */
+module.exports = {
+  title: "oidc-provider",
+  formats: ["jwt", "opaque"],
+  async start({ format }) {
+    const { default: Provider } = await import("oidc-provider");
+    const provider = new Provider(issuer, newConfiguration(format));
+    const cookie = await signIn(provider);
+    const app = express();
+    app.use(provider.callback());
+    return { listener: app, routes: newRoutes(cookie) };
+  },
+};

@@ -1,0 +1,30 @@
+// @ts-check
+/** What every server of the benchmark is set up with, so that one generator can talk to all of them. */
+"use strict";
+const { createHash, generateKeyPairSync } = require("node:crypto");
+
+const verifier = "a-code-verifier-of-the-benchmark-0123456789-abcdef";
+
+module.exports = {
+  clientId: "bench",
+  clientSecret: "Y2xpZW50LXNlY3JldC1vZi10aGUtYmVuY2htYXJrLTAxMjM",
+  redirectUri: "https://client.example/callback",
+  scope: "read",
+  subject: "alice",
+  state: "a-state-of-the-benchmark",
+  verifier,
+  challenge: createHash("sha256").update(verifier).digest("base64url"),
+  /** The session of a person who has signed in and has given consent. */
+  cookie: "session=alice",
+  /** The answer of a protected route, and of F1. */
+  greeting: { message: "hello", from: "the benchmark" },
+  /** The answer of F2: as long as one of the token endpoint with an opaque token. */
+  tokenAnswer: {
+    access_token: "dG9rZW4tb2YtdGhlLWZsb29yLW9mLXRoZS1iZW5jaG1hcms",
+    token_type: "bearer",
+    expires_in: 3600,
+    scope: "read",
+  },
+  /** An ES256 key, new in every process. */
+  newSigningKey: () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+};
