@@ -229,7 +229,7 @@ function bearerTests(): void {
 }
 
 function authorizeTests(): void {
-  it("the first visit: 3 rounds for the question, 5 for its answer", async () => {
+  it("the first visit: 3 rounds for the question, 4 for its answer", async () => {
     const host = await open();
     const browser = host.browser();
     let page!: Awaited<ReturnType<typeof authorize>>;
@@ -241,7 +241,6 @@ function authorizeTests(): void {
     expect(await host.cost(() => browser.answer(page, "approve"))).toMatchObject({
       status: 303,
       rounds: [
-        findSubject,
         ["consents.find"],
         ["authorizations.create"],
         ["authorizationCodes.create"],
@@ -250,12 +249,12 @@ function authorizeTests(): void {
     });
   });
 
-  it("a visit with a remembered consent: 4 rounds", async () => {
+  it("a visit with a remembered consent: 3 rounds", async () => {
     const host = await open();
     await obtainCode(host, { client: "web" });
     expect(await host.cost(() => authorize(host.browser(), { client: "web" }))).toMatchObject({
       status: 302,
-      rounds: [findSubject, ["consents.find"], ["authorizations.create"], ["authorizationCodes.create"]],
+      rounds: [["consents.find"], ["authorizations.create"], ["authorizationCodes.create"]],
     });
   });
 

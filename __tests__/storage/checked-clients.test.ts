@@ -306,6 +306,51 @@ function changingHost(records: Map<string, Client>): TestHost {
   return testHost({ storage: { ...memoryStorage({ clients: [] }), clients: store } });
 }
 
+describe("whether a subject is a client's id (RFC 9068 §5)", () => {
+  it("is asked once for the lag, whatever the answer is", async () => {
+    const known = table((id) => (id === "web" ? confidentialRecord() : undefined));
+    for (let time = 0; time < 3; time += 1) {
+      expect(await known.clients.isTaken("web")).toBe(true);
+      expect(await known.clients.isTaken("alice")).toBe(false);
+    }
+    expect(known.asked).toEqual(["web", "alice"]);
+    known.now += 5;
+    known.answer = (id) => ({ ...confidentialRecord(), clientId: id });
+    expect(await known.clients.isTaken("alice")).toBe(true);
+  });
+
+  it("is asked every time with a lag of 0", async () => {
+    const known = table(() => undefined, { lagSeconds: 0 });
+    await known.clients.isTaken("alice");
+    await known.clients.isTaken("alice");
+    expect(known.asked).toEqual(["alice", "alice"]);
+  });
+
+  it("is not kept from a client of the same id: that one is found at once", async () => {
+    const known = table(() => undefined);
+    expect(await known.clients.isTaken("web")).toBe(false);
+    known.answer = () => confidentialRecord();
+    expect(await known.clients.find("web")).toEqual(confidentialRecord());
+  });
+
+  it("is no for what cannot be a client's id, without a question", async () => {
+    const known = table(() => confidentialRecord());
+    for (const id of ["Ännchen", "with space", "x".repeat(256)]) {
+      expect(await known.clients.isTaken(id)).toBe(false);
+    }
+    expect(known.asked).toEqual([]);
+  });
+
+  it("fails when the table does, and is asked anew then", async () => {
+    const known = table(() => {
+      throw new Error("the table is away");
+    });
+    await expect(known.clients.isTaken("alice")).rejects.toThrow("the table is away");
+    known.answer = () => undefined;
+    expect(await known.clients.isTaken("alice")).toBe(false);
+  });
+});
+
 describe("a client that is taken out of the host's table (RFC 6749 §2.2, §5.2)", () => {
   const fields = { grant_type: "client_credentials", ...credentials("machine") };
 

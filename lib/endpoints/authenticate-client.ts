@@ -13,7 +13,7 @@ import type { ClientStore } from "../storage/port";
 import type { ClientSecretCheck } from "./client-secret-check";
 
 export interface ClientAuthenticationPorts {
-  readonly clients: ClientStore;
+  readonly storage: { readonly clients: Pick<ClientStore, "find"> };
   readonly checkSecret: ClientSecretCheck;
   readonly emit: EmitEvent;
 }
@@ -69,12 +69,12 @@ async function proofProblem(
 
 /** The client that has proved itself; a public one has nothing to prove here. @throws OAuthError */
 export async function authenticateClient(
-  { clients, checkSecret, emit }: ClientAuthenticationPorts,
+  { storage, checkSecret, emit }: ClientAuthenticationPorts,
   { issuer, parameters, authorizationHeader }: ClientAuthenticationRequest,
 ): Promise<Client> {
   const presented = readClientAuthentication(parameters, authorizationHeader);
   if (presented.kind === "malformed") throw refuseMalformed(presented.problem);
-  const client = await clients.find(presented.clientId);
+  const client = await storage.clients.find(presented.clientId);
   const problem = await proofProblem(checkSecret, { client, presented });
   if (client && problem === undefined) return client;
   const reason = problem ?? "the client is unknown";

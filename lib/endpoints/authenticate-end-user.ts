@@ -77,7 +77,7 @@ function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated):
 
 /** A token's `sub` names an end user or a client; one name for both would let either pass as the other. @rfc 9068 §5 */
 async function checkNoClient({ storage }: GrantContext, subject: string): Promise<void> {
-  if (!(await storage.clients.find(subject))) return;
+  if (!(await storage.clients.isTaken(subject))) return;
   throw new TypeError("authenticate answered with a subject that is a client id.");
 }
 

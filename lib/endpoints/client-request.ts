@@ -66,7 +66,7 @@ export async function answerClient(
   let clientId: string | undefined;
   try {
     checkMessage(request);
-    const client = await authenticateClient({ ...context, clients: context.storage.clients }, request);
+    const client = await authenticateClient(context, request);
     clientId = client.clientId;
     const body = await endpoint.answer(context, { issuer, client, parameters, now: context.now() });
     return { kind: "json", status: 200, body };

@@ -7,6 +7,7 @@ import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { TokenResponse } from "../protocol/token-response";
 import type { AccessTokenSigner } from "../signing/port";
+import type { CheckedClients } from "../storage/checked-clients";
 import type { Storage } from "../storage/port";
 
 /** Lifetimes in seconds. */
@@ -20,7 +21,7 @@ export interface Lifetimes {
 
 /** Everything that reaches the rules from outside: storage, keys, time and chance. */
 export interface GrantContext {
-  readonly storage: Storage;
+  readonly storage: Storage & { readonly clients: CheckedClients };
   readonly signer: AccessTokenSigner;
   readonly emit: EmitEvent;
   readonly lifetimes: Lifetimes;

@@ -14,7 +14,11 @@ const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
 const privateUseScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 
 function parseUrl(uri: string): URL | undefined {
-  return URL.canParse(uri) ? new URL(uri) : undefined;
+  try {
+    return new URL(uri);
+  } catch {
+    return undefined;
+  }
 }
 
 /** True when this kind of client may register the URI at all. Custom schemes need a dot, so `javascript:` never passes. */

@@ -13,43 +13,56 @@ export interface ClientMemory {
 
 const maxRemembered = 10_000;
 
-/** Repeats what `ask` has found for as long as the lag allows. What it has not found, or failed at, is asked anew. */
-function remembering<T extends object>(
+/** Repeats what `ask` has answered for as long as the lag allows. What is not worth it, or has failed, is asked anew. */
+function remembering<T>(
   { lagSeconds, now }: ClientMemory,
-  ask: (key: string) => Promise<T | undefined>,
-): (key: string) => Promise<T | undefined> {
-  const remembered = new LRUCache<string, { readonly found: T; readonly at: EpochSeconds }>({
+  { ask, isWorthIt }: { ask: (key: string) => Promise<T>; isWorthIt: (answer: T) => boolean },
+): (key: string) => Promise<T> {
+  const remembered = new LRUCache<string, { readonly answer: T; readonly at: EpochSeconds }>({
     max: maxRemembered,
   });
   return async (key) => {
     const at = now();
     const known = remembered.get(key);
     // a clock that was set back makes nothing last longer
-    if (known && Math.abs(at - known.at) < lagSeconds) return known.found;
-    const found = await ask(key);
-    if (found) remembered.set(key, { found, at });
+    if (known && Math.abs(at - known.at) < lagSeconds) return known.answer;
+    const answer = await ask(key);
+    if (isWorthIt(answer)) remembered.set(key, { answer, at });
     else remembered.delete(key);
-    return found;
+    return answer;
   };
+}
+
+/** Clients as the library asks for them. */
+export interface CheckedClients extends ClientStore {
+  /** True when a client has this id, so that no end user may have it as their subject. */
+  isTaken(id: string): Promise<boolean>;
 }
 
 /**
  * Asks only for ids that can be registered, and takes only the very client that was asked for: a table that ignores case
  * must not turn one client into another.
  */
-export function checkedClients(clients: ClientStore, memory: ClientMemory): ClientStore {
+export function checkedClients(clients: ClientStore, memory: ClientMemory): CheckedClients {
   async function ask(clientId: string): Promise<Client | undefined> {
     const found = await clients.find(clientId);
     if (!found) return undefined;
     const client = checkClient(found);
     return client.clientId === clientId ? client : undefined;
   }
-  const findClient = remembering(memory, ask);
-  const findOrigin = remembering(memory, async (origin) =>
-    (await clients.isBrowserOrigin(origin)) ? { origin } : undefined,
-  );
+  // a client that was registered this moment may come at once
+  const findClient = remembering(memory, { ask, isWorthIt: (client) => client !== undefined });
+  const isBrowserOrigin = remembering(memory, {
+    ask: (origin) => clients.isBrowserOrigin(origin),
+    isWorthIt: (isOrigin) => isOrigin,
+  });
+  const isTaken = remembering(memory, {
+    ask: async (id) => (await ask(id)) !== undefined,
+    isWorthIt: () => true,
+  });
   return {
     find: async (clientId) => (isClientId(clientId) ? findClient(clientId) : undefined),
-    isBrowserOrigin: async (origin) => (await findOrigin(origin)) !== undefined,
+    isBrowserOrigin: async (origin) => isBrowserOrigin(origin),
+    isTaken: async (id) => isClientId(id) && isTaken(id),
   };
 }

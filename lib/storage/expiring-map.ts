@@ -59,6 +59,7 @@ const maxLists = 1_000;
 function frozenCopies<T extends object>(): (value: T) => T {
   const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
   function frozenList(list: readonly unknown[]): readonly unknown[] {
+    if (Object.isFrozen(list)) return list;
     const text = JSON.stringify(list);
     const frozen = lists.get(text) ?? Object.freeze([...list]);
     lists.set(text, frozen);
