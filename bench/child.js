@@ -9,19 +9,21 @@ const { onCore } = require("./load/generate");
  * @typedef {{
  *   name: string; format: import("./types").Format; title: string; url: string; routes: import("./types").Routes;
  *   accessTokens: readonly string[] | undefined;
- *   ask: (question: "memory" | "cpu" | "profile" | "profile-end") => Promise<any>; stop: () => void;
+ *   ask: (question: "memory" | "cpu" | "round-trips" | "profile" | "profile-end") => Promise<any>; stop: () => void;
  * }} RunningServer
  */
 
 /**
  * @param {string} name the server's file
  * @param {import("./types").Format} format
- * @param {Readonly<Record<string, string>>} [env]
+ * @param {Readonly<Record<string, string>>} [env] with `BENCH_PROCESSES` it is so many processes, on any core
  * @returns {Promise<RunningServer>}
  */
 async function startServer(name, format, env = {}) {
-  const serve = [process.execPath, "--expose-gc", path.join(__dirname, "serve.js"), name, format];
-  const [command, ...args] = onCore(0, serve);
+  const isCluster = env["BENCH_PROCESSES"] !== undefined;
+  const file = path.join(__dirname, isCluster ? "serve-cluster.js" : "serve.js");
+  const serve = /** @type {const} */ ([process.execPath, "--expose-gc", file, name, format]);
+  const [command, ...args] = isCluster ? serve : onCore(0, serve);
   const child = spawn(command, args, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     env: { ...process.env, NODE_ENV: "production", ...env },

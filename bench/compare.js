@@ -13,14 +13,6 @@ const { floors } = require("./workloads");
 
 const warmUpRequests = 10_500;
 
-/** @param {readonly number[]} values */
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
-}
-
 /**
  * Requests per second of one workload.
  *
@@ -83,4 +75,4 @@ async function compare(cells, { floor, seconds, samples, tell }) {
   return measured;
 }
 
-module.exports = { compare, median };
+module.exports = { compare, sample };

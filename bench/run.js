@@ -2,7 +2,11 @@
 /**
  * The benchmark: `npm start` in this folder, after `npm ci`. It prints Markdown.
  *
- *     node run.js [--servers=authmount,express-jwt] [--workloads=W1,W4] [--samples=5] [--seconds=2]
+ *     node run.js [--servers=authmount,express-jwt] [--workloads=W1,W4] [--samples=5] [--seconds=1] [--parts] [--write]
+ *     node run.js --smoke
+ *
+ * `--parts` adds memory, start-up, sizes, latency and databases; `--write` puts all into docs/performance.md. `--smoke` checks
+ * every server and samples ours once: it says that the benchmark works, and nothing about speed.
  */
 "use strict";
 const { readdirSync } = require("node:fs");
@@ -10,38 +14,46 @@ const path = require("node:path");
 const { parseArgs } = require("node:util");
 const { check } = require("./check");
 const { startServer } = require("./child");
-const { compare, median } = require("./compare");
-const { workloads } = require("./workloads");
+const { compare, sample } = require("./compare");
+const { comparisonTables, environment, floorTable, writeResults } = require("./report");
+const { floors, workloads } = require("./workloads");
 
-const folders = ["servers", "peers"];
+/**
+ * @typedef {import("./child").RunningServer} RunningServer
+ * @typedef {import("./compare").Cell} Cell
+ */
+
 const floorFiles = ["express", "node-http"];
+/** Servers of other parts of the benchmark. */
+const otherFiles = ["authmount-shared"];
 
 const { values: options } = parseArgs({
   options: {
     servers: { type: "string" },
     workloads: { type: "string" },
     samples: { type: "string", default: "5" },
-    seconds: { type: "string", default: "2" },
+    seconds: { type: "string", default: "1" },
+    parts: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
+    smoke: { type: "boolean", default: false },
   },
 });
 
 /** @param {string} line */
 const tell = (line) => void process.stderr.write(`${line}\n`);
-/** @param {string} text */
-const print = (text) => void process.stdout.write(`${text}\n`);
 
 /** Ours first, then the others. */
 function serverFiles() {
   const asked = options.servers?.split(",");
-  return folders.flatMap((folder) => {
+  return ["servers", "peers"].flatMap((folder) => {
     const names = readdirSync(path.join(__dirname, folder)).map((file) => path.parse(file).name);
-    const wanted = names.filter((name) => !floorFiles.includes(name) && (asked?.includes(name) ?? true));
-    return wanted.map((name) => `${folder}/${name}`);
+    const wanted = names.filter((name) => asked?.includes(name) ?? !otherFiles.includes(name));
+    return wanted.filter((name) => !floorFiles.includes(name)).map((name) => `${folder}/${name}`);
   });
 }
 
 async function startAll() {
-  /** @type {import("./child").RunningServer[]} */
+  /** @type {RunningServer[]} */
   const servers = [];
   for (const name of serverFiles()) {
     /** @type {import("./types").ServerFile} */
@@ -51,32 +63,58 @@ async function startAll() {
   return servers;
 }
 
-/** @param {readonly number[]} values @param {number} digits */
-function spread(values, digits) {
-  const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits));
-  return `**${median(values).toFixed(digits)}** (${low}–${high})`;
-}
-
-async function main() {
+/** @param {readonly RunningServer[]} servers @returns {readonly Cell[]} */
+function cellsOf(servers) {
   const asked = options.workloads?.split(",");
-  const floor = await startServer("servers/express", "jwt");
-  const servers = await startAll();
-  for (const server of servers) await check(server);
-  const cells = workloads
+  return workloads
     .filter(({ id }) => asked?.includes(id) ?? true)
     .flatMap((workload) =>
       servers.filter(({ routes }) => workload.isFor(routes)).map((server) => ({ workload, server })),
     );
-  const how = { floor, seconds: Number(options.seconds), samples: Number(options.samples), tell };
-  const measured = await compare(cells, how);
-  print("| | server | token | over the floor | requests/s |\n|---|---|---|---|---|");
-  for (const [{ workload, server }, { ratios, perSecond }] of measured) {
-    const rate = Math.round(median(perSecond)).toLocaleString("en");
-    print(
-      `| ${workload.id} | ${server.title} | ${server.format} | ${spread(ratios, 2)} ${workload.floor} | ${rate} |`,
-    );
+}
+
+/** @param {readonly RunningServer[]} servers */
+async function smoke(servers) {
+  const ours = servers.filter(({ name }) => name.startsWith("servers/"));
+  for (const cell of cellsOf(ours)) await sample(cell, 1);
+  tell(`${servers.length} servers were checked, ours were sampled`);
+}
+
+/** @param {readonly RunningServer[]} servers */
+async function measure(servers) {
+  const seconds = Number(options.seconds);
+  const floor = await startServer("servers/express", "jwt");
+  const node = await startServer("servers/node-http", "jwt");
+  const measured = await compare(cellsOf(servers), { floor, seconds, samples: Number(options.samples), tell });
+  const sections = [
+    environment(),
+    comparisonTables(measured),
+    await floorTable([floor, node], { floors, seconds }),
+  ];
+  for (const server of [floor, node]) server.stop();
+  return sections;
+}
+
+/** The parts that start servers of their own. */
+async function measureParts() {
+  const sections = [];
+  for (const part of ["open-loop", "memory", "start-up", "sizes", "storage"]) {
+    tell(part);
+    sections.push(await require(`./${part}`).section());
   }
-  for (const server of [floor, ...servers]) server.stop();
+  return sections;
+}
+
+async function main() {
+  const servers = await startAll();
+  for (const server of servers) await check(server);
+  if (options.smoke) await smoke(servers);
+  const sections = options.smoke ? [] : await measure(servers);
+  for (const server of servers) server.stop();
+  if (options.parts) sections.push(...(await measureParts()));
+  const text = sections.join("\n\n");
+  if (options.write) writeResults(text);
+  else process.stdout.write(`${text}\n`);
 }
 
 void main();

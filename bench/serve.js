@@ -42,7 +42,7 @@ async function main() {
     tell({ title: file.title, port, routes: others, accessTokens: accessTokens?.(10_000) });
   });
   process.on("message", (question) => {
-    const answer = answers[String(question)];
+    const answer = { ...answers, ...file.ask }[String(question)];
     if (answer) void answer().then(tell);
   });
   process.on("disconnect", () => process.exit());

@@ -39,4 +39,6 @@ export interface ServerFile {
   readonly title: string;
   readonly formats: readonly Format[];
   readonly start: (options: { readonly format: Format }) => Promise<Server>;
+  /** What it can be asked besides while it runs. */
+  readonly ask?: Readonly<Record<string, () => Promise<object>>>;
 }

@@ -20,6 +20,8 @@ const terms = require("./terms");
 
 const refreshTokens = 64;
 const accessTokens = 10_000;
+/** The smoke run takes fewer. */
+const fewAccessTokens = 200;
 const code = "[?&]code=([^&]+)";
 const refreshToken = '"refresh_token":"([^"]+)"';
 
@@ -34,7 +36,9 @@ const f2 = {
   body: `grant_type=client_credentials&scope=${terms.scope}&client_id=${terms.clientId}&client_secret=${"s".repeat(43)}`,
 };
 
-/** @type {Readonly<Record<"F1" | "F2" | "F3" | "F1+F2", readonly Step[]>>} */
+/** @typedef {Readonly<Record<"F1" | "F2" | "F3" | "F1+F2", readonly Step[]>>} Floors */
+
+/** @type {Floors} */
 const floors = {
   F1: [f1],
   F2: [f2],
@@ -62,7 +66,8 @@ const tokensOf = new WeakMap();
 
 /** @param {RunningServer} server @returns {Promise<readonly string[]>} */
 function goodTokens(server) {
-  const tokens = tokensOf.get(server) ?? obtainAccessTokens(server, accessTokens);
+  const count = process.argv.includes("--smoke") ? fewAccessTokens : accessTokens;
+  const tokens = tokensOf.get(server) ?? obtainAccessTokens(server, count);
   tokensOf.set(server, tokens);
   return tokens;
 }

@@ -5,7 +5,7 @@ import {
   generateClientSecret,
   memoryStorage,
 } from "../../lib";
-import { checkedClients } from "../../lib/storage/checked-clients";
+import { type CheckedClients, checkedClients } from "../../lib/storage/checked-clients";
 import { stopClock } from "../fixture/clock";
 import { clients as hostClients, credentials, testHost, type TestHost } from "../fixture/host";
 import { authorize, obtainTokens, postToken, refresh } from "../fixture/journey";
@@ -15,7 +15,7 @@ afterEach(() => jest.restoreAllMocks());
 
 interface Table {
   /** The table behind the checks. */
-  readonly clients: ClientStore;
+  readonly clients: CheckedClients;
   /** What the table was asked for. */
   readonly asked: string[];
   /** Answers or throws for an id; change it as you like. */

@@ -94,8 +94,22 @@ function challenge({ api, scopes }: BearerGuard, { status, error, description }:
   return { kind: "json", status, body, headers: { "WWW-Authenticate": value } };
 }
 
+/** The answers to refused requests, each written once: there are as many as descriptions, and floods of refusals. */
+function challenges(options: BearerGuard): (refusal: Refusal) => JsonResponse {
+  const written = new Map<string, JsonResponse>();
+  return (refusal) => {
+    const response = written.get(refusal.description) ?? challenge(options, refusal);
+    written.set(refusal.description, response);
+    return response;
+  };
+}
+
+interface Guarded extends BearerGuard {
+  readonly challengeOf: (refusal: Refusal) => JsonResponse;
+}
+
 async function guard(
-  options: BearerGuard,
+  options: Guarded,
   exchange: { req: Request; res: Response; next: NextFunction },
 ): Promise<void> {
   const { req, next } = exchange;
@@ -104,7 +118,7 @@ async function guard(
     const result = await check(options, req);
     if ("status" in result) {
       emit({ kind: "bearer-refused", ...eventSubject(result), apiId: api.apiId, reason: result.reason });
-      return writeResponse(exchange, challenge(options, result));
+      return writeResponse(exchange, options.challengeOf(result));
     }
     req.auth = result;
   } catch (cause) {
@@ -116,7 +130,8 @@ async function guard(
 
 /** Lets a request pass with a valid access token for the API that has the scopes; sets `req.auth`. */
 export function bearerMiddleware(options: BearerGuard): RequestHandler {
+  const guarded = { ...options, challengeOf: challenges(options) };
   return (req, res, next) => {
-    guard(options, { req, res, next }).catch(next);
+    guard(guarded, { req, res, next }).catch(next);
   };
 }

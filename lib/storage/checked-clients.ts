@@ -61,8 +61,8 @@ export function checkedClients(clients: ClientStore, memory: ClientMemory): Chec
     isWorthIt: () => true,
   });
   return {
-    find: async (clientId) => (isClientId(clientId) ? findClient(clientId) : undefined),
-    isBrowserOrigin: async (origin) => isBrowserOrigin(origin),
-    isTaken: async (id) => isClientId(id) && isTaken(id),
+    find: (clientId) => (isClientId(clientId) ? findClient(clientId) : Promise.resolve(undefined)),
+    isBrowserOrigin,
+    isTaken: (id) => (isClientId(id) ? isTaken(id) : Promise.resolve(false)),
   };
 }

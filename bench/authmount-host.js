@@ -1,0 +1,129 @@
+// @ts-check
+/** The host of authmount that is measured: it gives the options that a host must give and no others. */
+"use strict";
+const { createRequire } = require("node:module");
+const { createAuthServer, generateClientSecret } = require("..");
+const terms = require("./terms");
+
+// the copy that the library loads: a host has one Express, but this folder has another one for the peers
+/** @type {typeof import("express")} */
+const express = createRequire(require.resolve(".."))("express");
+
+const issuer = "/auth/password/api/orders";
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const consentSeconds = 86_400;
+
+/** The registration of the client. @param {HostSecrets} secrets @returns {import("..").Client} */
+function clientOf({ secretDigest }) {
+  return {
+    clientId: terms.clientId,
+    name: "Benchmark",
+    confidential: true,
+    secretDigests: [secretDigest],
+    redirectUris: [terms.redirectUri],
+    subscriptions: { orders: {} },
+  };
+}
+
+/** @param {string} clientSecret @returns {import("./types").Routes} */
+function routesOf(clientSecret) {
+  const credentials = `client_id=${terms.clientId}&client_secret=${clientSecret}`;
+  const redirectUri = encodeURIComponent(terms.redirectUri);
+  const asked = new URLSearchParams({
+    response_type: "code",
+    client_id: terms.clientId,
+    redirect_uri: terms.redirectUri,
+    scope: terms.scope,
+    state: terms.state,
+    code_challenge: terms.challenge,
+    code_challenge_method: "S256",
+  }).toString();
+  const code = `code={value}&code_verifier=${terms.verifier}&redirect_uri=${redirectUri}`;
+  /** @param {string} grant @returns {import("./types").RequestTemplate} */
+  const token = (grant) => ({
+    method: "POST",
+    path: `${issuer}/token`,
+    headers: form,
+    body: `grant_type=${grant}&${credentials}`,
+  });
+  /** @type {import("./types").RequestTemplate} */
+  const authorize = {
+    method: "GET",
+    path: `${issuer}/authorize?${asked}`,
+    headers: { cookie: terms.cookie },
+  };
+  return {
+    clientCredentials: token(`client_credentials&scope=${terms.scope}`),
+    authorize,
+    exchange: token(`authorization_code&${code}`),
+    refresh: token("refresh_token&refresh_token={value}"),
+    silent: { ...authorize, path: `${authorize.path}&prompt=none` },
+    protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
+  };
+}
+
+/** The person's consent, so that nobody is asked. @param {import("..").Storage} storage */
+async function giveConsent(storage) {
+  const now = Math.floor(Date.now() / 1000);
+  const key = { subject: terms.subject, clientId: terms.clientId, apiId: "orders" };
+  const consent = { ...key, scopes: [terms.scope], grantedAt: now, expiresAt: now + consentSeconds };
+  await storage.consents.save(consent, now);
+}
+
+/**
+ * @typedef {{ readonly clientSecret: string; readonly secretDigest: string; readonly signingKey: string }} HostSecrets
+ *   What the processes of one server have alike; `signingKey` as PEM.
+ * @typedef {HostSecrets & { readonly format: import("./types").Format; readonly storage: import("..").Storage }} HostOptions
+ *   `BENCH_ACCESS_TOKEN_SECONDS` in the environment sets how long access tokens live.
+ */
+
+/** @returns {HostSecrets} */
+function newSecrets() {
+  const { secret: clientSecret, digest: secretDigest } = generateClientSecret();
+  const signingKey = terms.newSigningKey().export({ type: "pkcs8", format: "pem" }).toString();
+  return { clientSecret, secretDigest, signingKey };
+}
+
+/** @param {HostOptions} options */
+function newAuthServer({ format, storage, signingKey }) {
+  const { BENCH_ACCESS_TOKEN_SECONDS: seconds } = process.env;
+  return createAuthServer({
+    baseUrl: "https://host.example",
+    storage,
+    secrets: ["bench bench bench bench bench bench"],
+    signingKeys: [signingKey],
+    apis: {
+      orders: {
+        audience: "https://host.example/orders",
+        scopes: { [terms.scope]: "Read your orders" },
+        authMethods: ["password"],
+        accessTokenFormat: format,
+        ...(seconds !== undefined && { accessTokenSeconds: Number(seconds) }),
+      },
+    },
+    authMethods: {
+      password: {
+        authenticate: ({ req }) =>
+          req.headers.cookie === terms.cookie
+            ? { kind: "authenticated", subject: terms.subject }
+            : { kind: "interaction", url: "/sign-in" },
+      },
+    },
+  });
+}
+
+/** @param {HostOptions} options @returns {Promise<import("./types").Server & { auth: import("..").AuthServer }>} */
+async function startHost(options) {
+  await giveConsent(options.storage);
+  const auth = newAuthServer(options);
+  const app = express();
+  // ahead of the routers, as every layer ahead of a route costs that route time; F1 has none
+  app.get("/orders", auth.requireBearer({ api: "orders", scope: terms.scope }), (_req, res) => {
+    res.json(terms.greeting);
+  });
+  app.use(auth.router);
+  app.use(auth.wellKnown);
+  return { listener: app, routes: routesOf(options.clientSecret), auth };
+}
+
+module.exports = { clientOf, newSecrets, startHost };

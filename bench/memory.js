@@ -1,0 +1,187 @@
+// @ts-check
+/**
+ * The memory of authmount for each access token that it has issued, while all of them live and after all have expired:
+ *
+ *     node memory.js [--tokens=200000] [--warm-up=5000]
+ *
+ * It prints Markdown. Most of its time it waits for tokens to expire: about five minutes with these numbers.
+ */
+"use strict";
+const { setTimeout: delay } = require("node:timers/promises");
+const { parseArgs } = require("node:util");
+const { call } = require("./call");
+const { startServer } = require("./child");
+const { generate } = require("./load/generate");
+const { table } = require("./report");
+
+/**
+ * @typedef {import("./child").RunningServer} RunningServer
+ * @typedef {import("./types").Format} Format
+ * @typedef {{ readonly rss: number; readonly heapUsed: number; readonly external: number }} Memory
+ *   In bytes, after garbage collection; `external` is what buffers hold outside of the heap.
+ * @typedef {{
+ *   readonly format: Format; readonly tokens: number;
+ *   readonly start: Memory; readonly full: Memory; readonly end: Memory;
+ *   readonly bytesPerToken: number; readonly leftBytes: number;
+ * }} TokenMemory
+ *   `start` after the warm-up, `full` while all tokens live, `end` after the last one has expired and another one was asked for;
+ *   `leftBytes`: `end` over `start`.
+ * @typedef {{ readonly server: RunningServer; readonly fullAt: number; readonly tokens: number; readonly start: Memory; readonly full: Memory }} Filled
+ */
+
+/** @type {readonly Format[]} */
+const formats = ["jwt", "opaque"];
+
+/** What a slow machine can issue; all tokens must be alive together. */
+const tokensPerSecond = 2_000;
+/** For starting, and for measuring. */
+const spareSeconds = 15;
+/** The memory storage looks for what has expired at most this often. */
+const sweepSeconds = 31;
+const readings = 7;
+
+/** @param {Memory} memory */
+const held = ({ heapUsed, external }) => heapUsed + external;
+
+/** The least of several readings: what is more is garbage. @param {RunningServer} server @returns {Promise<Memory>} */
+async function leastMemory(server) {
+  /** @type {Memory[]} */
+  const all = [];
+  for (let reading = 0; reading < readings; reading += 1) {
+    all.push(await server.ask("memory"));
+    await delay(200);
+  }
+  /** @param {keyof Memory} name */
+  const least = (name) => Math.min(...all.map((memory) => memory[name]));
+  return { rss: least("rss"), heapUsed: least("heapUsed"), external: least("external") };
+}
+
+/** Issues at least so many tokens. @param {RunningServer} server @param {number} count @returns {Promise<number>} */
+async function issue(server, count) {
+  const { clientCredentials } = server.routes;
+  if (!clientCredentials) throw new Error(`${server.name} has no client credentials`);
+  let issued = 0;
+  for (let perSecond = tokensPerSecond; issued < count;) {
+    const seconds = Math.min(10, Math.max(1, Math.floor((count - issued) / perSecond)));
+    const result = await generate([clientCredentials], { url: server.url, seconds });
+    if (result.refused > 0 || result.broken > 0) throw new Error(`not answered: ${JSON.stringify(result)}`);
+    issued += result.requests;
+    perSecond = Math.max(1, result.requests / result.seconds);
+  }
+  return issued;
+}
+
+/**
+ * A server with its tokens, all of them alive.
+ *
+ * @param {Format} format
+ * @param {{ tokens: number; warmUp: number; lifetimeSeconds: number }} how
+ * @returns {Promise<Filled>}
+ */
+async function fill(format, { tokens: count, warmUp, lifetimeSeconds }) {
+  const env = { BENCH_ACCESS_TOKEN_SECONDS: String(lifetimeSeconds) };
+  const server = await startServer("servers/authmount", format, env);
+  try {
+    const startedAt = Date.now();
+    await issue(server, warmUp);
+    const start = await leastMemory(server);
+    const tokens = await issue(server, count);
+    const full = await leastMemory(server);
+    const fullAt = Date.now();
+    if (fullAt > startedAt + 1000 * (lifetimeSeconds - 1))
+      throw new Error("the first tokens had expired before the last ones were issued: ask for fewer");
+    return { server, fullAt, tokens, start, full };
+  } catch (error) {
+    server.stop();
+    throw error;
+  }
+}
+
+/**
+ * Waits for the tokens to expire. One more request lets the storage clear away what has.
+ *
+ * @param {Filled} filled
+ * @param {number} lifetimeSeconds
+ * @returns {Promise<TokenMemory>}
+ */
+async function empty({ server, fullAt, tokens, start, full }, lifetimeSeconds) {
+  const { clientCredentials } = server.routes;
+  if (!clientCredentials) throw new Error(`${server.name} has no client credentials`);
+  const seconds = Math.max(lifetimeSeconds + 1, sweepSeconds);
+  await delay(fullAt + 1000 * seconds - Date.now());
+  await call(server, clientCredentials);
+  const end = await leastMemory(server);
+  const bytesPerToken = (held(full) - held(start)) / tokens;
+  return {
+    format: server.format,
+    tokens,
+    start,
+    full,
+    end,
+    bytesPerToken,
+    leftBytes: held(end) - held(start),
+  };
+}
+
+/**
+ * Both formats: one server waits while the other one issues.
+ *
+ * @param {{ tokens: number; warmUp: number; tell: (line: string) => void }} how
+ * @returns {Promise<readonly TokenMemory[]>}
+ */
+async function measureMemory({ tokens, warmUp, tell }) {
+  const lifetimeSeconds = Math.ceil((tokens + warmUp) / tokensPerSecond) + spareSeconds;
+  /** @type {Filled[]} */
+  const all = [];
+  try {
+    for (const format of formats) {
+      all.push(await fill(format, { tokens, warmUp, lifetimeSeconds }));
+      tell(`${format}: issued; they live for ${lifetimeSeconds} s`);
+    }
+    return await Promise.all(all.map((filled) => empty(filled, lifetimeSeconds)));
+  } finally {
+    for (const { server } of all) server.stop();
+  }
+}
+
+/** @param {number} bytes */
+const inMebibytes = (bytes) => (bytes / 2 ** 20).toFixed(1);
+
+/** @param {Memory} memory */
+const heapAndRss = (memory) => `${inMebibytes(held(memory))} / ${inMebibytes(memory.rss)}`;
+
+/** @param {readonly TokenMemory[]} rows */
+function tableOf(rows) {
+  const head = ["MiB, heap / rss", "issued", "before", "all alive", "all expired", "bytes per token"];
+  const lines = rows.map(({ format, tokens, start, full, end, bytesPerToken }) => [
+    format,
+    tokens.toLocaleString("en"),
+    ...[start, full, end].map(heapAndRss),
+    bytesPerToken.toFixed(1),
+  ]);
+  return table([head, ...lines]);
+}
+
+const usual = {
+  tokens: 200_000,
+  warmUp: 5_000,
+  tell: (/** @type {string} */ line) => void process.stderr.write(`${line}\n`),
+};
+
+/** The results as Markdown. */
+const section = async (how = usual) => tableOf(await measureMemory(how));
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      tokens: { type: "string", default: String(usual.tokens) },
+      "warm-up": { type: "string", default: String(usual.warmUp) },
+    },
+  });
+  const how = { ...usual, tokens: Number(values.tokens), warmUp: Number(values["warm-up"]) };
+  process.stdout.write(`${await section(how)}\n`);
+}
+
+if (require.main === module) void main();
+
+module.exports = { measureMemory, section };

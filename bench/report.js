@@ -1,0 +1,85 @@
+// @ts-check
+/** The results as Markdown. */
+"use strict";
+const { readFileSync, writeFileSync } = require("node:fs");
+const { cpus } = require("node:os");
+const path = require("node:path");
+const { median } = require("./median");
+const { generate, generator, isPinned } = require("./load/generate");
+
+/**
+ * @typedef {import("./child").RunningServer} RunningServer
+ * @typedef {import("./compare").Cell} Cell
+ * @typedef {import("./compare").Measured} Measured
+ */
+
+const ids = ["W1", "W2", "W3", "W4", "W4b", "W4c", "W5"];
+
+/** @param {readonly (readonly string[])[]} rows the first one is the head */
+function table(rows) {
+  const [head = [], ...others] = rows.map((row) => `| ${row.join(" | ")} |`);
+  return [head, `|${"---|".repeat(rows[0]?.length ?? 0)}`, ...others].join("\n");
+}
+
+/** Date, versions and machine. */
+function environment() {
+  const { version: express } = require("express/package.json");
+  const { version } = require("../package.json");
+  const [cpu] = cpus();
+  const cores = isPinned ? "server and generator on a core each" : "not pinned to cores";
+  const today = new Date().toISOString().slice(0, 10);
+  return `Last run: ${today}, authmount ${version}, Express ${express}, Node ${process.versions.node}, ${generator}, ${cpus().length} × ${cpu?.model.trim()}, ${cores}.`;
+}
+
+/** @param {readonly number[]} values */
+function spread(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(2));
+  return `**${median(values).toFixed(2)}** (${low}–${high})`;
+}
+
+/** One table for each format of tokens: servers × workloads. @param {ReadonlyMap<Cell, Measured>} measured */
+function comparisonTables(measured) {
+  return ["jwt", "opaque"]
+    .map((format) => {
+      /** @type {Map<string, Map<string, string>>} */
+      const rows = new Map();
+      for (const [{ workload, server }, { ratios }] of measured) {
+        if (server.format !== format) continue;
+        const row = rows.get(server.title) ?? new Map();
+        rows.set(server.title, row.set(workload.id, spread(ratios)));
+      }
+      const lines = [...rows].map(([title, row]) => [title, ...ids.map((id) => row.get(id) ?? "")]);
+      const title = format === "jwt" ? "ES256 JWT" : "opaque";
+      return table([[`over the floor, ${title}`, ...ids], ...lines]);
+    })
+    .join("\n\n");
+}
+
+/**
+ * @param {readonly RunningServer[]} servers
+ * @param {{ floors: import("./workloads").Floors; seconds: number }} how
+ */
+async function floorTable(servers, { floors, seconds }) {
+  const rows = [];
+  for (const server of servers) {
+    /** @type {string[]} */
+    const row = [server.title];
+    for (const plan of [floors.F1, floors.F2, floors.F3]) {
+      await generate(plan, { url: server.url, seconds });
+      const { requests, seconds: taken } = await generate(plan, { url: server.url, seconds });
+      row.push(Math.round(requests / taken).toLocaleString("en"));
+    }
+    rows.push(row);
+  }
+  return table([["requests/s of the floors", "1 GET", "2 POST", "3 signature"], ...rows]);
+}
+
+const page = path.join(__dirname, "../docs/performance.md");
+const marks = /(<!-- results[^>]*-->\n)[^]*(<!-- end of results -->)/;
+
+/** @param {string} text */
+function writeResults(text) {
+  writeFileSync(page, readFileSync(page, "utf8").replace(marks, (_, begin, end) => `${begin}\n${text}\n\n${end}`));
+}
+
+module.exports = { comparisonTables, environment, floorTable, table, writeResults };

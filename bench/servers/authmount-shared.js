@@ -1,0 +1,84 @@
+// @ts-check
+/**
+ * authmount on a storage that processes can share: `BENCH_STORAGE` is `memory`, `postgres` or `redis`, `BENCH_STORAGE_URL` its
+ * address. `BENCH_SECRETS` is what all of them must have alike. It counts what it sends to the storage.
+ */
+"use strict";
+const { Pool } = require("pg");
+const { createClient } = require("redis");
+const { memoryStorage } = require("../..");
+const { postgresStorage } = require("../../dist/postgres");
+const { redisStorage } = require("../../dist/redis");
+const { clientOf, newSecrets, startHost } = require("../authmount-host");
+
+const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "", BENCH_SECRETS } = process.env;
+
+const sent = { calls: 0, roundTrips: 0 };
+let answered = 0;
+
+/**
+ * A round trip is a call that could not be sent before the one before it was answered. That is known of one request at a time
+ * only; calls can be counted at any time.
+ *
+ * @template T
+ * @param {() => Promise<T>} call
+ */
+async function count(call) {
+  const trip = answered + 1;
+  sent.calls += 1;
+  sent.roundTrips = Math.max(sent.roundTrips, trip);
+  try {
+    return await call();
+  } finally {
+    answered = Math.max(answered, trip);
+  }
+}
+
+/** @param {import("../..").Client} client */
+async function openPostgres(client) {
+  const pool = new Pool({ connectionString: url });
+  // the database may end first
+  pool.on("error", () => undefined);
+  // nothing but `query` is given: what the adapter sends is counted here, or it fails
+  const storage = postgresStorage({
+    pool: { query: (text, values) => count(() => pool.query(text, values)) },
+  });
+  await storage.migrate();
+  await storage.clients.save(client);
+  return storage;
+}
+
+/** @param {import("../..").Client} client */
+async function openRedis(client) {
+  const connection = createClient({ url, disableOfflineQueue: true });
+  connection.on("error", () => undefined);
+  await connection.connect();
+  const storage = redisStorage({
+    client: {
+      sendCommand: (/** @type {string[]} */ command) => count(() => connection.sendCommand(command)),
+    },
+  });
+  await storage.clients.save(client);
+  return storage;
+}
+
+/** @type {Readonly<Record<string, (client: import("../..").Client) => Promise<import("../..").Storage>>>} */
+const openers = {
+  memory: async (client) => memoryStorage({ maxEntries: 10_000_000, clients: [client] }),
+  postgres: openPostgres,
+  redis: openRedis,
+};
+
+/** @type {import("../types").ServerFile} */
+module.exports = {
+  title: `authmount, ${BENCH_STORAGE}`,
+  formats: ["jwt", "opaque"],
+  async start({ format }) {
+    const open = openers[BENCH_STORAGE];
+    if (!open) throw new Error(`BENCH_STORAGE=${BENCH_STORAGE} is no storage`);
+    /** @type {import("../authmount-host").HostSecrets} */
+    const secrets = BENCH_SECRETS === undefined ? newSecrets() : JSON.parse(BENCH_SECRETS);
+    return startHost({ ...secrets, format, storage: await open(clientOf(secrets)) });
+  },
+  ask: { "round-trips": async () => sent },
+};
