@@ -560,6 +560,31 @@ describe("expiring map", () => {
     expect(map.get("a", 1_020)?.name).toBe("newest a");
   });
 
+  it("ends what it holds in time after one key came and went 10,000 times", () => {
+    const map = expiringMap<Entry>(2);
+    map.set("old", entry("old", 1_100), now);
+    for (let time = 0; time < 10_000; time += 1) {
+      map.delete("a");
+      map.set("a", entry(`${time}`, 1_200), now);
+    }
+    expect(map.get("a", 1_199)?.name).toBe("9999");
+    map.set("b", entry("b", 9_000), 1_130);
+    map.set("c", entry("c", 9_000), 1_230);
+    expect(entriesOf(map, 1_230)).toEqual(["b", "c"]);
+  });
+
+  it("has one list for all entries with equal lists, which nobody can change", () => {
+    const map = expiringMap<Entry & { readonly scopes: readonly string[] }>(10);
+    const scopes = ["orders:read"];
+    for (const name of ["a", "b"]) map.set(name, { ...entry(name, 2_000), scopes: [...scopes] }, now);
+    map.set("c", { ...entry("c", 2_000), scopes }, now);
+    scopes.push("admin");
+    const lists = ["a", "b", "c"].map((name) => map.get(name, now)?.scopes);
+    expect(lists[0]).toEqual(["orders:read"]);
+    expect(new Set(lists).size).toBe(1);
+    expect(() => (lists[0] as string[]).push("admin")).toThrow(TypeError);
+  });
+
   it("keeps keys that every object inherits", () => {
     const map = expiringMap<Entry>(5);
     expect(map.get("constructor", now)).toBeUndefined();
