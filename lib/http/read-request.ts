@@ -13,10 +13,11 @@ export type Form =
   | { readonly kind: "not-utf8" }
   | { readonly kind: "too-large" };
 
-/** The path below the mount point. */
+/** The path below the mount point. @rfc 9112 §3.2.1, §3.2.2 */
 export function readPath({ url = "/" }: IncomingMessage): string {
-  const query = url.indexOf("?");
-  return query < 0 ? url : url.slice(0, query);
+  const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
+  const query = target.indexOf("?");
+  return query < 0 ? target : target.slice(0, query);
 }
 
 const nothing = parseParameters("");
@@ -64,6 +65,8 @@ function readArriving(req: IncomingMessage): Promise<Form> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {
+    const gone = (): void => reject(new Error("the client has gone away while it was sending"));
+    if (req.destroyed) return gone();
     req.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= maxFormBytes) chunks.push(chunk);
@@ -71,7 +74,7 @@ function readArriving(req: IncomingMessage): Promise<Form> {
       else resolve({ kind: "too-large" });
     });
     req.on("end", () => resolve(parseForm(Buffer.concat(chunks))));
-    req.on("close", () => reject(new Error("the client has gone away while it was sending")));
+    req.on("close", gone);
   });
 }
 
