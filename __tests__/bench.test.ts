@@ -15,7 +15,17 @@ beforeAll(async () => {
   }
 }, 300_000);
 
-it("checks every server and samples ours", async () => {
-  const { stderr } = await run(process.execPath, ["run.js", "--smoke"], { cwd: folder });
-  expect(stderr).toMatch(/^\d+ servers were checked, ours were sampled$/m);
-}, 300_000);
+it.each([
+  ["every server", [], {}],
+  ["ours, by the other generator", ["--servers=authmount"], { BENCH_GENERATOR: "autocannon" }],
+])(
+  "checks %s and samples ours",
+  async (_, parameters, env) => {
+    const { stderr } = await run(process.execPath, ["run.js", "--smoke", ...parameters], {
+      cwd: folder,
+      env: { ...process.env, ...env },
+    });
+    expect(stderr).toMatch(/^\d+ servers were checked, ours were sampled$/m);
+  },
+  300_000,
+);

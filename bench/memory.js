@@ -33,9 +33,9 @@ const { table } = require("./report");
 const formats = ["jwt", "opaque"];
 
 /** What a slow machine can issue; all tokens must be alive together. */
-const tokensPerSecond = 2_000;
+const tokensPerSecond = 1_500;
 /** For starting, and for measuring. */
-const spareSeconds = 15;
+const spareSeconds = 30;
 /** The memory storage looks for what has expired at most this often. */
 const sweepSeconds = 31;
 const readings = 7;

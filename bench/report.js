@@ -79,7 +79,10 @@ const marks = /(<!-- results[^>]*-->\n)[^]*(<!-- end of results -->)/;
 
 /** @param {string} text */
 function writeResults(text) {
-  writeFileSync(page, readFileSync(page, "utf8").replace(marks, (_, begin, end) => `${begin}\n${text}\n\n${end}`));
+  writeFileSync(
+    page,
+    readFileSync(page, "utf8").replace(marks, (_, begin, end) => `${begin}\n${text}\n\n${end}`),
+  );
 }
 
 module.exports = { comparisonTables, environment, floorTable, table, writeResults };

@@ -85,7 +85,12 @@ async function measure(servers) {
   const seconds = Number(options.seconds);
   const floor = await startServer("servers/express", "jwt");
   const node = await startServer("servers/node-http", "jwt");
-  const measured = await compare(cellsOf(servers), { floor, seconds, samples: Number(options.samples), tell });
+  const measured = await compare(cellsOf(servers), {
+    floor,
+    seconds,
+    samples: Number(options.samples),
+    tell,
+  });
   const sections = [
     environment(),
     comparisonTables(measured),

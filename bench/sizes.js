@@ -78,8 +78,9 @@ async function measureSizes({ tell }) {
   const folder = await mkdtemp(path.join(tmpdir(), "authmount-bench-pack-"));
   try {
     const candidates = [
-      { title: "authmount", packages: [await pack(folder), express] },
+      // first, as it alone says plainly that the network is not there
       { title: "Express alone", packages: [express] },
+      { title: "authmount", packages: [await pack(folder), express] },
       ...peers.map((peer) => ({ title: peer.title, packages: installable(peer) })),
     ];
     /** @type {InstalledSize[]} */

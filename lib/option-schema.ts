@@ -160,7 +160,14 @@ const optionSchema = {
   },
 };
 
-const ajv = new Ajv({ verbose: true, allowUnionTypes: true });
+// compiled when it is first used, and not checked against the schema of schemas: both would delay every start
+const ajv = new Ajv({
+  verbose: true,
+  allowUnionTypes: true,
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+});
 ajv.addKeyword({
   keyword: "isFunction",
   validate: (_: unknown, value: unknown) => typeof value === "function",
@@ -172,7 +179,6 @@ ajv.addKeyword({
     value !== null &&
     names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
 });
-const validate = ajv.compile(optionSchema);
 
 interface DescribedSchema {
   readonly description?: string;
@@ -215,5 +221,7 @@ function describeSchemaError({
 
 /** The first way in which the options have a wrong shape. */
 export function shapeProblem(options: unknown): OptionProblem | undefined {
-  return !validate(options) && validate.errors?.[0] ? describeSchemaError(validate.errors[0]) : undefined;
+  return !ajv.validate(optionSchema, options) && ajv.errors?.[0]
+    ? describeSchemaError(ajv.errors[0])
+    : undefined;
 }

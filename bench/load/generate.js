@@ -1,8 +1,8 @@
 // @ts-check
-/** The load generator: a plan, run by wrk, or by autocannon where wrk is missing, on a core of its own. */
+/** The load generator on a core of its own: wrk, or autocannon where wrk is missing or `BENCH_GENERATOR` says so. */
 "use strict";
 const { execFileSync, spawn } = require("node:child_process");
-const { mkdtempSync, writeFileSync } = require("node:fs");
+const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
 const { availableParallelism, tmpdir } = require("node:os");
 const path = require("node:path");
 
@@ -34,7 +34,7 @@ function isThere(command) {
   }
 }
 
-const generator = isThere("wrk") ? "wrk" : "autocannon";
+const generator = process.env["BENCH_GENERATOR"] ?? (isThere("wrk") ? "wrk" : "autocannon");
 const isPinned = isThere("taskset") && availableParallelism() > 1;
 
 /**
@@ -50,6 +50,7 @@ function onCore(core, command) {
 }
 
 const folder = mkdtempSync(path.join(tmpdir(), "authmount-bench-"));
+process.on("exit", () => rmSync(folder, { recursive: true }));
 
 /** @param {unknown} value @returns {string} */
 function toLua(value) {

@@ -1,5 +1,5 @@
 /** The shape of a client record, checked wherever one comes in. RFC 6749 §2. */
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv, type ErrorObject } from "ajv";
 import { type Client, clientIdPattern, isClientId } from "../protocol/client";
 import { parseSecretDigest } from "../protocol/client-secret";
 import { logoPattern } from "../protocol/logo";
@@ -32,28 +32,30 @@ const properties = {
   tosUri: link,
 };
 
-const ajv = new Ajv({ ownProperties: true });
-const isConfidentialClient: ValidateFunction = ajv.compile({
+const confidentialClient = {
   type: "object",
   required: [...required, "secretDigests"],
   properties: { ...properties, secretDigests: { ...strings, minItems: 1, maxItems: 2 } },
-});
-const isPublicClient: ValidateFunction = ajv.compile({
+};
+const publicClient = {
   type: "object",
   required: [...required, "platform"],
   properties: { ...properties, platform: { enum: ["native", "browser"] }, secretDigests: false },
-});
-const isFlagged: ValidateFunction = ajv.compile({
+};
+const anyClient = {
   type: "object",
   required: ["confidential"],
   properties: { confidential: { type: "boolean" } },
-});
+};
+
+// a schema is compiled when it is first used, and not checked against the schema of schemas: both would delay every start
+const ajv = new Ajv({ ownProperties: true, meta: false, validateSchema: false, code: { optimize: false } });
 
 /** The first rule of the shape that a value breaks. */
 function firstError(value: unknown): ErrorObject | undefined {
-  if (!isFlagged(value)) return isFlagged.errors?.[0];
-  const validate = (value as Client).confidential ? isConfidentialClient : isPublicClient;
-  return validate(value) ? undefined : validate.errors?.[0];
+  if (!ajv.validate(anyClient, value)) return ajv.errors?.[0];
+  const schema = (value as Client).confidential ? confidentialClient : publicClient;
+  return ajv.validate(schema, value) ? undefined : ajv.errors?.[0];
 }
 
 function shapeProblem(value: unknown): string | undefined {
