@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const folder = path.resolve(__dirname, "../bench");
 
 beforeAll(async () => {
-  await buildOnce();
+  buildOnce();
   if (!existsSync(path.join(folder, "node_modules"))) {
     await run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: folder });
   }

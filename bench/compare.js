@@ -44,10 +44,10 @@ async function warmUp(cell, seconds) {
  * Each cell is measured `samples` times, every time between two samples of its floor, and compared with their mean.
  *
  * @param {readonly Cell[]} cells
- * @param {{ floor: RunningServer; seconds: number; samples: number; tell: (line: string) => void }} how
+ * @param {{ floor: RunningServer; seconds: number; samples: number }} how
  * @returns {Promise<ReadonlyMap<Cell, Measured>>}
  */
-async function compare(cells, { floor, seconds, samples, tell }) {
+async function compare(cells, { floor, seconds, samples }) {
   /** @type {Map<Cell, Measured>} */
   const measured = new Map(cells.map((cell) => [cell, { ratios: [], perSecond: [] }]));
   /** @param {Cell} cell */
@@ -70,7 +70,6 @@ async function compare(cells, { floor, seconds, samples, tell }) {
       all.push(perSecond);
       before = { floor: workload.floor, perSecond: after };
     }
-    tell(`round ${round} of ${samples}`);
   }
   return measured;
 }

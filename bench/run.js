@@ -63,37 +63,44 @@ async function startAll() {
   return servers;
 }
 
-/** @param {readonly RunningServer[]} servers @returns {readonly Cell[]} */
-function cellsOf(servers) {
+function askedWorkloads() {
   const asked = options.workloads?.split(",");
-  return workloads
-    .filter(({ id }) => asked?.includes(id) ?? true)
-    .flatMap((workload) =>
-      servers.filter(({ routes }) => workload.isFor(routes)).map((server) => ({ workload, server })),
-    );
+  return workloads.filter(({ id }) => asked?.includes(id) ?? true);
 }
 
-/** @param {readonly RunningServer[]} servers */
-async function smoke(servers) {
+async function smoke() {
+  const servers = await startAll();
+  for (const server of servers) await check(server);
   const ours = servers.filter(({ name }) => name.startsWith("servers/"));
-  for (const cell of cellsOf(ours)) await sample(cell, 1);
+  for (const workload of askedWorkloads()) {
+    for (const server of ours.filter(({ routes }) => workload.isFor(routes))) {
+      await sample({ workload, server }, 1);
+    }
+  }
+  for (const server of servers) server.stop();
   tell(`${servers.length} servers were checked, ours were sampled`);
 }
 
-/** @param {readonly RunningServer[]} servers */
-async function measure(servers) {
+/** New processes for each workload, so that none is slowed or warmed by what it did before. */
+async function measure() {
   const seconds = Number(options.seconds);
   const floor = await startServer("servers/express", "jwt");
+  /** @type {(readonly [Cell, import("./compare").Measured])[]} */
+  const measured = [];
+  for (const workload of askedWorkloads()) {
+    const servers = await startAll();
+    const able = servers.filter(({ routes }) => workload.isFor(routes));
+    for (const server of servers.filter((each) => !able.includes(each))) server.stop();
+    for (const server of able) await check(server);
+    const cells = able.map((server) => ({ workload, server }));
+    tell(workload.id);
+    measured.push(...(await compare(cells, { floor, seconds, samples: Number(options.samples) })));
+    for (const server of able) server.stop();
+  }
   const node = await startServer("servers/node-http", "jwt");
-  const measured = await compare(cellsOf(servers), {
-    floor,
-    seconds,
-    samples: Number(options.samples),
-    tell,
-  });
   const sections = [
     environment(),
-    comparisonTables(measured),
+    comparisonTables(new Map(measured)),
     await floorTable([floor, node], { floors, seconds }),
   ];
   for (const server of [floor, node]) server.stop();
@@ -111,11 +118,8 @@ async function measureParts() {
 }
 
 async function main() {
-  const servers = await startAll();
-  for (const server of servers) await check(server);
-  if (options.smoke) await smoke(servers);
-  const sections = options.smoke ? [] : await measure(servers);
-  for (const server of servers) server.stop();
+  if (options.smoke) return smoke();
+  const sections = await measure();
   if (options.parts) sections.push(...(await measureParts()));
   const text = sections.join("\n\n");
   if (options.write) writeResults(text);

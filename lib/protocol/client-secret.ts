@@ -1,5 +1,5 @@
 /** Client secrets: made, stored as digests, compared in constant time. RFC 6749 §2.3.1, §10.10; 9700 §4.14. */
-import { hash, randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
+import { hash as digestOf, randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
 
 /** A parsed `secretDigests` entry. */
 export type SecretDigest =
@@ -37,7 +37,7 @@ function deriveKey(secret: string, { salt, cost }: { salt: Buffer; cost: ScryptO
 export async function secretMatches(secret: string, digest: SecretDigest): Promise<boolean> {
   const derived =
     digest.kind === "sha256"
-      ? Buffer.from(hash("sha256", secret, "base64url"), "base64url")
+      ? Buffer.from(digestOf("sha256", secret, "base64url"), "base64url")
       : await deriveKey(secret, digest);
   return timingSafeEqual(derived, digest.hash);
 }
@@ -49,7 +49,7 @@ export async function secretMatches(secret: string, digest: SecretDigest): Promi
  */
 export function generateClientSecret(): { readonly secret: string; readonly digest: string } {
   const secret = randomBytes(32).toString("base64url");
-  return { secret, digest: `sha256:${hash("sha256", secret, "base64url")}` };
+  return { secret, digest: `sha256:${digestOf("sha256", secret, "base64url")}` };
 }
 
 /**
