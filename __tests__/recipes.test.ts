@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -41,15 +41,17 @@ function codeBelow(page: string, heading: string): readonly string[] {
   return [...section.matchAll(/^```(?:ts|js)\n([^]*?)^```$/gm)].map(([, code]) => code ?? "");
 }
 
-function requireByName(name: string): unknown {
-  return name === "authmount" ? authmount : jest.requireActual(name);
-}
-
 /** Runs a block with what it declares as given; answers what it exports. */
 function runBlock(
-  { page = "recipes.md", heading }: { page?: string; heading: string },
-  given: Readonly<Record<string, unknown>>,
+  {
+    page = "recipes.md",
+    heading,
+    modules = {},
+  }: { page?: string; heading: string; modules?: Readonly<Record<string, unknown>> },
+  given: object,
 ): Readonly<Record<string, unknown>> {
+  const requireByName = (name: string): unknown =>
+    name === "authmount" ? authmount : (modules[name] ?? jest.requireActual(name));
   const [code = ""] = codeBelow(page, heading);
   const compiled = transformSync(code, {
     swcrc: false,
@@ -451,6 +453,38 @@ describe("stopping without losing a request", () => {
     held.answer();
     expect(await (await underWay).text()).toBe("done");
     await ended;
+  });
+});
+
+describe("heavy token traffic (RFC 6749 §3.2)", () => {
+  it("answers clients ahead of the app, and leaves the rest to it", async () => {
+    const seen: string[] = [];
+    const host = testHost({
+      before: (app) =>
+        void app.use((req, _res, next) => {
+          seen.push(req.path);
+          next();
+        }),
+    });
+    const servers: Server[] = [];
+    const onFreePort = {
+      createServer: (listener: RequestListener) => ({
+        listen: () => void servers.push(createServer(listener).listen(0, "127.0.0.1")),
+      }),
+    };
+    runBlock({ heading: "Heavy token traffic", modules: { "node:http": onFreePort } }, host);
+    const [server] = servers;
+    if (!server) throw new Error("the recipe does not listen");
+    if (!server.listening) await new Promise((resolve) => server.once("listening", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const body = new URLSearchParams({ grant_type: "client_credentials", ...credentials("web") });
+    const token = await fetch(`${url}${issuerPath}/token`, { method: "POST", body });
+    expect([token.status, seen]).toEqual([200, []]);
+    const { access_token } = (await token.json()) as { access_token: string };
+    const orders = await fetch(`${url}/orders`, { headers: { Authorization: `Bearer ${access_token}` } });
+    expect([orders.status, seen]).toEqual([200, ["/orders"]]);
+    server.close();
+    server.closeAllConnections();
   });
 });
 

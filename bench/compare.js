@@ -41,35 +41,27 @@ async function warmUp(cell, seconds) {
 }
 
 /**
- * Each cell is measured `samples` times, every time between two samples of its floor, and compared with their mean.
+ * A cell is measured `samples` times, every time between two samples of its floor, and compared with their mean.
  *
- * @param {readonly Cell[]} cells
+ * @param {Cell} cell
  * @param {{ floor: RunningServer; seconds: number; samples: number }} how
- * @returns {Promise<ReadonlyMap<Cell, Measured>>}
+ * @returns {Promise<Measured>}
  */
-async function compare(cells, { floor, seconds, samples }) {
-  /** @type {Map<Cell, Measured>} */
-  const measured = new Map(cells.map((cell) => [cell, { ratios: [], perSecond: [] }]));
-  /** @param {Cell} cell */
-  const floorSample = async ({ workload }) => {
-    const result = await generate(floors[workload.floor], { url: floor.url, seconds });
+async function compare(cell, { floor, seconds, samples }) {
+  /** @type {Measured} */
+  const measured = { ratios: [], perSecond: [] };
+  const floorSample = async () => {
+    const result = await generate(floors[cell.workload.floor], { url: floor.url, seconds });
     return result.requests / result.seconds;
   };
-  for (const cell of cells) await warmUp(cell, seconds);
+  await warmUp(cell, seconds);
+  let before = await floorSample();
   for (let round = 1; round <= samples; round += 1) {
-    /** @type {{ floor: string; perSecond: number } | undefined} */
-    let before;
-    for (const cell of cells) {
-      const { workload } = cell;
-      if (before?.floor !== workload.floor)
-        before = { floor: workload.floor, perSecond: await floorSample(cell) };
-      const perSecond = await sample(cell, seconds);
-      const after = await floorSample(cell);
-      const { ratios, perSecond: all } = measured.get(cell) ?? { ratios: [], perSecond: [] };
-      ratios.push(perSecond / ((before.perSecond + after) / 2));
-      all.push(perSecond);
-      before = { floor: workload.floor, perSecond: after };
-    }
+    const perSecond = await sample(cell, seconds);
+    const after = await floorSample();
+    measured.ratios.push((2 * perSecond) / (before + after));
+    measured.perSecond.push(perSecond);
+    before = after;
   }
   return measured;
 }

@@ -19,7 +19,6 @@ const { comparisonTables, environment, floorTable, writeResults } = require("./r
 const { floors, workloads } = require("./workloads");
 
 /**
- * @typedef {import("./child").RunningServer} RunningServer
  * @typedef {import("./compare").Cell} Cell
  */
 
@@ -52,15 +51,12 @@ function serverFiles() {
   });
 }
 
-async function startAll() {
-  /** @type {RunningServer[]} */
-  const servers = [];
-  for (const name of serverFiles()) {
+function serverFormats() {
+  return serverFiles().flatMap((name) => {
     /** @type {import("./types").ServerFile} */
     const { formats } = require(`./${name}`);
-    for (const format of formats) servers.push(await startServer(name, format));
-  }
-  return servers;
+    return formats.map((format) => /** @type {const} */ ([name, format]));
+  });
 }
 
 function askedWorkloads() {
@@ -69,38 +65,43 @@ function askedWorkloads() {
 }
 
 async function smoke() {
-  const servers = await startAll();
-  for (const server of servers) await check(server);
-  const ours = servers.filter(({ name }) => name.startsWith("servers/"));
-  for (const workload of askedWorkloads()) {
-    for (const server of ours.filter(({ routes }) => workload.isFor(routes))) {
-      await sample({ workload, server }, 1);
-    }
+  let checked = 0;
+  for (const [name, format] of serverFormats()) {
+    const server = await startServer(name, format);
+    await check(server);
+    checked += 1;
+    const able = askedWorkloads().filter(({ isFor }) => name.startsWith("servers/") && isFor(server.routes));
+    for (const workload of able) await sample({ workload, server }, 1);
+    server.stop();
   }
-  for (const server of servers) server.stop();
-  tell(`${servers.length} servers were checked, ours were sampled`);
+  tell(`${checked} servers were checked, ours were sampled`);
 }
 
-/** New processes for each workload, so that none is slowed or warmed by what it did before. */
+/**
+ * A new process for each cell, alone with the floor: one that has waited for its turn, or has done something else before, would
+ * not be measured like the floor.
+ */
 async function measure() {
   const seconds = Number(options.seconds);
   const floor = await startServer("servers/express", "jwt");
-  /** @type {(readonly [Cell, import("./compare").Measured])[]} */
-  const measured = [];
+  /** @type {Map<Cell, import("./compare").Measured>} */
+  const measured = new Map();
   for (const workload of askedWorkloads()) {
-    const servers = await startAll();
-    const able = servers.filter(({ routes }) => workload.isFor(routes));
-    for (const server of servers.filter((each) => !able.includes(each))) server.stop();
-    for (const server of able) await check(server);
-    const cells = able.map((server) => ({ workload, server }));
-    tell(workload.id);
-    measured.push(...(await compare(cells, { floor, seconds, samples: Number(options.samples) })));
-    for (const server of able) server.stop();
+    for (const [name, format] of serverFormats()) {
+      const server = await startServer(name, format);
+      if (workload.isFor(server.routes)) {
+        await check(server);
+        tell(`${workload.id} ${name} ${format}`);
+        const cell = { workload, server };
+        measured.set(cell, await compare(cell, { floor, seconds, samples: Number(options.samples) }));
+      }
+      server.stop();
+    }
   }
   const node = await startServer("servers/node-http", "jwt");
   const sections = [
     environment(),
-    comparisonTables(new Map(measured)),
+    comparisonTables(measured),
     await floorTable([floor, node], { floors, seconds }),
   ];
   for (const server of [floor, node]) server.stop();
