@@ -3,14 +3,15 @@
 "use strict";
 const { createRequire } = require("node:module");
 const { createAuthServer, generateClientSecret } = require("..");
+const { allRoutes } = require("./request-templates");
 const terms = require("./terms");
 
 // the copy that the library loads: a host has one Express, but this folder has another one for the peers
 /** @type {typeof import("express")} */
 const express = createRequire(require.resolve(".."))("express");
 
-const issuer = "/auth/password/api/orders";
-const form = { "content-type": "application/x-www-form-urlencoded" };
+const authorizePath = "/auth/password/api/orders/authorize";
+const tokenPath = "/auth/password/api/orders/token";
 const consentSeconds = 86_400;
 
 /** The registration of the client. @param {HostSecrets} secrets @returns {import("..").Client} */
@@ -22,43 +23,6 @@ function clientOf({ secretDigest }) {
     secretDigests: [secretDigest],
     redirectUris: [terms.redirectUri],
     subscriptions: { orders: {} },
-  };
-}
-
-/** @param {string} clientSecret @returns {import("./types").Routes} */
-function routesOf(clientSecret) {
-  const credentials = `client_id=${terms.clientId}&client_secret=${clientSecret}`;
-  const redirectUri = encodeURIComponent(terms.redirectUri);
-  const asked = new URLSearchParams({
-    response_type: "code",
-    client_id: terms.clientId,
-    redirect_uri: terms.redirectUri,
-    scope: terms.scope,
-    state: terms.state,
-    code_challenge: terms.challenge,
-    code_challenge_method: "S256",
-  }).toString();
-  const code = `code={value}&code_verifier=${terms.verifier}&redirect_uri=${redirectUri}`;
-  /** @param {string} grant @returns {import("./types").RequestTemplate} */
-  const token = (grant) => ({
-    method: "POST",
-    path: `${issuer}/token`,
-    headers: form,
-    body: `grant_type=${grant}&${credentials}`,
-  });
-  /** @type {import("./types").RequestTemplate} */
-  const authorize = {
-    method: "GET",
-    path: `${issuer}/authorize?${asked}`,
-    headers: { cookie: terms.cookie },
-  };
-  return {
-    clientCredentials: token(`client_credentials&scope=${terms.scope}`),
-    authorize,
-    exchange: token(`authorization_code&${code}`),
-    refresh: token("refresh_token&refresh_token={value}"),
-    silent: { ...authorize, path: `${authorize.path}&prompt=none` },
-    protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
   };
 }
 
@@ -123,7 +87,11 @@ async function startHost(options) {
   });
   app.use(auth.router);
   app.use(auth.wellKnown);
-  return { listener: app, routes: routesOf(options.clientSecret), auth };
+  return {
+    listener: app,
+    routes: allRoutes({ authorizePath, tokenPath, clientSecret: options.clientSecret }),
+    auth,
+  };
 }
 
 module.exports = { clientOf, newSecrets, startHost };

@@ -1,26 +1,14 @@
 /** express-oauth2-jwt-bearer before an API; the tokens come from `jsonwebtoken`. */
 "use strict";
-const { createPublicKey, randomUUID } = require("node:crypto");
+const { createPublicKey } = require("node:crypto");
 const express = require("express");
 const { auth, requiredScopes } = require("express-oauth2-jwt-bearer");
-const jwt = require("jsonwebtoken");
+const { newAccessTokens } = require("../access-tokens");
+const { allRoutes } = require("../request-templates");
 const terms = require("../terms");
 
 const issuer = "https://host.example";
 const audience = "https://host.example/orders";
-
-const newTokens = (privateKey) => (count) =>
-  Array.from({ length: count }, () =>
-    jwt.sign({ client_id: terms.clientId, scope: terms.scope }, privateKey, {
-      algorithm: "ES256",
-      header: { typ: "at+jwt" },
-      issuer,
-      audience,
-      subject: terms.subject,
-      jwtid: randomUUID(),
-      expiresIn: 3600,
-    }),
-  );
 
 /** @type {import("../types").ServerFile} */
 module.exports = {
@@ -43,8 +31,8 @@ module.exports = {
     return {
       listener: app,
       routes: {
-        protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
-        accessTokens: newTokens(privateKey),
+        protected: allRoutes().protected,
+        accessTokens: newAccessTokens({ privateKey, issuer, audience }),
       },
     };
   },

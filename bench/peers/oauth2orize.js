@@ -6,46 +6,13 @@ const jwt = require("jsonwebtoken");
 const oauth2orize = require("oauth2orize");
 const { Passport } = require("passport");
 const { Strategy: BearerStrategy } = require("passport-http-bearer");
+const { allRoutes } = require("../request-templates");
 const terms = require("../terms");
 
 const issuer = "https://host.example";
 const audience = "https://host.example/orders";
-const form = { "content-type": "application/x-www-form-urlencoded" };
-const credentials = `client_id=${terms.clientId}&client_secret=${terms.clientSecret}`;
-const redirectUri = encodeURIComponent(terms.redirectUri);
-const asked = new URLSearchParams({
-  response_type: "code",
-  client_id: terms.clientId,
-  redirect_uri: terms.redirectUri,
-  scope: terms.scope,
-  state: terms.state,
-  code_challenge: terms.challenge,
-  code_challenge_method: "S256",
-}).toString();
 
-/** @type {import("../types").Routes} */
-const routes = {
-  clientCredentials: {
-    method: "POST",
-    path: "/token",
-    headers: form,
-    body: `grant_type=client_credentials&scope=${terms.scope}&${credentials}`,
-  },
-  authorize: { method: "GET", path: `/authorize?${asked}`, headers: { cookie: terms.cookie } },
-  exchange: {
-    method: "POST",
-    path: "/token",
-    headers: form,
-    body: `grant_type=authorization_code&code={value}&code_verifier=${terms.verifier}&redirect_uri=${redirectUri}&${credentials}`,
-  },
-  refresh: {
-    method: "POST",
-    path: "/token",
-    headers: form,
-    body: `grant_type=refresh_token&refresh_token={value}&${credentials}`,
-  },
-  protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
-};
+const { silent: _silent, ...routes } = allRoutes();
 
 const client = { id: terms.clientId, secret: terms.clientSecret, redirectUri: terms.redirectUri };
 const seconds = () => Math.floor(Date.now() / 1000);

@@ -1,46 +1,16 @@
 /** oidc-provider, mounted in Express on a Map; it has no middleware for an API, so `protected` is left out. */
 "use strict";
 const express = require("express");
+const { allRoutes } = require("../request-templates");
 const terms = require("../terms");
 
 const issuer = "https://host.example";
 const resource = "https://host.example/orders";
-const form = { "content-type": "application/x-www-form-urlencoded" };
-const credentials = `client_id=${terms.clientId}&client_secret=${terms.clientSecret}`;
-const redirectUri = encodeURIComponent(terms.redirectUri);
-const asked = new URLSearchParams({
-  response_type: "code",
-  client_id: terms.clientId,
-  redirect_uri: terms.redirectUri,
-  scope: terms.scope,
-  state: terms.state,
-  code_challenge: terms.challenge,
-  code_challenge_method: "S256",
-}).toString();
 
-/** @returns {import("../types").Routes} */
-const newRoutes = (cookie) => ({
-  clientCredentials: {
-    method: "POST",
-    path: "/token",
-    headers: form,
-    body: `grant_type=client_credentials&scope=${terms.scope}&${credentials}`,
-  },
-  authorize: { method: "GET", path: `/auth?${asked}`, headers: { cookie } },
-  exchange: {
-    method: "POST",
-    path: "/token",
-    headers: form,
-    body: `grant_type=authorization_code&code={value}&code_verifier=${terms.verifier}&redirect_uri=${redirectUri}&${credentials}`,
-  },
-  refresh: {
-    method: "POST",
-    path: "/token",
-    headers: form,
-    body: `grant_type=refresh_token&refresh_token={value}&${credentials}`,
-  },
-  silent: { method: "GET", path: `/auth?${asked}&prompt=none`, headers: { cookie } },
-});
+function routesOf(cookie) {
+  const { protected: _protected, ...routes } = allRoutes({ authorizePath: "/auth", cookie });
+  return routes;
+}
 
 /** Its own storage in memory keeps 1000 entries only. This one looks through all of them where a grant is revoked. */
 class MapAdapter {
@@ -152,6 +122,6 @@ module.exports = {
     const cookie = await signIn(provider);
     const app = express();
     app.use(provider.callback());
-    return { listener: app, routes: newRoutes(cookie) };
+    return { listener: app, routes: routesOf(cookie) };
   },
 };

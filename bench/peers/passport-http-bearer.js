@@ -4,6 +4,7 @@ const { createHash, randomBytes } = require("node:crypto");
 const express = require("express");
 const { Passport } = require("passport");
 const { Strategy } = require("passport-http-bearer");
+const { allRoutes } = require("../request-templates");
 const terms = require("../terms");
 
 const digestOf = (token) => createHash("sha256").update(token).digest("base64url");
@@ -47,7 +48,7 @@ module.exports = {
     return {
       listener: app,
       routes: {
-        protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
+        protected: allRoutes().protected,
         accessTokens: (count) => Array.from({ length: count }, () => store.issue()),
       },
     };

@@ -1,0 +1,50 @@
+// @ts-check
+/** The requests that servers are sent. */
+"use strict";
+const terms = require("./terms");
+
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const code = `code={value}&code_verifier=${terms.verifier}&redirect_uri=${encodeURIComponent(terms.redirectUri)}`;
+const asked = new URLSearchParams({
+  response_type: "code",
+  client_id: terms.clientId,
+  redirect_uri: terms.redirectUri,
+  scope: terms.scope,
+  state: terms.state,
+  code_challenge: terms.challenge,
+  code_challenge_method: "S256",
+}).toString();
+
+/**
+ * The routes of a server that can do everything; others leave some out.
+ *
+ * @param {{ authorizePath?: string; tokenPath?: string; clientSecret?: string; cookie?: string }} [server]
+ * @returns {Required<Omit<import("./types").Routes, "accessTokens">>}
+ */
+function allRoutes({
+  authorizePath = "/authorize",
+  tokenPath = "/token",
+  clientSecret = terms.clientSecret,
+  cookie = terms.cookie,
+} = {}) {
+  const credentials = `client_id=${terms.clientId}&client_secret=${clientSecret}`;
+  /** @param {string} grant @returns {import("./types").RequestTemplate} */
+  const token = (grant) => ({
+    method: "POST",
+    path: tokenPath,
+    headers: form,
+    body: `grant_type=${grant}&${credentials}`,
+  });
+  /** @type {import("./types").RequestTemplate} */
+  const authorize = { method: "GET", path: `${authorizePath}?${asked}`, headers: { cookie } };
+  return {
+    clientCredentials: token(`client_credentials&scope=${terms.scope}`),
+    authorize,
+    exchange: token(`authorization_code&${code}`),
+    refresh: token("refresh_token&refresh_token={value}"),
+    silent: { ...authorize, path: `${authorize.path}&prompt=none` },
+    protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
+  };
+}
+
+module.exports = { allRoutes };
