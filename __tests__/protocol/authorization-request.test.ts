@@ -68,7 +68,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
     expect(check(fields, { issuer })).toEqual({
       issuer,
       client: clients.confidential,
-      target: { uri: "https://web.example/callback" },
+      target: { uri: "https://web.example/callback", source: "https://web.example" },
       state: "a state",
       requestedScopes: ["orders:write", "orders:read"],
       codeChallenge: challenge,

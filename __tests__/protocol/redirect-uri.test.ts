@@ -3,7 +3,6 @@ import type { Client } from "../../lib";
 import {
   isRegistrableRedirectUri,
   redirectProvesClient,
-  redirectSource,
   type RedirectTarget,
   verifyRedirectUri,
 } from "../../lib/protocol/redirect-uri";
@@ -312,6 +311,6 @@ describe("what a redirect proves about the client (RFC 8252 §8.6, 9700 §4.11.2
     ["com.example.phone:/callback", "com.example.phone:"],
     ["com.example.phone://callback/path", "com.example.phone:"],
   ])("leads a form to %s by the CSP source %s", (uri, expected) => {
-    expect(redirectSource(targetOf(clientWith("native", uri)))).toBe(expected);
+    expect(targetOf(clientWith("native", uri)).source).toBe(expected);
   });
 });

@@ -36,7 +36,6 @@ function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Appro
   const lastIssue =
     now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
   return {
-    ...facts,
     authorizationId: randomId(),
     authMethodId: issuer.authMethodId,
     apiId,
@@ -44,9 +43,10 @@ function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Appro
     subject,
     grantedScopes,
     createdAt: now,
-    ...(refreshable && { refreshableUntil: now + lifetimes.refreshTokenSeconds }),
     expiresAt: lastIssue + accessTokenSeconds,
     revoked: false,
+    ...(refreshable && { refreshableUntil: now + lifetimes.refreshTokenSeconds }),
+    ...facts,
   };
 }
 
@@ -63,11 +63,11 @@ export async function issueAuthorizationCode(context: GrantContext, approval: Ap
       authorizationId: authorization.authorizationId,
       digest: digestToken(code),
       redirectUri: request.target.uri,
-      ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
       redeemBefore,
       // a thief who was first is still noticed while the first access token lives
       expiresAt: redeemBefore + request.issuer.api.accessTokenSeconds,
       consumed: false,
+      ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
     },
     now,
   );

@@ -37,11 +37,11 @@ export async function issueAccessToken(
   { storage, signer, randomId, randomToken }: GrantContext,
   { request, grant }: { request: TokenRequest; grant: AccessTokenGrant },
 ): Promise<string> {
-  const accessToken = describeAccessToken(request, { ...grant, tokenId: randomId() });
+  const accessToken = describeAccessToken(request, { tokenId: randomId(), ...grant });
   const { api } = request.issuer;
   if (api.accessTokenFormat === "jwt") return signer.sign(accessTokenClaims(accessToken, api.audience));
   const token = randomToken();
-  await storage.accessTokens.create({ ...accessToken, digest: digestToken(token) }, request.now);
+  await storage.accessTokens.create({ digest: digestToken(token), ...accessToken }, request.now);
   return token;
 }
 

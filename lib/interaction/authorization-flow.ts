@@ -77,10 +77,10 @@ function endUserPort({ authMethods, consent }: AuthorizationFlowOptions, req: Re
     async authenticate({ request, reauthenticate }) {
       const authMethod = authMethods[request.issuer.authMethodId];
       if (!authMethod) throw new TypeError("an issuer without its authentication method");
-      return authMethod.authenticate({ ...summarize(req, request), req, reauthenticate });
+      return authMethod.authenticate({ req, reauthenticate, ...summarize(req, request) });
     },
     async decideConsent({ request, subject }) {
-      return consent ? consent.decide({ ...summarize(req, request), req, subject }) : { kind: "ask" };
+      return consent ? consent.decide({ req, subject, ...summarize(req, request) }) : { kind: "ask" };
     },
   };
 }
@@ -217,7 +217,7 @@ async function describe(
       issuer,
       parameters: parametersOf(pending),
     });
-    return { ...summarize(req, request), interactionId: pending.interactionId, expiresAt: pending.expiresAt };
+    return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {
     // what was right at the first visit may not be any more: the client is gone, say
     if (error instanceof OAuthError) return undefined;

@@ -2,7 +2,6 @@
 import type { Request } from "express";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Client } from "../protocol/client";
-import { redirectSource } from "../protocol/redirect-uri";
 import type { ScopeSentence } from "../protocol/issuer";
 import { chooseLanguage, wantedLanguages } from "./language";
 import { fallbackLanguage } from "./page-texts";
@@ -43,7 +42,7 @@ export function summarize(req: Request, request: AuthorizationRequest): Authoriz
     authMethodId: issuer.authMethodId,
     api: { apiId, name, audience },
     client: summarizeClient(client),
-    destination: redirectSource(target),
+    destination: target.source,
     scopes: Object.fromEntries(
       requestedScopes.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]),
     ),

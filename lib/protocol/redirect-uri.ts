@@ -6,6 +6,8 @@ declare const verified: unique symbol;
 /** A redirect URI that was matched with the client's registration. Only `verifyRedirectUri` makes one. */
 export interface RedirectTarget {
   readonly uri: string;
+  /** The CSP source that lets a form's answer redirect there: its origin, or its scheme. */
+  readonly source: string;
   readonly [verified]: true;
 }
 
@@ -21,15 +23,23 @@ function parseUrl(uri: string): URL | undefined {
   }
 }
 
-/** True when this kind of client may register the URI at all. Custom schemes need a dot, so `javascript:` never passes. */
-export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
-  const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
-  if (!url || url.username || url.password) return false;
+function isRegistrable(client: Client, { uri, url }: { uri: string; url: URL }): boolean {
+  if (url.username || url.password) return false;
   // without `//` and a host after it a browser resolves the URI against our own origin; a lone `@` would hide the host
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
   if (url.protocol === "https:") return !url.hostname.includes("*");
   if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
   return !client.confidential && client.platform === "native" && privateUseScheme.test(uri);
+}
+
+function parseRegistrable(client: Client, uri: string): URL | undefined {
+  const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
+  return url && isRegistrable(client, { uri, url }) ? url : undefined;
+}
+
+/** True when this kind of client may register the URI at all. Custom schemes need a dot, so `javascript:` never passes. */
+export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
+  return parseRegistrable(client, uri) !== undefined;
 }
 
 /** True for equal loopback IP redirects that differ in their port only. @rfc 8252 §7.3 */
@@ -45,6 +55,11 @@ function redirectUriMatches(client: Client, uris: { registered: string; requeste
   return differsInLoopbackPort(uris.registered, uris.requested);
 }
 
+function sourceOf({ origin, hostname, protocol }: URL): string {
+  // CSP has no form for an IPv6 address, and a custom scheme has no origin
+  return origin === "null" || hostname.startsWith("[") ? protocol : origin;
+}
+
 /**
  * The proven redirect target of an authorization request, or `undefined`. Comparison is character for character; the one
  * exception is the port of a native client's loopback IP redirect. Left out, it is the client's only registered URI.
@@ -57,11 +72,12 @@ export function verifyRedirectUri(
 ): RedirectTarget | undefined {
   if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
   const uri = requested ?? client.redirectUris[0];
-  if (uri === undefined || !isRegistrableRedirectUri(client, uri)) return undefined;
+  const url = uri === undefined ? undefined : parseRegistrable(client, uri);
+  if (uri === undefined || !url) return undefined;
   const known = client.redirectUris.some((registered) =>
     redirectUriMatches(client, { registered, requested: uri }),
   );
-  return known ? ({ uri } as RedirectTarget) : undefined;
+  return known ? ({ uri, source: sourceOf(url) } as RedirectTarget) : undefined;
 }
 
 /**
@@ -72,11 +88,4 @@ export function verifyRedirectUri(
  */
 export function redirectProvesClient(client: Client, target: RedirectTarget): boolean {
   return client.confidential || client.platform === "browser" || target.uri.startsWith("https:");
-}
-
-/** The CSP source that lets a form's answer redirect to this target: its origin, or its scheme. */
-export function redirectSource(target: RedirectTarget): string {
-  const { origin, hostname, protocol } = new URL(target.uri);
-  // CSP has no form for an IPv6 address, and a custom scheme has no origin
-  return origin === "null" || hostname.startsWith("[") ? protocol : origin;
 }

@@ -6,6 +6,8 @@ export interface ExpiringMap<T> {
   get(key: string, now: EpochSeconds): T | undefined;
   /** @throws Error when the map is full of living entries. */
   set(key: string, value: T, now: EpochSeconds): void;
+  /** Changes parts of a living entry, but not when it ends. */
+  change(key: string, part: Partial<Omit<T, "expiresAt">>, now: EpochSeconds): void;
   delete(key: string): void;
   values(now: EpochSeconds): readonly T[];
 }
@@ -16,39 +18,56 @@ function bucketOf(expiresAt: EpochSeconds): number {
   return Math.floor(expiresAt / bucketSeconds);
 }
 
-/** Keys filed by time, so that finding what has expired costs as much as it finds. */
-interface ExpiryIndex {
-  file(key: string, expiresAt: EpochSeconds): void;
-  /** The keys of every bucket that has begun; they leave the index. */
-  take(now: EpochSeconds): readonly { readonly bucket: number; readonly keys: readonly string[] }[];
-  /** Keeps these entries alone, once many keys are filed for nothing. */
-  tidy(entries: ReadonlyMap<string, { readonly expiresAt: EpochSeconds }>): void;
+interface Expiring {
+  readonly expiresAt: EpochSeconds;
 }
 
-function expiryIndex(): ExpiryIndex {
+/** The keys of a map filed by time, so that dropping what has expired costs as much as it drops. */
+interface ExpiryIndex {
+  file(key: string, expiresAt: EpochSeconds): void;
+  /** Drops every expired entry of the map. */
+  dropExpired(now: EpochSeconds): void;
+}
+
+function expiryIndex(entries: Map<string, Expiring>): ExpiryIndex {
   const keysByBucket = new Map<number, string[]>();
   let size = 0;
-  function file(key: string, expiresAt: EpochSeconds): void {
+
+  function add(key: string, expiresAt: EpochSeconds): void {
     const keys = keysByBucket.get(bucketOf(expiresAt));
     if (keys) keys.push(key);
     else keysByBucket.set(bucketOf(expiresAt), [key]);
     size += 1;
   }
+
+  /** Keeps the entries that are there alone, once many keys are filed for nothing. */
+  function tidy(): void {
+    if (size <= 2 * entries.size + 1_000) return;
+    keysByBucket.clear();
+    size = 0;
+    for (const [key, { expiresAt }] of entries) add(key, expiresAt);
+  }
+
+  function dropFrom(bucket: number, now: EpochSeconds): void {
+    const keys = keysByBucket.get(bucket) ?? [];
+    keysByBucket.delete(bucket);
+    size -= keys.length;
+    for (const key of keys) {
+      const expiresAt = entries.get(key)?.expiresAt;
+      if (expiresAt === undefined) continue;
+      if (expiresAt <= now) entries.delete(key);
+      else if (bucketOf(expiresAt) === bucket) add(key, expiresAt);
+    }
+  }
+
   return {
-    file,
-    take(now) {
-      const begun = [...keysByBucket].filter(([bucket]) => bucket <= bucketOf(now));
-      return begun.map(([bucket, keys]) => {
-        keysByBucket.delete(bucket);
-        size -= keys.length;
-        return { bucket, keys };
-      });
+    file(key, expiresAt) {
+      add(key, expiresAt);
+      tidy();
     },
-    tidy(entries) {
-      if (size <= 2 * entries.size + 1_000) return;
-      keysByBucket.clear();
-      size = 0;
-      for (const [key, { expiresAt }] of entries) file(key, expiresAt);
+    dropExpired(now) {
+      const begun = [...keysByBucket.keys()].filter((bucket) => bucket <= bucketOf(now));
+      for (const bucket of begun) dropFrom(bucket, now);
     },
   };
 }
@@ -61,12 +80,15 @@ function frozenCopies<T extends object>(): (value: T) => T {
   function frozenList(list: readonly unknown[]): readonly unknown[] {
     if (Object.isFrozen(list)) return list;
     const text = JSON.stringify(list);
-    const frozen = lists.get(text) ?? Object.freeze([...list]);
+    const known = lists.get(text);
+    if (known) return known;
+    const frozen = Object.freeze([...list]);
     lists.set(text, frozen);
     return frozen;
   }
   return (value) => {
-    const copy = { ...value } as Record<string, unknown>;
+    // not a spread: V8 makes a slow and large object of one that a literal begins with
+    const copy = Object.assign({}, value) as Record<string, unknown>;
     for (const name of Object.keys(copy)) {
       if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);
     }
@@ -74,45 +96,41 @@ function frozenCopies<T extends object>(): (value: T) => T {
   };
 }
 
-export function expiringMap<T extends { readonly expiresAt: EpochSeconds }>(
-  maxEntries: number,
-): ExpiringMap<T> {
+export function expiringMap<T extends Expiring>(maxEntries: number): ExpiringMap<T> {
   const entries = new Map<string, T>();
-  const index = expiryIndex();
+  const index = expiryIndex(entries);
   const frozenCopy = frozenCopies<T>();
   let sweptAt = 0;
 
-  function dropExpired(now: EpochSeconds): void {
+  function sweep(now: EpochSeconds): void {
     sweptAt = now;
-    for (const { bucket, keys } of index.take(now)) {
-      for (const key of keys) {
-        const expiresAt = entries.get(key)?.expiresAt;
-        if (expiresAt === undefined) continue;
-        if (expiresAt <= now) entries.delete(key);
-        else if (bucketOf(expiresAt) === bucket) index.file(key, expiresAt);
-      }
-    }
+    index.dropExpired(now);
   }
 
-  function makeRoom(key: string, now: EpochSeconds): void {
-    if (now >= sweptAt + bucketSeconds) dropExpired(now);
-    if (entries.has(key) || entries.size < maxEntries) return;
-    if (now > sweptAt) dropExpired(now);
+  function makeRoom(now: EpochSeconds): void {
+    if (entries.size < maxEntries) return;
+    if (now > sweptAt) sweep(now);
     if (entries.size >= maxEntries) throw new Error("memoryStorage is full: raise maxEntries.");
   }
 
+  function get(key: string, now: EpochSeconds): T | undefined {
+    const value = entries.get(key);
+    return value && now < value.expiresAt ? value : undefined;
+  }
+
   return {
-    get(key, now) {
-      const value = entries.get(key);
-      return value && now < value.expiresAt ? value : undefined;
-    },
+    get,
     set(key, value, now) {
-      makeRoom(key, now);
+      if (now >= sweptAt + bucketSeconds) sweep(now);
       const before = entries.get(key);
+      if (!before) makeRoom(now);
       entries.set(key, frozenCopy(value));
       if (before && bucketOf(before.expiresAt) === bucketOf(value.expiresAt)) return;
       index.file(key, value.expiresAt);
-      index.tidy(entries);
+    },
+    change(key, part, now) {
+      const before = get(key, now);
+      if (before) entries.set(key, frozenCopy(Object.assign({}, before, part)));
     },
     delete: (key) => void entries.delete(key),
     values: (now) => [...entries.values()].filter(({ expiresAt }) => now < expiresAt),

@@ -52,8 +52,7 @@ function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
 
 function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
   function revoke(authorizationId: string, now: number): void {
-    const authorization = authorizations.get(authorizationId, now);
-    if (authorization) authorizations.set(authorizationId, { ...authorization, revoked: true }, now);
+    authorizations.change(authorizationId, { revoked: true }, now);
   }
   return {
     create: async (authorization, now) =>
@@ -78,7 +77,7 @@ function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): Author
     consume: async ({ digest }, now) => {
       const code = codes.get(digest, now);
       if (!code || code.consumed) return "not-consumed";
-      codes.set(digest, { ...code, consumed: true }, now);
+      codes.change(digest, { consumed: true }, now);
       return "consumed";
     },
   };
@@ -93,7 +92,7 @@ function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenSto
       if (!token || token.used) return "not-rotated";
       // the step that can fail comes first, so that a full store leaves the old token usable
       tokens.set(to.digest, to, now);
-      tokens.set(from.digest, { ...token, used: true }, now);
+      tokens.change(from.digest, { used: true }, now);
       return "rotated";
     },
   };

@@ -8,16 +8,22 @@ type Call = (...args: unknown[]) => unknown;
 
 function inTime(name: string, call: () => unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const answered = (value: unknown): void => (clearTimeout(timer), resolve(value));
-    const failed = (thrown: unknown): void => (clearTimeout(timer), reject(thrown));
-    const timer = setTimeout(() => {
-      failed(lateError(`${name} has not answered within ${limitSeconds} seconds`));
-    }, limitSeconds * 1000);
-    try {
-      Promise.resolve(call()).then(answered, failed);
-    } catch (thrown) {
-      failed(thrown);
+    let isOver = false;
+    let timer: NodeJS.Timeout | undefined;
+    function end(): void {
+      isOver = true;
+      clearTimeout(timer);
     }
+    const answered = (value: unknown): void => (end(), resolve(value));
+    const failed = (thrown: unknown): void => (end(), reject(thrown));
+    function giveUp(): void {
+      failed(lateError(`${name} has not answered within ${limitSeconds} seconds`));
+    }
+    Promise.resolve(call()).then(answered, failed);
+    // an answer from memory is here one turn later, and a timer would cost more than the answer
+    void Promise.resolve().then(() => {
+      if (!isOver) timer = setTimeout(giveUp, limitSeconds * 1000);
+    });
   });
 }
 
