@@ -152,12 +152,19 @@ const heapAndRss = (memory) => `${inMebibytes(held(memory))} / ${inMebibytes(mem
 
 /** @param {readonly TokenMemory[]} rows */
 function tableOf(rows) {
-  const head = ["MiB, heap / rss", "issued", "before", "all alive", "all expired", "bytes per token"];
+  const head = [
+    "memory, MiB (heap / RSS)",
+    "tokens issued",
+    "before",
+    "all alive",
+    "all expired",
+    "bytes kept per token",
+  ];
   const lines = rows.map(({ format, tokens, start, full, end, bytesPerToken }) => [
     format,
     tokens.toLocaleString("en"),
     ...[start, full, end].map(heapAndRss),
-    bytesPerToken.toFixed(1),
+    Math.max(0, bytesPerToken).toFixed(0),
   ]);
   return table([head, ...lines]);
 }

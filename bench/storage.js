@@ -22,9 +22,9 @@ const { workloads } = require("./workloads");
  * @typedef {import("./types").Format} Format
  * @typedef {{
  *   readonly storage: string; readonly processes: number; readonly workload: string; readonly format: Format;
- *   readonly roundTrips: number; readonly calls: number; readonly cpuMicroseconds: number; readonly perSecond: number;
+ *   readonly roundTrips: number; readonly cpuMicroseconds: number; readonly perSecond: number;
  * }} StorageRow
- *   `roundTrips`, `calls` (statements or commands) and `cpuMicroseconds` (of all server processes) are of one request.
+ *   `roundTrips` and `cpuMicroseconds` (of all server processes) are of one request.
  * @typedef {{
  *   readonly seconds: number; readonly warmUp: number; readonly processes: readonly number[]; readonly workloads: readonly string[];
  *   readonly storages: readonly string[]; readonly tell: (line: string) => void;
@@ -59,7 +59,6 @@ async function sample(id, server, load) {
     throw new Error(`${id} of ${server.title}: ${refused} refused, ${broken} broken`);
   return {
     roundTrips: (sentAfter.roundTrips - sentBefore.roundTrips) / requests,
-    calls: (sentAfter.calls - sentBefore.calls) / requests,
     cpuMicroseconds: (1e6 * (cpuAfter.seconds - cpuBefore.seconds)) / requests,
     perSecond: requests / seconds,
   };
@@ -145,23 +144,27 @@ async function measureStorages(how) {
   return rows;
 }
 
+/** @param {StorageRow} row */
+function figuresOf({ roundTrips, cpuMicroseconds, perSecond }) {
+  const cpu = cpuMicroseconds.toFixed(0);
+  return `${roundTrips.toFixed(1)} · ${cpu} · ${Math.round(perSecond).toLocaleString("en")}`;
+}
+
 /** @param {readonly StorageRow[]} rows */
 function tableOf(rows) {
-  const head = ["authmount over", "processes", "", "token", "round trips", "calls", "CPU µs", "requests/s"];
-  const lines = rows.map((row) => [
-    row.storage,
-    row.processes === 1 ? "1" : `${row.processes} *`,
-    row.workload,
-    row.format,
-    row.roundTrips.toFixed(1),
-    row.calls.toFixed(1),
-    row.cpuMicroseconds.toFixed(0),
-    Math.round(row.perSecond).toLocaleString("en"),
-  ]);
-  return `${table([head, ...lines])}
+  const ids = [...new Set(rows.map(({ workload }) => workload))];
+  /** A line for each server: its workloads come in the same order. @type {Map<string, string[]>} */
+  const lines = new Map();
+  for (const row of rows) {
+    const server = [row.storage, row.processes === 1 ? "1" : `${row.processes} *`, row.format];
+    const key = server.join();
+    lines.set(key, [...(lines.get(key) ?? server), figuresOf(row)]);
+  }
+  const head = ["round trips · CPU µs · requests/s", "processes", "token", ...ids];
+  return `${table([head, ...lines.values()])}
 
-Round trips to the storage, calls of it (statements, commands) and CPU time of the server processes: of one request. W3 is two
-requests. \\* not pinned to a core: they share all cores with the database and the generator.`;
+Round trips to the storage and CPU time of the server processes: of one request; W3 is two requests. \\* not pinned to a core:
+they share all cores with the database and the generator.`;
 }
 
 /** @type {How} */

@@ -13,19 +13,18 @@ const { clientOf, newSecrets, startHost } = require("../authmount-host");
 
 const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "", BENCH_SECRETS } = process.env;
 
-const sent = { calls: 0, roundTrips: 0 };
+const sent = { roundTrips: 0 };
 let answered = 0;
 
 /**
- * A round trip is a call that could not be sent before the one before it was answered. That is known of one request at a time
- * only; calls can be counted at any time.
+ * A round trip is a call that could not be sent before the one before it was answered. It counts right for one request at
+ * a time.
  *
  * @template T
  * @param {() => Promise<T>} call
  */
 async function count(call) {
   const trip = answered + 1;
-  sent.calls += 1;
   sent.roundTrips = Math.max(sent.roundTrips, trip);
   try {
     return await call();
