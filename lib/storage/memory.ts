@@ -68,12 +68,12 @@ function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): Autho
   };
 }
 
-// Within one process a step without `await` is atomic: nothing runs between its look and its write.
-
 /** A text of its own: V8 lets a part of a request's URL keep the whole URL in memory. */
 function ownText(text: string): string {
   return Buffer.from(text).toString();
 }
+
+// Within one process a step without `await` is atomic: nothing runs between its look and its write.
 
 function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): AuthorizationCodeStore {
   return {
