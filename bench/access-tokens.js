@@ -1,17 +1,21 @@
+// @ts-check
 /** ES256 access tokens for the middleware of servers that issue none themselves. */
 "use strict";
 const { randomUUID } = require("node:crypto");
 const jwt = require("jsonwebtoken");
 const terms = require("./terms");
 
-/** @param {{ privateKey: import("node:crypto").KeyObject; issuer: string; audience: string }} how */
+/**
+ * @param {{ privateKey: import("node:crypto").KeyObject; issuer: string; audience: string }} how
+ * @returns {(count: number) => string[]}
+ */
 const newAccessTokens =
   ({ privateKey, issuer, audience }) =>
   (count) =>
     Array.from({ length: count }, () =>
       jwt.sign({ client_id: terms.clientId, scope: terms.scope }, privateKey, {
         algorithm: "ES256",
-        header: { typ: "at+jwt" },
+        header: { alg: "ES256", typ: "at+jwt" },
         issuer,
         audience,
         subject: terms.subject,

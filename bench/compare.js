@@ -8,7 +8,6 @@ const { floors } = require("./workloads");
  * @typedef {import("./child").RunningServer} RunningServer
  * @typedef {import("./workloads").Workload} Workload
  * @typedef {{ readonly workload: Workload; readonly server: RunningServer }} Cell
- * @typedef {{ readonly ratios: number[]; readonly perSecond: number[] }} Measured
  */
 
 const warmUpRequests = 10_500;
@@ -45,11 +44,11 @@ async function warmUp(cell, seconds) {
  *
  * @param {Cell} cell
  * @param {{ floor: RunningServer; seconds: number; samples: number }} how
- * @returns {Promise<Measured>}
+ * @returns {Promise<readonly number[]>} the ratios
  */
 async function compare(cell, { floor, seconds, samples }) {
-  /** @type {Measured} */
-  const measured = { ratios: [], perSecond: [] };
+  /** @type {number[]} */
+  const ratios = [];
   const floorSample = async () => {
     const result = await generate(floors[cell.workload.floor], { url: floor.url, seconds });
     return result.requests / result.seconds;
@@ -59,11 +58,10 @@ async function compare(cell, { floor, seconds, samples }) {
   for (let round = 1; round <= samples; round += 1) {
     const perSecond = await sample(cell, seconds);
     const after = await floorSample();
-    measured.ratios.push((2 * perSecond) / (before + after));
-    measured.perSecond.push(perSecond);
+    ratios.push((2 * perSecond) / (before + after));
     before = after;
   }
-  return measured;
+  return ratios;
 }
 
 module.exports = { compare, sample };

@@ -10,7 +10,6 @@ const { generate, generator, isPinned } = require("./load/generate");
 /**
  * @typedef {import("./child").RunningServer} RunningServer
  * @typedef {import("./compare").Cell} Cell
- * @typedef {import("./compare").Measured} Measured
  */
 
 const ids = ["W1", "W2", "W3", "W4", "W4b", "W4c", "W5"];
@@ -37,13 +36,13 @@ function spread(values) {
   return `**${median(values).toFixed(2)}** (${low}–${high})`;
 }
 
-/** One table for each format of tokens: servers × workloads. @param {ReadonlyMap<Cell, Measured>} measured */
+/** One table for each format of tokens: servers × workloads. @param {ReadonlyMap<Cell, readonly number[]>} measured */
 function comparisonTables(measured) {
   return ["jwt", "opaque"]
     .map((format) => {
       /** @type {Map<string, Map<string, string>>} */
       const rows = new Map();
-      for (const [{ workload, server }, { ratios }] of measured) {
+      for (const [{ workload, server }, ratios] of measured) {
         if (server.format !== format) continue;
         const row = rows.get(server.title) ?? new Map();
         rows.set(server.title, row.set(workload.id, spread(ratios)));

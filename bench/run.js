@@ -65,16 +65,15 @@ function askedWorkloads() {
 }
 
 async function smoke() {
-  let checked = 0;
-  for (const [name, format] of serverFormats()) {
+  const servers = serverFormats();
+  for (const [name, format] of servers) {
     const server = await startServer(name, format);
     await check(server);
-    checked += 1;
     const able = askedWorkloads().filter(({ isFor }) => name.startsWith("servers/") && isFor(server.routes));
     for (const workload of able) await sample({ workload, server }, 1);
     server.stop();
   }
-  tell(`${checked} servers were checked, ours were sampled`);
+  tell(`${servers.length} servers were checked, ours were sampled`);
 }
 
 /**
@@ -84,7 +83,7 @@ async function smoke() {
 async function measure() {
   const seconds = Number(options.seconds);
   const floor = await startServer("servers/express", "jwt");
-  /** @type {Map<Cell, import("./compare").Measured>} */
+  /** @type {Map<Cell, readonly number[]>} */
   const measured = new Map();
   for (const workload of askedWorkloads()) {
     for (const [name, format] of serverFormats()) {

@@ -3,10 +3,10 @@ import type { OAuthError } from "./oauth-error";
 import type { RedirectTarget } from "./redirect-uri";
 
 function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
-  let added = "";
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value !== undefined) added += `${added && "&"}${name}=${encodeURIComponent(value)}`;
-  }
+  const added = Object.entries(parameters)
+    .filter((entry): entry is [string, string] => entry[1] !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join("&");
   // the registered query stays as it is: the client may compare it
   const separator = target.uri.includes("?") ? (/[?&]$/.test(target.uri) ? "" : "&") : "?";
   return target.uri + separator + added;

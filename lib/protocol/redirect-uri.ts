@@ -71,9 +71,9 @@ export function verifyRedirectUri(
   { requested, rule }: { requested: string | undefined; rule: "required" | "optional" },
 ): RedirectTarget | undefined {
   if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
-  const uri = requested ?? client.redirectUris[0];
-  const url = uri === undefined ? undefined : parseRegistrable(client, uri);
-  if (uri === undefined || !url) return undefined;
+  const uri = requested ?? client.redirectUris[0] ?? "";
+  const url = parseRegistrable(client, uri);
+  if (!url) return undefined;
   const known = client.redirectUris.some((registered) =>
     redirectUriMatches(client, { registered, requested: uri }),
   );

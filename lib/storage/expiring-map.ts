@@ -75,7 +75,7 @@ function expiryIndex(entries: Map<string, Expiring>): ExpiryIndex {
 const maxLists = 1_000;
 
 /** Makes copies that nobody can change, lists and all; equal lists become one, as a million tokens have the same few scopes. */
-function frozenCopies<T extends object>(): (value: T) => T {
+function frozenCopies<T extends object>(): (value: T, part?: object) => T {
   const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
   function frozenList(list: readonly unknown[]): readonly unknown[] {
     if (Object.isFrozen(list)) return list;
@@ -86,9 +86,9 @@ function frozenCopies<T extends object>(): (value: T) => T {
     lists.set(text, frozen);
     return frozen;
   }
-  return (value) => {
+  return (value, part) => {
     // not a spread: V8 makes a slow and large object of one that a literal begins with
-    const copy = Object.assign({}, value) as Record<string, unknown>;
+    const copy = Object.assign({}, value, part) as Record<string, unknown>;
     for (const name of Object.keys(copy)) {
       if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);
     }
@@ -130,7 +130,7 @@ export function expiringMap<T extends Expiring>(maxEntries: number): ExpiringMap
     },
     change(key, part, now) {
       const before = get(key, now);
-      if (before) entries.set(key, frozenCopy(Object.assign({}, before, part)));
+      if (before) entries.set(key, frozenCopy(before, part));
     },
     delete: (key) => void entries.delete(key),
     values: (now) => [...entries.values()].filter(({ expiresAt }) => now < expiresAt),
