@@ -6,6 +6,8 @@ import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
+import { longestLifeSeconds } from "./grants/authorization-code";
+import { withdrawConsent } from "./grants/withdraw-consent";
 import { readInteractionId } from "./http/read-request";
 import { bearerMiddleware } from "./http/require-bearer";
 import { checkingMount } from "./http/mount-check";
@@ -147,17 +149,10 @@ function toRequireBearer(
   };
 }
 
-function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consents"] {
+function toConsents(context: ClientRequestContext, longestLifeSeconds: number): AuthServer["consents"] {
   return {
-    list: (subject) => storage.consents.list(subject, now()),
-    async revoke(key) {
-      const at = now();
-      // the consent first: what is approved after this has been asked for anew
-      await storage.consents.delete(key, at);
-      await storage.authorizations.revokeAll(key, at);
-      const { subject, clientId, apiId } = key;
-      emit({ kind: "consent-revoked", subject, clientId, apiId });
-    },
+    list: (subject) => context.storage.consents.list(subject, now()),
+    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds }),
   };
 }
 
@@ -243,6 +238,6 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     requireBearer: toRequireBearer(options, { context, issuers }),
     ...toHostPages(flow, pages),
-    consents: toConsents(context),
+    consents: toConsents(context, longestLifeSeconds(issuers, context.lifetimes)),
   };
 }

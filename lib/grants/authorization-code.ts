@@ -4,15 +4,18 @@ import { type AuthorizationCode, redemptionProblem } from "../protocol/authoriza
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { mayUseGrant, registeredScopes } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { isCodeVerifier } from "../protocol/pkce";
 import { intersect } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../protocol/token-value";
+import { clockDriftSeconds } from "../storage/clock-drift";
 import {
   type Grant,
   type GrantContext,
   invalidGrant,
+  type Lifetimes,
   requireParameter,
   revokeAfterReplay,
   type TokenRequest,
@@ -26,6 +29,14 @@ export interface Approval {
   readonly facts: AuthenticationFacts;
   readonly grantedScopes: readonly string[];
   readonly now: EpochSeconds;
+}
+
+/** How long, in seconds, a pending request, a consent or an authorization may live at most, with the drift of clocks. */
+export function longestLifeSeconds(issuers: readonly Issuer[], lifetimes: Lifetimes): number {
+  const accessTokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
+  const { authorizationCodeSeconds, refreshTokenSeconds, consentSeconds, interactionSeconds } = lifetimes;
+  const authorizationSeconds = Math.max(authorizationCodeSeconds, refreshTokenSeconds) + accessTokenSeconds;
+  return Math.max(authorizationSeconds, consentSeconds, interactionSeconds) + clockDriftSeconds;
 }
 
 function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Approval): Authorization {
