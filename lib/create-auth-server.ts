@@ -1,5 +1,5 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
 import { bearerOptionProblem, checkOptions, isProduction, requiredScopes } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
@@ -86,8 +86,12 @@ function toKeyRing({ signingKeys, apis }: AuthServerOptions): KeyRing {
   return keyRing({ keys, tokenSeconds: Math.max(...lifetimes) });
 }
 
-function toSecrets({ secrets }: AuthServerOptions): [string, ...string[]] {
-  return [...(secrets ?? [randomBytes(32).toString("base64url")])] as [string, ...string[]];
+/** Of this server alone: what another one with the same secrets has sealed is worth nothing here. */
+function toSecrets({ secrets, baseUrl }: AuthServerOptions): [string, ...string[]] {
+  const given = secrets ?? [randomBytes(32).toString("base64url")];
+  return given.map((secret) =>
+    createHmac("sha256", secret).update(`authmount ${baseUrl}`).digest("base64url"),
+  ) as [string, ...string[]];
 }
 
 function toContext(
@@ -149,10 +153,11 @@ function toRequireBearer(
   };
 }
 
-function toConsents(context: ClientRequestContext, longestLifeSeconds: number): AuthServer["consents"] {
+function toConsents(context: ClientRequestContext, issuers: readonly Issuer[]): AuthServer["consents"] {
+  const longest = longestLifeSeconds(issuers, context.lifetimes);
   return {
     list: (subject) => context.storage.consents.list(subject, now()),
-    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds }),
+    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longest }),
   };
 }
 
@@ -164,9 +169,9 @@ function toHostPages(
   return {
     interaction: (req) => flow.describe(req, readInteractionId(req)),
     resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
-    async approve(req, res, { scopes } = {}) {
+    async approve(req, res, chosen = {}) {
       const interactionId = readInteractionId(req);
-      writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, scopes }));
+      writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, chosen }));
     },
     async deny(req, res) {
       writeResponse({ req, res, pages }, await flow.deny(req, readInteractionId(req)));
@@ -238,6 +243,6 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     requireBearer: toRequireBearer(options, { context, issuers }),
     ...toHostPages(flow, pages),
-    consents: toConsents(context, longestLifeSeconds(issuers, context.lifetimes)),
+    consents: toConsents(context, issuers),
   };
 }

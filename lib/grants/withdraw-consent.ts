@@ -1,6 +1,6 @@
 /** The end user takes a consent back: everything that descends from it ends. RFC 6749 §10.2, 7009 §2.1. */
 import type { ConsentKey } from "../protocol/consent";
-import { endMarkKey } from "../protocol/end-mark";
+import { endedKey, endMarkKey } from "../protocol/end-mark";
 import type { GrantContext } from "./grant";
 
 /**
@@ -16,14 +16,13 @@ export async function withdrawConsent(
 ): Promise<void> {
   const { subject, clientId, apiId } = key;
   const at = now();
-  const mark = randomId();
-  await storage.endMarks.save({ key: endMarkKey(key), mark, expiresAt: at + longestLifeSeconds }, at);
+  const [mark, expiresAt] = [randomId(), at + longestLifeSeconds];
+  await storage.endMarks.save({ key: endMarkKey(key), mark, expiresAt }, at);
   const revoked = await storage.authorizations.revokeAll({ subject, clientId, apiId }, at);
-  // last: while anything may live on, the consent is listed and the person can try again
-  const forgotten = await storage.consents.delete(
-    { key: { subject, clientId, apiId }, exceptEndMark: mark },
-    at,
-  );
+  // until here the consent stays listed, so that the person can try again; from here on anybody may forget it
+  await storage.endMarks.save({ key: endedKey(mark), mark, expiresAt }, at);
+  const withdrawal = { key: { subject, clientId, apiId }, exceptEndMark: mark };
+  const forgotten = await storage.consents.delete(withdrawal, at);
   const kind = revoked > 0 || forgotten ? "consent-revoked" : "nothing-to-revoke";
   emit({ kind, subject, clientId, apiId });
 }

@@ -13,6 +13,11 @@ export interface EndMark {
   readonly expiresAt: EpochSeconds;
 }
 
+/** The key under which a mark is stored once more when everything older than it has ended. */
+export function endedKey(mark: string): string {
+  return hash("sha256", JSON.stringify(["ended", mark]), "base64url");
+}
+
 /** The key of the end mark of everything that one end user has allowed one client at one API. */
 export function endMarkKey({ subject, clientId, apiId }: ConsentKey): string {
   return hash("sha256", JSON.stringify(["consent", subject, clientId, apiId]), "base64url");
