@@ -124,7 +124,7 @@ describe("examples/web-app", () => {
       url.searchParams.set(name, "https://attacker.example");
       expect(await browser.open(url)).toMatchObject({
         status: 400,
-        text: expect.stringContaining("Not signed in: wrong answer"),
+        text: expect.stringContaining("This browser has not asked for that."),
       });
       expect((await browser.open(`${example.origin}/`)).text).not.toContain("Tea");
     });
@@ -135,7 +135,7 @@ describe("examples/web-app", () => {
       const page = await browser.open(`${example.origin}/signin`, stopAt);
       const { url } = await answerPages(browser, { page, stopAt });
       const elsewhere = await newWebBrowser().open(url);
-      expect(elsewhere.text).toContain("This browser has not asked.");
+      expect(elsewhere.text).toContain("This browser has not asked for that.");
       expect(elsewhere.text).not.toContain("Tea");
     });
   });
