@@ -377,7 +377,9 @@ describe("examples/command-line", () => {
     const elsewhere = path.join(path.dirname(folder), "elsewhere");
     await mkdir(elsewhere);
     const keep = () =>
-      writeFile(path.join(elsewhere, "token.json"), '{"issuer":"A","refreshToken":"the token"}');
+      writeFile(path.join(elsewhere, "token.json"), '{"issuer":"A","refreshToken":"the token"}', {
+        mode: 0o600,
+      });
     const take = async (issuer: string) => {
       const script = `import { takeRefreshToken } from ${JSON.stringify(pathToFileURL(keptTokenFile).href)};
         console.log(await takeRefreshToken(${JSON.stringify(issuer)}));`;
