@@ -71,6 +71,13 @@ describe("README and docs", () => {
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["demo", "test"]));
   });
 
+  it("every pool and Redis client has a listener for errors: without one a broken connection ends the process", () => {
+    const blocks = pages.flatMap((page) => codeBlocks(page, "ts").map((code) => [page, code] as const));
+    const opening = blocks.filter(([, code]) => /new Pool\(|createClient\(/.test(code));
+    expect(opening.length).toBeGreaterThan(2);
+    expect(opening.filter(([, code]) => !code.includes('.on("error"')).map(([page]) => page)).toEqual([]);
+  });
+
   it("every TypeScript block compiles against the built package", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "authmount-docs-"));
     const modules = path.join(folder, "node_modules");

@@ -1,13 +1,6 @@
-/** The code of docs/recipes.md, docs/migrating.md and docs/getting-started.md, taken from the pages and run. */
-import { spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { readFileSync } from "node:fs";
+/** The code of docs/recipes.md, taken from the page and run. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { compileFunction } from "node:vm";
-import { transformSync } from "@swc/core";
 import express, { type Express, type RequestHandler, type Router } from "express";
 import { MemoryStore } from "express-session";
 import { Strategy } from "passport";
@@ -15,7 +8,7 @@ import request, { type Response } from "supertest";
 import * as authmount from "../lib";
 import type { AuthMethod, AuthServer, OnEvent } from "../lib";
 import { newWebBrowser, type Page, type WebBrowser } from "./clients/example";
-import { buildOnce } from "./fixture/build-once";
+import { runBlock, runWaitingBlock } from "./fixture/doc-block";
 import {
   authorizationParameters,
   baseUrl,
@@ -26,44 +19,8 @@ import {
   testHost,
   webSecret,
 } from "./fixture/host";
-import { authorize, callApi, obtainTokens, postToken, redirectParameters } from "./fixture/journey";
+import { authorize, obtainTokens, postToken, redirectParameters } from "./fixture/journey";
 import { listen } from "./fixture/listening";
-import { freePort } from "./fixture/server-process";
-
-const repository = path.resolve(__dirname, "..");
-
-/** The code blocks of a page below one of its headings. */
-function codeBelow(page: string, heading: string): readonly string[] {
-  const text = readFileSync(path.join(repository, "docs", page), "utf8");
-  const start = text.indexOf(`\n## ${heading}\n`);
-  if (start < 0) throw new Error(`${page} has no heading "${heading}"`);
-  const [section = ""] = text.slice(start + 1).split(/\n(?=## )/);
-  return [...section.matchAll(/^```(?:ts|js)\n([^]*?)^```$/gm)].map(([, code]) => code ?? "");
-}
-
-/** Runs a block with what it declares as given; answers what it exports. */
-function runBlock(
-  {
-    page = "recipes.md",
-    heading,
-    modules = {},
-  }: { page?: string; heading: string; modules?: Readonly<Record<string, unknown>> },
-  given: object,
-): Readonly<Record<string, unknown>> {
-  const requireByName = (name: string): unknown =>
-    name === "authmount" ? authmount : (modules[name] ?? jest.requireActual(name));
-  const [code = ""] = codeBelow(page, heading);
-  const compiled = transformSync(code, {
-    swcrc: false,
-    jsc: { target: "es2023", parser: { syntax: "typescript" } },
-    module: { type: "commonjs" },
-  });
-  const exported: Record<string, unknown> = {};
-  const names = ["require", "exports", ...Object.keys(given)];
-  const run = compileFunction(compiled.code, names) as (...values: unknown[]) => void;
-  run(requireByName, exported, ...Object.values(given));
-  return exported;
-}
 
 const issuerPath = pairPath();
 
@@ -132,6 +89,12 @@ function limited(): { host: TestHost; alarms: string[] } {
   return { host, alarms };
 }
 
+/** What a person's browser does when a client sends it here. */
+async function openPage(host: TestHost): Promise<Response> {
+  const asked = request(host.app).get(`${issuerPath}/authorize`).set("X-Forwarded-For", "192.0.2.1");
+  return asked.query(authorizationParameters("web"));
+}
+
 describe("rate limits", () => {
   interface Caller {
     readonly address?: string;
@@ -168,6 +131,30 @@ describe("rate limits", () => {
     const refused = await ask(host, { fields: wrong });
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
     expect(refused.body).toMatchObject({ error: "temporarily_unavailable" });
+  });
+
+  it("leaves the pages of people alone", async () => {
+    const { host } = limited();
+    await guess(host, 11);
+    const pages = await Promise.all(Array.from({ length: 125 }, () => openPage(host)));
+    expect(pages.map(({ status }) => status)).not.toContain(429);
+  });
+
+  it("serves the other clients of that address", async () => {
+    const { host } = limited();
+    await guess(host, 11);
+    expect((await ask(host, { fields: credentials("other") })).status).toBe(200);
+  });
+
+  it("counts a client as one however its id is encoded (RFC 6749 §2.3.1)", async () => {
+    const { host } = limited();
+    const statuses: number[] = [];
+    for (const id of [...Array<string>(5).fill("web"), ...Array<string>(5).fill("%77eb"), "we%62"]) {
+      const guessed = request(host.app).post(`${issuerPath}/token`).set("X-Forwarded-For", "192.0.2.1");
+      const form = { grant_type: "client_credentials" };
+      statuses.push((await guessed.auth(id, "a%20guess").type("form").send(form)).status);
+    }
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429]);
   });
 
   it("serves the same client from another address meanwhile", async () => {
@@ -260,7 +247,7 @@ async function passportHost(): Promise<PassportHost> {
       findUser: (id: string) => Promise.resolve({ id }),
       store: new MemoryStore(),
       sessionSecret: "a session secret of at least 32 characters",
-      secure: false,
+      origin,
     },
   );
   const auth = authmount.createAuthServer({
@@ -346,6 +333,16 @@ describe("a Passport session as the authentication method", () => {
     expect(url.searchParams.get("error")).toBe("login_required");
   });
 
+  it.each(["https://attacker.example", "null", undefined])(
+    "signs nobody in by a form from %s (login CSRF, RFC 9700 §4.7)",
+    async (from) => {
+      const headers: Record<string, string> = from === undefined ? {} : { origin: from };
+      const body = new URLSearchParams(right);
+      const response = await fetch(`${host.origin}/sign-in`, { method: "POST", headers, body });
+      expect([response.status, response.headers.getSetCookie()]).toEqual([403, []]);
+    },
+  );
+
   it("makes no session for a client at the token endpoint", async () => {
     const response = await fetch(`${host.origin}${issuerPath}/token`, {
       method: "POST",
@@ -373,6 +370,88 @@ describe("behind a reverse proxy", () => {
       "/auth/password/api/orders/.well-known/oauth-authorization-server",
     );
     expect(metadata.body).toMatchObject({ token_endpoint: `${baseUrl}/auth/password/api/orders/token` });
+  });
+});
+
+type Seen = Pick<express.Request, "ip" | "secure">;
+
+const postgresStorage = () => ({
+  ...authmount.memoryStorage({ clients: [clients.web] }),
+  migrate: () => Promise.resolve(),
+});
+
+/** Two tenants behind one proxy; `seen` is what the session of the first one is asked with. */
+async function tenantHosts(): Promise<{ app: Express; seen: Seen[]; connectionErrors: string[] }> {
+  const seen: Seen[] = [];
+  const connectionErrors: string[] = [];
+  const authenticate: AuthMethod["authenticate"] = ({ req: { ip, secure } }) => {
+    seen.push({ ip, secure });
+    return { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) };
+  };
+  const tenants = ["north", "south"].map((id) => ({
+    id,
+    host: `${id}.example`,
+    secret: `the secret of ${id}, of at least 32 characters`,
+    signingKey: authmount.generateSigningKey(),
+    password: { authenticate },
+  }));
+  class Pool {
+    on(name: string): void {
+      connectionErrors.push(name);
+    }
+  }
+  const modules = { pg: { Pool }, "authmount/postgres": { postgresStorage } };
+  const { app } = await runWaitingBlock({ heading: "Several hosts or tenants", modules }, { tenants });
+  return { app: app as Express, seen, connectionErrors };
+}
+
+describe("several hosts or tenants", () => {
+  const through = { "X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https" };
+
+  async function tokenOf(app: Express, host: string): Promise<string> {
+    const asked = request(app)
+      .post(`${issuerPath}/token`)
+      .set({ ...through, Host: host });
+    const form = { grant_type: "client_credentials", scope: "read", ...credentials("web") };
+    return ((await asked.type("form").send(form)).body as { access_token: string }).access_token;
+  }
+
+  const call = (app: Express, { host, token }: { host: string; token: string }) =>
+    request(app)
+      .get("/orders")
+      .set({ ...through, Host: host, Authorization: `Bearer ${token}` });
+
+  it("gives each host its own issuer", async () => {
+    const { app } = await tenantHosts();
+    const path = `${issuerPath}/.well-known/oauth-authorization-server`;
+    const metadata = await request(app)
+      .get(path)
+      .set({ ...through, Host: "south.example" });
+    expect(metadata.body).toMatchObject({ issuer: `https://south.example${issuerPath}` });
+  });
+
+  it("does not take a token of one tenant at another (RFC 9068 §5)", async () => {
+    const { app } = await tenantHosts();
+    const token = await tokenOf(app, "north.example");
+    expect((await call(app, { host: "north.example", token })).status).toBe(200);
+    expect((await call(app, { host: "south.example", token })).status).toBe(401);
+  });
+
+  it("knows no other host", async () => {
+    const { app } = await tenantHosts();
+    expect((await request(app).get("/orders").set("Host", "west.example")).status).toBe(404);
+  });
+
+  it("tells the tenant's own code the caller's address and that it was https, behind the proxy", async () => {
+    const { app, seen } = await tenantHosts();
+    const query = { ...authorizationParameters("web"), scope: "read" };
+    const asked = request(app).get(`${issuerPath}/authorize`).query(query);
+    await asked.set({ ...through, Host: "north.example" });
+    expect(seen[0]).toEqual({ ip: "203.0.113.7", secure: true });
+  });
+
+  it("survives a connection that breaks while idle", async () => {
+    expect((await tenantHosts()).connectionErrors).toEqual(["error"]);
   });
 });
 
@@ -517,146 +596,5 @@ describe("refusing to serve without https (RFC 6749 §3.1, §3.2)", () => {
     const response = await request(onlyHttps().app).get(`${issuerPath}/authorize`);
     expect(response.status).toBe(403);
     expect(response.headers).not.toHaveProperty("location");
-  });
-});
-
-const requireOldToken: RequestHandler = (req, res) => {
-  res.status(req.headers.authorization === "Bearer an-old-token" ? 200 : 401).json({ by: "the old server" });
-};
-
-function bothServers(): TestHost {
-  const host = testHost();
-  const page = { page: "migrating.md", heading: "Both side by side" };
-  const { requireEither } = runBlock(page, { baseUrl, auth: host.auth, requireOldToken });
-  host.app.get("/both", requireEither as RequestHandler, (req, res) => void res.json(req.auth));
-  return host;
-}
-
-describe("migrating: an API that takes the tokens of both servers", () => {
-  it("takes a token of ours", async () => {
-    const host = bothServers();
-    const { access_token } = await obtainTokens(host, { client: "web" });
-    expect((await callApi(host, "/both", access_token)).body).toMatchObject({ subject: "alice" });
-  });
-
-  it("takes a token of the old server", async () => {
-    const answer = await callApi(bothServers(), "/both", "an-old-token");
-    expect(answer).toMatchObject({ status: 200, body: { by: "the old server" } });
-  });
-
-  it("does not believe a label", async () => {
-    const payload = Buffer.from(JSON.stringify({ iss: `${baseUrl}/auth/password/api/orders` }));
-    const answer = await callApi(bothServers(), "/both", `e30.${payload.toString("base64url")}.e30`);
-    expect(answer.status).toBe(401);
-    expect(answer.headers["www-authenticate"]).toContain('error="invalid_token"');
-  });
-});
-
-describe("getting started, as it stands on the page", () => {
-  const running: ChildProcess[] = [];
-  let folder: string;
-  let server: string;
-  let client: string;
-
-  /** Starts one of the page's programs, until it has printed its address. */
-  async function start(file: string, address: string): Promise<void> {
-    const env = { ...process.env, NODE_ENV: "development" };
-    const child = spawn(process.execPath, [file], { cwd: folder, env });
-    running.push(child);
-    let printed = "";
-    await new Promise<void>((resolve, reject) => {
-      child.once("close", () => reject(new Error(`${file} ended: ${printed}`)));
-      const listenTo = (chunk: Buffer): void => {
-        printed += chunk.toString();
-        if (printed.includes(`${address}\n`)) resolve();
-      };
-      child.stdout.on("data", listenTo);
-      child.stderr.on("data", listenTo);
-    });
-  }
-
-  beforeAll(async () => {
-    buildOnce();
-    folder = await mkdtemp(path.join(tmpdir(), "authmount-getting-started-"));
-    const modules = path.join(folder, "node_modules");
-    await mkdir(modules);
-    await symlink(repository, path.join(modules, "authmount"), "junction");
-    for (const name of ["express", "cookie-parser"]) {
-      await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
-    }
-    const ports = [await freePort(), await freePort()] as const;
-    [server, client] = [`http://localhost:${ports[0]}`, `http://localhost:${ports[1]}`];
-    const elsewhere = (code: string): string =>
-      code
-        .replaceAll(/\b(localhost:|listen\()3000\b/g, `$1${ports[0]}`)
-        .replaceAll(/\b(localhost:|listen\()4000\b/g, `$1${ports[1]}`);
-    const [serverCode = ""] = codeBelow("getting-started.md", "1. An app with an authorization server");
-    const [clientCode = ""] = codeBelow("getting-started.md", "3. A token for a person");
-    await writeFile(path.join(folder, "server.mjs"), elsewhere(serverCode));
-    await writeFile(path.join(folder, "client.mjs"), elsewhere(clientCode));
-    await start("server.mjs", server);
-    await start("client.mjs", client);
-  });
-  afterAll(async () => {
-    const ends = running.map((child) => new Promise((resolve) => child.once("close", resolve)));
-    for (const child of running) child.kill();
-    await Promise.all(ends);
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  const requestToken = (form: Record<string, string>): Promise<globalThis.Response> =>
-    fetch(`${server}/login/auth/password/api/orders/token`, {
-      method: "POST",
-      headers: { authorization: `Basic ${btoa("shop:only-for-trying-it-out")}` },
-      body: new URLSearchParams(form),
-    });
-
-  it("gives the first token, and the API takes it", async () => {
-    const answer = await requestToken({ grant_type: "client_credentials" });
-    const { access_token } = (await answer.json()) as { access_token: string };
-    const orders = await fetch(`${server}/orders`, { headers: { authorization: `Bearer ${access_token}` } });
-    expect(await orders.json()).toMatchObject({ client: "shop" });
-  });
-
-  it("leads a person through the client, and the refresh token works", async () => {
-    const browser = newWebBrowser();
-    const signIn = await browser.open(client);
-    const consent = await browser.submit(signIn, { password: "wonderland" });
-    const { text } = await browser.submit(consent, { decision: "approve" });
-    expect(text).toContain('"person":"alice"');
-    const [, refresh_token = ""] = /"refresh_token": "([^"]+)"/.exec(text) ?? [];
-    expect((await requestToken({ grant_type: "refresh_token", refresh_token })).status).toBe(200);
-  });
-
-  it("asks for the password again when it was wrong", async () => {
-    const browser = newWebBrowser();
-    const signIn = await browser.open(client);
-    const again = await browser.submit(signIn, { password: "a guess" });
-    expect(again.url.href).toBe(signIn.url.href);
-  });
-
-  it("asks nobody at the second visit", async () => {
-    const browser = newWebBrowser();
-    const consent = await browser.submit(await browser.open(client), { password: "wonderland" });
-    if (consent.url.pathname !== "/callback") await browser.submit(consent, { decision: "approve" });
-    const { url, text } = await browser.open(client);
-    expect(url.pathname).toBe("/callback");
-    expect(text).toContain('"person":"alice"');
-  });
-
-  it("says no when the person says no", async () => {
-    const browser = newWebBrowser();
-    const asked = new URLSearchParams({
-      client_id: "shop",
-      response_type: "code",
-      redirect_uri: `${client}/callback`,
-      prompt: "consent",
-    });
-    const signIn = await browser.open(
-      `${server}/login/auth/password/api/orders/authorize?${asked.toString()}`,
-    );
-    const consent = await browser.submit(signIn, { password: "wonderland" });
-    const { url } = await browser.submit(consent, { decision: "deny" }, `${client}/callback`);
-    expect(url.searchParams.get("error")).toBe("access_denied");
   });
 });

@@ -65,10 +65,11 @@ async function startAuthorizationServer(client) {
   });
 
   app.all("/signin", (req, res) => {
-    if (req.body?.password !== password) return void res.send(form);
+    // a form that another site sends must not sign this browser in as somebody else
+    if (req.headers.origin !== origin || req.body?.password !== password) return void res.send(form);
     const id = randomUUID();
     sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });
-    res.cookie("session", id, { httpOnly: true, sameSite: "lax" });
+    res.cookie("session", id, { httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") });
     auth.resume(req, res);
   });
 

@@ -124,7 +124,7 @@ describe("examples/web-app", () => {
       url.searchParams.set(name, "https://attacker.example");
       expect(await browser.open(url)).toMatchObject({
         status: 400,
-        text: expect.stringContaining("Not signed in: wrong answer"),
+        text: expect.stringContaining("This browser has not asked for that."),
       });
       expect((await browser.open(`${example.origin}/`)).text).not.toContain("Tea");
     });
@@ -135,7 +135,7 @@ describe("examples/web-app", () => {
       const page = await browser.open(`${example.origin}/signin`, stopAt);
       const { url } = await answerPages(browser, { page, stopAt });
       const elsewhere = await newWebBrowser().open(url);
-      expect(elsewhere.text).toContain("This browser has not asked.");
+      expect(elsewhere.text).toContain("This browser has not asked for that.");
       expect(elsewhere.text).not.toContain("Tea");
     });
   });
@@ -377,7 +377,9 @@ describe("examples/command-line", () => {
     const elsewhere = path.join(path.dirname(folder), "elsewhere");
     await mkdir(elsewhere);
     const keep = () =>
-      writeFile(path.join(elsewhere, "token.json"), '{"issuer":"A","refreshToken":"the token"}');
+      writeFile(path.join(elsewhere, "token.json"), '{"issuer":"A","refreshToken":"the token"}', {
+        mode: 0o600,
+      });
     const take = async (issuer: string) => {
       const script = `import { takeRefreshToken } from ${JSON.stringify(pathToFileURL(keptTokenFile).href)};
         console.log(await takeRefreshToken(${JSON.stringify(issuer)}));`;

@@ -33,13 +33,20 @@ async function start() {
       `frame-ancestors ${framedBy}`,
     ];
     // the URL of a page may hold a code
-    res.set({ "Content-Security-Policy": policy.join("; "), "Referrer-Policy": "no-referrer" });
+    res.set({
+      "Content-Security-Policy": policy.join("; "),
+      "Referrer-Policy": "no-referrer",
+      "X-Content-Type-Options": "nosniff",
+    });
     next();
   });
   app.get("/settings.json", (_req, res) => void res.json({ issuer, apiUrl, clientId: "browser-app" }));
   app.use("/oauth4webapi", express.static(path.dirname(require.resolve("oauth4webapi"))));
   app.use(express.static(path.join(__dirname, "public")));
-  app.listen(Number(PORT), "localhost", () => console.log(`Open ${origin}/`));
+  app.listen(Number(PORT), "localhost", (error) => {
+    if (error) throw error;
+    console.log(`Open ${origin}/`);
+  });
 }
 
 start().catch((error) => {

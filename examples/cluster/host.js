@@ -1,17 +1,40 @@
 // @ts-check
 /** A worker: the host's app. It remembers nothing between two requests, so any worker can serve any of them. */
+const { createHash, timingSafeEqual } = require("node:crypto");
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { createAuthServer } = require("authmount");
 const { openStorage } = require("./storage");
 
-const { PORT = "3000", SECRETS = "", SESSION_SECRET = "", SIGNING_KEYS = "[]", PASSWORD } = process.env;
+const { PORT = "3000", SECRETS = "", SIGNING_KEYS = "[]" } = process.env;
 const origin = `http://localhost:${PORT}`;
 const sessionSeconds = 8 * 3_600;
 const now = () => Math.floor(Date.now() / 1000);
 
+/**
+ * What every worker must be told. Left out or empty, it would let anybody in.
+ *
+ * @type {(name: string, leastCharacters: number) => string}
+ */
+function setting(name, leastCharacters) {
+  const value = process.env[name] ?? "";
+  if (value.length >= leastCharacters) return value;
+  throw new TypeError(
+    `Set ${name} to ${leastCharacters} characters or more, or start server.js, which makes one.`,
+  );
+}
+
+/** @param {string} text */
+const digest = (text) => createHash("sha256").update(text).digest();
+
+/** In constant time, whatever their lengths are. @type {(sent: unknown, expected: string) => boolean} */
+const isEqual = (sent, expected) =>
+  typeof sent === "string" && timingSafeEqual(digest(sent), digest(expected));
+
 /** @param {import("authmount").Storage} storage */
 function createApp(storage) {
+  const password = setting("PASSWORD", 12);
+  const sessionSecret = setting("SESSION_SECRET", 32);
   const auth = createAuthServer({
     baseUrl: `${origin}/login`,
     secrets: SECRETS.split(" "),
@@ -31,19 +54,27 @@ function createApp(storage) {
         },
       },
     },
-    onEvent: (event) => void (event.kind === "server-error" && console.error(event)),
+    onEvent(event) {
+      if (event.kind !== "server-error") return;
+      // not its message: a driver's may hold the values of a query
+      const { name, code } = Object(event.cause);
+      console.error("server-error", name, code);
+    },
   });
 
-  const app = express().use(cookieParser(SESSION_SECRET), express.urlencoded({ extended: false }));
+  const app = express().use(cookieParser(sessionSecret), express.urlencoded({ extended: false }));
   app.use("/login", auth.router).use(auth.wellKnown);
   app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
     res.json({ ...req.auth, servedBy: process.pid });
   });
   const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
   app.all("/signin", (req, res) => {
-    if (req.body?.password !== PASSWORD) return void res.send(form);
+    // a form that another site sends must not sign this browser in as somebody else
+    const isOurs = req.headers.origin === origin;
+    if (!isOurs || !isEqual(req.body?.password, password)) return void res.send(form);
     const session = { subject: "alice", authTime: now() };
-    res.cookie("session", session, { signed: true, httpOnly: true, sameSite: "lax" }); // and secure: true behind https
+    const secure = origin.startsWith("https:");
+    res.cookie("session", session, { signed: true, httpOnly: true, sameSite: "lax", secure });
     auth.resume(req, res);
   });
   return app;
@@ -51,7 +82,8 @@ function createApp(storage) {
 
 async function start() {
   const { storage, close } = await openStorage();
-  const server = createApp(storage).listen(PORT);
+  // plain http is for this machine alone: a proxy here puts https in front
+  const server = createApp(storage).listen(Number(PORT), "127.0.0.1");
 
   /** Takes no more connections, answers what has come, and only then lets go of the storage. */
   function stop() {

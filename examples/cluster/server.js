@@ -11,15 +11,19 @@ const cluster = /** @type {import("node:cluster").Cluster} */ (
   /** @type {unknown} */ (require("node:cluster"))
 );
 const { PORT = "3000", WORKERS = Math.max(2, os.availableParallelism()) } = process.env;
+const { SECRETS, SESSION_SECRET, SIGNING_KEYS, PASSWORD } = process.env;
 const origin = `http://localhost:${PORT}`;
 
-/** What every worker must have alike. Of your own they outlive a restart; these do as long as this process lives. */
+/**
+ * What every worker must have alike. Of your own they outlive a restart; these do as long as this process lives.
+ * A variable that is set to nothing counts as not set.
+ */
 const shared = {
-  SECRETS: randomBytes(32).toString("base64url"),
-  SESSION_SECRET: randomBytes(32).toString("base64url"),
-  SIGNING_KEYS: JSON.stringify([generateSigningKey()]),
-  PASSWORD: randomUUID(),
   ...process.env,
+  SECRETS: SECRETS || randomBytes(32).toString("base64url"),
+  SESSION_SECRET: SESSION_SECRET || randomBytes(32).toString("base64url"),
+  SIGNING_KEYS: SIGNING_KEYS || JSON.stringify([generateSigningKey()]),
+  PASSWORD: PASSWORD || randomUUID(),
 };
 
 /** @param {import("authmount/postgres").ClientRegistry} clients */
@@ -69,7 +73,7 @@ async function start() {
   }
   process.on("SIGTERM", () => void stop()).on("SIGINT", () => void stop());
   const issuer = `${origin}/login/auth/password/api/orders`;
-  console.log(`Sign in with ${shared.PASSWORD} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
+  console.log(`Sign in with ${PASSWORD ? "your PASSWORD" : shared.PASSWORD} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
 then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
 then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`);
 }

@@ -97,7 +97,13 @@ async function showOrders() {
 
 async function signOut() {
   const refreshToken = await takeRefreshToken(ISSUER);
-  if (refreshToken) await oauth.tokenRevocation(config, refreshToken);
+  try {
+    if (refreshToken) await oauth.tokenRevocation(config, refreshToken);
+  } catch (error) {
+    // it is as good as before: it must be possible to sign out again
+    if (refreshToken) await keepRefreshToken(ISSUER, refreshToken);
+    throw error;
+  }
   console.log("Signed out.");
 }
 

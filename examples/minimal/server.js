@@ -27,14 +27,14 @@ app.use("/login", auth.router).use(auth.wellKnown);
 app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => res.json(req.auth));
 const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
 app.all("/signin", (req, res) => {
-  if (req.body?.password !== password) return void res.send(form);
+  if (req.headers.origin !== origin || req.body?.password !== password) return void res.send(form); // no other site's form
   const id = crypto.randomUUID();
   sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });
-  res.cookie("session", id, { httpOnly: true, sameSite: "lax" }); // and secure: true behind https
+  res.cookie("session", id, { httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") });
   auth.resume(req, res);
 });
-app.listen(PORT);
 const issuer = `${origin}/login/auth/password/api/orders`;
-console.log(`Sign in with ${password} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
+const help = `Sign in with ${password} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
 then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
-then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`);
+then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`;
+app.listen(Number(PORT), "127.0.0.1").once("listening", () => console.log(help)); // plain http: this machine only

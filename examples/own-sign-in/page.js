@@ -4,14 +4,23 @@
 /** @typedef {{ readonly html: string }} Html */
 /** @typedef {string | undefined | Html | readonly Html[]} Insert */
 
+/** What `html` has made. Nothing else is markup: the JSON of a request can have a property `html`, too. */
+const made = new WeakSet();
+
 /** @type {(value: Insert) => string} */
-function toHtml(value = "") {
+function toHtml(value) {
+  if (value === undefined) return "";
   if (typeof value === "string") return value.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-  return "html" in value ? value.html : value.map(toHtml).join("");
+  if (made.has(value)) return /** @type {Html} */ (value).html;
+  return Array.isArray(value) ? value.map(toHtml).join("") : "";
 }
 
 /** @type {(strings: TemplateStringsArray, ...values: Insert[]) => Html} */
-const html = (strings, ...values) => ({ html: String.raw({ raw: strings }, ...values.map(toHtml)) });
+function html(strings, ...values) {
+  const written = { html: String.raw({ raw: strings }, ...values.map(toHtml)) };
+  made.add(written);
+  return written;
+}
 
 /** @type {(title: string, main: Html) => string} */
 const page = (title, main) =>

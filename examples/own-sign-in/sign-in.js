@@ -3,9 +3,9 @@
 const { randomBytes } = require("node:crypto");
 const { promisify } = require("node:util");
 const { Router } = require("express");
-const { rateLimit } = require("express-rate-limit");
 const session = require("express-session");
 const { field, formToken } = require("./form");
+const { newGuessLimit } = require("./guesses");
 const { html, page } = require("./page");
 
 /** @typedef {import("express").Request} Request */
@@ -13,7 +13,8 @@ const { html, page } = require("./page");
 /** Ahead of `auth.router`, which asks `password` below. @param {{ secure: boolean }} options */
 function sessions({ secure }) {
   return session({
-    name: "session",
+    // with __Host- no other host of the domain can set it
+    name: secure ? "__Host-session" : "session",
     // yours comes from your secret store, or a restart signs everybody out; so does a `store`
     secret: randomBytes(32).toString("base64url"),
     resave: false,
@@ -53,9 +54,7 @@ function reason(asking, { session: { person } }) {
 /** @param {import("./types").SignInOptions} options */
 function signInPages({ auth, people, home }) {
   const router = Router();
-  const message = "Too many wrong passwords. Try again later.";
-  // by address, in this process; count by name too, and in a store that your processes share
-  const guesses = rateLimit({ windowMs: 900_000, limit: 10, skipSuccessfulRequests: true, message });
+  const guesses = newGuessLimit();
 
   /** @type {(req: Request, problem?: string) => Promise<string>} */
   async function signInPage(req, problem) {
@@ -88,8 +87,12 @@ function signInPages({ auth, people, home }) {
     if (isLost) return auth.resume(req, res);
     res.send(await signInPage(req));
   });
-  router.post("/sign-in", guesses, async (req, res) => {
-    const person = await people.findByPassword(field(req, "name"), field(req, "password"));
+  router.post("/sign-in", async (req, res) => {
+    const person = await guesses.attempt(req.ip, () =>
+      people.findByPassword(field(req, "name"), field(req, "password")),
+    );
+    if (person === "too many")
+      return void res.status(429).send(await signInPage(req, "Too many wrong passwords. Try again later."));
     if (!person)
       return void res.status(403).send(await signInPage(req, "The name or the password is wrong."));
     await beginSession(req, person);

@@ -7,11 +7,12 @@ import * as oauth from "openid-client";
 
 const { PORT, ISSUER = "", API_URL = "", CLIENT_ID = "", CLIENT_SECRET = "" } = process.env;
 const origin = `http://localhost:${PORT}`;
-const cookieName = "order_book";
+const redirectUri = `${origin}/callback`;
+const secure = origin.startsWith("https:");
+const cookieName = secure ? "__Host-order_book" : "order_book";
 
 /** @typedef {{ accessToken: string, refreshToken: string, expiresAt: number }} Tokens */
-/** @typedef {{ expectedState: string, pkceCodeVerifier: string }} Checks what the answer must match */
-/** @typedef {{ checks?: Checks | undefined, tokens?: Tokens, refreshing?: Promise<Tokens> | undefined }} Session */
+/** @typedef {{ verifiers: Map<string, string>, tokens?: Tokens, refreshing?: Promise<Tokens> | undefined }} Session the code verifier of each sign-in under way, by its state */
 
 /** By the id in the cookie. A real one ends them in time. @type {Map<string, Session>} */
 const sessions = new Map();
@@ -25,12 +26,16 @@ const config = await oauth.discovery(
   { algorithm: "oauth2", execute: [oauth.allowInsecureRequests] },
 );
 
-/** A new session under a new id. @type {(res: express.Response, session: Session) => void} */
-function beginSession(res, session) {
+/** Lax: other sites cannot send our forms. @type {express.CookieOptions} */
+const cookieOptions = { httpOnly: true, sameSite: "lax", secure };
+
+/** A new session under a new id. @type {(res: express.Response, tokens?: Tokens) => Session} */
+function beginSession(res, tokens) {
   const id = randomUUID();
+  const session = { verifiers: new Map(), ...(tokens && { tokens }) };
   sessions.set(id, session);
-  // Lax: other sites cannot send our forms. Behind https also `secure: true`
-  res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax" });
+  res.cookie(cookieName, id, cookieOptions);
+  return session;
 }
 
 /** @type {(answer: oauth.TokenEndpointResponse, before?: Tokens) => Tokens} */
@@ -58,19 +63,31 @@ async function callApi(session, tokens) {
   return fetch(API_URL, { headers: { authorization: `Bearer ${tokens.accessToken}` } });
 }
 
-/** @param {unknown} error */
-const isEnded = (error) => error instanceof oauth.ResponseBodyError && error.error === "invalid_grant";
+/**
+ * A refusal, and not a failure that passes: no answer, a 5xx, too many requests.
+ *
+ * @param {unknown} error
+ * @returns {error is oauth.AuthorizationResponseError | oauth.ResponseBodyError}
+ */
+function isRefusal(error) {
+  if (error instanceof oauth.ResponseBodyError) return error.error !== "temporarily_unavailable";
+  return error instanceof oauth.AuthorizationResponseError;
+}
 
 /** @param {string} text */
 const escape = (text) => text.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 const signIn = `<p><a href="/signin">Sign in</a></p>`;
 const signOut = `<form method="post" action="/signout"><button>Sign out</button></form>`;
+// an empty href is the page itself
+const tryAgain = `<p>That cannot be done just now. Nothing is lost. <a href="">Try again</a></p>`;
 
 /** @type {(res: express.Response, main: string) => void} */
 function sendPage(res, main) {
   res.set({
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    // the address of the callback holds the code
+    "Referrer-Policy": "same-origin",
   });
   res.send(`<!doctype html><html lang="en"><title>Order Book</title><h1>Order Book</h1>${main}</html>`);
 }
@@ -80,53 +97,77 @@ const app = express().disable("x-powered-by").use(cookieParser());
 app.get("/", async (req, res) => {
   const session = sessions.get(req.cookies[cookieName]);
   if (!session?.tokens) return sendPage(res, signIn);
-  const answer = await callApi(session, session.tokens).catch((error) => {
-    if (!isEnded(error)) throw error;
-  });
-  if (answer?.ok) return sendPage(res, `<pre>${escape(await answer.text())}</pre>${signOut}`);
+  try {
+    const answer = await callApi(session, session.tokens);
+    if (answer.ok) return sendPage(res, `<pre>${escape(await answer.text())}</pre>${signOut}`);
+    if (answer.status !== 401) return sendPage(res.status(503), tryAgain);
+  } catch (error) {
+    if (!isRefusal(error)) return sendPage(res.status(503), tryAgain);
+  }
   // revoked, or not used for too long
   sessions.delete(req.cookies[cookieName]);
   sendPage(res, `<p>Your access has ended.</p>${signIn}`);
 });
 
-app.get("/signin", async (_req, res) => {
-  const checks = {
-    expectedState: oauth.randomState(),
-    pkceCodeVerifier: oauth.randomPKCECodeVerifier(),
-  };
-  beginSession(res, { checks });
+app.get("/signin", async (req, res) => {
+  // any site can send people here: whoever is signed in stays so until the new sign-in is done
+  const { verifiers } = sessions.get(req.cookies[cookieName]) ?? beginSession(res);
+  const state = oauth.randomState();
+  const verifier = oauth.randomPKCECodeVerifier();
+  const [oldest = ""] = verifiers.keys();
+  if (verifiers.size >= 5) verifiers.delete(oldest);
+  verifiers.set(state, verifier);
   const url = oauth.buildAuthorizationUrl(config, {
-    redirect_uri: `${origin}/callback`,
+    redirect_uri: redirectUri,
     scope: "read",
-    state: checks.expectedState,
-    code_challenge: await oauth.calculatePKCECodeChallenge(checks.pkceCodeVerifier),
+    state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
   });
   res.redirect(url.href);
 });
 
 app.get("/callback", async (req, res) => {
-  const checks = sessions.get(req.cookies[cookieName])?.checks;
-  sessions.delete(req.cookies[cookieName]);
-  if (!checks) return sendPage(res.status(400), `<p>This browser has not asked.</p>${signIn}`);
+  const { verifiers } = sessions.get(req.cookies[cookieName]) ?? {};
+  const answer = new URL(redirectUri + new URL(req.url, origin).search);
+  const state = answer.searchParams.get("state") ?? "";
+  const pkceCodeVerifier = verifiers?.get(state);
+  // any site can send people here, too: what was not asked for, or is another server's answer, changes nothing
+  if (!verifiers || !pkceCodeVerifier || answer.searchParams.get("iss") !== config.serverMetadata().issuer)
+    return sendPage(res.status(400), `<p>This browser has not asked for that.</p>${signIn}`);
+  // an answer counts once: the same one may come twice at the same moment
+  verifiers.delete(state);
   try {
-    // checks state and iss, proves the verifier and the secret
-    const answer = await oauth.authorizationCodeGrant(config, new URL(req.originalUrl, origin), checks);
-    beginSession(res, { tokens: keepTokens(answer) });
+    // proves the verifier and the secret
+    const checks = { expectedState: state, pkceCodeVerifier };
+    const tokens = keepTokens(await oauth.authorizationCodeGrant(config, answer, checks));
+    // whoever has planted the id of the session so far must not be signed in by it: session fixation
+    sessions.delete(req.cookies[cookieName]);
+    beginSession(res, tokens);
     res.redirect("/");
   } catch (error) {
-    const reason = error instanceof oauth.AuthorizationResponseError ? error.error : "wrong answer";
-    sendPage(res.status(400), `<p>Not signed in: ${escape(reason)}</p>${signIn}`);
+    if (!isRefusal(error)) {
+      verifiers.set(state, pkceCodeVerifier);
+      return sendPage(res.status(503), tryAgain);
+    }
+    sendPage(res.status(400), `<p>Not signed in: ${escape(error.error)}</p>${signIn}`);
   }
 });
 
 app.post("/signout", async (req, res) => {
   const tokens = sessions.get(req.cookies[cookieName])?.tokens;
   sessions.delete(req.cookies[cookieName]);
-  res.clearCookie(cookieName);
-  // the access token ends with the refresh token
-  if (tokens) await oauth.tokenRevocation(config, tokens.refreshToken);
-  res.redirect(303, "/");
+  res.clearCookie(cookieName, cookieOptions);
+  try {
+    // the access token ends with the refresh token
+    if (tokens) await oauth.tokenRevocation(config, tokens.refreshToken);
+    res.redirect(303, "/");
+  } catch {
+    sendPage(res, `<p>You are signed out here. The authorization server could not be told.</p>${signIn}`);
+  }
 });
 
-app.listen(Number(PORT), "localhost", () => console.log(`Open ${origin}/`));
+app.listen(Number(PORT), "localhost", (error) => {
+  if (error) throw error;
+  console.log(`Open ${origin}/`);
+});

@@ -1,0 +1,120 @@
+/** The programs of docs/getting-started.md, taken from the page and started. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { newWebBrowser } from "./clients/example";
+import { buildOnce } from "./fixture/build-once";
+import { codeBelow } from "./fixture/doc-block";
+import { freePort } from "./fixture/server-process";
+
+const repository = path.resolve(__dirname, "..");
+
+describe("getting started, as it stands on the page", () => {
+  const running: ChildProcess[] = [];
+  let folder: string;
+  let server: string;
+  let client: string;
+
+  /** Starts one of the page's programs, until it has printed its address. */
+  async function start(file: string, address: string): Promise<void> {
+    const env = { ...process.env, NODE_ENV: "development" };
+    const child = spawn(process.execPath, [file], { cwd: folder, env });
+    running.push(child);
+    let printed = "";
+    await new Promise<void>((resolve, reject) => {
+      child.once("close", () => reject(new Error(`${file} ended: ${printed}`)));
+      const listenTo = (chunk: Buffer): void => {
+        printed += chunk.toString();
+        if (printed.includes(`${address}\n`)) resolve();
+      };
+      child.stdout.on("data", listenTo);
+      child.stderr.on("data", listenTo);
+    });
+  }
+
+  beforeAll(async () => {
+    buildOnce();
+    folder = await mkdtemp(path.join(tmpdir(), "authmount-getting-started-"));
+    const modules = path.join(folder, "node_modules");
+    await mkdir(modules);
+    await symlink(repository, path.join(modules, "authmount"), "junction");
+    for (const name of ["express", "cookie-parser"]) {
+      await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
+    }
+    const ports = [await freePort(), await freePort()] as const;
+    [server, client] = [`http://localhost:${ports[0]}`, `http://localhost:${ports[1]}`];
+    const elsewhere = (code: string): string =>
+      code
+        .replaceAll(/\b(localhost:|listen\()3000\b/g, `$1${ports[0]}`)
+        .replaceAll(/\b(localhost:|listen\()4000\b/g, `$1${ports[1]}`);
+    const [serverCode = ""] = codeBelow("getting-started.md", "1. An app with an authorization server");
+    const [clientCode = ""] = codeBelow("getting-started.md", "3. A token for a person");
+    await writeFile(path.join(folder, "server.mjs"), elsewhere(serverCode));
+    await writeFile(path.join(folder, "client.mjs"), elsewhere(clientCode));
+    await start("server.mjs", server);
+    await start("client.mjs", client);
+  });
+  afterAll(async () => {
+    const ends = running.map((child) => new Promise((resolve) => child.once("close", resolve)));
+    for (const child of running) child.kill();
+    await Promise.all(ends);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const requestToken = (form: Record<string, string>): Promise<globalThis.Response> =>
+    fetch(`${server}/login/auth/password/api/orders/token`, {
+      method: "POST",
+      headers: { authorization: `Basic ${btoa("shop:only-for-trying-it-out")}` },
+      body: new URLSearchParams(form),
+    });
+
+  it("gives the first token, and the API takes it", async () => {
+    const answer = await requestToken({ grant_type: "client_credentials" });
+    const { access_token } = (await answer.json()) as { access_token: string };
+    const orders = await fetch(`${server}/orders`, { headers: { authorization: `Bearer ${access_token}` } });
+    expect(await orders.json()).toMatchObject({ client: "shop" });
+  });
+
+  it("leads a person through the client, and the refresh token works", async () => {
+    const browser = newWebBrowser();
+    const signIn = await browser.open(client);
+    const consent = await browser.submit(signIn, { password: "wonderland" });
+    const { text } = await browser.submit(consent, { decision: "approve" });
+    expect(text).toContain('"person":"alice"');
+    const [, refresh_token = ""] = /"refresh_token": "([^"]+)"/.exec(text) ?? [];
+    expect((await requestToken({ grant_type: "refresh_token", refresh_token })).status).toBe(200);
+  });
+
+  it("asks for the password again when it was wrong", async () => {
+    const browser = newWebBrowser();
+    const signIn = await browser.open(client);
+    const again = await browser.submit(signIn, { password: "a guess" });
+    expect(again.url.href).toBe(signIn.url.href);
+  });
+
+  it("asks nobody at the second visit", async () => {
+    const browser = newWebBrowser();
+    const consent = await browser.submit(await browser.open(client), { password: "wonderland" });
+    if (consent.url.pathname !== "/callback") await browser.submit(consent, { decision: "approve" });
+    const { url, text } = await browser.open(client);
+    expect(url.pathname).toBe("/callback");
+    expect(text).toContain('"person":"alice"');
+  });
+
+  it("says no when the person says no", async () => {
+    const browser = newWebBrowser();
+    const asked = new URLSearchParams({
+      client_id: "shop",
+      response_type: "code",
+      redirect_uri: `${client}/callback`,
+      prompt: "consent",
+    });
+    const signIn = await browser.open(
+      `${server}/login/auth/password/api/orders/authorize?${asked.toString()}`,
+    );
+    const consent = await browser.submit(signIn, { password: "wonderland" });
+    const { url } = await browser.submit(consent, { decision: "deny" }, `${client}/callback`);
+    expect(url.searchParams.get("error")).toBe("access_denied");
+  });
+});

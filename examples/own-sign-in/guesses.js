@@ -1,0 +1,46 @@
+// @ts-check
+/** What keeps passwords from being guessed: after ten wrong ones an address has to wait. */
+const { ipKeyGenerator } = require("express-rate-limit");
+
+/** @typedef {{ wrong: number, underWay: number, waiting: (() => void)[] }} Guesses */
+
+const limit = 10;
+const windowMs = 900_000;
+
+/** Counts in this process and by address; count by name too, and in a store that your processes share. */
+function newGuessLimit() {
+  /** @type {Map<string, Guesses>} */
+  const addresses = new Map();
+  setInterval(() => addresses.clear(), windowMs).unref();
+
+  /**
+   * Counts a check that finds nobody. At most ten of an address run at the same moment and the others wait for them: so many
+   * guesses at once get no further, and right passwords are never counted.
+   *
+   * @template T
+   * @param {string | undefined} ip of the caller; an IPv6 address counts with its whole network
+   * @param {() => Promise<T | undefined>} check
+   * @returns {Promise<T | "too many" | undefined>}
+   */
+  async function attempt(ip, check) {
+    const address = ipKeyGenerator(ip ?? "unknown");
+    const guesses = addresses.get(address) ?? { wrong: 0, underWay: 0, waiting: [] };
+    addresses.set(address, guesses);
+    while (guesses.wrong + guesses.underWay >= limit) {
+      if (guesses.wrong >= limit) return "too many";
+      await new Promise((resolve) => guesses.waiting.push(() => resolve(undefined)));
+    }
+    guesses.underWay += 1;
+    try {
+      const found = await check();
+      if (found === undefined) guesses.wrong += 1;
+      return found;
+    } finally {
+      guesses.underWay -= 1;
+      for (const goOn of guesses.waiting.splice(0)) goOn();
+    }
+  }
+  return { attempt };
+}
+
+module.exports = { newGuessLimit };
