@@ -158,16 +158,16 @@ describe("expiring map", () => {
   });
 });
 
+/** Sets another entry at each of these times. */
+function pass(map: ExpiringMap<Entry>, times: readonly number[]): void {
+  for (const at of times) map.set(`at ${at}`, entry("other", at + 60), at);
+}
+
 describe("expiring map by a clock that is set (RFC 7519 §4.1.4)", () => {
   const decade = 10 * 365 * 86_400;
 
   /** What the map still holds of `entry("a", 2_000)`, asked by a time at which it lived. */
   const holdsA = (map: ExpiringMap<Entry>): boolean => map.get("a", now) !== undefined;
-
-  /** Sets another entry at each of these times. */
-  function pass(map: ExpiringMap<Entry>, times: readonly number[]): void {
-    for (const at of times) map.set(`at ${at}`, entry("other", at + 60), at);
-  }
 
   function withA(): ExpiringMap<Entry> {
     const map = newMap(1_000);
@@ -258,20 +258,21 @@ describe("expiring map by a clock that is set (RFC 7519 §4.1.4)", () => {
   });
 });
 
+interface Named extends Entry {
+  readonly group: string;
+}
+
+const named = (name: string, group: string): Named => ({ ...entry(name, 2_000), group });
+
+function grouped(): ExpiringMap<Named> {
+  return expiringMap({ maxEntries: 100, groupOf: ({ group }) => group });
+}
+
+function namesIn(map: ExpiringMap<Named>, group: string): readonly string[] {
+  return map.inGroup(group, now).map(({ name }) => name);
+}
+
 describe("expiring map groups", () => {
-  interface Named extends Entry {
-    readonly group: string;
-  }
-
-  const named = (name: string, group: string): Named => ({ ...entry(name, 2_000), group });
-
-  function grouped(): ExpiringMap<Named> {
-    return expiringMap({ maxEntries: 100, groupOf: ({ group }) => group });
-  }
-
-  const namesIn = (map: ExpiringMap<Named>, group: string): readonly string[] =>
-    map.inGroup(group, now).map(({ name }) => name);
-
   it("have the living entries of one group, in the order in which they came", () => {
     const map = grouped();
     for (const name of ["a", "b", "c"]) map.set(name, named(name, "one"), now);

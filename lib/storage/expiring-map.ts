@@ -48,12 +48,12 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
     entries,
     heldBy: (owner: string): number => counts.get(owner) ?? 0,
     keysOf: (group: string): readonly string[] => groups.keysOf(group),
-    add(key: string, kept: Kept<T>): void {
+    add: (key: string, kept: Kept<T>): void => {
       entries.set(key, kept);
       count(kept.owner, 1);
       if (groupOf) groups.add(groupOf(kept.value), key);
     },
-    drop(key: string): void {
+    drop: (key: string): void => {
       const kept = entries.get(key);
       if (!kept) return;
       entries.delete(key);

@@ -14,9 +14,9 @@ export function bucketOf(expiresAt: EpochSeconds): number {
 
 /** The keys of a map filed by time, so that dropping what has expired costs as much as it drops. */
 export interface ExpiryIndex {
-  file(key: string, expiresAt: EpochSeconds): void;
+  readonly file: (key: string, expiresAt: EpochSeconds) => void;
   /** Drops every entry of the map that has expired at `now`. */
-  dropExpired(now: EpochSeconds): void;
+  readonly dropExpired: (now: EpochSeconds) => void;
 }
 
 export function expiryIndex(
