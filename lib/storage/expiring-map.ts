@@ -25,40 +25,39 @@ export interface ExpiringMap<T> {
   inGroup(group: string, now: EpochSeconds): readonly T[];
 }
 
+/** How many entries an owner holds. */
+interface Share {
+  readonly owner: string;
+  entries: number;
+}
+
 /** What is kept of an entry. */
 interface Kept<T> {
   readonly value: T;
-  readonly owner: string | undefined;
+  readonly share: Share | undefined;
 }
 
 /** The entries, with what is counted and filed for them: both go with the entry. */
 function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
   const entries = new Map<string, Kept<T>>();
   const groups = keyGroups();
-  const counts = new Map<string, number>();
-
-  function count(owner: string | undefined, more: number): void {
-    if (owner === undefined) return;
-    const held = (counts.get(owner) ?? 0) + more;
-    if (held === 0) counts.delete(owner);
-    else counts.set(owner, held);
-  }
-
+  const shares = new Map<string, Share>();
   return {
     entries,
-    heldBy: (owner: string): number => counts.get(owner) ?? 0,
+    shareOf: (owner: string): Share => shares.get(owner) ?? { owner, entries: 0 },
     keysOf: (group: string): readonly string[] => groups.keysOf(group),
-    add: (key: string, kept: Kept<T>): void => {
-      entries.set(key, kept);
-      count(kept.owner, 1);
-      if (groupOf) groups.add(groupOf(kept.value), key);
+    add: (key: string, { value, share }: Kept<T>): void => {
+      entries.set(key, { value, share });
+      if (groupOf) groups.add(groupOf(value), key);
+      if (share && (share.entries += 1) === 1) shares.set(share.owner, share);
     },
     drop: (key: string): void => {
       const kept = entries.get(key);
       if (!kept) return;
+      const { value, share } = kept;
       entries.delete(key);
-      count(kept.owner, -1);
-      if (groupOf) groups.remove(groupOf(kept.value), key);
+      if (groupOf) groups.remove(groupOf(value), key);
+      if (share && (share.entries -= 1) === 0) shares.delete(share.owner);
     },
   };
 }
@@ -74,44 +73,47 @@ function sweeper(dropExpired: (now: EpochSeconds) => void): (now: EpochSeconds) 
   };
 }
 
-/** Refuses a new entry where it would leave no room. */
+/** Refuses a new entry where there is no room for it, or none left for others. */
 function roomMaker(
-  {
-    entries,
-    heldBy,
-    maxEntries,
-  }: { entries: ReadonlyMap<string, unknown>; heldBy: (owner: string) => number; maxEntries: number },
+  { entries, maxEntries }: { entries: ReadonlyMap<string, unknown>; maxEntries: number },
   dropExpired: (now: EpochSeconds) => void,
-): (owner: string | undefined, now: EpochSeconds) => void {
+): (share: Share | undefined, now: EpochSeconds) => void {
   let roomMadeAt = -Infinity;
 
-  function shortage(owner: string | undefined): string | undefined {
+  function shortage(share: Share | undefined): string | undefined {
     const free = maxEntries - entries.size;
     if (free <= 0) return "memoryStorage is full: raise maxEntries.";
-    if (owner === undefined || heldBy(owner) <= free) return undefined;
-    return `memoryStorage: "${owner}" holds more records of one kind than there is room left for all others. Limit its rate, or raise maxEntries.`;
+    if (!share || share.entries <= free) return undefined;
+    return `memoryStorage: "${share.owner}" holds more records of one kind than there is room left for all others. Limit its rate, or raise maxEntries.`;
   }
 
-  return (owner, now) => {
-    if (shortage(owner) === undefined) return;
+  return (share, now) => {
+    if (shortage(share) === undefined) return;
     if (now !== roomMadeAt) dropExpired(now);
     roomMadeAt = now;
-    const problem = shortage(owner);
+    const problem = shortage(share);
     if (problem !== undefined) throw lateError(problem);
   };
 }
 
 export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>): ExpiringMap<T> {
   const { maxEntries, groupOf, ownerOf } = options;
-  const { entries, heldBy, keysOf, add, drop } = keptEntries(groupOf);
+  const { entries, shareOf, keysOf, add, drop } = keptEntries(groupOf);
   const { file, dropExpired } = expiryIndex(entries, drop);
   const frozenCopy = frozenCopies<T>();
   const sweep = sweeper(dropExpired);
-  const makeRoom = roomMaker({ entries, heldBy, maxEntries }, dropExpired);
+  const makeRoom = roomMaker({ entries, maxEntries }, dropExpired);
 
   function get(key: string, now: EpochSeconds): T | undefined {
     const value = entries.get(key)?.value;
     return value && now < value.expiresAt ? value : undefined;
+  }
+
+  function newShare(value: T, now: EpochSeconds): Share | undefined {
+    const owner = ownerOf?.(value, now);
+    const share = owner === undefined ? undefined : shareOf(owner);
+    makeRoom(share, now);
+    return share;
   }
 
   return {
@@ -119,16 +121,15 @@ export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>):
     set(key, value, now) {
       sweep(now);
       const before = entries.get(key);
-      const owner = before ? before.owner : ownerOf?.(value, now);
-      if (!before) makeRoom(owner, now);
-      drop(key);
-      add(key, { value: frozenCopy(value), owner });
+      const share = before ? before.share : newShare(value, now);
+      if (before) drop(key);
+      add(key, { value: frozenCopy(value), share });
       if (before && bucketOf(before.value.expiresAt) === bucketOf(value.expiresAt)) return;
       file(key, value.expiresAt);
     },
     change(key, part, now) {
       const before = get(key, now);
-      if (before) entries.set(key, { value: frozenCopy(before, part), owner: entries.get(key)?.owner });
+      if (before) entries.set(key, { value: frozenCopy(before, part), share: entries.get(key)?.share });
     },
     delete: drop,
     inGroup: (group, now) => keysOf(group).flatMap((key) => get(key, now) ?? []),
