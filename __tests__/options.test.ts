@@ -620,10 +620,11 @@ describe("options of requireBearer", () => {
 });
 
 describe("options of memoryStorage", () => {
-  const wrongEntries = "must be a whole number from 1 up.";
+  const wrongEntries = "must be a whole number from 1 to 16777216.";
 
   it.each([
     ["no room", { clients: [], maxEntries: 0 }, "maxEntries", wrongEntries],
+    ["more than a Map holds", { clients: [], maxEntries: 2 ** 24 + 1 }, "maxEntries", wrongEntries],
     ["half a room", { clients: [], maxEntries: 1.5 }, "maxEntries", wrongEntries],
     ["endless room", { clients: [], maxEntries: Number.POSITIVE_INFINITY }, "maxEntries", wrongEntries],
     ["a text for a number", { clients: [], maxEntries: "5" }, "maxEntries", wrongEntries],

@@ -1,4 +1,3 @@
-import * as fc from "fast-check";
 import {
   type Client,
   type Consent,
@@ -11,7 +10,6 @@ import {
 } from "../../lib";
 import { digestToken } from "../../lib/protocol/token-value";
 import { checkClient } from "../../lib/storage/check-client";
-import { type ExpiringMap, expiringMap } from "../../lib/storage/expiring-map";
 import {
   accessTokenRecord,
   authorizationRecord,
@@ -475,155 +473,6 @@ describe("memoryStorage maxEntries (RFC 9700 §4.14)", () => {
     await consents.delete({ key: consent, exceptEndMark: "a mark" }, now);
     await consents.save({ ...consent, subject: "d" }, now);
     expect(await consents.list("d", now)).toHaveLength(1);
-  });
-});
-
-interface Entry {
-  readonly name: string;
-  readonly expiresAt: number;
-}
-
-function entriesOf(map: ExpiringMap<Entry>, at: number): readonly string[] {
-  return map.values(at).map(({ name }) => name);
-}
-
-/** False when the map refuses because it is full. */
-function wasSet(
-  map: ExpiringMap<Entry>,
-  { key, value, at }: { key: string; value: Entry; at: number },
-): boolean {
-  try {
-    map.set(key, value, at);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function entry(name: string, expiresAt: number): Entry {
-  return { name, expiresAt };
-}
-
-describe("expiring map", () => {
-  it("ends an entry at its absolute time, whether or not it has been swept away", () => {
-    const map = expiringMap<Entry>(10);
-    map.set("a", entry("a", 1_010), now);
-    expect(map.get("a", 1_009)?.name).toBe("a");
-    expect(map.get("a", 1_010)).toBeUndefined();
-    expect(entriesOf(map, 1_009)).toEqual(["a"]);
-    expect(entriesOf(map, 1_010)).toEqual([]);
-  });
-
-  it("frees the room of what has expired, a minute after its end at the latest", () => {
-    const map = expiringMap<Entry>(3);
-    for (const name of ["a", "b", "c"]) map.set(name, entry(name, 1_010), now);
-    for (const name of ["d", "e", "f"]) map.set(name, entry(name, 1_200), 1_070);
-    expect(entriesOf(map, 1_070)).toEqual(["d", "e", "f"]);
-  });
-
-  it("refuses only when it is full of living entries", () => {
-    const map = expiringMap<Entry>(2);
-    map.set("a", entry("a", 1_010), now);
-    map.set("b", entry("b", 1_200), now);
-    expect(() => map.set("c", entry("c", 1_200), 1_009)).toThrow("memoryStorage is full: raise maxEntries.");
-    map.set("c", entry("c", 1_200), 1_010);
-    expect(entriesOf(map, 1_010)).toEqual(["b", "c"]);
-  });
-
-  it("loses nothing when it refuses", () => {
-    const map = expiringMap<Entry>(2);
-    map.set("a", entry("a", 2_000), now);
-    map.set("b", entry("b", 2_000), now);
-    expect(() => map.set("c", entry("c", 2_000), now)).toThrow("raise maxEntries");
-    expect(entriesOf(map, now)).toEqual(["a", "b"]);
-    expect(map.get("c", now)).toBeUndefined();
-  });
-
-  it("keeps an entry that was replaced by a later one when the time of the first has passed", () => {
-    const map = expiringMap<Entry>(1);
-    map.set("a", entry("a", 1_010), now);
-    map.set("a", entry("later a", 5_000), now);
-    map.set("a", entry("latest a", 6_000), 1_500);
-    expect(map.get("a", 5_999)?.name).toBe("latest a");
-    expect(() => map.set("b", entry("b", 9_000), 5_500)).toThrow("raise maxEntries");
-    map.set("b", entry("b", 9_000), 6_100);
-    expect(entriesOf(map, 6_100)).toEqual(["b"]);
-  });
-
-  it("takes up a key again that has expired or was deleted", () => {
-    const map = expiringMap<Entry>(1);
-    map.set("a", entry("a", 1_010), now);
-    map.set("a", entry("new a", 1_100), 1_020);
-    expect(map.get("a", 1_020)?.name).toBe("new a");
-    map.delete("a");
-    expect(map.get("a", 1_020)).toBeUndefined();
-    map.set("a", entry("newest a", 1_100), 1_020);
-    expect(map.get("a", 1_020)?.name).toBe("newest a");
-  });
-
-  it("ends what it holds in time after one key came and went 10,000 times", () => {
-    const map = expiringMap<Entry>(2);
-    map.set("old", entry("old", 1_100), now);
-    for (let time = 0; time < 10_000; time += 1) {
-      map.delete("a");
-      map.set("a", entry(`${time}`, 1_200), now);
-    }
-    expect(map.get("a", 1_199)?.name).toBe("9999");
-    map.set("b", entry("b", 9_000), 1_130);
-    map.set("c", entry("c", 9_000), 1_230);
-    expect(entriesOf(map, 1_230)).toEqual(["b", "c"]);
-  });
-
-  it("has one list for all entries with equal lists, which nobody can change", () => {
-    const map = expiringMap<Entry & { readonly scopes: readonly string[] }>(10);
-    const scopes = ["orders:read"];
-    for (const name of ["a", "b"]) map.set(name, { ...entry(name, 2_000), scopes: [...scopes] }, now);
-    map.set("c", { ...entry("c", 2_000), scopes }, now);
-    scopes.push("admin");
-    const lists = ["a", "b", "c"].map((name) => map.get(name, now)?.scopes);
-    expect(lists[0]).toEqual(["orders:read"]);
-    expect(new Set(lists).size).toBe(1);
-    expect(() => (lists[0] as string[]).push("admin")).toThrow(TypeError);
-  });
-
-  it("keeps keys that every object inherits", () => {
-    const map = expiringMap<Entry>(5);
-    expect(map.get("constructor", now)).toBeUndefined();
-    map.set("__proto__", entry("proto", 2_000), now);
-    expect(map.get("__proto__", now)?.name).toBe("proto");
-  });
-
-  it("answers as a plain list of entries would, in any order of calls and times, and refuses no more than it says", () => {
-    const keys = ["a", "b", "c", "d", "e"];
-    const step = fc.record({
-      kind: fc.constantFrom("set", "set", "delete"),
-      key: fc.constantFrom(...keys),
-      waits: fc.nat(40),
-      lives: fc.nat(100),
-    });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (steps, maxEntries) => {
-        const map = expiringMap<Entry>(maxEntries);
-        const model = new Map<string, Entry>();
-        let at = now;
-        for (const [index, { kind, key, waits, lives }] of steps.entries()) {
-          at += waits;
-          const value = entry(`${key}${index}`, at + lives);
-          if (kind === "delete") {
-            map.delete(key);
-            model.delete(key);
-          } else if (wasSet(map, { key, value, at })) {
-            model.set(key, value);
-          } else {
-            expect(model.size).toBeGreaterThanOrEqual(maxEntries);
-          }
-          const living = [...model].filter(([, { expiresAt }]) => at < expiresAt);
-          expect(living.length).toBeLessThanOrEqual(maxEntries);
-          const expected = keys.map((name) => living.find(([known]) => known === name)?.[1]);
-          expect(keys.map((name) => map.get(name, at))).toEqual(expected);
-        }
-      }),
-    );
   });
 });
 

@@ -83,6 +83,8 @@ describe("postgresStorage options (RFC 6749 §10.5)", () => {
     "a".repeat(31),
     7,
     {},
+    // a variable of the environment that is not set
+    undefined,
   ];
   for (const option of ["prefix", "schema"] as const) {
     it.each(names.map((name) => [name]))(`refuses the ${option} %j`, (name) => {
@@ -91,7 +93,7 @@ describe("postgresStorage options (RFC 6749 §10.5)", () => {
       expect(call).toThrow(new RegExp(`\\b${option}\\b`));
     });
 
-    it.each(["a", "_", "auth_2", "select", "a".repeat(30), undefined])(`takes the ${option} %s`, (name) => {
+    it.each(["a", "_", "auth_2", "select", "revoked", "a".repeat(30)])(`takes the ${option} %s`, (name) => {
       const call = (): unknown => postgresStorage({ pool, [option]: name });
       expect(call).not.toThrow();
     });
@@ -205,7 +207,7 @@ function migrateTests(): void {
     const texts: string[] = [];
     const watched = wrapPool(pool, ({ text }, run) => (texts.push(text), run()));
     await postgresStorage({ pool: watched, ...names }).migrate();
-    expect(texts).toEqual([expect.stringMatching(/^SELECT /)]);
+    expect(texts.filter((text) => !text.startsWith("SELECT "))).toEqual([]);
   });
 
   it("leaves a newer version that a newer package has recorded alone", async () => {
@@ -361,7 +363,7 @@ async function failing(code: string, times: number) {
     state.calls += 1;
     return state.calls <= times ? Promise.reject(failure(code)) : run();
   });
-  return { state, storage: postgresStorage({ pool: wrapped, ...storage }) };
+  return { state, storage: postgresStorage({ pool: wrapped, schema: "public", ...storage }) };
 }
 
 function retryTests(): void {

@@ -13,6 +13,7 @@ import {
   type Storage,
   type StoredAccessToken,
 } from "../../lib";
+import { subjectMistakes } from "./wrong-subjects";
 
 /** What all processes share. It keeps and gives copies, as every database does. */
 export interface Table<T> {
@@ -1570,4 +1571,5 @@ export const wrongAdapters: readonly WrongAdapter[] = [
   ...fieldMistakes,
   ...sharedMistakes,
   ...swallowedFailures,
+  ...subjectMistakes(tableStorage),
 ];

@@ -53,7 +53,7 @@ async function revokeAccessToken(
     return;
   const { tokenId, expiresAt, clientId } = accessToken;
   if (expiresAt <= now) return;
-  await context.storage.accessTokens.revoke({ tokenId, expiresAt }, now);
+  await context.storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);
   context.emit({ kind: "token-revoked", revoked: "access_token", issuer: issuer.identifier, clientId });
 }
 

@@ -41,7 +41,7 @@ export class OAuthError extends Error {
 
 const lateCode = "AUTHMOUNT_LATE";
 
-/** What a call ends with that was given up because it took too long. */
+/** What a call ends with that may succeed when it is tried later: it took too long, or found no room. */
 export function lateError(message: string): Error {
   return Object.assign(new Error(message), { code: lateCode });
 }

@@ -1,138 +1,137 @@
 /** A bounded map whose entries end at an absolute time and cannot be changed in place. It never drops a living entry: a full one refuses. */
-import { LRUCache } from "lru-cache";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { lateError } from "../protocol/oauth-error";
+import { clockDriftSeconds } from "./clock-drift";
+import { bucketOf, type Expiring, expiryIndex } from "./expiry-index";
+import { frozenCopies } from "./frozen-copies";
+import { keyGroups } from "./key-groups";
+
+export interface ExpiringMapOptions<T> {
+  readonly maxEntries: number;
+  /** The entries that are asked for together. What it goes by never changes. Left out: none are. */
+  readonly groupOf?: (value: T) => string;
+  /** Whose share of the room a new entry takes. Left out or `undefined`: nobody's. */
+  readonly ownerOf?: (value: T, now: EpochSeconds) => string | undefined;
+}
 
 export interface ExpiringMap<T> {
   get(key: string, now: EpochSeconds): T | undefined;
-  /** @throws Error when the map is full of living entries. */
+  /** @throws Error when the map is full of living entries, or the owner holds more of them than there is room left. */
   set(key: string, value: T, now: EpochSeconds): void;
-  /** Changes parts of a living entry, but not when it ends. */
+  /** Changes parts of a living entry, but neither its group nor when it ends. */
   change(key: string, part: Partial<Omit<T, "expiresAt">>, now: EpochSeconds): void;
   delete(key: string): void;
-  values(now: EpochSeconds): readonly T[];
+  /** The living entries of one group, found without a look at the others. */
+  inGroup(group: string, now: EpochSeconds): readonly T[];
 }
 
-const bucketSeconds = 30;
-
-function bucketOf(expiresAt: EpochSeconds): number {
-  return Math.floor(expiresAt / bucketSeconds);
+/** How many entries an owner holds. */
+interface Share {
+  readonly owner: string;
+  entries: number;
 }
 
-interface Expiring {
-  readonly expiresAt: EpochSeconds;
+/** What is kept of an entry. */
+interface Kept<T> {
+  readonly value: T;
+  readonly share: Share | undefined;
 }
 
-/** The keys of a map filed by time, so that dropping what has expired costs as much as it drops. */
-interface ExpiryIndex {
-  file(key: string, expiresAt: EpochSeconds): void;
-  /** Drops every expired entry of the map. */
-  dropExpired(now: EpochSeconds): void;
-}
-
-function expiryIndex(entries: Map<string, Expiring>): ExpiryIndex {
-  const keysByBucket = new Map<number, string[]>();
-  let size = 0;
-
-  function add(key: string, expiresAt: EpochSeconds): void {
-    const keys = keysByBucket.get(bucketOf(expiresAt));
-    if (keys) keys.push(key);
-    else keysByBucket.set(bucketOf(expiresAt), [key]);
-    size += 1;
-  }
-
-  /** Keeps the entries that are there alone, once many keys are filed for nothing. */
-  function tidy(): void {
-    if (size <= 2 * entries.size + 1_000) return;
-    keysByBucket.clear();
-    size = 0;
-    for (const [key, { expiresAt }] of entries) add(key, expiresAt);
-  }
-
-  function dropFrom(bucket: number, now: EpochSeconds): void {
-    const keys = keysByBucket.get(bucket) ?? [];
-    keysByBucket.delete(bucket);
-    size -= keys.length;
-    for (const key of keys) {
-      const expiresAt = entries.get(key)?.expiresAt;
-      if (expiresAt === undefined) continue;
-      if (expiresAt <= now) entries.delete(key);
-      else if (bucketOf(expiresAt) === bucket) add(key, expiresAt);
-    }
-  }
-
+/** The entries, with what is counted and filed for them: both go with the entry. */
+function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
+  const entries = new Map<string, Kept<T>>();
+  const groups = keyGroups();
+  const shares = new Map<string, Share>();
   return {
-    file(key, expiresAt) {
-      add(key, expiresAt);
-      tidy();
+    entries,
+    shareOf: (owner: string): Share => shares.get(owner) ?? { owner, entries: 0 },
+    keysOf: (group: string): readonly string[] => groups.keysOf(group),
+    add: (key: string, { value, share }: Kept<T>): void => {
+      entries.set(key, { value, share });
+      if (groupOf) groups.add(groupOf(value), key);
+      if (share && (share.entries += 1) === 1) shares.set(share.owner, share);
     },
-    dropExpired(now) {
-      const begun = [...keysByBucket.keys()].filter((bucket) => bucket <= bucketOf(now));
-      for (const bucket of begun) dropFrom(bucket, now);
+    drop: (key: string): void => {
+      const kept = entries.get(key);
+      if (!kept) return;
+      const { value, share } = kept;
+      entries.delete(key);
+      if (groupOf) groups.remove(groupOf(value), key);
+      if (share && (share.entries -= 1) === 0) shares.delete(share.owner);
     },
   };
 }
 
-const maxLists = 1_000;
-
-/** Makes copies that nobody can change, lists and all; equal lists become one, as a million tokens have the same few scopes. */
-function frozenCopies<T extends object>(): (value: T, part?: object) => T {
-  const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
-  function frozenList(list: readonly unknown[]): readonly unknown[] {
-    if (Object.isFrozen(list)) return list;
-    const text = JSON.stringify(list);
-    const known = lists.get(text);
-    if (known) return known;
-    const frozen = Object.freeze([...list]);
-    lists.set(text, frozen);
-    return frozen;
-  }
-  return (value, part) => {
-    // not a spread: V8 makes a slow and large object of one that a literal begins with
-    const copy = Object.assign({}, value, part) as Record<string, unknown>;
-    for (const name of Object.keys(copy)) {
-      if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);
-    }
-    return Object.freeze(copy) as T;
-  };
-}
-
-export function expiringMap<T extends Expiring>(maxEntries: number): ExpiringMap<T> {
-  const entries = new Map<string, T>();
-  const index = expiryIndex(entries);
-  const frozenCopy = frozenCopies<T>();
-  let sweptAt = 0;
-
-  function sweep(now: EpochSeconds): void {
+/** Drops what has expired, now and then, by a clock that may be wrong. */
+function sweeper(dropExpired: (now: EpochSeconds) => void): (now: EpochSeconds) => void {
+  let sweptAt = -Infinity;
+  return (now) => {
+    if (Math.abs(now - sweptAt) < clockDriftSeconds) return;
+    // only what had ended by the sweep before: a clock that was set ahead costs nothing when it is set back soon
+    dropExpired(Math.min(sweptAt, now));
     sweptAt = now;
-    index.dropExpired(now);
+  };
+}
+
+/** Refuses a new entry where there is no room for it, or none left for others. */
+function roomMaker(
+  { entries, maxEntries }: { entries: ReadonlyMap<string, unknown>; maxEntries: number },
+  dropExpired: (now: EpochSeconds) => void,
+): (share: Share | undefined, now: EpochSeconds) => void {
+  let roomMadeAt = -Infinity;
+
+  function shortage(share: Share | undefined): string | undefined {
+    const free = maxEntries - entries.size;
+    if (free <= 0) return "memoryStorage is full: raise maxEntries.";
+    if (!share || share.entries <= free) return undefined;
+    return `memoryStorage: "${share.owner}" holds more records of one kind than there is room left for all others. Limit its rate, or raise maxEntries.`;
   }
 
-  function makeRoom(now: EpochSeconds): void {
-    if (entries.size < maxEntries) return;
-    if (now > sweptAt) sweep(now);
-    if (entries.size >= maxEntries) throw new Error("memoryStorage is full: raise maxEntries.");
-  }
+  return (share, now) => {
+    if (shortage(share) === undefined) return;
+    if (now !== roomMadeAt) dropExpired(now);
+    roomMadeAt = now;
+    const problem = shortage(share);
+    if (problem !== undefined) throw lateError(problem);
+  };
+}
+
+export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>): ExpiringMap<T> {
+  const { maxEntries, groupOf, ownerOf } = options;
+  const { entries, shareOf, keysOf, add, drop } = keptEntries(groupOf);
+  const { file, dropExpired } = expiryIndex(entries, drop);
+  const frozenCopy = frozenCopies<T>();
+  const sweep = sweeper(dropExpired);
+  const makeRoom = roomMaker({ entries, maxEntries }, dropExpired);
 
   function get(key: string, now: EpochSeconds): T | undefined {
-    const value = entries.get(key);
+    const value = entries.get(key)?.value;
     return value && now < value.expiresAt ? value : undefined;
+  }
+
+  function newShare(value: T, now: EpochSeconds): Share | undefined {
+    const owner = ownerOf?.(value, now);
+    const share = owner === undefined ? undefined : shareOf(owner);
+    makeRoom(share, now);
+    return share;
   }
 
   return {
     get,
     set(key, value, now) {
-      if (now >= sweptAt + bucketSeconds) sweep(now);
+      sweep(now);
       const before = entries.get(key);
-      if (!before) makeRoom(now);
-      entries.set(key, frozenCopy(value));
-      if (before && bucketOf(before.expiresAt) === bucketOf(value.expiresAt)) return;
-      index.file(key, value.expiresAt);
+      const share = before ? before.share : newShare(value, now);
+      if (before) drop(key);
+      add(key, { value: frozenCopy(value), share });
+      if (before && bucketOf(before.value.expiresAt) === bucketOf(value.expiresAt)) return;
+      file(key, value.expiresAt);
     },
     change(key, part, now) {
       const before = get(key, now);
-      if (before) entries.set(key, frozenCopy(before, part));
+      if (before) entries.set(key, { value: frozenCopy(before, part), share: entries.get(key)?.share });
     },
-    delete: (key) => void entries.delete(key),
-    values: (now) => [...entries.values()].filter(({ expiresAt }) => now < expiresAt),
+    delete: drop,
+    inGroup: (group, now) => keysOf(group).flatMap((key) => get(key, now) ?? []),
   };
 }

@@ -4,7 +4,9 @@ import type { Authorization } from "../protocol/authorization";
 import type { AuthorizationCode } from "../protocol/authorization-code";
 import type { Consent, ConsentKey } from "../protocol/consent";
 import type { EndMark } from "../protocol/end-mark";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { RefreshToken } from "../protocol/refresh-token";
+import type { TokenHandle } from "../protocol/token-value";
 import { checkClient } from "./check-client";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
 import type {
@@ -20,11 +22,18 @@ import type {
   StoredAccessToken,
 } from "./port";
 
+/** What a `Map` of JavaScript holds. */
+const mostEntries = 2 ** 24;
+
 /** What `memoryStorage` takes. */
 export interface MemoryStorageOptions {
   /** The registered clients. */
   readonly clients: readonly Client[];
-  /** Bound of each kind of record; default 1,000,000. A full store refuses new records, it never drops a living one. */
+  /**
+   * Bound of each kind of record; default 1,000,000. A full store refuses new records, it never drops a living one. A client that
+   * holds more authorizations, codes or tokens than there is room left is refused too, so that none can fill it for all: one
+   * alone has half of the room.
+   */
   readonly maxEntries?: number;
 }
 
@@ -47,7 +56,7 @@ function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
   return {
     find: async (key, now) => consents.get(consentId(key), now),
     save: async (consent, now) => consents.set(consentId(consent), consent, now),
-    list: async (subject, now) => consents.values(now).filter((consent) => consent.subject === subject),
+    list: async (subject, now) => consents.inGroup(subject, now),
     delete: async ({ key, exceptEndMark }, now) => {
       const id = consentId(key);
       const consent = consents.get(id, now);
@@ -74,11 +83,8 @@ function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): Autho
       authorizations.set(authorization.authorizationId, authorization, now),
     find: async (authorizationId, now) => authorizations.get(authorizationId, now),
     revoke: async (authorizationId, now) => revoke(authorizationId, now),
-    revokeAll: async ({ subject, clientId, apiId }, now) => {
-      const living = authorizations
-        .values(now)
-        .filter((one) => one.subject === subject && one.clientId === clientId && one.apiId === apiId)
-        .filter(({ revoked }) => !revoked);
+    revokeAll: async (key, now) => {
+      const living = authorizations.inGroup(consentId(key), now).filter(({ revoked }) => !revoked);
       for (const { authorizationId } of living) revoke(authorizationId, now);
       return living.length;
     },
@@ -124,6 +130,9 @@ function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenSto
   };
 }
 
+/** Whose share of the room a record takes: that of its client. */
+const clientOf = ({ clientId }: { readonly clientId?: string }): string | undefined => clientId;
+
 interface AccessTokenMaps {
   readonly tokens: ExpiringMap<StoredAccessToken>;
   readonly revoked: ExpiringMap<RevokedAccessToken>;
@@ -133,7 +142,8 @@ function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenSt
   return {
     create: async (token, now) => tokens.set(token.digest, token, now),
     find: async (digest, now) => tokens.get(digest, now),
-    revoke: async ({ tokenId, expiresAt }, now) => revoked.set(tokenId, { tokenId, expiresAt }, now),
+    revoke: async ({ tokenId, clientId, expiresAt }, now) =>
+      revoked.set(tokenId, { tokenId, ...(clientId !== undefined && { clientId }), expiresAt }, now),
     isRevoked: async (tokenId, now) => revoked.get(tokenId, now) !== undefined,
   };
 }
@@ -147,16 +157,23 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
   const { clients, maxEntries = 1_000_000 } = options ?? {};
   if (!Array.isArray(clients))
     throw new TypeError("memoryStorage: clients is missing. Write a list of clients.");
-  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
-    throw new TypeError("memoryStorage: maxEntries must be a whole number from 1 up.");
+  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > mostEntries) {
+    throw new TypeError(`memoryStorage: maxEntries must be a whole number from 1 to ${mostEntries}.`);
   }
+  const authorizations = expiringMap<Authorization>({ maxEntries, groupOf: consentId, ownerOf: clientOf });
+  // by themselves where authorizations are kept elsewhere
+  const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
+    authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
   return {
     clients: memoryClients(clients),
-    consents: memoryConsents(expiringMap(maxEntries)),
-    authorizations: memoryAuthorizations(expiringMap(maxEntries)),
-    authorizationCodes: memoryAuthorizationCodes(expiringMap(maxEntries)),
-    refreshTokens: memoryRefreshTokens(expiringMap(maxEntries)),
-    accessTokens: memoryAccessTokens({ tokens: expiringMap(maxEntries), revoked: expiringMap(maxEntries) }),
-    endMarks: memoryEndMarks(expiringMap(maxEntries)),
+    consents: memoryConsents(expiringMap({ maxEntries, groupOf: ({ subject }) => subject })),
+    authorizations: memoryAuthorizations(authorizations),
+    authorizationCodes: memoryAuthorizationCodes(expiringMap<AuthorizationCode>({ maxEntries, ownerOf })),
+    refreshTokens: memoryRefreshTokens(expiringMap<RefreshToken>({ maxEntries, ownerOf })),
+    accessTokens: memoryAccessTokens({
+      tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
+      revoked: expiringMap<RevokedAccessToken>({ maxEntries, ownerOf: clientOf }),
+    }),
+    endMarks: memoryEndMarks(expiringMap({ maxEntries })),
   };
 }

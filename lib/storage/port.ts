@@ -106,6 +106,8 @@ export interface RefreshTokenStore {
 /** An access token that was revoked, and when it would have ended by itself. */
 export interface RevokedAccessToken {
   readonly tokenId: string;
+  /** The client that it was issued to. The server always says it; an adapter need not keep it. */
+  readonly clientId?: string;
   readonly expiresAt: EpochSeconds;
 }
 

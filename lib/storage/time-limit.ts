@@ -1,4 +1,4 @@
-/** Storage that answers in time or fails. RFC 6749 §4.1.2.1, §5.2 (`temporarily_unavailable`). */
+/** The door of the host's storage: it answers in time or fails, and says "none" in one way. RFC 6749 §4.1.2.1, §5.2 (`temporarily_unavailable`). */
 import { lateError } from "../protocol/oauth-error";
 import type { Storage } from "./port";
 
@@ -14,7 +14,8 @@ function inTime(name: string, call: () => unknown): Promise<unknown> {
       isOver = true;
       clearTimeout(timer);
     }
-    const answered = (value: unknown): void => (end(), resolve(value));
+    // some databases say `null` where there is nothing
+    const answered = (value: unknown): void => (end(), resolve(value ?? undefined));
     const failed = (thrown: unknown): void => (end(), reject(thrown));
     function giveUp(): void {
       failed(lateError(`${name} has not answered within ${limitSeconds} seconds`));
@@ -48,7 +49,7 @@ function limited<Name extends keyof Storage>(storage: Storage, portName: Name): 
 }
 
 /**
- * The same storage, each call given five seconds. A call that is given up may still do its work: the request has failed by
+ * The same storage, each call given five seconds, and `undefined` where it answers `null`. A call that is given up may still do its work: the request has failed by
  * then, so a code or token that it spends stays spent and nothing is issued for it.
  */
 export function timeLimited(storage: Storage): Storage {

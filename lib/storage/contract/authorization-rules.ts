@@ -2,7 +2,7 @@
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import type { Storage } from "../port";
-import { awkwardText, keysJoinedAlike, newAuthorization, newId } from "./records";
+import { awkwardText, keysJoinedAlike, newAuthorization, newId, otherSubjects } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 async function createAll(
@@ -94,7 +94,7 @@ export const authorizationRules: readonly Rule[] = [
   {
     name: "authorizations.revokeAll revokes those of one end user for one client at one API, and no others",
     async check({ storage, peer, now }) {
-      const first = newAuthorization(now);
+      const first = newAuthorization(now, { subject: `a${newId()}` });
       const { subject, clientId, apiId } = first;
       const key = { subject, clientId, apiId };
       const gone = [
@@ -103,7 +103,9 @@ export const authorizationRules: readonly Rule[] = [
         newAuthorization(now, { ...key, authMethodId: "otp" }),
       ];
       const kept = [
-        newAuthorization(now, { ...key, subject: newId() }),
+        ...[newId(), ...otherSubjects(subject)].map((other) =>
+          newAuthorization(now, { ...key, subject: other }),
+        ),
         newAuthorization(now, { ...key, clientId: newId() }),
         newAuthorization(now, { ...key, apiId: "reports" }),
         newAuthorization(now, { ...key, subject: clientId, clientId: subject }),

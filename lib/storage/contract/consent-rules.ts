@@ -1,6 +1,6 @@
 /** The contract of remembered consents. RFC 6749 §10.2. */
 import type { Consent } from "../../protocol/consent";
-import { awkwardText, keysJoinedAlike, newConsent, newId } from "./records";
+import { awkwardText, keysJoinedAlike, newConsent, newId, otherSubjects } from "./records";
 import { assertNothing, assertRecord, assertSame, type Rule } from "./rule";
 
 /** Keys that differ from this one, though a careless concatenation makes them equal. */
@@ -12,7 +12,7 @@ function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
     { ...consent, subject, clientId, apiId: "reports" },
     { ...consent, subject: `${subject}${clientId}`, clientId: "", apiId },
     { ...consent, subject: `${subject}:${clientId}`, clientId: apiId, apiId: "" },
-    { ...consent, subject: subject.toUpperCase(), clientId, apiId },
+    ...otherSubjects(subject).map((other) => ({ ...consent, subject: other, clientId, apiId })),
     { ...consent, subject: clientId, clientId: subject, apiId },
   ];
 }
@@ -62,10 +62,11 @@ export const consentRules: readonly Rule[] = [
   {
     name: "consents.list gives the living consents of one end user, all of them and no others",
     async check({ storage, peer, now }) {
-      const subject = newId();
+      const subject = `a${newId()}`;
       const own = ["a", "b", "c"].map((apiId) => newConsent(now, { subject, apiId }));
       const ended = newConsent(now, { subject, apiId: "d", expiresAt: now + 60 });
-      for (const consent of [...own, ended, newConsent(now), newConsent(now, { subject: `${subject}x` })]) {
+      const others = otherSubjects(subject).map((other) => newConsent(now, { subject: other }));
+      for (const consent of [...own, ended, newConsent(now), ...others]) {
         await storage.consents.save(consent, now);
       }
       const listed = await peer.consents.list(subject, now + 60);
@@ -88,7 +89,7 @@ export const consentRules: readonly Rule[] = [
   {
     name: "consents.delete forgets the one consent, and does nothing where there is none",
     async check({ storage, peer, now }) {
-      const subject = newId();
+      const subject = `a${newId()}`;
       const exceptEndMark = newId();
       const [gone, kept] = [newConsent(now, { subject }), newConsent(now, { subject })];
       await storage.consents.save(gone, now);
@@ -100,6 +101,10 @@ export const consentRules: readonly Rule[] = [
       assertSame(await forget(newConsent(now)), false, "consents.delete of one that never was");
       assertNothing(await peer.consents.find(gone, now), "found though it was deleted");
       assertRecord(await peer.consents.find(kept, now), kept, "another consent of the same end user");
+      for (const other of otherSubjects(subject)) {
+        assertSame(await forget({ ...kept, subject: other }), false, `consents.delete for "${other}"`);
+      }
+      assertRecord(await peer.consents.find(kept, now), kept, "the consent of another end user");
     },
   },
   {

@@ -92,6 +92,11 @@ export function newEndMark(now: EpochSeconds, changes: Partial<EndMark> = {}): E
   return { key: newDigest(), mark: newId(), expiresAt: now + 600, ...changes };
 }
 
+/** Other people, whom a careless comparison takes for this one: some databases ignore spaces at the end, others case. */
+export function otherSubjects(subject: string): readonly string[] {
+  return [`${subject} `, ` ${subject}`, `${subject}x`, subject.toUpperCase()];
+}
+
 /** Two keys for each text that somebody may join their parts by: joined, the two are one. */
 export function keysJoinedAlike(): readonly (readonly [ConsentKey, ConsentKey])[] {
   const [a, b, c, apiId] = [newId(), newId(), newId(), "orders"];

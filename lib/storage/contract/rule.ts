@@ -38,7 +38,7 @@ export function assertRecord(found: object | undefined, expected: object, messag
   if (found) deepStrictEqual(asJson(found), asJson(expected), message);
 }
 
-/** `null` is as good as `undefined`: some databases say so. */
+/** `null` is as good as `undefined`: some databases say so, and the server takes it so. */
 export function assertNothing(found: unknown, message: string): void {
   strictEqual(found ?? undefined, undefined, message);
 }

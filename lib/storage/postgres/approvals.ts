@@ -2,8 +2,8 @@
 import type { Authorization } from "../../protocol/authorization";
 import type { Consent } from "../../protocol/consent";
 import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
-import type { PostgresRow, Query } from "./pool";
-import type { Tables } from "./schema";
+import type { Query } from "./database";
+import type { PostgresRow } from "./pool";
 
 /** What both kinds of row have: the end user, the client, the API and the rest as JSON. */
 function readApproval(row: PostgresRow): object {
@@ -23,29 +23,37 @@ function readAuthorization(row: PostgresRow): Authorization {
   return { ...readApproval(row), authorizationId, revoked } as Authorization;
 }
 
-export function postgresConsents(query: Query, { consents }: Tables): ConsentStore {
-  const ofKey = "subject = $1 AND client_id = $2 AND api_id = $3";
+const ofKey = "subject = $1 AND client_id = $2 AND api_id = $3";
+
+export function postgresConsents(query: Query): ConsentStore {
   return {
     async find({ subject, clientId, apiId }, now) {
-      const statement = `SELECT * FROM ${consents} WHERE ${ofKey} AND expires_at > $4`;
-      const [row] = await query(statement, [subject, clientId, apiId, now]);
+      const [row] = await query(
+        ({ consents }) => `SELECT * FROM ${consents} WHERE ${ofKey} AND expires_at > $4`,
+        [subject, clientId, apiId, now],
+      );
       return row && readConsent(row);
     },
     async save({ subject, clientId, apiId, expiresAt, ...rest }) {
       await query(
-        `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (subject, client_id, api_id) DO UPDATE
-        SET record = excluded.record, expires_at = excluded.expires_at`,
+        ({ consents }) =>
+          `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
+          ON CONFLICT (subject, client_id, api_id) DO UPDATE
+          SET record = excluded.record, expires_at = excluded.expires_at`,
         [subject, clientId, apiId, JSON.stringify(rest), expiresAt],
       );
     },
     async list(subject, now) {
-      const statement = `SELECT * FROM ${consents} WHERE subject = $1 AND expires_at > $2`;
-      return (await query(statement, [subject, now])).map(readConsent);
+      const rows = await query(
+        ({ consents }) => `SELECT * FROM ${consents} WHERE subject = $1 AND expires_at > $2`,
+        [subject, now],
+      );
+      return rows.map(readConsent);
     },
     async delete({ key: { subject, clientId, apiId }, exceptEndMark }) {
       const rows = await query(
-        `DELETE FROM ${consents} WHERE ${ofKey} AND record::json ->> 'endMark' IS DISTINCT FROM $4 RETURNING 1`,
+        ({ consents }) =>
+          `DELETE FROM ${consents} WHERE ${ofKey} AND record::json ->> 'endMark' IS DISTINCT FROM $4 RETURNING 1`,
         [subject, clientId, apiId, exceptEndMark],
       );
       return rows.length > 0;
@@ -53,46 +61,55 @@ export function postgresConsents(query: Query, { consents }: Tables): ConsentSto
   };
 }
 
-export function postgresEndMarks(query: Query, { end_marks: marks }: Tables): EndMarkStore {
+export function postgresEndMarks(query: Query): EndMarkStore {
   return {
     async find(key, now) {
-      const [row] = await query(`SELECT mark FROM ${marks} WHERE key = $1 AND expires_at > $2`, [key, now]);
+      const [row] = await query(
+        ({ end_marks: marks }) => `SELECT mark FROM ${marks} WHERE key = $1 AND expires_at > $2`,
+        [key, now],
+      );
       return row && (row["mark"] as string);
     },
     async save({ key, mark, expiresAt }) {
       await query(
-        `INSERT INTO ${marks} (key, mark, expires_at) VALUES ($1, $2, $3)
-        ON CONFLICT (key) DO UPDATE SET mark = excluded.mark, expires_at = excluded.expires_at`,
+        ({ end_marks: marks }) =>
+          `INSERT INTO ${marks} (key, mark, expires_at) VALUES ($1, $2, $3)
+          ON CONFLICT (key) DO UPDATE SET mark = excluded.mark, expires_at = excluded.expires_at`,
         [key, mark, expiresAt],
       );
     },
   };
 }
 
-export function postgresAuthorizations(query: Query, { authorizations }: Tables): AuthorizationStore {
+export function postgresAuthorizations(query: Query): AuthorizationStore {
   return {
     async create({ authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest }) {
       await query(
-        `INSERT INTO ${authorizations}
-        (authorization_id, subject, client_id, api_id, record, revoked, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        ({ authorizations }) =>
+          `INSERT INTO ${authorizations}
+          (authorization_id, subject, client_id, api_id, record, revoked, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
         [authorizationId, subject, clientId, apiId, JSON.stringify(rest), revoked, expiresAt],
       );
     },
     async find(authorizationId, now) {
-      const statement = `SELECT * FROM ${authorizations} WHERE authorization_id = $1 AND expires_at > $2`;
-      const [row] = await query(statement, [authorizationId, now]);
+      const [row] = await query(
+        ({ authorizations }) =>
+          `SELECT * FROM ${authorizations} WHERE authorization_id = $1 AND expires_at > $2`,
+        [authorizationId, now],
+      );
       return row && readAuthorization(row);
     },
     async revoke(authorizationId) {
-      await query(`UPDATE ${authorizations} SET revoked = true WHERE authorization_id = $1 AND NOT revoked`, [
-        authorizationId,
-      ]);
+      await query(
+        ({ authorizations }) =>
+          `UPDATE ${authorizations} SET revoked = true WHERE authorization_id = $1 AND NOT revoked`,
+        [authorizationId],
+      );
     },
     async revokeAll({ subject, clientId, apiId }) {
       const [row] = await query(
-        `WITH ended AS (
-          UPDATE ${authorizations} SET revoked = true
-          WHERE subject = $1 AND client_id = $2 AND api_id = $3 AND NOT revoked RETURNING 1
+        ({ authorizations }) => `WITH ended AS (
+          UPDATE ${authorizations} SET revoked = true WHERE ${ofKey} AND NOT revoked RETURNING 1
         )
         SELECT count(*) AS count FROM ended`,
         [subject, clientId, apiId],

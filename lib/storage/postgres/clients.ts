@@ -2,8 +2,8 @@
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { checkClient } from "../check-client";
 import type { ClientRegistry } from "../port";
-import type { PostgresRow, Query } from "./pool";
-import type { Tables } from "./schema";
+import type { Query } from "./database";
+import type { PostgresRow } from "./pool";
 
 function readClient(row: PostgresRow): Client {
   return JSON.parse(row["record"] as string) as Client;
@@ -13,16 +13,20 @@ function readClient(row: PostgresRow): Client {
  * The record decides. `browser_origins` only leads from an origin to clients that have it or had it once: nothing is taken out
  * of it, so no two changes of one client can be in each other's way.
  */
-export function postgresClients(query: Query, { clients, browser_origins: origins }: Tables): ClientRegistry {
+export function postgresClients(query: Query): ClientRegistry {
   return {
     async find(clientId) {
-      const [row] = await query(`SELECT record FROM ${clients} WHERE client_id = $1`, [clientId]);
+      const [row] = await query(
+        ({ clients }) => `SELECT record FROM ${clients} WHERE client_id = $1`,
+        [clientId],
+      );
       return row && readClient(row);
     },
     async isBrowserOrigin(origin) {
       const rows = await query(
-        `SELECT record FROM ${origins} AS known JOIN ${clients} AS client ON client.client_id = known.client_id
-        WHERE known.origin = $1`,
+        ({ clients, browser_origins: origins }) =>
+          `SELECT record FROM ${origins} AS known JOIN ${clients} AS client ON client.client_id = known.client_id
+          WHERE known.origin = $1`,
         [origin],
       );
       return rows.map(readClient).some((client) => browserOriginsOf(client).includes(origin));
@@ -30,17 +34,18 @@ export function postgresClients(query: Query, { clients, browser_origins: origin
     async save(client) {
       const { clientId } = checkClient(client);
       await query(
-        `WITH saved AS (
+        ({ clients, browser_origins: origins }) => `WITH saved AS (
           INSERT INTO ${clients} (client_id, record) VALUES ($1, $2)
           ON CONFLICT (client_id) DO UPDATE SET record = excluded.record RETURNING client_id
         )
         INSERT INTO ${origins} (origin, client_id)
-        SELECT origin, client_id FROM saved, unnest($3::text[]) AS origin ON CONFLICT DO NOTHING`,
+        SELECT origin, client_id FROM saved, unnest($3::text[]) AS origin
+        ON CONFLICT (origin, client_id) DO NOTHING`,
         [clientId, JSON.stringify(client), browserOriginsOf(client)],
       );
     },
     async delete(clientId) {
-      await query(`DELETE FROM ${clients} WHERE client_id = $1`, [clientId]);
+      await query(({ clients }) => `DELETE FROM ${clients} WHERE client_id = $1`, [clientId]);
     },
   };
 }

@@ -1,32 +1,50 @@
 /** Removing what has expired, a batch at a time. RFC 6749 §10.5. */
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import { clockDriftSeconds } from "../clock-drift";
-import type { Query } from "./pool";
-import type { Tables } from "./schema";
+import type { Query } from "./database";
+import type { TableName } from "./names";
 
 const batchRows = 1_000;
 
+const keys = [
+  ["consents", "subject, client_id, api_id"],
+  ["authorizations", "authorization_id"],
+  ["authorization_codes", "digest"],
+  ["refresh_tokens", "digest"],
+  ["spent_tokens", "digest"],
+  ["access_tokens", "digest"],
+  ["revoked_access_tokens", "token_id"],
+  ["end_marks", "key"],
+] as const satisfies readonly (readonly [TableName, string])[];
+
+/** A time ahead deletes what lives: milliseconds for seconds, or the wrong clock of one process, would be felt by all. */
+async function checkTime(query: Query, now: EpochSeconds): Promise<void> {
+  const advice = "It takes epoch seconds, such as Math.floor(Date.now() / 1000).";
+  if (!Number.isSafeInteger(now)) {
+    throw new TypeError(`postgresStorage: deleteExpired was not given a whole number. ${advice}`);
+  }
+  const [row] = await query(() => "SELECT extract(epoch FROM now())::bigint AS now");
+  if (now <= Number(row?.["now"]) + clockDriftSeconds) return;
+  throw new TypeError(
+    `postgresStorage: deleteExpired was given a time more than ${clockDriftSeconds} seconds ahead of the database's clock. ${advice}`,
+  );
+}
+
 /** Deletes every row that ended `clockDriftSeconds` before `now`, and gives their number. */
-export async function deleteExpired(query: Query, tables: Tables, now: EpochSeconds): Promise<number> {
-  const keys = [
-    [tables.consents, "subject, client_id, api_id"],
-    [tables.authorizations, "authorization_id"],
-    [tables.authorization_codes, "digest"],
-    [tables.refresh_tokens, "digest"],
-    [tables.spent_tokens, "digest"],
-    [tables.access_tokens, "digest"],
-    [tables.revoked_access_tokens, "token_id"],
-    [tables.end_marks, "key"],
-  ] as const;
+export async function deleteExpired(query: Query, now: EpochSeconds): Promise<number> {
+  await checkTime(query, now);
   let deleted = 0;
   for (const [table, key] of keys) {
-    // the end is asked for twice: a consent may have been renewed while the deletion waited for its row
-    const statement = `DELETE FROM ${table} WHERE (${key}) IN
-      (SELECT ${key} FROM ${table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${batchRows})
-      AND expires_at <= $1 RETURNING 1`;
     let rows;
     do {
-      rows = (await query(statement, [now - clockDriftSeconds])).length;
+      // the end is asked for twice: a consent may have been renewed while the deletion waited for its row
+      const found = await query(
+        ({ [table]: name }) => `DELETE FROM ${name} WHERE (${key}) IN
+          (SELECT ${key} FROM ${name} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${batchRows})
+          AND expires_at <= $1 RETURNING 1`,
+        [now - clockDriftSeconds],
+      );
+      rows = found.length;
       deleted += rows;
     } while (rows === batchRows);
   }

@@ -12,7 +12,7 @@ export interface PostgresPool {
 }
 
 /** Runs one statement and gives its rows. */
-export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly PostgresRow[]>;
+export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly PostgresRow[]>;
 
 /** `serialization_failure` and `deadlock_detected`: the server has undone the whole statement, and asks for a repetition. */
 const undone: ReadonlySet<unknown> = new Set(["40001", "40P01"]);
@@ -36,6 +36,6 @@ export async function repeatOn<T>(states: ReadonlySet<unknown>, run: () => Promi
 }
 
 /** Repeats what the server says it has not done; a failure that leaves this open, such as a lost connection, is thrown. */
-export function queryOf(pool: PostgresPool): Query {
+export function runOn(pool: PostgresPool): Run {
   return (text, values = []) => repeatOn(undone, async () => (await pool.query(text, [...values])).rows);
 }

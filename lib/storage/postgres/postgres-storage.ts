@@ -4,8 +4,10 @@ import type { ClientRegistry, Storage } from "../port";
 import { postgresAuthorizations, postgresConsents, postgresEndMarks } from "./approvals";
 import { postgresClients } from "./clients";
 import { deleteExpired } from "./delete-expired";
-import { type PostgresPool, queryOf } from "./pool";
-import { migrate, type PostgresNames, tablesOf } from "./schema";
+import { openDatabase } from "./database";
+import { checkNames, type PostgresNames } from "./names";
+import type { PostgresPool } from "./pool";
+import { migrate } from "./schema";
 import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens } from "./tokens";
 
 /** What `postgresStorage` takes. */
@@ -23,6 +25,8 @@ export interface PostgresStorage extends Storage {
   /**
    * Makes the tables, or brings them to the newest version; only reads when there is nothing to do. Any number of processes
    * may call it at once, and again after a crash. It needs the right to create tables when there is something to do.
+   *
+   * @throws Error (as a rejection) when a table of this name is another one's, or has lost its primary key.
    */
   readonly migrate: () => Promise<void>;
   /**
@@ -31,6 +35,7 @@ export interface PostgresStorage extends Storage {
    *
    * @param now epoch seconds; the clock of this process when left out. Rows go five minutes after they have expired.
    * @returns the number of rows.
+   * @throws TypeError (as a rejection) when `now` is no whole number, or more than five minutes ahead of the database's clock.
    */
   readonly deleteExpired: (now?: EpochSeconds) => Promise<number>;
 }
@@ -44,17 +49,18 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   if (typeof options?.pool?.query !== "function") {
     throw new TypeError("postgresStorage: pool is missing. Write `new Pool(…)` of pg.");
   }
-  const query = queryOf(options.pool);
-  const tables = tablesOf(options);
+  checkNames(options);
+  const database = openDatabase(options.pool, options);
+  const { query } = database;
   return {
-    clients: postgresClients(query, tables),
-    consents: postgresConsents(query, tables),
-    authorizations: postgresAuthorizations(query, tables),
-    authorizationCodes: postgresAuthorizationCodes(query, tables),
-    refreshTokens: postgresRefreshTokens(query, tables),
-    accessTokens: postgresAccessTokens(query, tables),
-    endMarks: postgresEndMarks(query, tables),
-    migrate: () => migrate(query, tables),
-    deleteExpired: (now = Math.floor(Date.now() / 1000)) => deleteExpired(query, tables, now),
+    clients: postgresClients(query),
+    consents: postgresConsents(query),
+    authorizations: postgresAuthorizations(query),
+    authorizationCodes: postgresAuthorizationCodes(query),
+    refreshTokens: postgresRefreshTokens(query),
+    accessTokens: postgresAccessTokens(query),
+    endMarks: postgresEndMarks(query),
+    migrate: () => migrate(database),
+    deleteExpired: (now = Math.floor(Date.now() / 1000)) => deleteExpired(query, now),
   };
 }

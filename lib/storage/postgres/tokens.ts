@@ -4,8 +4,9 @@ import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { TokenDigest } from "../../protocol/token-value";
 import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";
-import type { PostgresRow, Query } from "./pool";
-import type { Tables } from "./schema";
+import type { Query } from "./database";
+import type { Tables } from "./names";
+import type { PostgresRow } from "./pool";
 
 interface Expiring {
   readonly digest: TokenDigest;
@@ -39,45 +40,49 @@ function selectWithMark(table: string, { spent_tokens: spent }: Tables): string 
 
 /**
  * Spends the token $1 that is alive at $2: one row for the one that wins, none for all others. Whoever comes second waits
- * for the first one's commit at the primary key, and then does nothing.
+ * for the first one's commit at the primary key, and then does nothing. The key is named, so that a table without it fails:
+ * it would let each of them win.
  */
 function spend(table: string, { spent_tokens: spent }: Tables): string {
   return `INSERT INTO ${spent} (digest, expires_at)
     SELECT digest, expires_at FROM ${table} WHERE digest = $1 AND expires_at > $2
-    ON CONFLICT DO NOTHING RETURNING digest`;
+    ON CONFLICT (digest) DO NOTHING RETURNING digest`;
 }
 
-export function postgresAuthorizationCodes(query: Query, tables: Tables): AuthorizationCodeStore {
-  const { authorization_codes: codes } = tables;
+export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore {
   return {
     async create(code) {
-      await query(insertInto(codes), toRow({ ...code, consumed: undefined }));
+      const row = toRow({ ...code, consumed: undefined });
+      await query(({ authorization_codes: codes }) => insertInto(codes), row);
     },
     async find({ digest }, now) {
-      const [row] = await query(selectWithMark(codes, tables), [digest, now]);
+      const [row] = await query(
+        (tables) => selectWithMark(tables.authorization_codes, tables),
+        [digest, now],
+      );
       return row && ({ ...fromRow(row), consumed: row["spent"] } as AuthorizationCode);
     },
     async consume({ digest }, now) {
-      const rows = await query(spend(codes, tables), [digest, now]);
+      const rows = await query((tables) => spend(tables.authorization_codes, tables), [digest, now]);
       return rows.length === 1 ? "consumed" : "not-consumed";
     },
   };
 }
 
-export function postgresRefreshTokens(query: Query, tables: Tables): RefreshTokenStore {
-  const { refresh_tokens: tokens } = tables;
+export function postgresRefreshTokens(query: Query): RefreshTokenStore {
   return {
     async create(token) {
-      await query(insertInto(tokens), toRow({ ...token, used: undefined }));
+      const row = toRow({ ...token, used: undefined });
+      await query(({ refresh_tokens: tokens }) => insertInto(tokens), row);
     },
     async find({ digest }, now) {
-      const [row] = await query(selectWithMark(tokens, tables), [digest, now]);
+      const [row] = await query((tables) => selectWithMark(tables.refresh_tokens, tables), [digest, now]);
       return row && ({ ...fromRow(row), used: row["spent"] } as RefreshToken);
     },
     async rotate({ from, to }, now) {
       const rows = await query(
-        `WITH won AS (${spend(tokens, tables)})
-        INSERT INTO ${tokens} (digest, record, expires_at)
+        (tables) => `WITH won AS (${spend(tables.refresh_tokens, tables)})
+        INSERT INTO ${tables.refresh_tokens} (digest, record, expires_at)
         SELECT $3::text, $4::text, $5::bigint FROM won RETURNING digest`,
         [from.digest, now, ...toRow({ ...to, used: undefined })],
       );
@@ -86,26 +91,32 @@ export function postgresRefreshTokens(query: Query, tables: Tables): RefreshToke
   };
 }
 
-export function postgresAccessTokens(query: Query, tables: Tables): AccessTokenStore {
-  const { access_tokens: tokens, revoked_access_tokens: revoked } = tables;
+export function postgresAccessTokens(query: Query): AccessTokenStore {
   return {
     async create(token) {
-      await query(insertInto(tokens), toRow(token));
+      await query(({ access_tokens: tokens }) => insertInto(tokens), toRow(token));
     },
     async find(digest, now) {
-      const [row] = await query(`SELECT * FROM ${tokens} WHERE digest = $1 AND expires_at > $2`, [
-        digest,
-        now,
-      ]);
+      const [row] = await query(
+        ({ access_tokens: tokens }) => `SELECT * FROM ${tokens} WHERE digest = $1 AND expires_at > $2`,
+        [digest, now],
+      );
       return row && (fromRow(row) as StoredAccessToken);
     },
     async revoke({ tokenId, expiresAt }) {
-      const statement = `INSERT INTO ${revoked} (token_id, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
-      await query(statement, [tokenId, expiresAt]);
+      await query(
+        ({ revoked_access_tokens: revoked }) =>
+          `INSERT INTO ${revoked} (token_id, expires_at) VALUES ($1, $2) ON CONFLICT (token_id) DO NOTHING`,
+        [tokenId, expiresAt],
+      );
     },
     async isRevoked(tokenId, now) {
-      const statement = `SELECT 1 FROM ${revoked} WHERE token_id = $1 AND expires_at > $2`;
-      return (await query(statement, [tokenId, now])).length > 0;
+      const rows = await query(
+        ({ revoked_access_tokens: revoked }) =>
+          `SELECT 1 FROM ${revoked} WHERE token_id = $1 AND expires_at > $2`,
+        [tokenId, now],
+      );
+      return rows.length > 0;
     },
   };
 }

@@ -1,0 +1,137 @@
+// The attacker is a registered client with its own secret, or an app with one willing end user. They fill the memory of the server
+// with records that are theirs to make: tokens, refresh tokens, revocations, approvals. They did not get to lock other clients out.
+import { type Client, memoryStorage } from "../../lib";
+import { clients, credentials, machineSecret, pairPath, testHost, type TestHost } from "../fixture/host";
+import {
+  authorize,
+  obtainTokens,
+  postToken,
+  redirectParameters,
+  refresh,
+  type Tokens,
+} from "../fixture/journey";
+import request from "supertest";
+
+const everything: readonly Client[] = [
+  clients.web,
+  { ...clients.other, trusted: true },
+  { ...clients.machine, subscriptions: { orders: {}, reports: {} } },
+];
+
+function smallHost(): TestHost {
+  return testHost({ storage: memoryStorage({ clients: everything, maxEntries: 20 }) });
+}
+
+type Attempt = () => Promise<{ readonly status: number }>;
+
+/** Repeats what succeeds until it is refused, and gives how often it did. */
+async function untilRefused(attempt: Attempt): Promise<{ readonly times: number; readonly status: number }> {
+  for (let times = 0; times < 100; times += 1) {
+    const { status } = await attempt();
+    if (status !== 200) return { times, status };
+  }
+  throw new Error("it was never refused");
+}
+
+function machineToken(host: TestHost, api: "orders" | "reports") {
+  const scope = `${api}:read`;
+  const fields = {
+    grant_type: "client_credentials",
+    scope,
+    client_id: "machine",
+    client_secret: machineSecret.secret,
+  };
+  return postToken(host, { pair: { api }, fields });
+}
+
+function revoke(host: TestHost, { client, token }: { client: "web" | "machine"; token: string }) {
+  return request(host.app)
+    .post(`${pairPath()}/revoke`)
+    .type("form")
+    .send({ ...credentials(client), token });
+}
+
+describe("one client that fills memoryStorage (maxEntries; RFC 6749 §4.4, 9700 §4.14)", () => {
+  const half = { times: 11, status: 503 };
+
+  it("is refused with opaque tokens for itself beyond half of the room, and others get theirs", async () => {
+    const host = smallHost();
+    expect(await untilRefused(() => machineToken(host, "reports"))).toEqual(half);
+    const { access_token: token } = await obtainTokens(host, { client: "web", pair: { api: "reports" } });
+    expect(token).not.toContain(".");
+  });
+
+  it("is refused with revocations beyond half of the room, and others can revoke", async () => {
+    const host = smallHost();
+    const spend: Attempt = async () => {
+      const { access_token: token } = (await machineToken(host, "orders")).body as Tokens;
+      return revoke(host, { client: "machine", token });
+    };
+    expect(await untilRefused(spend)).toEqual(half);
+    const { access_token: token } = await obtainTokens(host, { client: "web" });
+    expect((await revoke(host, { client: "web", token })).status).toBe(200);
+    const bearer = { Authorization: `Bearer ${token}` };
+    expect((await request(host.app).get("/orders").set(bearer)).status).toBe(401);
+  });
+
+  it("is refused with rotations beyond half of the room, and others can refresh", async () => {
+    const host = smallHost();
+    const web = await obtainTokens(host, { client: "web" });
+    let { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "other" });
+    const rotate: Attempt = async () => {
+      const response = await refresh(host, { client: "other", refreshToken });
+      refreshToken = (response.body as Tokens).refresh_token ?? refreshToken;
+      return response;
+    };
+    const { times, status } = await untilRefused(rotate);
+    expect({ few: times < 11, status }).toEqual({ few: true, status: 503 });
+    expect((await refresh(host, { client: "web", refreshToken: web.refresh_token ?? "" })).status).toBe(200);
+    expect(host.events.some(({ kind }) => kind === "replay-detected")).toBe(false);
+  });
+
+  it("is refused with approvals beyond half of the room, and others get theirs", async () => {
+    const host = smallHost();
+    const approve: Attempt = async () => {
+      const { code, error } = redirectParameters(await authorize(host.browser(), { client: "other" }));
+      return { status: code === undefined && error === "temporarily_unavailable" ? 503 : 200 };
+    };
+    expect(await untilRefused(approve)).toEqual(half);
+    expect((await obtainTokens(host, { client: "web" })).refresh_token).toBeDefined();
+  });
+
+  it("is named to the host, who can limit its rate", async () => {
+    const host = smallHost();
+    await untilRefused(() => machineToken(host, "reports"));
+    expect(host.events.at(-1)).toMatchObject({
+      kind: "server-error",
+      cause: { message: expect.stringContaining('"machine" holds more records of one kind') as string },
+    });
+  });
+
+  it("leaves room for the next one, however many clients do the same", async () => {
+    const { accessTokens } = memoryStorage({ clients: [], maxEntries: 1_000 });
+    const held: number[] = [];
+    for (const clientId of ["a", "b", "c", "d"]) {
+      let count = 0;
+      try {
+        for (;;) {
+          const digest = `${clientId}${count}`;
+          const token = {
+            tokenId: digest,
+            issuer: "i",
+            clientId,
+            scopes: [],
+            issuedAt: 1,
+            expiresAt: 9_000,
+            digest,
+          };
+          await accessTokens.create(token, 1_000);
+          count += 1;
+        }
+      } catch {
+        held.push(count);
+      }
+    }
+    expect(held).toEqual([501, 250, 125, 63]);
+  });
+});

@@ -1,0 +1,88 @@
+import v8 from "node:v8";
+import vm from "node:vm";
+import { type Authorization, type Consent, memoryStorage, type Storage } from "../../lib";
+import { authorizationRecord } from "../fixture/records";
+
+const now = 1_000;
+const key = { subject: "alice", clientId: "web", apiId: "orders" };
+
+/** An end that counts how often it is looked at. */
+function watchedEnd(looks: { count: number }): number {
+  const end = {
+    valueOf() {
+      looks.count += 1;
+      return 9_000;
+    },
+  };
+  return end as unknown as number;
+}
+
+/** Storage with a thousand authorizations and consents of others, and the looks at them since. */
+async function crowded(): Promise<{ storage: Storage; looks: { count: number } }> {
+  const storage = memoryStorage({ clients: [] });
+  const looks = { count: 0 };
+  for (let n = 0; n < 1_000; n += 1) {
+    const expiresAt = watchedEnd(looks);
+    const authorization = authorizationRecord({
+      authorizationId: `id-${n}`,
+      subject: `user-${n}`,
+      expiresAt,
+    });
+    const consent: Consent = { ...key, subject: `user-${n}`, scopes: [], grantedAt: now, expiresAt };
+    await storage.authorizations.create(authorization, now);
+    await storage.consents.save(consent, now);
+  }
+  looks.count = 0;
+  return { storage, looks };
+}
+
+describe("memoryStorage looks at the records of one person alone, however many there are (floods)", () => {
+  it("in authorizations.revokeAll", async () => {
+    const { storage, looks } = await crowded();
+    await storage.authorizations.create(authorizationRecord({ authorizationId: "alice's" }), now);
+    looks.count = 0;
+    expect(await storage.authorizations.revokeAll(key, now)).toBe(1);
+    expect(looks.count).toBe(0);
+    expect(await storage.authorizations.revokeAll({ ...key, subject: "user-7" }, now)).toBe(1);
+    expect(looks.count).toBeLessThan(10);
+  });
+
+  it("in consents.list", async () => {
+    const { storage, looks } = await crowded();
+    expect(await storage.consents.list("user-7", now)).toHaveLength(1);
+    expect(looks.count).toBeLessThan(10);
+  });
+});
+
+v8.setFlagsFromString("--expose-gc");
+const collectGarbage = vm.runInNewContext("gc") as () => void;
+
+function heapMegabytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed / 2 ** 20;
+}
+
+describe("memoryStorage keeps nothing of what has expired (memory back to the start)", () => {
+  it("of 50,000 authorizations and consents of different people", async () => {
+    const storage = memoryStorage({ clients: [] });
+    const before = heapMegabytes();
+    for (let n = 0; n < 50_000; n += 1) {
+      const subject = `user-${n}`;
+      const record: Authorization = authorizationRecord({
+        authorizationId: `id-${n}`,
+        subject,
+        expiresAt: 2_000,
+      });
+      await storage.authorizations.create(record, now);
+      await storage.consents.save({ ...key, subject, scopes: [], grantedAt: now, expiresAt: 2_000 }, now);
+    }
+    const full = heapMegabytes() - before;
+    for (const at of [3_000, 4_000]) {
+      await storage.authorizations.create(authorizationRecord({ expiresAt: 9_000 }), at);
+      await storage.consents.save({ ...key, scopes: [], grantedAt: at, expiresAt: 9_000 }, at);
+    }
+    expect(full).toBeGreaterThan(10);
+    expect(heapMegabytes() - before).toBeLessThan(full / 10);
+    expect(await storage.consents.list("alice", 4_000)).toHaveLength(1);
+  });
+});

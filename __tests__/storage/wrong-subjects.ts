@@ -1,0 +1,110 @@
+/** Mistakes of a database that takes one person for another: some ignore spaces at the end of a text, some its case. */
+import type { Authorization, Consent, ConsentKey, EpochSeconds, Storage } from "../../lib";
+
+/** The tables that a mistake here looks through. */
+interface Tables {
+  readonly consents: { all(): Promise<readonly Consent[]> };
+  readonly authorizations: { all(): Promise<readonly Authorization[]> };
+}
+
+const sights: Readonly<Record<string, (subject: string) => string>> = {
+  "spaces at the end": (subject) => subject.trimEnd(),
+  "spaces in front": (subject) => subject.trimStart(),
+  case: (subject) => subject.toLowerCase(),
+};
+
+type See = (subject: string) => string;
+
+const isSame =
+  (see: See, key: ConsentKey) =>
+  (other: ConsentKey): boolean =>
+    see(other.subject) === see(key.subject) && other.clientId === key.clientId && other.apiId === key.apiId;
+
+/** The consents that a blurred look takes for those of a key, among all that live. */
+async function seen({ consents }: Tables, look: { see: See; key: ConsentKey; now: EpochSeconds }) {
+  const living = (await consents.all()).filter(({ expiresAt }) => look.now < expiresAt);
+  return living.filter(isSame(look.see, look.key));
+}
+
+/** The right adapter with one method that ignores such a difference. */
+type Blur = (storage: Storage, from: { database: Tables; see: See }) => Storage;
+
+const blurs: readonly { readonly method: string; readonly caughtBy: string; readonly blur: Blur }[] = [
+  {
+    method: "consents.find",
+    caughtBy: "consents.find gives nothing for a key of which any part differs",
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      consents: {
+        ...storage.consents,
+        find: async (key, now) => (await seen(database, { see, key, now }))[0],
+      },
+    }),
+  },
+  {
+    method: "consents.list",
+    caughtBy: "consents.list gives the living consents of one end user, all of them and no others",
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      consents: {
+        ...storage.consents,
+        list: async (subject, now) =>
+          (await database.consents.all()).filter(
+            (one) => now < one.expiresAt && see(one.subject) === see(subject),
+          ),
+      },
+    }),
+  },
+  {
+    method: "consents.delete",
+    caughtBy: "consents.delete forgets the one consent, and does nothing where there is none",
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      consents: {
+        ...storage.consents,
+        async delete({ key, exceptEndMark }, now) {
+          const found = await seen(database, { see, key, now });
+          const deleted = found.map((one) => storage.consents.delete({ key: one, exceptEndMark }, now));
+          return (await Promise.all(deleted)).includes(true);
+        },
+      },
+    }),
+  },
+  {
+    method: "authorizations.revokeAll",
+    caughtBy:
+      "authorizations.revokeAll revokes those of one end user for one client at one API, and no others",
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      authorizations: {
+        ...storage.authorizations,
+        async revokeAll(key, now) {
+          const found = (await database.authorizations.all())
+            .filter(isSame(see, key))
+            .filter(({ revoked }) => !revoked);
+          for (const { authorizationId } of found) await storage.authorizations.revoke(authorizationId, now);
+          return found.length;
+        },
+      },
+    }),
+  },
+];
+
+interface SubjectMistake<Database> {
+  readonly mistake: string;
+  readonly caughtBy: readonly string[];
+  readonly make: (database: Database) => Storage;
+}
+
+/** Each method with each difference ignored, planted in the right adapter. */
+export function subjectMistakes<Database extends Tables>(
+  rightStorage: (database: Database) => Storage,
+): readonly SubjectMistake<Database>[] {
+  return blurs.flatMap(({ method, caughtBy, blur }) =>
+    Object.entries(sights).map(([ignored, see]) => ({
+      mistake: `${method} ignores ${ignored} in subjects`,
+      caughtBy: [caughtBy],
+      make: (database) => blur(rightStorage(database), { database, see }),
+    })),
+  );
+}

@@ -1,0 +1,74 @@
+/** Looks whether the tables that are there are ours and whole. RFC 6749 §10.5 (single use rests on a primary key). */
+import { type TableName, tableNames, type Tables } from "./names";
+import type { PostgresRow, Run } from "./pool";
+import { type TableShape, tableShapes } from "./table-shapes";
+
+const ofTables = `pg_catalog.pg_class AS class
+  JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+  JOIN pg_catalog.pg_attribute AS attribute ON attribute.attrelid = class.oid`;
+
+const named = "namespace.nspname = $1 AND class.relname = ANY($2::text[])";
+
+const columnQuestion = `SELECT class.relname::text AS "table", attribute.attname::text AS name,
+  format_type(attribute.atttypid, attribute.atttypmod) AS type
+  FROM ${ofTables} WHERE ${named} AND attribute.attnum > 0 AND NOT attribute.attisdropped`;
+
+/** Every set of columns that an index keeps unique, as `ON CONFLICT` needs it. */
+const keyQuestion = `SELECT class.relname::text AS "table", string_agg(attribute.attname::text, ',') AS key
+  FROM ${ofTables}
+  JOIN pg_catalog.pg_index AS index ON index.indrelid = class.oid AND attribute.attnum = ANY(index.indkey)
+  WHERE ${named} AND index.indisunique AND index.indisvalid AND index.indimmediate
+  AND index.indpred IS NULL AND index.indexprs IS NULL
+  GROUP BY class.relname, index.indexrelid`;
+
+function missingColumn({ columns }: TableShape, found: readonly PostgresRow[]): string | undefined {
+  const types = new Map(found.map(({ name, type }) => [name, type]));
+  const missing = Object.entries(columns).find(([name, type]) => {
+    const known = types.get(name);
+    // engines that have one kind of integer call it bigint
+    return known !== type && !(type === "integer" && known === "bigint");
+  });
+  return missing && `"${missing[0]}" of type ${missing[1]}`;
+}
+
+function hasKey({ key }: TableShape, found: readonly PostgresRow[]): boolean {
+  const wanted = key.toSorted().join();
+  return found.some((row) => String(row["key"]).split(",").toSorted().join() === wanted);
+}
+
+/** Why this table must not be used, or `undefined` when it may be. */
+function problemOf(
+  shape: TableShape,
+  { columns, keys }: { columns: readonly PostgresRow[]; keys: readonly PostgresRow[] },
+): string | undefined {
+  const column = missingColumn(shape, columns);
+  if (column !== undefined) {
+    return `is there but is not authmount's: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
+  }
+  const key = shape.key.join(", ");
+  return hasKey(shape, keys)
+    ? undefined
+    : `has no primary key or unique index on (${key}), so a token could be used twice. Finish the restore that left it out, or add it: ALTER TABLE … ADD PRIMARY KEY (${key}).`;
+}
+
+/**
+ * Gives the tables that are there.
+ *
+ * @throws Error when one of them is not ours, or when nothing keeps its keys unique.
+ */
+export async function checkTables(run: Run, tables: Tables): Promise<ReadonlySet<TableName>> {
+  const place = [tables.schema, tableNames.map(tables.named)];
+  // columns first: a table that another process makes in between is then left out, not half seen
+  const columns = await run(columnQuestion, place);
+  const keys = await run(keyQuestion, place);
+  const present = new Set<TableName>();
+  for (const name of tableNames) {
+    const ofTable = (row: PostgresRow): boolean => row["table"] === tables.named(name);
+    const found = { columns: columns.filter(ofTable), keys: keys.filter(ofTable) };
+    if (found.columns.length === 0) continue;
+    const problem = problemOf(tableShapes[name], found);
+    if (problem !== undefined) throw new Error(`postgresStorage: the table ${tables[name]} ${problem}`);
+    present.add(name);
+  }
+  return present;
+}
