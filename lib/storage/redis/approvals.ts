@@ -1,7 +1,7 @@
 /** Consents and authorizations in Redis. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
-import { clockDriftSeconds } from "../clock-drift";
+import { clockDriftSeconds } from "../../protocol/clock-drift";
 import type { AuthorizationStore, ConsentStore } from "../port";
 import { flagScript, forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord } from "./records";
 
