@@ -12,8 +12,10 @@ export function ownText(text: string): string {
 /** A copy with lists of its own: who has the other one may change it. Deeper objects stay the same. */
 export function ownRecord<T extends object>(record: T): T {
   // not a spread: V8 makes a slow and large object of one that a literal begins with
-  const copy = Object.assign({}, record) as Record<string, unknown>;
-  for (const [name, value] of Object.entries(copy))
-    if (Array.isArray(value)) copy[name] = [...(value as readonly unknown[])];
-  return copy as T;
+  const copy = Object.assign({}, record);
+  for (const name in copy) {
+    const value: unknown = copy[name];
+    if (Array.isArray(value)) copy[name] = value.slice() as T[typeof name];
+  }
+  return copy;
 }
