@@ -56,7 +56,10 @@ export interface AuthServer {
   readonly interaction: (req: Request) => Promise<Interaction | undefined>;
   /** Ends the host's sign-in page: back to the authorization endpoint. */
   readonly resume: (req: Request, res: Response) => void;
-  /** Ends the host's consent page with a yes, for all requested scopes or for some. Serves a POST from this origin only. */
+  /**
+   * Ends the host's consent page with a yes, for all scopes that `auth.interaction` shows or for some. Serves a POST from this
+   * origin only. `scopes: undefined` is refused: leave `scopes` out for all.
+   */
   readonly approve: (
     req: Request,
     res: Response,

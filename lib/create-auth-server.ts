@@ -1,11 +1,13 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
 import { bearerOptionProblem, checkOptions, isProduction, requiredScopes } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
+import { longestLifeSeconds } from "./grants/authorization-code";
+import { withdrawConsent } from "./grants/withdraw-consent";
 import { readInteractionId } from "./http/read-request";
 import { bearerMiddleware } from "./http/require-bearer";
 import { checkingMount } from "./http/mount-check";
@@ -84,8 +86,12 @@ function toKeyRing({ signingKeys, apis }: AuthServerOptions): KeyRing {
   return keyRing({ keys, tokenSeconds: Math.max(...lifetimes) });
 }
 
-function toSecrets({ secrets }: AuthServerOptions): [string, ...string[]] {
-  return [...(secrets ?? [randomBytes(32).toString("base64url")])] as [string, ...string[]];
+/** Of this server alone: what another one with the same secrets has sealed is worth nothing here. */
+function toSecrets({ secrets, baseUrl }: AuthServerOptions): [string, ...string[]] {
+  const given = secrets ?? [randomBytes(32).toString("base64url")];
+  return given.map((secret) =>
+    createHmac("sha256", secret).update(`authmount ${baseUrl}`).digest("base64url"),
+  ) as [string, ...string[]];
 }
 
 function toContext(
@@ -147,17 +153,11 @@ function toRequireBearer(
   };
 }
 
-function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consents"] {
+function toConsents(context: ClientRequestContext, issuers: readonly Issuer[]): AuthServer["consents"] {
+  const longest = longestLifeSeconds(issuers, context.lifetimes);
   return {
-    list: (subject) => storage.consents.list(subject, now()),
-    async revoke(key) {
-      const at = now();
-      // the consent first: what is approved after this has been asked for anew
-      await storage.consents.delete(key, at);
-      await storage.authorizations.revokeAll(key, at);
-      const { subject, clientId, apiId } = key;
-      emit({ kind: "consent-revoked", subject, clientId, apiId });
-    },
+    list: (subject) => context.storage.consents.list(subject, now()),
+    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longest }),
   };
 }
 
@@ -169,9 +169,9 @@ function toHostPages(
   return {
     interaction: (req) => flow.describe(req, readInteractionId(req)),
     resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
-    async approve(req, res, { scopes } = {}) {
+    async approve(req, res, chosen = {}) {
       const interactionId = readInteractionId(req);
-      writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, scopes }));
+      writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, chosen }));
     },
     async deny(req, res) {
       writeResponse({ req, res, pages }, await flow.deny(req, readInteractionId(req)));
@@ -243,6 +243,6 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     requireBearer: toRequireBearer(options, { context, issuers }),
     ...toHostPages(flow, pages),
-    consents: toConsents(context),
+    consents: toConsents(context, issuers),
   };
 }

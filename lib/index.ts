@@ -32,6 +32,7 @@ export {
 } from "./protocol/client";
 export { digestClientSecret, generateClientSecret } from "./protocol/client-secret";
 export type { Consent, ConsentKey } from "./protocol/consent";
+export type { EndMark } from "./protocol/end-mark";
 export type { ScopeSentence } from "./protocol/issuer";
 export type { EpochSeconds } from "./protocol/epoch-seconds";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
@@ -52,6 +53,7 @@ export type {
   AuthorizationStore,
   ClientStore,
   ConsentStore,
+  EndMarkStore,
   RefreshTokenStore,
   RevokedAccessToken,
   Storage,

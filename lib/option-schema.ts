@@ -76,6 +76,10 @@ const storagePorts = {
   authorizationCodes: methods(["create", "find", "consume"], "Write an AuthorizationCodeStore."),
   refreshTokens: methods(["create", "find", "rotate"], "Write a RefreshTokenStore."),
   accessTokens: methods(["create", "find", "revoke", "isRevoked"], "Write an AccessTokenStore."),
+  endMarks: methods(
+    ["find", "save"],
+    "Write an EndMarkStore: a withdrawal must win against an approval that is under way.",
+  ),
 };
 
 const optionSchema = {

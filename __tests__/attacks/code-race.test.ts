@@ -165,12 +165,12 @@ describe("simultaneous redemptions of one code (RFC 6749 §4.1.2, §10.5; 9700 �
     expect(replays).toHaveLength(simultaneous - 1);
   });
 
-  it("revoke what the winner gets although the replay was noticed before the winner had stored it", async () => {
+  it("revoke what the winner gets although the replay was noticed before the winner knew that it had won", async () => {
     const shared = newStorage();
     const revocation = newLatch();
     const late = intercept(shared, async (name, call) => {
-      if (name === "refreshTokens.create") await revocation.opened;
       const answer = await call();
+      if (answer === "consumed") await revocation.opened;
       if (name === "authorizations.revoke") revocation.open();
       return answer;
     });

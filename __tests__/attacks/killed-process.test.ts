@@ -17,6 +17,7 @@ import {
   type TokenPair,
   tokensOf,
 } from "../fixture/cluster-processes";
+import { randomOf } from "../fixture/schedule";
 import { describeWith } from "../fixture/server-process";
 
 const processCount = 4;
@@ -51,17 +52,6 @@ interface Place {
   readonly random: () => number;
   readonly tally: Tally;
   readonly chains: Chain[];
-}
-
-/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function pick<T>({ random }: Place, list: readonly T[]): T {

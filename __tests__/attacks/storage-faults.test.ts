@@ -174,8 +174,10 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
     prepare(host: TestHost, browser: Browser): Promise<() => Promise<Response>>;
   }
 
-  const asking = ["clients.find", "clients.find", "consents.find"];
-  const approving = [...asking, "authorizations.create", "authorizationCodes.create", "consents.save"];
+  const recognising = ["clients.find", "clients.find", "endMarks.find"];
+  const asking = [...recognising, "consents.find"];
+  const storing = ["authorizations.create", "authorizationCodes.create"];
+  const approving = [...asking, ...storing, "consents.save", "endMarks.find"];
 
   const visits: Readonly<Record<string, Visit>> = {
     "the first visit of nobody": {
@@ -220,7 +222,7 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
       },
     },
     "a no on the consent page": {
-      calls: ["clients.find", "clients.find"],
+      calls: asking,
       client: "web",
       good: "access_denied",
       async prepare(_, browser) {
@@ -229,14 +231,14 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
       },
     },
     "a trusted client's visit": {
-      calls: ["clients.find", "clients.find", "authorizations.create", "authorizationCodes.create"],
+      calls: [...recognising, ...storing, "endMarks.find"],
       client: "web",
       options: { trusted: true },
       good: "code",
       prepare: async (_, browser) => () => authorize(browser, { client: "web" }),
     },
     "prompt=none with a remembered consent": {
-      calls: [...asking, "authorizations.create", "authorizationCodes.create"],
+      calls: [...asking, ...storing, "endMarks.find"],
       client: "spa",
       good: "code",
       async prepare(host, browser) {
@@ -311,7 +313,8 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
 
   it.each(rows)("ends the request: $call ($index) of $name throws $moment its work", async (row) => {
     const { faulty } = await failingVisit(row);
-    expect(faulty.calls).toEqual(row.flow.calls.slice(0, row.index + 1));
+    const { calls } = row.flow;
+    expect(faulty.calls).toEqual([...calls.slice(0, row.index + 1), ...begunBeside(calls, row.index)]);
     expect(faulty.written).toEqual(writtenUntil(row.flow.calls, row));
   });
 
@@ -321,7 +324,7 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
       const { host, faulty, consentsBefore } = await failingVisit(row);
       const remembered = await host.auth.consents.list("alice");
       if (faulty.written.includes("consents.save")) {
-        // the answer to the very last step was lost: the person has agreed, and the code only did not arrive
+        // one of the last two answers was lost: the person has agreed, and the code only did not arrive
         expect(faulty.written).toContain("authorizationCodes.create");
         expect(remembered).toHaveLength(consentsBefore.length + 1);
       } else expect(remembered).toEqual(consentsBefore);
@@ -406,9 +409,9 @@ function redemption({ client, api }: ClientPair): Journey {
       ...lookUps(client),
       "authorizationCodes.find",
       "authorizations.find",
-      "authorizationCodes.consume",
-      ...(client === "spa" ? [] : ["refreshTokens.create"]),
       ...stores(api),
+      ...(client === "spa" ? [] : ["refreshTokens.create"]),
+      "authorizationCodes.consume",
     ],
     pair,
     async prepare(host) {
@@ -428,8 +431,8 @@ function refreshing({ client, api }: ClientPair): Journey {
       "clients.find",
       "refreshTokens.find",
       "authorizations.find",
-      "refreshTokens.rotate",
       ...stores(api),
+      "refreshTokens.rotate",
     ],
     pair,
     async prepare(host) {
@@ -442,10 +445,9 @@ function refreshing({ client, api }: ClientPair): Journey {
 
 /** A code or refresh token that has bought already. */
 function replayOf({ calls, ...journey }: Journey): Journey {
-  const spending = calls.findIndex((call) => /\.(consume|rotate)$/.test(call));
   return {
     ...journey,
-    calls: [...calls.slice(0, spending), "authorizations.revoke"],
+    calls: [...calls.slice(0, calls.indexOf("authorizations.find") + 1), "authorizations.revoke"],
     async prepare(host) {
       const { attempt } = await journey.prepare(host);
       return { attempt, family: (await attempt()).body as Tokens };
@@ -724,13 +726,13 @@ describe("storage fails in one call, where the answer is JSON (RFC 6749 §5.2)",
 
 describe("storage fails in one call, where the host asks (RFC 6749 §10.3)", () => {
   const key = { subject: "alice", clientId: "web", apiId: "orders" };
-  const steps = ["consents.delete", "authorizations.revokeAll"];
+  const steps = ["endMarks.save", "authorizations.revokeAll", "endMarks.save", "consents.delete"];
   const rows = steps.flatMap((call, index) => moments.map((moment) => ({ call, index, moment })));
 
   it("is tried below in every call", async () => {
     const { host, faulty } = newBed();
     await obtainTokens(host, { client: "web" });
-    faulty.arm(3, "before");
+    faulty.arm(1 + steps.length, "before");
     await host.auth.consents.list("alice");
     await host.auth.consents.revoke(key);
     expect(faulty.calls).toEqual(["consents.list", ...steps]);

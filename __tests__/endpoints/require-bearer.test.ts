@@ -809,10 +809,14 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
     const host = testHost();
     const allowed = consentKey({});
     await host.auth.consents.revoke(allowed);
+    await obtainTokens(host, { client: "web" });
+    host.events.splice(1);
+    await host.auth.consents.revoke(allowed);
     await host.auth.consents.revoke(allowed);
     expect(host.events).toEqual([
+      { kind: "nothing-to-revoke", at: clock.now(), ...allowed },
       { kind: "consent-revoked", at: clock.now(), ...allowed },
-      { kind: "consent-revoked", at: clock.now(), ...allowed },
+      { kind: "nothing-to-revoke", at: clock.now(), ...allowed },
     ]);
   });
 });

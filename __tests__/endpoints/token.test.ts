@@ -1459,23 +1459,22 @@ describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
   /** Storage call → what a second attempt with the same code or token gets, once storage works again. */
   type Outcomes = Record<string, { before: number; after: number }>;
   const free = { before: 200, after: 200 };
-  const usedUp = { before: 400, after: 400 };
   const step = { before: 200, after: 400 };
   const outcomes: Record<GrantType, Outcomes> = {
     authorization_code: {
       "clients.find": free,
       "authorizationCodes.find": free,
       "authorizations.find": free,
+      "accessTokens.create": free,
+      "refreshTokens.create": free,
       "authorizationCodes.consume": step,
-      "refreshTokens.create": usedUp,
-      "accessTokens.create": usedUp,
     },
     refresh_token: {
       "clients.find": free,
       "refreshTokens.find": free,
       "authorizations.find": free,
+      "accessTokens.create": free,
       "refreshTokens.rotate": step,
-      "accessTokens.create": usedUp,
     },
     client_credentials: { "clients.find": free, "accessTokens.create": free },
   };

@@ -39,7 +39,12 @@ function check(
   { client = clients.confidential, issuer = issuerRecord() }: Asked = {},
 ): AuthorizationRequest {
   const parameters = parseParameters(encode({ response_type: "code", ...fields }));
-  return checkAuthorizationRequest(parameters, { issuer, client, target: targetAt(client) });
+  return checkAuthorizationRequest(parameters, {
+    issuer,
+    client,
+    target: targetAt(client),
+    shownScopes: undefined,
+  });
 }
 
 function refusal(fields: Fields, asked?: Asked): OAuthError | undefined {
@@ -317,7 +322,12 @@ describe("prompt and max_age (OpenID Connect Core §3.1.2.1)", () => {
       fc.property(fields, fc.constantFrom(confidential, native, browser), (body, client) => {
         const parameters = parametersFromObject(body);
         try {
-          const asked = { issuer: issuerRecord(), client, target: targetAt(client) };
+          const asked = {
+            issuer: issuerRecord(),
+            client,
+            target: targetAt(client),
+            shownScopes: undefined,
+          };
           const { codeChallenge } = checkAuthorizationRequest(parameters, asked);
           if (!client.confidential) expect(codeChallenge).toHaveLength(43);
         } catch (error) {

@@ -179,9 +179,9 @@ const redemption: Journey = {
     "clients.find",
     "authorizationCodes.find",
     "authorizations.find",
-    "authorizationCodes.consume",
-    "refreshTokens.create",
     "accessTokens.create",
+    "refreshTokens.create",
+    "authorizationCodes.consume",
   ],
   async prepare(host) {
     const code = await obtainCode(host, { client: "web", pair: opaque });
@@ -196,8 +196,8 @@ const usedUpAfterOne: Readonly<Record<string, Journey>> = {
       "clients.find",
       "refreshTokens.find",
       "authorizations.find",
-      "refreshTokens.rotate",
       "accessTokens.create",
+      "refreshTokens.rotate",
     ],
     async prepare(host) {
       const tokens = await obtainTokens(host, { client: "web", pair: opaque });
@@ -446,14 +446,17 @@ describe("storage that does not answer in time, where a browser is redirected (R
     prepare(host: TestHost, browser: Browser): Promise<() => Promise<Response>>;
   }
 
+  const asking = ["clients.find", "clients.find", "endMarks.find", "consents.find"];
+  const storing = ["authorizations.create", "authorizationCodes.create"];
+
   const visits: Readonly<Record<string, Visit>> = {
     "the first visit": {
-      calls: ["clients.find", "clients.find", "consents.find"],
+      calls: asking,
       status: 302,
       prepare: async (_, browser) => () => authorize(browser, { client: "web" }),
     },
     "the way back from sign-in": {
-      calls: ["clients.find", "clients.find", "consents.find"],
+      calls: asking,
       status: 302,
       async prepare(host, browser) {
         const { session } = host;
@@ -467,14 +470,7 @@ describe("storage that does not answer in time, where a browser is redirected (R
       },
     },
     "the approval": {
-      calls: [
-        "clients.find",
-        "clients.find",
-        "consents.find",
-        "authorizations.create",
-        "authorizationCodes.create",
-        "consents.save",
-      ],
+      calls: [...asking, ...storing, "consents.save", "endMarks.find"],
       status: 303,
       async prepare(_, browser) {
         const page = await authorize(browser, { client: "web" });
@@ -482,13 +478,7 @@ describe("storage that does not answer in time, where a browser is redirected (R
       },
     },
     "a visit without a question": {
-      calls: [
-        "clients.find",
-        "clients.find",
-        "consents.find",
-        "authorizations.create",
-        "authorizationCodes.create",
-      ],
+      calls: [...asking, ...storing, "endMarks.find"],
       status: 302,
       async prepare(host, browser) {
         await obtainCode(host, { client: "web", browser });
@@ -547,7 +537,10 @@ describe("storage that does not answer in time, where a browser is redirected (R
     slow.arm(index, way);
     await attempt();
     await everythingUnderWay();
-    const begun = visit.calls.slice(0, index + 1).filter((each) => !isRead(each));
+    const { calls } = visit;
+    const begun = [...calls.slice(0, index + 1), ...begunBeside(calls, index)].filter(
+      (each) => !isRead(each),
+    );
     expect(slow.writes).toEqual(begun);
     // nor when the answer comes after all
     await slow.mend();
@@ -623,7 +616,7 @@ describe("storage that does not answer in time, where the host asks (RFC 6749 §
     expect(await host.auth.consents.list("alice")).toEqual([]);
   });
 
-  const steps = ["consents.delete", "authorizations.revokeAll"];
+  const steps = ["endMarks.save", "authorizations.revokeAll", "endMarks.save", "consents.delete"];
   it.each(steps.flatMap((call, index) => ways.map((way) => ({ call, index, way }))))(
     "is an error that auth.consents.revoke rejects with when $call $way, and the next call revokes",
     async ({ call, index, way }) => {
@@ -672,6 +665,7 @@ function madeOver(storage: Storage, make: <Port extends object>(port: Port) => P
     authorizationCodes: make(storage.authorizationCodes),
     refreshTokens: make(storage.refreshTokens),
     accessTokens: make(storage.accessTokens),
+    endMarks: make(storage.endMarks),
   };
 }
 

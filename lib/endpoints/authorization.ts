@@ -1,9 +1,8 @@
 /** The authorization endpoint. RFC 6749 §3.1, §4.1.1, §4.1.2; 9207 §2; 9700 §4.11.2. */
 import type { EventSubject } from "../events/port";
-import { issueAuthorizationCode } from "../grants/authorization-code";
 import type { GrantContext } from "../grants/grant";
 import { type AuthorizationRequest, checkAuthorizationRequest } from "../protocol/authorization-request";
-import { errorLocation, successLocation } from "../protocol/authorization-response";
+import { errorLocation } from "../protocol/authorization-response";
 import type { Client } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Issuer } from "../protocol/issuer";
@@ -11,9 +10,10 @@ import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
+import { approve } from "./approve";
 import { authenticateEndUser } from "./authenticate-end-user";
 import type { ConsentDecision, EndUser, EndUserPort } from "./end-user";
-import { type ConsentResult, obtainConsent } from "./obtain-consent";
+import { obtainConsent } from "./obtain-consent";
 
 export interface AuthorizationEndpointRequest {
   readonly issuer: Issuer;
@@ -21,6 +21,8 @@ export interface AuthorizationEndpointRequest {
   readonly endUser: EndUserPort;
   /** When this request first sent the person to a page; `undefined` on the first visit. */
   readonly interactionBegan: EpochSeconds | undefined;
+  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
+  readonly shownScopes: readonly string[] | undefined;
   readonly decision: ConsentDecision | undefined;
 }
 
@@ -38,8 +40,15 @@ export type AuthorizationOutcome =
       readonly url: string;
       /** Set when the page is about consent: who is asked. */
       readonly endUser: EndUser | undefined;
+      readonly endMark: string | undefined;
     }
-  | { readonly kind: "ask"; readonly request: AuthorizationRequest; readonly endUser: EndUser };
+  | {
+      readonly kind: "ask";
+      readonly request: AuthorizationRequest;
+      readonly endUser: EndUser;
+      /** The end mark that stands while the page is shown. */
+      readonly endMark: string | undefined;
+    };
 
 interface RecognisedClient {
   readonly client: Client;
@@ -92,10 +101,10 @@ async function recogniseClient(
 /** The checked request, for pages that show it. @throws OAuthError */
 export async function readAuthorizationRequest(
   context: GrantContext,
-  message: { issuer: Issuer; parameters: Parameters },
+  message: { issuer: Issuer; parameters: Parameters; shownScopes: readonly string[] },
 ): Promise<AuthorizationRequest> {
   const recognised = await recogniseClient(context, message);
-  return checkAuthorizationRequest(message.parameters, { issuer: message.issuer, ...recognised });
+  return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
 }
 
 /** Tells the host; the description for the client is in the error. */
@@ -107,30 +116,6 @@ function reportRefusal(
   else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
 }
 
-interface Approved {
-  readonly request: AuthorizationRequest;
-  readonly endUser: EndUser;
-  readonly consent: Extract<ConsentResult, { kind: "granted" }>;
-  readonly now: EpochSeconds;
-}
-
-/** The consent is remembered last: when storage fails on the way, nobody has agreed to anything. */
-async function issueCode(context: GrantContext, approved: Approved): Promise<AuthorizationOutcome> {
-  const { request, endUser, consent, now } = approved;
-  const { subject, facts } = endUser;
-  const { issuer, client, target, state } = request;
-  const { scopes, remember } = consent;
-  const code = await issueAuthorizationCode(context, { request, subject, facts, grantedScopes: scopes, now });
-  if (remember) await context.storage.consents.save(remember, now);
-  const iss = issuer.identifier;
-  context.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
-  return {
-    kind: "answered",
-    response: { kind: "redirect", location: successLocation(target, { code, state, iss }) },
-    isDecided: true,
-  };
-}
-
 /** From here on every refusal is a redirect. */
 async function decide(
   context: GrantContext,
@@ -139,21 +124,28 @@ async function decide(
     recognised,
   }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
-  const { issuer, parameters, endUser: port, interactionBegan, decision } = endpointRequest;
-  const request = checkAuthorizationRequest(parameters, { issuer, ...recognised });
+  const { parameters, endUser: port, interactionBegan, decision } = endpointRequest;
+  const request = checkAuthorizationRequest(parameters, { ...endpointRequest, ...recognised });
   const now = context.now();
   const { clientId } = request.client;
   if (interactionBegan === undefined) {
     const scopes = request.requestedScopes;
-    context.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
+    context.emit({
+      kind: "authorization-requested",
+      issuer: request.issuer.identifier,
+      clientId,
+      scopes,
+    });
   }
   const authenticated = await authenticateEndUser(context, { request, endUser: port, interactionBegan, now });
-  if (authenticated.kind === "interaction") return { ...authenticated, request, endUser: undefined };
+  if (authenticated.kind === "interaction") {
+    return { ...authenticated, request, endUser: undefined, endMark: undefined };
+  }
   const { endUser } = authenticated;
   const consent = await obtainConsent(context, { request, endUser, port, decision, now });
-  return consent.kind === "granted"
-    ? issueCode(context, { request, endUser, consent, now })
-    : { ...consent, request, endUser };
+  if (consent.kind !== "granted") return { ...consent, request, endUser };
+  const response = await approve(context, { request, endUser, consent, now });
+  return { kind: "answered", response, isDecided: true };
 }
 
 /** A refusal that only the person at the browser sees. @rfc 6749 §4.1.2.1 */

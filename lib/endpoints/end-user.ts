@@ -40,6 +40,8 @@ export interface EndUser {
 export interface ConsentDecision {
   /** False when the page was shown to somebody else: the answer does not count then. */
   readonly isBy: (subject: string) => boolean;
+  /** The end mark that stood when the page was shown. */
+  readonly endMark: string | undefined;
   /** The scopes that were allowed of the requested ones, or `"denied"`. */
   readonly answer: (requestedScopes: readonly string[]) => readonly string[] | "denied";
 }

@@ -2,7 +2,8 @@
 import type { GrantContext } from "../grants/grant";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { isTrusted } from "../protocol/client";
-import { type Consent, rememberedScopes } from "../protocol/consent";
+import { type Consent, type ConsentKey, isInForce, rememberedScopes } from "../protocol/consent";
+import { endMarkKey } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
@@ -20,29 +21,68 @@ export interface ConsentQuestion {
 }
 
 export type ConsentResult =
-  /** `remember` is set when a person has just answered. */
-  | { readonly kind: "granted"; readonly scopes: readonly string[]; readonly remember: Consent | undefined }
-  | { readonly kind: "ask" }
-  | { readonly kind: "interaction"; readonly url: string };
+  | {
+      readonly kind: "granted";
+      readonly scopes: readonly string[];
+      /** Set when a person has just answered. */
+      readonly remember: Consent | undefined;
+      /** The end mark that the approval relies on. */
+      readonly endMark: string | undefined;
+    }
+  | { readonly kind: "ask"; readonly endMark: string | undefined }
+  | { readonly kind: "interaction"; readonly url: string; readonly endMark: string | undefined };
 
-function denied(): OAuthError {
-  return new OAuthError("access_denied", { description: "The end user did not grant access." });
+/** What is in force between this end user and this client at this API. */
+interface Standing {
+  readonly endMark: string | undefined;
+  /** The remembered consent, unless it was withdrawn. */
+  readonly consent: Consent | undefined;
 }
 
-function findConsent({ storage }: GrantContext, question: ConsentQuestion): Promise<Consent | undefined> {
-  const { request, endUser, now } = question;
-  const { clientId } = request.client;
-  return storage.consents.find({ subject: endUser.subject, clientId, apiId: request.issuer.api.apiId }, now);
+function denied(reason?: string): OAuthError {
+  return new OAuthError("access_denied", {
+    description: "The end user did not grant access.",
+    ...(reason !== undefined && { reason }),
+  });
+}
+
+/** The end user has said no by withdrawing, while this request was under way. */
+export function withdrawn(): OAuthError {
+  return denied("consent was withdrawn (auth.consents.revoke) while this request was under way");
+}
+
+/** Whose consent an authorization request is about. */
+export function consentKeyOf({ client, issuer }: AuthorizationRequest, { subject }: EndUser): ConsentKey {
+  return { subject, clientId: client.clientId, apiId: issuer.api.apiId };
+}
+
+/** True when a remembered consent counts: the redirect proves who asks, and the client does not want a new answer. */
+function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boolean {
+  return !prompt.includes("consent") && redirectProvesClient(client, target);
+}
+
+async function findStanding({ storage }: GrantContext, question: ConsentQuestion): Promise<Standing> {
+  const { request, endUser, decision, now } = question;
+  const key = consentKeyOf(request, endUser);
+  const isAsked = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
+  const [endMark, found] = await Promise.all([
+    storage.endMarks.find(endMarkKey(key), now),
+    isAsked ? storage.consents.find(key, now) : undefined,
+  ]);
+  return { endMark, consent: found && isInForce(found, endMark) ? found : undefined };
+}
+
+function trusts({ client, issuer }: AuthorizationRequest): boolean {
+  return isTrusted(client, issuer.api.apiId);
 }
 
 /** Nobody is asked for a trusted client; a remembered consent serves where the redirect proves who asks. */
-async function needsNoQuestion(context: GrantContext, question: ConsentQuestion): Promise<boolean> {
-  const { client, issuer, prompt, requestedScopes, target } = question.request;
-  if (prompt.includes("consent")) return false;
-  if (isTrusted(client, issuer.api.apiId)) return true;
-  if (!redirectProvesClient(client, target)) return false;
-  const consent = await findConsent(context, question);
-  return consent !== undefined && isSubset(requestedScopes, consent.scopes);
+function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): boolean {
+  if (request.prompt.includes("consent")) return false;
+  if (trusts(request)) return true;
+  return (
+    mayRelyOnConsent(request) && consent !== undefined && isSubset(request.requestedScopes, consent.scopes)
+  );
 }
 
 /** The list is a copy: the host may go on changing its own. */
@@ -59,43 +99,50 @@ function checkGranted(
 }
 
 /** An answer from a consent page. What is to be remembered of it is stored with the code, or not at all. */
-async function applyDecision(
-  context: GrantContext,
-  { question, decision }: { question: ConsentQuestion; decision: ConsentDecision },
-): Promise<ConsentResult> {
+function applyDecision(
+  { lifetimes }: GrantContext,
+  {
+    question,
+    decision,
+    standing,
+  }: { question: ConsentQuestion; decision: ConsentDecision; standing: Standing },
+): ConsentResult {
   const { request, endUser, now } = question;
+  const { endMark } = standing;
   const answer = decision.answer(request.requestedScopes);
   if (answer === "denied") throw denied();
+  if (endMark !== undefined && decision.endMark !== endMark) throw withdrawn();
   const grantedScopes = checkGranted(answer, request);
-  const before = await findConsent(context, question);
   const remember: Consent = {
-    subject: endUser.subject,
-    clientId: request.client.clientId,
-    apiId: request.issuer.api.apiId,
-    scopes: rememberedScopes(before, { askedScopes: request.requestedScopes, grantedScopes }),
+    ...consentKeyOf(request, endUser),
+    scopes: rememberedScopes(standing.consent, { askedScopes: request.requestedScopes, grantedScopes }),
     grantedAt: now,
-    expiresAt: now + context.lifetimes.consentSeconds,
+    expiresAt: now + lifetimes.consentSeconds,
+    ...(endMark !== undefined && { endMark }),
   };
-  return { kind: "granted", scopes: grantedScopes, remember };
+  return { kind: "granted", scopes: grantedScopes, remember, endMark };
 }
 
-function applyAnswer(answer: ConsentAnswer, request: AuthorizationRequest): ConsentResult {
+function applyAnswer(
+  answer: ConsentAnswer,
+  { request, endMark }: { request: AuthorizationRequest; endMark: string | undefined },
+): ConsentResult {
   checkConsentAnswer(answer);
   const silent = request.prompt.includes("none");
   switch (answer.kind) {
     case "granted":
-      return { kind: "granted", scopes: checkGranted(answer.scopes, request), remember: undefined };
+      return { kind: "granted", scopes: checkGranted(answer.scopes, request), remember: undefined, endMark };
     case "denied":
       throw denied();
     case "ask":
-      if (!silent) return answer;
+      if (!silent) return { kind: "ask", endMark };
       throw new OAuthError("consent_required", {
         description: "The end user has to be asked for consent.",
         reason:
           "prompt=none, and no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): ask without prompt, or trust the client",
       });
     case "interaction":
-      if (!silent) return answer;
+      if (!silent) return { kind: "interaction", url: answer.url, endMark };
       throw new OAuthError("interaction_required", {
         description: "The end user has to be shown a page.",
         reason:
@@ -111,9 +158,12 @@ export async function obtainConsent(
 ): Promise<ConsentResult> {
   const { request, endUser, port, decision } = question;
   const { subject } = endUser;
-  if (decision?.isBy(subject)) return applyDecision(context, { question, decision });
-  if (await needsNoQuestion(context, question)) {
-    return { kind: "granted", scopes: request.requestedScopes, remember: undefined };
+  // the end mark before anything that the answer relies on
+  const standing = await findStanding(context, question);
+  const { endMark } = standing;
+  if (decision?.isBy(subject)) return applyDecision(context, { question, decision, standing });
+  if (needsNoQuestion(request, standing)) {
+    return { kind: "granted", scopes: request.requestedScopes, remember: undefined, endMark };
   }
-  return applyAnswer(await port.decideConsent({ request, subject }), request);
+  return applyAnswer(await port.decideConsent({ request, subject }), { request, endMark });
 }

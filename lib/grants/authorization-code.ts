@@ -4,15 +4,20 @@ import { type AuthorizationCode, redemptionProblem } from "../protocol/authoriza
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { mayUseGrant, registeredScopes } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { isCodeVerifier } from "../protocol/pkce";
 import { intersect } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../protocol/token-value";
+import { allStored } from "../storage/all-stored";
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import {
   type Grant,
   type GrantContext,
   invalidGrant,
+  type Lifetimes,
+  type Replay,
   requireParameter,
   revokeAfterReplay,
   type TokenRequest,
@@ -28,6 +33,14 @@ export interface Approval {
   readonly now: EpochSeconds;
 }
 
+/** How long, in seconds, a pending request, a consent or an authorization may live at most, with the drift of clocks. */
+export function longestLifeSeconds(issuers: readonly Issuer[], lifetimes: Lifetimes): number {
+  const accessTokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
+  const { authorizationCodeSeconds, refreshTokenSeconds, consentSeconds, interactionSeconds } = lifetimes;
+  const authorizationSeconds = Math.max(authorizationCodeSeconds, refreshTokenSeconds) + accessTokenSeconds;
+  return Math.max(authorizationSeconds, consentSeconds, interactionSeconds) + clockDriftSeconds;
+}
+
 function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Approval): Authorization {
   const { request, subject, facts, grantedScopes, now } = approval;
   const { issuer, client } = request;
@@ -37,6 +50,7 @@ function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Appro
     now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
   return {
     authorizationId: randomId(),
+    issuer: issuer.identifier,
     authMethodId: issuer.authMethodId,
     apiId,
     clientId: client.clientId,
@@ -50,28 +64,35 @@ function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Appro
   };
 }
 
-/** Stores the authorization and its code, in this order, and gives the code. @rfc 6749 §4.1.2 */
-export async function issueAuthorizationCode(context: GrantContext, approval: Approval): Promise<string> {
+/** What an approval has made. */
+export interface IssuedCode {
+  readonly code: string;
+  readonly authorizationId: string;
+}
+
+/** Stores the authorization and its code, and gives the code. One without the other is worth nothing. @rfc 6749 §4.1.2 */
+export async function issueAuthorizationCode(context: GrantContext, approval: Approval): Promise<IssuedCode> {
   const { storage, lifetimes, randomToken } = context;
   const { request, now } = approval;
   const authorization = newAuthorization(context, approval);
-  const code = formatToken(authorization.authorizationId, randomToken());
+  const { authorizationId } = authorization;
+  const code = formatToken(authorizationId, randomToken());
   const redeemBefore = now + lifetimes.authorizationCodeSeconds;
-  await storage.authorizations.create(authorization, now);
-  await storage.authorizationCodes.create(
-    {
-      authorizationId: authorization.authorizationId,
-      digest: digestToken(code),
-      redirectUri: request.target.uri,
-      redeemBefore,
-      // a thief who was first is still noticed while the first access token lives
-      expiresAt: redeemBefore + request.issuer.api.accessTokenSeconds,
-      consumed: false,
-      ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
-    },
-    now,
-  );
-  return code;
+  const record: AuthorizationCode = {
+    authorizationId,
+    digest: digestToken(code),
+    redirectUri: request.target.uri,
+    redeemBefore,
+    // a thief who was first is still noticed while the first access token lives
+    expiresAt: redeemBefore + request.issuer.api.accessTokenSeconds,
+    consumed: false,
+    ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
+  };
+  await allStored([
+    storage.authorizations.create(authorization, now),
+    storage.authorizationCodes.create(record, now),
+  ]);
+  return { code, authorizationId };
 }
 
 function readCodeVerifier({ parameters }: TokenRequest): string | undefined {
@@ -103,29 +124,36 @@ async function findProven(
   return { code, authorization };
 }
 
-/** Proof first, so that a thief without it can neither burn the code nor revoke the authorization; then exactly one wins. */
-async function redeem(context: GrantContext, request: TokenRequest): Promise<Authorization> {
+/** Proof first, so that a thief without it can neither burn the code nor revoke the authorization. */
+async function findRedeemable(
+  context: GrantContext,
+  request: TokenRequest,
+): Promise<{ code: AuthorizationCode; authorization: Authorization }> {
   const { code, authorization } = await findProven(context, request);
-  const { authorizationId } = code;
-  const replay = { replayed: "authorization_code", authorizationId, request } as const;
-  if (code.consumed) throw await revokeAfterReplay(context, replay);
+  if (code.consumed) throw await revokeAfterReplay(context, replayOf(code, request));
   if (code.redeemBefore <= request.now) throw invalidGrant("the code has expired");
   if (!isLive(authorization, request.now)) throw invalidGrant("the authorization was revoked");
-  const outcome = await context.storage.authorizationCodes.consume(code, request.now);
-  if (outcome !== "consumed") throw await revokeAfterReplay(context, replay);
-  return authorization;
+  return { code, authorization };
 }
 
+function replayOf({ authorizationId }: AuthorizationCode, request: TokenRequest): Replay {
+  return { replayed: "authorization_code", authorizationId, request };
+}
+
+/** The tokens are stored before the code is spent: when storing fails, the client can try again with the same code. */
 async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
-  const authorization = await redeem(context, request);
+  const { code, authorization } = await findRedeemable(context, request);
   const { issuer, client } = request;
   // what was taken out of the subscription since then is not issued
   const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
   const refreshToken = newRefreshToken(context, { authorization, now: request.now });
-  const [, accessToken] = await Promise.all([
-    refreshToken && context.storage.refreshTokens.create(refreshToken.record, request.now),
+  const [accessToken] = await allStored([
     issueAccessToken(context, { request, grant: { authorization, scopes } }),
+    refreshToken && context.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
+  // exactly one of any number wins; nobody is given what the others have stored
+  const outcome = await context.storage.authorizationCodes.consume(code, request.now);
+  if (outcome !== "consumed") throw await revokeAfterReplay(context, replayOf(code, request));
   context.emit({
     kind: "token-issued",
     grantType: "authorization_code",

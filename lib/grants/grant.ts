@@ -63,14 +63,17 @@ export function invalidGrant(reason: string): OAuthError {
   });
 }
 
-/** Ends everything that descends from an authorization whose code or refresh token came a second time. @rfc 9700 §4.14.2 */
+/** A code or refresh token that has come a second time. */
+export interface Replay {
+  readonly replayed: "authorization_code" | "refresh_token";
+  readonly authorizationId: string;
+  readonly request: TokenRequest;
+}
+
+/** Ends everything that descends from the authorization of a replayed code or refresh token. @rfc 9700 §4.14.2 */
 export async function revokeAfterReplay(
   { storage, emit }: GrantContext,
-  replay: {
-    replayed: "authorization_code" | "refresh_token";
-    authorizationId: string;
-    request: TokenRequest;
-  },
+  replay: Replay,
 ): Promise<OAuthError> {
   const { authorizationId, replayed, request } = replay;
   await storage.authorizations.revoke(authorizationId, request.now);

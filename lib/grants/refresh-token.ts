@@ -76,11 +76,10 @@ async function exchange(context: GrantContext, request: TokenRequest): Promise<T
   const scopes = scopesToIssue(request, authorization);
   const next = newRefreshToken(context, { authorization, now: request.now });
   if (!next) throw invalidGrant("the authorization can no longer be refreshed");
-  // of a lost race an opaque access token stays behind that nobody was given
-  const [, accessToken] = await Promise.all([
-    rotate(context, { from, to: next.record, request }),
-    issueAccessToken(context, { request, grant: { authorization, scopes } }),
-  ]);
+  // stored before the refresh token is spent: when this fails, the client can try again. Of a lost race an opaque access
+  // token stays behind that nobody was given
+  const accessToken = await issueAccessToken(context, { request, grant: { authorization, scopes } });
+  await rotate(context, { from, to: next.record, request });
   const { issuer, client } = request;
   context.emit({
     kind: "token-refreshed",

@@ -6,23 +6,23 @@ import {
   readAuthorizationRequest,
   refuseByPage,
 } from "../endpoints/authorization";
-import type { ConsentDecision, EndUserPort } from "../endpoints/end-user";
+import type { ConsentDecision } from "../endpoints/end-user";
+import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
-import { answerOf, consentFormTokenMatches, isSameOrigin, tickedScopes } from "./consent-form";
+import { answerOf, formDecision, isSameOrigin } from "./consent-form";
 import { interactionLost } from "./lost-interaction";
 import { type PageAnswer, parametersOf, pendingParameters, type PendingRequest } from "./pending-request";
-import type { AuthMethod, ConsentAdapter, Interaction } from "./port";
+import { endUserPort, type HostAdapters } from "./host-adapters";
+import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
 import { summarize } from "./summary";
 
-export interface AuthorizationFlowOptions extends ShowPageOptions {
+export interface AuthorizationFlowOptions extends ShowPageOptions, HostAdapters {
   /** Origin of `baseUrl`. */
   readonly origin: string;
-  readonly authMethods: Readonly<Record<string, AuthMethod>>;
-  readonly consent: ConsentAdapter | undefined;
   readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface AuthorizationFlow {
   /** From the host's consent page. */
   approve(
     req: Request,
-    by: { interactionId: string | undefined; scopes: readonly string[] | undefined },
+    by: { interactionId: string | undefined; chosen: ChosenScopes },
   ): Promise<ProtocolResponse>;
   /** From any page of the host. */
   deny(req: Request, interactionId: string | undefined): Promise<ProtocolResponse>;
@@ -65,24 +65,15 @@ const notFromOurPage = (): OAuthError =>
     "the request's Origin is another site: cross-site request forgery",
   );
 
+/** What the host's consent page allows: all that was shown when `scopes` is left out. */
+export interface ChosenScopes {
+  readonly scopes?: readonly string[];
+}
+
 /** What a person said on a page, and that it was them. */
 interface GivenAnswer {
   readonly answer: PageAnswer;
   readonly decision: ConsentDecision;
-}
-
-/** The host's adapters, bound to this HTTP request. */
-function endUserPort({ authMethods, consent }: AuthorizationFlowOptions, req: Request): EndUserPort {
-  return {
-    async authenticate({ request, reauthenticate }) {
-      const authMethod = authMethods[request.issuer.authMethodId];
-      if (!authMethod) throw new TypeError("an issuer without its authentication method");
-      return authMethod.authenticate({ req, reauthenticate, ...summarize(req, request) });
-    },
-    async decideConsent({ request, subject }) {
-      return consent ? consent.decide({ req, subject, ...summarize(req, request) }) : { kind: "ask" };
-    },
-  };
 }
 
 function findPending(
@@ -108,14 +99,16 @@ function lost(
 
 function newPending(
   { context }: AuthorizationFlowOptions,
-  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+  { request, parameters }: { request: AuthorizationRequest; parameters: Parameters },
 ): PendingRequest {
+  const { issuer, requestedScopes } = request;
   const now = context.now();
   return {
     interactionId: context.randomId(),
     authMethodId: issuer.authMethodId,
     apiId: issuer.api.apiId,
     parameters: pendingParameters(parameters),
+    shownScopes: requestedScopes,
     began: now,
     expiresAt: now + context.lifetimes.interactionSeconds,
   };
@@ -131,6 +124,7 @@ async function continueWith(
     parameters: parametersOf(pending),
     endUser: endUserPort(options, req),
     interactionBegan: pending.began,
+    shownScopes: pending.shownScopes,
     decision: given?.decision,
   });
   if (outcome.kind !== "answered") return showPage(options, { req, outcome, pending });
@@ -144,10 +138,17 @@ async function start(
   { req, issuer, parameters }: { req: Request; issuer: Issuer; parameters: Parameters },
 ): Promise<ProtocolResponse> {
   const endUser = endUserPort(options, req);
-  const first = { issuer, parameters, endUser, interactionBegan: undefined, decision: undefined };
-  const outcome = await authorizationEndpoint(options.context, first);
+  const outcome = await authorizationEndpoint(options.context, {
+    issuer,
+    parameters,
+    endUser,
+    interactionBegan: undefined,
+    shownScopes: undefined,
+    decision: undefined,
+  });
   if (outcome.kind === "answered") return outcome.response;
-  return showPage(options, { req, outcome, pending: newPending(options, { issuer, parameters }) });
+  const { request } = outcome;
+  return showPage(options, { req, outcome, pending: newPending(options, { request, parameters }) });
 }
 
 async function submitConsent(
@@ -161,23 +162,14 @@ async function submitConsent(
   const found = findPending(options, { req, interactionId: form.get("interaction"), answer });
   if (found?.issuer !== issuer) return page(interactionLost(req, origin));
   if (!answer) return page(refusal("The form has no answer.", "decision is neither approve nor deny"));
-  const { interactionId } = found.pending;
-  const token = form.get("form_token");
-  // a token for somebody else is no answer: the page is shown anew, to the person who is there now
-  const decision: ConsentDecision = {
-    isBy: (subject) => consentFormTokenMatches(token, { binding: { interactionId, subject }, secrets }),
-    answer: (requestedScopes) => (answer === "deny" ? "denied" : tickedScopes(form, requestedScopes)),
-  };
+  const { interactionId, endMark } = found.pending;
+  const decision = formDecision(form, { answer, interactionId, endMark, secrets });
   return continueWith(options, { req, found, given: { answer, decision } });
 }
 
 async function approve(
   options: AuthorizationFlowOptions,
-  {
-    req,
-    interactionId,
-    scopes,
-  }: { req: Request; interactionId: string | undefined; scopes: readonly string[] | undefined },
+  { req, interactionId, chosen }: { req: Request; interactionId: string | undefined; chosen: ChosenScopes },
 ): Promise<ProtocolResponse> {
   const { context, origin } = options;
   const found = findPending(options, { req, interactionId, answer: "approve" });
@@ -186,10 +178,16 @@ async function approve(
   if (req.method !== "POST")
     return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
+  // a form with nothing ticked must not grant everything
+  if (Object.hasOwn(chosen, "scopes") && !Array.isArray(chosen.scopes))
+    return page(
+      new TypeError("auth.approve: scopes is not a list. Leave it out to grant all that was asked."),
+    );
   if (!found) return page(interactionLost(req, origin));
   const decision: ConsentDecision = {
     isBy: (subject) => subject === found.pending.consentSubject,
-    answer: (requestedScopes) => scopes ?? requestedScopes,
+    endMark: found.pending.endMark,
+    answer: (requestedScopes) => chosen.scopes ?? requestedScopes,
   };
   return continueWith(options, { req, found, given: { answer: "approve", decision } });
 }
@@ -216,6 +214,7 @@ async function describe(
     const request = await readAuthorizationRequest(options.context, {
       issuer,
       parameters: parametersOf(pending),
+      shownScopes: pending.shownScopes,
     });
     return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {

@@ -1,22 +1,28 @@
 /** The consent form's answer, and what keeps other sites from giving it. RFC 6749 §10.12, 9700 §4.7. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
+import type { ConsentDecision } from "../endpoints/end-user";
 import type { Parameters } from "../protocol/parameters";
 import type { PageAnswer } from "./pending-request";
 
-/** Ties a form to one interaction of one end user, so that neither another site nor an earlier user can answer it. */
+/** Ties a form to what it shows and to whom, so that neither another site nor an earlier user or page can answer it. */
 export interface ConsentFormBinding {
   readonly interactionId: string;
   readonly subject: string;
+  /** The end mark that stood when the form was shown. */
+  readonly endMark: string | undefined;
 }
 
 /** @rfc 6749 §10.12 */
-export function consentFormToken({ interactionId, subject }: ConsentFormBinding, secret: string): string {
-  const bound = JSON.stringify(["authmount consent form", interactionId, subject]);
+export function consentFormToken(
+  { interactionId, subject, endMark }: ConsentFormBinding,
+  secret: string,
+): string {
+  const bound = JSON.stringify(["authmount consent form", interactionId, subject, endMark]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
-export function consentFormTokenMatches(
+function consentFormTokenMatches(
   token: string | undefined,
   { binding, secrets }: { binding: ConsentFormBinding; secrets: readonly string[] },
 ): boolean {
@@ -46,6 +52,25 @@ export function answerOf(form: Parameters): PageAnswer | undefined {
 }
 
 /** The requested scopes whose fields are ticked. */
-export function tickedScopes(form: Parameters, requestedScopes: readonly string[]): readonly string[] {
+function tickedScopes(form: Parameters, requestedScopes: readonly string[]): readonly string[] {
   return requestedScopes.filter((_, index) => form.get(scopeField(index)) === "on");
+}
+
+/** What a form that was sent from our page says. A token for somebody else is no answer: the page is shown anew, to the person who is there now. */
+export function formDecision(
+  form: Parameters,
+  {
+    answer,
+    interactionId,
+    endMark,
+    secrets,
+  }: Omit<ConsentFormBinding, "subject"> & { answer: PageAnswer; secrets: readonly string[] },
+): ConsentDecision {
+  const token = form.get("form_token");
+  return {
+    isBy: (subject) =>
+      consentFormTokenMatches(token, { binding: { interactionId, subject, endMark }, secrets }),
+    endMark,
+    answer: (requestedScopes) => (answer === "deny" ? "denied" : tickedScopes(form, requestedScopes)),
+  };
 }

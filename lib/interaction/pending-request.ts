@@ -14,12 +14,17 @@ export interface PendingRequest {
   readonly interactionId: string;
   readonly authMethodId: string;
   readonly apiId: string;
+  /** Without `scope`: what it asks for was found out on the first visit. */
   readonly parameters: Readonly<Record<string, string>>;
+  /** The scopes that every page of this request shows, and the only ones that can be granted. */
+  readonly shownScopes: readonly string[];
   /** When the person was first sent to a page. */
   readonly began: EpochSeconds;
   readonly expiresAt: EpochSeconds;
-  /** Who was shown a consent page of the host. */
+  /** Who was shown a consent page. */
   readonly consentSubject?: string;
+  /** The end mark that stood when the consent page was shown. */
+  readonly endMark?: string | undefined;
   /** What was answered already: only the same answer counts now, the second click of an impatient person. */
   readonly answered?: PageAnswer;
 }
@@ -46,9 +51,10 @@ const maxCookieBytes = 3_500;
 /** All pending requests of one browser together, so that its headers never outgrow what servers accept. */
 const maxTotalBytes = 7_000;
 
-/** The values that a pending request keeps: those of the authorization request and no others. */
+/** The values that a pending request keeps: those of the authorization request, without `scope`, and no others. */
 export function pendingParameters(parameters: Parameters): Readonly<Record<string, string>> {
-  const entries = authorizationParameterNames.map((name) => [name, parameters.get(name)] as const);
+  const names = authorizationParameterNames.filter((name) => name !== "scope");
+  const entries = names.map((name) => [name, parameters.get(name)] as const);
   return Object.fromEntries(
     entries.filter((entry): entry is typeof entry & [string, string] => entry[1] !== undefined),
   );

@@ -39,7 +39,7 @@ function consentPage(
     pending,
   }: { req: Request; outcome: Extract<Unanswered, { kind: "ask" }>; pending: PendingRequest },
 ): { readonly html: string; readonly formTargets: readonly string[] } {
-  const { request, endUser } = outcome;
+  const { request, endUser, endMark } = outcome;
   const { interactionId } = pending;
   const summary = summarize(req, request);
   const html = pages.consent(req, {
@@ -48,7 +48,7 @@ function consentPage(
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,
     interactionId,
-    formToken: consentFormToken({ interactionId, subject: endUser.subject }, secrets[0]),
+    formToken: consentFormToken({ interactionId, subject: endUser.subject, endMark }, secrets[0]),
   });
   return { html, formTargets: formTargets(summary.destination) };
 }
@@ -58,8 +58,8 @@ export function showPage(
   options: ShowPageOptions,
   { req, outcome, pending }: { req: Request; outcome: Unanswered; pending: PendingRequest },
 ): ProtocolResponse {
-  const { request, endUser } = outcome;
-  const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject } : pending;
+  const { request, endUser, endMark } = outcome;
+  const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject, endMark } : pending;
   const cookies = options.pendingRequests.seal(kept, req);
   if (!cookies) {
     const error = new OAuthError("invalid_request", {

@@ -128,6 +128,19 @@ export function checkRequestedScopes(
   });
 }
 
+/** The scopes that people were shown: no more than these, and only while the client may have them. */
+function checkShownScopes(
+  scopes: readonly string[],
+  { issuer, client }: { issuer: Issuer; client: Client },
+): readonly string[] {
+  if (isSubset(scopes, registeredScopes(client, issuer))) return scopes;
+  throw new OAuthError("invalid_scope", {
+    description: "The client may not have this scope at this API.",
+    reason:
+      "the API or the client's subscription has lost a scope since the request came (RFC 6749 §3.3): ask again",
+  });
+}
+
 /** @rfc 8707 §2 */
 export function checkResource(parameters: Parameters, issuer: Issuer): void {
   if (isResourceOf(issuer, parameters.get("resource"))) return;
@@ -168,6 +181,15 @@ function readMaxAge(parameters: Parameters): number | undefined {
   return maxAge === undefined ? undefined : Number(maxAge);
 }
 
+/** What the parameters of a request are checked with. */
+export interface AuthorizationRequestSetting {
+  readonly issuer: Issuer;
+  readonly client: Client;
+  readonly target: RedirectTarget;
+  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
+  readonly shownScopes: readonly string[] | undefined;
+}
+
 /**
  * The checked request. Throws what the client is told by redirect, in the order of the checks.
  *
@@ -175,7 +197,7 @@ function readMaxAge(parameters: Parameters): number | undefined {
  */
 export function checkAuthorizationRequest(
   parameters: Parameters,
-  { issuer, client, target }: { issuer: Issuer; client: Client; target: RedirectTarget },
+  { issuer, client, target, shownScopes }: AuthorizationRequestSetting,
 ): AuthorizationRequest {
   checkUsable(parameters);
   checkResponseType(parameters);
@@ -187,7 +209,9 @@ export function checkAuthorizationRequest(
     client,
     target,
     state: parameters.get("state"),
-    requestedScopes: checkRequestedScopes(parameters.get("scope"), { issuer, client }),
+    requestedScopes: shownScopes
+      ? checkShownScopes(shownScopes, { issuer, client })
+      : checkRequestedScopes(parameters.get("scope"), { issuer, client }),
     codeChallenge,
     prompt: readPrompt(parameters),
     maxAge: readMaxAge(parameters),

@@ -14,6 +14,8 @@ export interface AuthenticationFacts {
 export interface Authorization extends AuthenticationFacts {
   /** 128 random bits as base64url; no secret. */
   readonly authorizationId: string;
+  /** Identifier of the issuer; `undefined` in records of versions before 0.2. */
+  readonly issuer?: string;
   readonly authMethodId: string;
   readonly apiId: string;
   readonly clientId: string;

@@ -33,9 +33,21 @@ export function isPathId(id: string): boolean {
   return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}$/.test(id);
 }
 
-/** True when a stored record belongs to this issuer: nothing issued at one pair works at another. */
-export function belongsTo(record: { authMethodId: string; apiId: string }, issuer: Issuer): boolean {
-  return record.authMethodId === issuer.authMethodId && record.apiId === issuer.api.apiId;
+/** What a stored record says about where it was issued. */
+export interface Issued {
+  readonly issuer?: string;
+  readonly authMethodId: string;
+  readonly apiId: string;
+}
+
+/**
+ * True when a stored record belongs to this issuer: nothing issued at one pair works at another, nor at the same pair of
+ * another server that shares the storage.
+ */
+export function belongsTo({ issuer, authMethodId, apiId }: Issued, at: Issuer): boolean {
+  // a record of a version that did not store the issuer
+  if (issuer === undefined) return authMethodId === at.authMethodId && apiId === at.api.apiId;
+  return issuer === at.identifier;
 }
 
 /** True when a `resource` parameter names this issuer's API, or is absent. @rfc 8707 §2 */

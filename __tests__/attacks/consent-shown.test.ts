@@ -1,0 +1,159 @@
+// The client asks without a scope and waits until what the host offers has changed, or until a form says less than it seems.
+// Only what a person was shown can be granted.
+import type { Response } from "supertest";
+import type { AuthServerOptions, Client } from "../../lib";
+import { formFields } from "../fixture/browser";
+import { stopClock } from "../fixture/clock";
+import { apis, clients, pairPath, signedOut, type TestHost, testHost } from "../fixture/host";
+import { authorize, redeem, redirectParameters } from "../fixture/journey";
+
+beforeEach(() => stopClock());
+afterEach(() => jest.restoreAllMocks());
+
+const noScope = { scope: undefined };
+const scopes = {
+  "orders:read": "See your orders",
+  "orders:write": "Change your orders",
+  "orders:delete": "Delete your orders",
+};
+
+/** A second server over the same storage, whose options have changed: the next deployment. */
+function nextDeployment(before: TestHost, orders: Partial<AuthServerOptions["apis"][string]>): TestHost {
+  const changed = { ...apis, orders: { ...apis["orders"], scopes, ...orders } } as AuthServerOptions["apis"];
+  return testHost({ storage: before.storage, apis: changed });
+}
+
+function hostOffering(defaultScopes: readonly string[], options: Partial<AuthServerOptions> = {}): TestHost {
+  return testHost({
+    ...options,
+    apis: { ...apis, orders: { ...apis["orders"], scopes, defaultScopes } } as AuthServerOptions["apis"],
+  });
+}
+
+/** Posts the form of a page to another server of the same host, with the browser's cookies. */
+async function answerAt(
+  host: TestHost,
+  { page, cookies, fields = {} }: { page: Response; cookies: Map<string, string>; fields?: object },
+): Promise<Response> {
+  const browser = host.browser();
+  for (const [name, value] of cookies) browser.cookies.set(name, value);
+  const form = { ...formFields(page.text), decision: "approve", ...fields };
+  return browser.post(`${pairPath()}/authorize/consent`, form);
+}
+
+async function grantedBy(host: TestHost, answer: Response): Promise<unknown> {
+  const { code = "" } = redirectParameters(answer);
+  const { body } = await redeem(host, { client: "web", code });
+  return (body as { scope?: string }).scope;
+}
+
+async function rememberedScopes(host: TestHost): Promise<unknown> {
+  return (await host.auth.consents.list("alice")).map((consent) => consent.scopes);
+}
+
+describe("consent is for what the page has shown (RFC 6749 §10.2, 9700 §4.11.2)", () => {
+  it("a box does not become another scope when the defaults change while the page is open", async () => {
+    const before = hostOffering(["orders:read"]);
+    const browser = before.browser();
+    const page = await authorize(browser, { client: "web", fields: noScope });
+    expect(page.text).toContain("See your orders");
+    const after = nextDeployment(before, { defaultScopes: ["orders:delete"] });
+    const answer = await answerAt(after, { page, cookies: browser.cookies });
+    expect(await grantedBy(after, answer)).toBe("orders:read");
+    expect(await rememberedScopes(after)).toEqual([["orders:read"]]);
+  });
+
+  it("a box does not become another scope when the subscription changes while the page is open", async () => {
+    let own = ["orders:read"];
+    const { storage } = hostOffering([]);
+    const find = async (clientId: string): Promise<Client | undefined> =>
+      clientId === "web" ? { ...clients.web, subscriptions: { orders: { scopes: own } } } : undefined;
+    const host = hostOffering(["orders:delete", "orders:read"], {
+      storage: { ...storage, clients: { ...storage.clients, find } },
+      revocationLagSeconds: 0,
+    });
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web", fields: noScope });
+    own = ["orders:read", "orders:delete"];
+    const answer = await browser.answer(page, "approve");
+    expect(await grantedBy(host, answer)).toBe("orders:read");
+  });
+
+  it("the client is told invalid_scope when it may no longer have what was shown", async () => {
+    const before = hostOffering(["orders:delete"]);
+    const browser = before.browser();
+    const page = await authorize(browser, { client: "web", fields: noScope });
+    const after = nextDeployment(before, {
+      scopes: { "orders:read": "See your orders", "orders:write": "Change your orders" },
+      defaultScopes: [],
+    });
+    const answer = await answerAt(after, { page, cookies: browser.cookies });
+    expect(redirectParameters(answer)).toMatchObject({ error: "invalid_scope" });
+    expect(await rememberedScopes(after)).toEqual([]);
+  });
+
+  it("a page that showed no scope grants none, whatever the defaults are by then", async () => {
+    const before = hostOffering([]);
+    const browser = before.browser();
+    const page = await authorize(browser, { client: "web", fields: noScope });
+    const after = nextDeployment(before, { defaultScopes: ["orders:delete"] });
+    const answer = await answerAt(after, { page, cookies: browser.cookies, fields: { scope_0: "on" } });
+    expect(await grantedBy(after, answer)).toBeUndefined();
+  });
+
+  it("what the sign-in page was told of is what the consent page shows afterwards", async () => {
+    const before = hostOffering(["orders:read"]);
+    before.session = signedOut;
+    const browser = before.browser();
+    const first = await authorize(browser, { client: "web", fields: noScope });
+    const after = nextDeployment(before, { defaultScopes: ["orders:delete"] });
+    const late = after.browser();
+    for (const [name, value] of browser.cookies) late.cookies.set(name, value);
+    const interaction = /interaction=([\w-]+)/.exec(String(first.headers["location"]))?.[1];
+    const told = await late.get("/signin", { interaction });
+    expect(told.body).toMatchObject({ scopes: { "orders:read": "See your orders" } });
+    const page = await late.get(`${pairPath()}/authorize/resume`, { interaction });
+    expect(page.text).toContain("See your orders");
+    expect(page.text).not.toContain("Delete your orders");
+  });
+});
+
+async function ask(host: TestHost) {
+  const browser = host.browser();
+  const asked = await authorize(browser, { client: "web", fields: noScope });
+  const interaction = /interaction=([\w-]+)/.exec(String(asked.headers["location"]))?.[1];
+  return { browser, interaction };
+}
+
+describe("auth.approve grants what the page has shown, or what the host names of it (RFC 6749 §10.2)", () => {
+  const consent: AuthServerOptions["consent"] = { decide: () => ({ kind: "interaction", url: "/ask" }) };
+
+  it("leaves out what has become a default since then", async () => {
+    const before = hostOffering(["orders:read"], { consent });
+    const { browser, interaction } = await ask(before);
+    const after = nextDeployment(before, { defaultScopes: ["orders:read", "orders:delete"] });
+    const late = after.browser();
+    for (const [name, value] of browser.cookies) late.cookies.set(name, value);
+    const answer = await late.post("/allow", { interaction });
+    expect(await grantedBy(after, answer)).toBe("orders:read");
+  });
+
+  it.each([[undefined], [null], ["orders:read"], [{}]])(
+    "refuses scopes: %j, and grants nothing",
+    async (odd) => {
+      const host = hostOffering(["orders:read", "orders:delete"], { consent });
+      host.app.post("/nothing-ticked", (req, res) => host.auth.approve(req, res, { scopes: odd as never }));
+      const { browser, interaction } = await ask(host);
+      const answer = await browser.post(`/nothing-ticked?interaction=${interaction}`);
+      expect([answer.status, answer.headers["location"]]).toEqual([500, undefined]);
+      expect(host.events.at(-1)).toMatchObject({
+        kind: "server-error",
+        cause: expect.objectContaining({ message: expect.stringContaining("scopes is not a list") }),
+      });
+      expect(await rememberedScopes(host)).toEqual([]);
+      // the person can still answer
+      const second = await browser.post("/allow", { interaction, scopes: "orders:read" });
+      expect(await grantedBy(host, second)).toBe("orders:read");
+    },
+  );
+});

@@ -1,0 +1,87 @@
+// Two servers with equal ids share one storage: two brands of one host, say, or the test and the real one. The attacker has
+// an account at the one and wants into the other.
+import type { Authorization, Storage } from "../../lib";
+import { memoryStorage } from "../../lib";
+import { stopClock } from "../fixture/clock";
+import { clients, pairPath, type TestHost, testHost } from "../fixture/host";
+import { authorize, obtainCode, obtainTokens, redeem, refresh } from "../fixture/journey";
+import { intercept } from "../fixture/slow-storage";
+
+beforeEach(() => stopClock());
+afterEach(() => jest.restoreAllMocks());
+
+const otherBase = "https://host.example/other";
+const newStorage = (): Storage => memoryStorage({ clients: Object.values(clients) });
+
+/** Two servers with the same ids, keys and secrets, and another `baseUrl`. */
+function twoServers(storage: Storage = newStorage()): { here: TestHost; there: TestHost } {
+  const there = testHost({
+    storage,
+    baseUrl: otherBase,
+    // the journeys of the tests go to /login
+    before: (app) =>
+      app.use((req, _, next) => {
+        req.url = req.url.replace(/^\/login/, "/other");
+        next();
+      }),
+  });
+  return { here: testHost({ storage }), there };
+}
+
+describe("servers that share a storage (RFC 9207 §4, 9700 §4.4)", () => {
+  it("do not redeem each other's codes, and do not burn them", async () => {
+    const { here, there } = twoServers();
+    const code = await obtainCode(here, { client: "web" });
+    const stolen = await redeem(there, { client: "web", code });
+    expect([stolen.status, stolen.body]).toEqual([400, expect.objectContaining({ error: "invalid_grant" })]);
+    expect((await redeem(here, { client: "web", code })).status).toBe(200);
+  });
+
+  it("do not refresh each other's tokens, and do not revoke them", async () => {
+    const { here, there } = twoServers();
+    const { refresh_token: refreshToken = "" } = await obtainTokens(here, { client: "web" });
+    expect((await refresh(there, { client: "web", refreshToken })).status).toBe(400);
+    expect((await refresh(here, { client: "web", refreshToken })).status).toBe(200);
+  });
+
+  it("do not open each other's pending requests, with equal secrets and on one origin", async () => {
+    const { here, there } = twoServers();
+    const browser = here.browser();
+    const page = await authorize(browser, { client: "web" });
+    const elsewhere = there.browser();
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    const action = /action="([^"]*)"/.exec(page.text)?.[1] ?? "";
+    expect(action).toContain("/login/");
+    const answer = await elsewhere.answer(page, "approve");
+    expect([answer.status, answer.headers["location"]]).toEqual([400, undefined]);
+    expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it("keep what was stored before records named their issuer", async () => {
+    const old = intercept(newStorage(), async (name, call) => {
+      const answer = await call();
+      if (name !== "authorizations.find" || answer === undefined) return answer;
+      const { issuer: _, ...record } = answer as Authorization;
+      return record;
+    });
+    const host = testHost({ storage: old });
+    const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "web" });
+    expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
+    const other = await refresh(host, { client: "web", refreshToken, pair: { method: "otp" } });
+    expect(other.body).toMatchObject({ error: "invalid_grant" });
+  });
+
+  it("name their issuer in the record", async () => {
+    const stored: unknown[] = [];
+    const storage = newStorage();
+    const authorizations: Storage["authorizations"] = {
+      ...storage.authorizations,
+      create(record, now) {
+        stored.push(record.issuer);
+        return storage.authorizations.create(record, now);
+      },
+    };
+    await obtainCode(testHost({ storage: { ...storage, authorizations } }), { client: "web" });
+    expect(stored).toEqual([`https://host.example${pairPath()}`]);
+  });
+});

@@ -1,0 +1,55 @@
+/** From an approval to the code: it counts unless the end user has withdrawn while it was stored. RFC 6749 §4.1.2, 7009 §2.1. */
+import { issueAuthorizationCode } from "../grants/authorization-code";
+import type { GrantContext } from "../grants/grant";
+import type { AuthorizationRequest } from "../protocol/authorization-request";
+import { successLocation } from "../protocol/authorization-response";
+import { endedKey, endMarkKey } from "../protocol/end-mark";
+import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { RedirectResponse } from "../protocol/protocol-response";
+import type { EndUser } from "./end-user";
+import { consentKeyOf, type ConsentResult, withdrawn } from "./obtain-consent";
+
+/** A request that the end user has allowed, or the host for them. */
+export interface Approved {
+  readonly request: AuthorizationRequest;
+  readonly endUser: EndUser;
+  readonly consent: Extract<ConsentResult, { kind: "granted" }>;
+  readonly now: EpochSeconds;
+}
+
+/** Whether the end user has withdrawn meanwhile. It is asked last: what is stored now, a withdrawal from here on finds. */
+async function checkNotWithdrawn(
+  { storage }: GrantContext,
+  { approved, authorizationId }: { approved: Approved; authorizationId: string },
+): Promise<void> {
+  const { request, endUser, consent, now } = approved;
+  const key = consentKeyOf(request, endUser);
+  const endMark = await storage.endMarks.find(endMarkKey(key), now);
+  if (endMark === undefined || endMark === consent.endMark) return;
+  await storage.authorizations.revoke(authorizationId, now);
+  // a withdrawal that is still under way forgets the consent itself; one that has failed must leave it listed
+  const hasEnded = (await storage.endMarks.find(endedKey(endMark), now)) !== undefined;
+  if (hasEnded && consent.remember) await storage.consents.delete({ key, exceptEndMark: endMark }, now);
+  throw withdrawn();
+}
+
+/**
+ * Stores what was approved and answers with the code. The consent is remembered after the code is stored: when storage fails
+ * before, nobody has agreed to anything.
+ *
+ * @throws OAuthError `access_denied` when the end user has withdrawn meanwhile
+ * @rfc 6749 §4.1.2
+ */
+export async function approve(context: GrantContext, approved: Approved): Promise<RedirectResponse> {
+  const { request, endUser, consent, now } = approved;
+  const { subject, facts } = endUser;
+  const { issuer, client, target, state } = request;
+  const { scopes, remember } = consent;
+  const approval = { request, subject, facts, grantedScopes: scopes, now };
+  const { code, authorizationId } = await issueAuthorizationCode(context, approval);
+  if (remember) await context.storage.consents.save(remember, now);
+  await checkNotWithdrawn(context, { approved, authorizationId });
+  const iss = issuer.identifier;
+  context.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
+  return { kind: "redirect", location: successLocation(target, { code, state, iss }) };
+}
