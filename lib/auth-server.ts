@@ -10,7 +10,7 @@ declare global {
   // the name by which Express types are extended, in Express 4 and 5
   namespace Express {
     interface Request {
-      /** What the access token of this request stands for; set by `requireBearer`. */
+      /** What the access token of this request stands for; set by `requireBearer`. A copy: it belongs to this request alone. */
       auth?: AccessToken;
     }
   }

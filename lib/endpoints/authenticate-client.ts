@@ -1,11 +1,12 @@
-/** Client authentication at the token endpoint. RFC 6749 §2.3, §3.2.1, §5.2. */
+/** Client authentication at the token endpoint. RFC 6749 §2.3, §3.2.1, §5.2; 7521 §4.2.1. */
 import type { EmitEvent } from "../events/port";
-import type { Client } from "../protocol/client";
+import type { Client, ConfidentialClient } from "../protocol/client";
 import {
   type ClientAuthentication,
   type MalformedClientAuthentication,
   readClientAuthentication,
 } from "../protocol/client-authentication";
+import { isClientSecret } from "../protocol/client-secret";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
@@ -40,7 +41,8 @@ function refuseMalformed(problem: MalformedClientAuthentication): OAuthError {
     case "several-methods":
       return new OAuthError("invalid_request", {
         description: "Use one client authentication method.",
-        reason: "client_secret came beside an Authorization header (RFC 6749 §2.3): send one of them",
+        reason:
+          "of client_secret, client_assertion and the Authorization header more than one came (RFC 6749 §2.3, 7521 §4.2.1): send one of them",
       });
     case "client-ids-differ":
       return new OAuthError("invalid_request", {
@@ -54,17 +56,33 @@ function refuseMalformed(problem: MalformedClientAuthentication): OAuthError {
 
 type PresentedClient = Exclude<ClientAuthentication, { kind: "malformed" }>;
 
+async function confidentialProblem(
+  checkSecret: ClientSecretCheck,
+  { client, presented }: { client: ConfidentialClient; presented: PresentedClient },
+): Promise<string | undefined> {
+  switch (presented.kind) {
+    case "none":
+      return "the client secret is missing";
+    case "client_assertion":
+      return "client assertions are not supported (RFC 7521 §4.2): send client_secret";
+    case "client_secret_basic":
+    case "client_secret_post": {
+      const { clientSecret } = presented;
+      if (!isClientSecret(clientSecret))
+        return "the client secret has a control character, such as a line feed at its end (RFC 6749 Appendix A.2)";
+      return (await checkSecret(client, clientSecret)) ? undefined : "the client secret is wrong";
+    }
+  }
+}
+
 /** Why the client is not proved, or `undefined` when it is. */
 async function proofProblem(
   checkSecret: ClientSecretCheck,
   { client, presented }: { client: Client | undefined; presented: PresentedClient },
 ): Promise<string | undefined> {
   if (!client) return "the client is unknown";
-  if (!client.confidential) {
-    return presented.kind === "none" ? undefined : "a public client must not send a secret";
-  }
-  if (presented.kind === "none") return "the client secret is missing";
-  return (await checkSecret(client, presented.clientSecret)) ? undefined : "the client secret is wrong";
+  if (client.confidential) return confidentialProblem(checkSecret, { client, presented });
+  return "clientSecret" in presented ? "a public client must not send a secret" : undefined;
 }
 
 /** The client that has proved itself; a public one has nothing to prove here. @throws OAuthError */

@@ -1,8 +1,10 @@
 /** Who is at the browser, and did they sign in recently enough. OpenID Connect Core §3.1.2.1, §3.1.2.3; RFC 9068 §5. */
 import type { GrantContext } from "../grants/grant";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { OAuthError } from "../protocol/oauth-error";
+import { ownRecord, ownText } from "../protocol/own";
 import { checkAuthentication } from "./check-host-answer";
 import type { Authentication, EndUser, EndUserPort } from "./end-user";
 
@@ -17,21 +19,34 @@ export interface AuthenticationQuestion {
 type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
 type NotDenied = Exclude<Authentication, { kind: "denied" }>;
 
+/** The question, and a clock: what is answered may be of a moment after `now`. */
+interface TimedQuestion extends AuthenticationQuestion {
+  readonly clock: () => EpochSeconds;
+}
+
+/** A time ahead of ours is from a clock that is ahead, so the sign-in may have been earlier by as much as clocks differ. */
+function earliestSignIn(authTime: EpochSeconds, clock: () => EpochSeconds): EpochSeconds {
+  return authTime > clock() ? authTime - clockDriftSeconds : authTime;
+}
+
 /** Signing in during this interaction meets every `prompt` and `max_age`, so that none of them can loop. */
 function isFresh(
   { authTime }: Authenticated,
-  { request, interactionBegan, now }: AuthenticationQuestion,
+  { request, interactionBegan, now, clock }: TimedQuestion,
 ): boolean {
   const { prompt, maxAge } = request;
-  if (authTime !== undefined && authTime >= (interactionBegan ?? now)) return true;
-  if (prompt.includes("login")) return false;
+  if (authTime === undefined) return maxAge === undefined && !prompt.includes("login");
+  if (interactionBegan !== undefined && authTime >= interactionBegan) return true;
+  const signedInAt = earliestSignIn(authTime, clock);
+  if (prompt.includes("login")) return interactionBegan === undefined && signedInAt >= now;
   // measured when the request came, so that time spent on the consent page does not make a session too old
-  return maxAge === undefined || (authTime !== undefined && (interactionBegan ?? now) - authTime <= maxAge);
+  return maxAge === undefined || (interactionBegan ?? now) - signedInAt <= maxAge;
 }
 
-async function ask(question: AuthenticationQuestion, demand: "any" | "fresh"): Promise<NotDenied> {
+async function ask(question: TimedQuestion, demand: "any" | "fresh"): Promise<NotDenied> {
   const { request, endUser } = question;
-  const answer = await endUser.authenticate({ request, reauthenticate: demand === "fresh" });
+  // a copy: the host may go on changing its own
+  const answer = ownRecord(await endUser.authenticate({ request, reauthenticate: demand === "fresh" }));
   checkAuthentication(answer, question.now);
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {
@@ -49,7 +64,7 @@ async function ask(question: AuthenticationQuestion, demand: "any" | "fresh"): P
 }
 
 /** A session that is too old is asked for once more: `reauthenticate` tells the host not to answer from it. */
-async function askForFresh(question: AuthenticationQuestion, stale: Authenticated): Promise<NotDenied> {
+async function askForFresh(question: TimedQuestion, stale: Authenticated): Promise<NotDenied> {
   if (stale.authTime === undefined && question.interactionBegan !== undefined) {
     throw new TypeError(
       "authenticate must answer with an authTime, or prompt=login and max_age cannot be met.",
@@ -65,7 +80,7 @@ async function askForFresh(question: AuthenticationQuestion, stale: Authenticate
 
 function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated): EndUser {
   return {
-    subject,
+    subject: ownText(subject),
     displayName: displayName ?? subject,
     facts: {
       ...(authTime !== undefined && { authTime }),
@@ -84,13 +99,15 @@ async function checkNoClient({ storage }: GrantContext, subject: string): Promis
 /** The signed-in end user, or the page where they sign in. @throws OAuthError `access_denied` or `login_required` */
 export async function authenticateEndUser(
   context: GrantContext,
-  question: AuthenticationQuestion,
+  asked: AuthenticationQuestion,
 ): Promise<{ kind: "end-user"; endUser: EndUser } | { kind: "interaction"; url: string }> {
+  const question: TimedQuestion = { ...asked, clock: context.now };
   const atOnce = question.request.prompt.includes("login") && question.interactionBegan === undefined;
   const first = await ask(question, atOnce ? "fresh" : "any");
   const stale = first.kind === "authenticated" && !isFresh(first, question);
   const answer = stale ? await askForFresh(question, first) : first;
   if (answer.kind === "interaction") return answer;
-  await checkNoClient(context, answer.subject);
-  return { kind: "end-user", endUser: toEndUser(answer) };
+  const person = toEndUser(answer);
+  await checkNoClient(context, person.subject);
+  return { kind: "end-user", endUser: person };
 }

@@ -1,11 +1,9 @@
 /** What the host's adapters answer, checked: the host is part of the defence, and a mistake of it must not pass. RFC 6749 §4.1.2.1. */
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Authentication, ConsentAnswer } from "./end-user";
 
 type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
-
-/** How far the clock of another machine, where the person signed in, may be ahead. */
-const clockSkewSeconds = 60;
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
@@ -34,7 +32,7 @@ function endUserProblem(
   if (authTime !== undefined && !Number.isSafeInteger(authTime))
     return "authTime must be whole seconds since 1970";
   // milliseconds, say, would meet every max_age
-  if (authTime !== undefined && authTime > now + clockSkewSeconds)
+  if (authTime !== undefined && authTime > now + clockDriftSeconds)
     return "authTime must not be in the future";
   if (amr !== undefined && !(Array.isArray(amr) && amr.every(isText))) return "amr must be a list of texts";
   return acr === undefined || isText(acr) ? undefined : "acr must be text";

@@ -33,6 +33,8 @@ export interface ClientEndpoint {
 const bodyOnly = [
   "client_id",
   "client_secret",
+  "client_assertion",
+  "client_assertion_type",
   "code",
   "code_verifier",
   "refresh_token",
@@ -57,12 +59,22 @@ function checkMessage({ parameters, urlParameters }: ClientRequest): void {
   }
 }
 
+/** @rfc 6749 §5.2, 9110 §10.2.3 */
+function refusalHeaders(
+  { code }: OAuthError,
+  { issuer, authorizationHeader }: ClientRequest,
+): Readonly<Record<string, string>> {
+  if (code === "temporarily_unavailable") return { "Retry-After": "1" };
+  if (code !== "invalid_client" || authorizationHeader === undefined) return {};
+  return { "WWW-Authenticate": formatChallenge("Basic", { realm: issuer.identifier }) };
+}
+
 /** Answers a client; every refusal ends here. @rfc 6749 §5.2 */
 export async function answerClient(
   context: ClientRequestContext,
   { endpoint, request }: { endpoint: ClientEndpoint; request: ClientRequest },
 ): Promise<JsonResponse> {
-  const { issuer, parameters, authorizationHeader } = request;
+  const { issuer, parameters } = request;
   let clientId: string | undefined;
   try {
     checkMessage(request);
@@ -75,8 +87,6 @@ export async function answerClient(
     const subject = { issuer: issuer.identifier, ...(clientId !== undefined && { clientId }) };
     if (isFailure(error)) context.emit({ kind: "server-error", ...subject, cause: error.cause });
     else context.emit({ kind: endpoint.refused, ...subject, error: error.code, reason: error.reason });
-    const basicTried = error.code === "invalid_client" && authorizationHeader !== undefined;
-    const challenge = formatChallenge("Basic", { realm: issuer.identifier });
-    return jsonError(error, basicTried ? { "WWW-Authenticate": challenge } : {});
+    return jsonError(error, refusalHeaders(error, request));
   }
 }

@@ -3,92 +3,63 @@ import { createHmac, randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { ConfidentialClient } from "../protocol/client";
 import { parseSecretDigest, type SecretDigest, secretMatches } from "../protocol/client-secret";
-import { OAuthError } from "../protocol/oauth-error";
+import { derivationGate } from "./derivation-gate";
 
 /** True when the secret is one of the client's. @throws OAuthError `temporarily_unavailable` when too many checks wait. */
 export type ClientSecretCheck = (client: ConfidentialClient, clientSecret: string) => Promise<boolean>;
 
-const maxRunning = 2;
-const maxWaitingPerClient = 4;
 const maxRemembered = 10_000;
 
-/**
- * Lets two derivations run at a time, so that threads of the pool stay free, and four wait per client, so that a flood of
- * wrong secrets for one client neither grows nor keeps the others out.
- */
-function derivationGate(): <T>(clientId: string, derive: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  const pendingByClient = new Map<string, number>();
-  let running = 0;
-
-  function count(clientId: string, change: 1 | -1): void {
-    const pending = (pendingByClient.get(clientId) ?? 0) + change;
-    if (pending === 0) pendingByClient.delete(clientId);
-    else pendingByClient.set(clientId, pending);
-  }
-
-  return async (clientId, derive) => {
-    if ((pendingByClient.get(clientId) ?? 0) >= maxWaitingPerClient) {
-      throw new OAuthError("temporarily_unavailable", {
-        description: "Too many client authentications at once.",
-        reason:
-          "more than six checks of this client's secret at once (RFC 6749 §2.3.1): use generateClientSecret(), whose secrets cost nothing to check",
-      });
-    }
-    count(clientId, 1);
-    try {
-      if (running >= maxRunning) await new Promise<void>((start) => waiting.push(start));
-      else running += 1;
-      return await derive();
-    } finally {
-      count(clientId, -1);
-      const next = waiting.shift();
-      // the next one takes over this one's place
-      if (next) next();
-      else running -= 1;
-    }
-  };
+/** A presented secret and a digest that takes a derivation; `key` names the two. */
+interface SlowCheck {
+  readonly digest: SecretDigest;
+  readonly key: string;
 }
 
-/** A check that remembers successful derivations only; no number of wrong secrets can push one out. */
+/**
+ * A check that asks what is cheap first: SHA-256 digests, then which derivations have succeeded before. Failures are never
+ * remembered, so no number of wrong secrets can push a success out. Equal checks at one time share one derivation.
+ */
 export function clientSecretChecker(): ClientSecretCheck {
   const memoryKey = randomBytes(32);
   const remembered = new LRUCache<string, true>({ max: maxRemembered });
   const underWay = new Map<string, Promise<boolean>>();
   const throughGate = derivationGate();
 
-  async function derivedSecretMatches(
-    clientId: string,
-    check: { secret: string; digest: SecretDigest; key: string },
-  ) {
-    if (remembered.get(check.key)) return true;
-    const already = underWay.get(check.key);
+  function keyOf(...parts: readonly string[]): string {
+    return createHmac("sha256", memoryKey).update(JSON.stringify(parts)).digest("base64url");
+  }
+
+  async function derive(secret: string, checks: readonly SlowCheck[]): Promise<boolean> {
+    for (const { digest, key } of checks) {
+      if (!(await secretMatches(secret, digest))) continue;
+      remembered.set(key, true);
+      return true;
+    }
+    return false;
+  }
+
+  async function inTurn(clientId: string, check: { secret: string; slow: readonly SlowCheck[] }) {
+    const name = check.slow.map(({ key }) => key).join();
+    const already = underWay.get(name);
     if (already) return already;
-    const derivation = throughGate(clientId, () => secretMatches(check.secret, check.digest));
-    underWay.set(check.key, derivation);
+    const derivation = throughGate(clientId, () => derive(check.secret, check.slow));
+    underWay.set(name, derivation);
     try {
-      const matches = await derivation;
-      if (matches) remembered.set(check.key, true);
-      return matches;
+      return await derivation;
     } finally {
-      underWay.delete(check.key);
+      underWay.delete(name);
     }
   }
 
   return async ({ clientId, secretDigests }, secret) => {
+    const slow: SlowCheck[] = [];
     for (const text of secretDigests) {
       const digest = parseSecretDigest(text);
-      if (!digest) continue;
-      const key =
-        digest.kind === "sha256"
-          ? ""
-          : createHmac("sha256", memoryKey).update(`${text}\n${secret}`).digest("hex");
-      const matches =
-        digest.kind === "sha256"
-          ? await secretMatches(secret, digest)
-          : await derivedSecretMatches(clientId, { secret, digest, key });
-      if (matches) return true;
+      if (digest?.kind === "scrypt") slow.push({ digest, key: keyOf(clientId, text, secret) });
+      else if (digest && (await secretMatches(secret, digest))) return true;
     }
-    return false;
+    if (slow.some(({ key }) => remembered.get(key))) return true;
+    return slow.length > 0 && inTurn(clientId, { secret, slow });
   };
 }

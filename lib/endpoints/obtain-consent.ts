@@ -85,15 +85,17 @@ function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): 
   );
 }
 
+/** The list is a copy: the host may go on changing its own. */
 function checkGranted(
   scopes: readonly string[],
   { requestedScopes }: AuthorizationRequest,
 ): readonly string[] {
-  if (!Array.isArray(scopes) || !isSubset(scopes, requestedScopes)) {
+  const granted: readonly string[] | undefined = Array.isArray(scopes) ? [...scopes] : undefined;
+  if (!granted || !isSubset(granted, requestedScopes)) {
     throw new TypeError("consent can only grant scopes that were requested.");
   }
-  if (scopes.length === 0 && requestedScopes.length > 0) throw denied();
-  return scopes;
+  if (granted.length === 0 && requestedScopes.length > 0) throw denied();
+  return granted;
 }
 
 /** An answer from a consent page. What is to be remembered of it is stored with the code, or not at all. */

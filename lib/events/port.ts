@@ -2,6 +2,7 @@
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { GrantType } from "../protocol/client";
 import type { OAuthErrorCode } from "../protocol/oauth-error";
+import { ownRecord } from "../protocol/own";
 
 /** What an event is about, as far as it was known when it happened. */
 export interface EventSubject {
@@ -41,7 +42,7 @@ type WithoutTime<Event> = Event extends unknown ? Omit<Event, "at"> : never;
 /** An event before its time is set. */
 export type NewEvent = WithoutTime<AuthServerEvent>;
 
-/** The host's handler. What it throws or rejects with is ignored: an event can never break a request. */
+/** The host's handler. An event is a copy, lists and all, and the handler's to keep. What it throws or rejects with is ignored: an event can never break a request. */
 export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 
 export type EmitEvent = (event: NewEvent) => void;
@@ -50,7 +51,7 @@ export function eventEmitter(onEvent: OnEvent | undefined, now: () => EpochSecon
   if (!onEvent) return () => undefined;
   return (event) => {
     try {
-      Promise.resolve(onEvent({ at: now(), ...event })).catch(() => undefined);
+      Promise.resolve(onEvent(Object.assign({ at: now() }, ownRecord(event)))).catch(() => undefined);
     } catch {
       // a handler that fails has no one to tell
     }

@@ -11,7 +11,7 @@ import { intersect } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../protocol/token-value";
 import { allStored } from "../storage/all-stored";
-import { clockDriftSeconds } from "../storage/clock-drift";
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import {
   type Grant,
   type GrantContext,

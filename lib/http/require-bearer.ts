@@ -6,6 +6,7 @@ import type { AccessToken } from "../protocol/access-token";
 import { type ChallengeParameters, formatChallenge, readBearerToken } from "../protocol/bearer-token";
 import type { Api } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
+import { ownRecord } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
 import { hasSeveralAuthorizationHeaders, readQuery } from "./read-request";
@@ -120,7 +121,8 @@ async function guard(
       emit({ kind: "bearer-refused", ...eventSubject(result), apiId: api.apiId, reason: result.reason });
       return writeResponse(exchange, options.challengeOf(result));
     }
-    req.auth = result;
+    // the handler may change it: what is remembered of the token must not change with it
+    req.auth = ownRecord(result);
   } catch (cause) {
     emit({ kind: "server-error", cause });
     return writeResponse(exchange, jsonError(serverError(cause)));

@@ -1,8 +1,9 @@
 /** The pending authorization request: sealed in a cookie named by its id, so nothing is stored before approval. RFC 6265. */
 import { createHmac } from "node:crypto";
 import cookieParser from "cookie-parser";
-import type { Request, Response } from "express";
+import type { Request } from "express";
 import { authorizationParameterNames } from "../protocol/authorization-request";
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
 
@@ -81,52 +82,65 @@ function decodePending(value: string): PendingRequest | undefined {
   }
 }
 
+/** False once its time is over. One that began in the future is of a clock that was set back: it must not last longer. */
+function isOpen({ began, expiresAt }: PendingRequest, now: EpochSeconds): boolean {
+  return now < expiresAt && began <= now + clockDriftSeconds;
+}
+
+function isInteractionId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{22}$/.test(text);
+}
+
 interface Cookies {
   readonly prefix: string;
   readonly attributes: string;
-  /** All cookies of the request whose seal is whole. */
-  read(req: Request): Readonly<Record<string, unknown>>;
+  /** What the cookie of this name holds, if its seal is whole. */
+  open(req: Request, name: string): string | undefined;
+  /** The cookies that pending requests are kept in, the oldest first, unopened. */
+  list(req: Request): readonly Cookie[];
 }
 
-function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
-  const parse = cookieParser([...keys]);
-  return {
-    // browsers take a __Host- cookie only from this very host over https, so no sibling domain can plant one
-    prefix: secure ? "__Host-authmount." : "authmount.",
-    attributes: `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`,
-    read(req) {
-      // a host's own cookie-parser knows other secrets, so the header is read anew, past `req.cookies`
-      const carrier = { headers: { cookie: req.headers.cookie } } as Request;
-      parse(carrier, {} as Response, () => undefined);
-      return carrier.signedCookies as Record<string, unknown>;
-    },
-  };
+interface Cookie {
+  readonly name: string;
+  readonly value: string;
 }
 
-interface Kept {
-  readonly pending: PendingRequest;
-  readonly bytes: number;
-}
-
-/** The pending requests of a browser that are still open. */
-function keptRequests(cookies: Cookies, { req, now }: { req: Request; now: EpochSeconds }): readonly Kept[] {
-  const { prefix } = cookies;
-  return Object.entries(cookies.read(req)).flatMap(([name, value]) => {
-    if (!name.startsWith(prefix) || typeof value !== "string") return [];
-    const pending = decodePending(value);
-    if (!pending || name !== prefix + pending.interactionId || pending.expiresAt <= now) return [];
-    return [{ pending, bytes: name.length + value.length }];
+/** The cookies of a request. A host's own cookie-parser knows other secrets, so the header is read anew, past `req.cookies`. */
+function cookiesOf({ headers }: Request): readonly Cookie[] {
+  return (headers.cookie ?? "").split(";").map((pair) => {
+    const at = pair.indexOf("=");
+    return { name: pair.slice(0, Math.max(at, 0)).trim(), value: pair.slice(at + 1).trim() };
   });
 }
 
-/** The oldest requests that leave no room for a new one of so many bytes. */
-function crowdedOut(others: readonly Kept[], bytes: number): readonly PendingRequest[] {
-  let total = others.reduce((sum, other) => sum + other.bytes, bytes);
-  const oldestFirst = others.toSorted((a, b) => a.pending.began - b.pending.began);
-  return oldestFirst.flatMap((other) => {
+function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
+  // browsers take a __Host- cookie only from this very host over https, so no sibling domain can plant one
+  const prefix = secure ? "__Host-authmount." : "authmount.";
+  return {
+    prefix,
+    attributes: `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`,
+    open(req, name) {
+      // of several with one name the first counts, and no other seal is looked at: each costs a signature
+      const value = cookiesOf(req).find((cookie) => cookie.name === name)?.value;
+      // cookie-parser gives back a value without a seal as it is
+      if (value?.startsWith("s:") !== true) return undefined;
+      return cookieParser.signedCookie(value, [...keys]) || undefined;
+    },
+    // browsers send what they have had longest first. RFC 6265 §5.4
+    list: (req) =>
+      cookiesOf(req).filter(
+        ({ name }) => name.startsWith(prefix) && isInteractionId(name.slice(prefix.length)),
+      ),
+  };
+}
+
+/** The names of the oldest cookies that leave no room for a new one of so many bytes. */
+function crowdedOut(oldestFirst: readonly Cookie[], bytes: number): readonly string[] {
+  let total = oldestFirst.reduce((sum, { name, value }) => sum + name.length + value.length, bytes);
+  return oldestFirst.flatMap(({ name, value }) => {
     if (total <= maxTotalBytes) return [];
-    total -= other.bytes;
-    return [other.pending];
+    total -= name.length + value.length;
+    return [name];
   });
 }
 
@@ -134,27 +148,26 @@ export function pendingRequests({ secure, secrets, now }: PendingRequestOptions)
   const keys = secrets.map(sealingKey);
   const cookies = sealedCookies(secure, keys);
   const { prefix, attributes } = cookies;
-  const clear = ({ interactionId }: PendingRequest): string =>
-    `${prefix}${interactionId}=; ${attributes}; Max-Age=0`;
+  const clear = (name: string): string => `${name}=; ${attributes}; Max-Age=0`;
   const seal: PendingRequests["seal"] = (pending, req) => {
     const { interactionId, expiresAt } = pending;
+    const name = prefix + interactionId;
     const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0] ?? "");
     if (value.length > maxCookieBytes) return undefined;
-    const others = keptRequests(cookies, { req, now: now() }).filter(
-      (kept) => kept.pending.interactionId !== interactionId,
-    );
-    const cookie = `${prefix}${interactionId}=${value}; ${attributes}; Max-Age=${expiresAt - now()}`;
+    const others = cookies.list(req).filter((other) => other.name !== name);
+    const cookie = `${name}=${value}; ${attributes}; Max-Age=${expiresAt - now()}`;
     return [...crowdedOut(others, value.length).map(clear), cookie];
   };
   return {
     seal,
-    open(req, interactionId) {
-      const kept = keptRequests(cookies, { req, now: now() });
-      return kept.find(({ pending }) => pending.interactionId === interactionId)?.pending;
+    open(req, interactionId = "") {
+      const pending = decodePending(cookies.open(req, prefix + interactionId) ?? "");
+      return pending?.interactionId === interactionId && isOpen(pending, now()) ? pending : undefined;
     },
     end(pending, { req, answer }) {
       const expiresAt = Math.min(pending.expiresAt, now() + repetitionSeconds);
-      return (answer && seal({ ...pending, answered: answer, expiresAt }, req)) ?? [clear(pending)];
+      const repeatable = answer && seal({ ...pending, answered: answer, expiresAt }, req);
+      return repeatable ?? [clear(prefix + pending.interactionId)];
     },
   };
 }

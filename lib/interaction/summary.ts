@@ -46,7 +46,7 @@ export function summarize(req: Request, request: AuthorizationRequest): Authoriz
     scopes: Object.fromEntries(
       requestedScopes.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]),
     ),
-    prompt,
+    prompt: [...prompt],
     maxAge,
     loginHint,
     uiLocales,

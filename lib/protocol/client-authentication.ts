@@ -1,10 +1,12 @@
-/** How the client proves itself at the token endpoint: reading the credentials. RFC 6749 §2.3.1, §3.2.1. */
+/** How the client proves itself at the token endpoint: reading the credentials. RFC 6749 §2.3.1, §3.2.1; 7521 §4.2. */
 import type { Parameters } from "./parameters";
 
 export type ClientAuthentication =
   | { readonly kind: "client_secret_basic"; readonly clientId: string; readonly clientSecret: string }
   | { readonly kind: "client_secret_post"; readonly clientId: string; readonly clientSecret: string }
   | { readonly kind: "none"; readonly clientId: string }
+  /** A signed assertion, which is not checked: it proves nothing. */
+  | { readonly kind: "client_assertion"; readonly clientId: string }
   | { readonly kind: "malformed"; readonly problem: MalformedClientAuthentication };
 
 export type MalformedClientAuthentication =
@@ -33,6 +35,10 @@ function readBasic(header: string): { clientId: string; clientSecret: string } |
   return colon < 1 || !clientId || clientSecret === undefined ? undefined : { clientId, clientSecret };
 }
 
+function hasAssertion(parameters: Parameters): boolean {
+  return ["client_assertion", "client_assertion_type"].some((name) => parameters.get(name) !== undefined);
+}
+
 /** Reads the one client authentication of a request. An empty secret in the body counts as absent. */
 export function readClientAuthentication(
   parameters: Parameters,
@@ -40,13 +46,15 @@ export function readClientAuthentication(
 ): ClientAuthentication {
   const clientId = parameters.get("client_id");
   const clientSecret = parameters.get("client_secret");
+  const isAsserted = hasAssertion(parameters);
   if (authorizationHeader === undefined) {
     if (!clientId) return malformed("missing-client-id");
-    return clientSecret ? { kind: "client_secret_post", clientId, clientSecret } : { kind: "none", clientId };
+    if (!clientSecret) return { kind: isAsserted ? "client_assertion" : "none", clientId };
+    return isAsserted ? malformed("several-methods") : { kind: "client_secret_post", clientId, clientSecret };
   }
   const basic = readBasic(authorizationHeader);
   if (!basic) return malformed("unreadable-authorization-header");
-  if (clientSecret) return malformed("several-methods");
+  if (clientSecret || isAsserted) return malformed("several-methods");
   if (clientId && clientId !== basic.clientId) return malformed("client-ids-differ");
   return { kind: "client_secret_basic", ...basic };
 }

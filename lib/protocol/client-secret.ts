@@ -1,4 +1,4 @@
-/** Client secrets: made, stored as digests, compared in constant time. RFC 6749 §2.3.1, §10.10; 9700 §4.14. */
+/** Client secrets: made, stored as digests, compared in constant time. RFC 6749 §2.3.1, §10.10, Appendix A.2; 9700 §4.14. */
 import { hash as digestOf, randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
 
 /** A parsed `secretDigests` entry. */
@@ -33,6 +33,17 @@ function deriveKey(secret: string, { salt, cost }: { salt: Buffer; cost: ScryptO
   });
 }
 
+/**
+ * Control characters are none of a secret's: scrypt fills a short one up with NULs, so that one with NULs at its end would
+ * be the same. Text beyond ASCII is allowed, more than the RFC does.
+ *
+ * @rfc 6749 Appendix A.2
+ */
+export function isClientSecret(text: string): boolean {
+  // eslint-disable-next-line no-control-regex -- they are what it looks for
+  return !/[\0-\x1f\x7f]/.test(text);
+}
+
 /** Compares in constant time; scrypt runs off the event loop. */
 export async function secretMatches(secret: string, digest: SecretDigest): Promise<boolean> {
   const derived =
@@ -56,12 +67,17 @@ export function generateClientSecret(): { readonly secret: string; readonly dige
  * The digest of a secret that a person chose (scrypt, N = 2^15, about 32 MiB and a tenth of a second each).
  * Prefer `generateClientSecret()`: its secrets cannot be guessed, so checking them is cheap.
  *
- * @throws TypeError when the secret is shorter than 12 characters.
+ * @throws TypeError when the secret is shorter than 12 characters or has a control character.
  * @rfc 6749 §2.3.1
  */
 export async function digestClientSecret(secret: string): Promise<string> {
   if (typeof secret !== "string" || secret.length < 12) {
     throw new TypeError("digestClientSecret: the secret must have at least 12 characters.");
+  }
+  if (!isClientSecret(secret)) {
+    throw new TypeError(
+      "digestClientSecret: the secret must not have control characters, such as a line feed at its end (RFC 6749 Appendix A.2).",
+    );
   }
   const salt = randomBytes(16);
   const hash = await deriveKey(secret, { salt, cost: costOptions(scryptCost) });

@@ -1,7 +1,8 @@
 /** Decoding of query strings and form bodies: repeated and empty parameters. RFC 6749 §3.1, §3.2, Appendix B. */
+import { ownText } from "./own";
 
 export interface Parameters {
-  /** The value, or `undefined` when the parameter is absent, empty or unusable. */
+  /** The value, as a text of its own, or `undefined` when the parameter is absent, empty or unusable. */
   get(name: string): string | undefined;
   /** Names that came more than once, or whose value is not UTF-8 text. Their value must not be trusted. */
   readonly unusable: ReadonlySet<string>;
@@ -35,7 +36,13 @@ function collector(): Collector {
       values.set(name, isUsable && value !== "" ? value : undefined);
       if (!isUsable) unusable = (unusable ?? new Set()).add(name);
     },
-    parameters: () => ({ get: (name) => values.get(name), unusable: unusable ?? none }),
+    parameters: () => ({
+      get(name) {
+        const value = values.get(name);
+        return value === undefined ? undefined : ownText(value);
+      },
+      unusable: unusable ?? none,
+    }),
   };
 }
 

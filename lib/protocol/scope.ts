@@ -1,10 +1,12 @@
 /** Scopes: parse, format, compare. RFC 6749 §3.3. */
+import { ownText } from "./own";
 
 const scopeList = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
 /** The distinct scopes of a `scope` value in their order, or `undefined` when it is malformed. */
 export function parseScope(text: string): readonly string[] | undefined {
-  return scopeList.test(text) ? [...new Set(text.split(" "))] : undefined;
+  // each a text of its own: a long list may say one scope many times
+  return scopeList.test(text) ? [...new Set(text.split(" "))].map(ownText) : undefined;
 }
 
 export function formatScope(scopes: readonly string[]): string {

@@ -37,7 +37,7 @@ function verifyInput({ algorithm, publicKey: key }: SigningKey): VerifyKeyObject
 /** @rfc 7515 §5.2 */
 function isSignedBy(key: SigningKey, { signed, encoded }: { signed: string; encoded: string }): boolean {
   const signature = Buffer.from(encoded, "base64url");
-  // one signature has one text
+  // decoding is lenient: only the one base64url form of these bytes is taken. RFC 4648 §3.5
   if (signature.toString("base64url") !== encoded) return false;
   const hash = `sha${key.algorithm.slice(2)}`;
   return verify(hash, Buffer.from(signed), verifyInput(key), signature);

@@ -1,36 +1,34 @@
 /** The host's client table, with every answer checked, and remembered for a moment. RFC 6749 §2. */
-import { LRUCache } from "lru-cache";
-import { type Client, isClientId } from "../protocol/client";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { type Client, type ConfidentialClient, isClientId, type PublicClient } from "../protocol/client";
 import { checkClient } from "./check-client";
+import { lagMemory, type Lag } from "./lag-memory";
 import type { ClientStore } from "./port";
 
-export interface ClientMemory {
-  /** How long, in seconds, an answer may be repeated without asking the table again. */
-  readonly lagSeconds: number;
-  readonly now: () => EpochSeconds;
+/** All that is kept of a record; the host's may have more. */
+const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>> = {
+  clientId: true,
+  name: true,
+  redirectUris: true,
+  trusted: true,
+  subscriptions: true,
+  logo: true,
+  clientUri: true,
+  policyUri: true,
+  tosUri: true,
+  confidential: true,
+  secretDigests: true,
+  platform: true,
+};
+
+/** A copy, down to the last list: what the host changes in its own record later was not checked. */
+function ownClient(client: Client): Client {
+  const parts = Object.entries(client).filter(([name]) => Object.hasOwn(kept, name));
+  return JSON.parse(JSON.stringify(Object.fromEntries(parts))) as Client;
 }
 
-const maxRemembered = 10_000;
-
-/** Repeats what `ask` has answered for as long as the lag allows. What is not worth it, or has failed, is asked anew. */
-function remembering<T>(
-  { lagSeconds, now }: ClientMemory,
-  { ask, isWorthIt }: { ask: (key: string) => Promise<T>; isWorthIt: (answer: T) => boolean },
-): (key: string) => Promise<T> {
-  const remembered = new LRUCache<string, { readonly answer: T; readonly at: EpochSeconds }>({
-    max: maxRemembered,
-  });
-  return async (key) => {
-    const at = now();
-    const known = remembered.get(key);
-    // a clock that was set back makes nothing last longer
-    if (known && Math.abs(at - known.at) < lagSeconds) return known.answer;
-    const answer = await ask(key);
-    if (isWorthIt(answer)) remembered.set(key, { answer, at });
-    else remembered.delete(key);
-    return answer;
-  };
+/** An https or http origin that is no longer than one can be: others have no script that asks. RFC 6454 §6.2. */
+function isOrigin(text: string): boolean {
+  return text.length <= 300 && /^https?:\/\/[^\s/?#]+$/.test(text);
 }
 
 /** Clients as the library asks for them. */
@@ -43,26 +41,23 @@ export interface CheckedClients extends ClientStore {
  * Asks only for ids that can be registered, and takes only the very client that was asked for: a table that ignores case
  * must not turn one client into another.
  */
-export function checkedClients(clients: ClientStore, memory: ClientMemory): CheckedClients {
+export function checkedClients(clients: ClientStore, lag: Lag): CheckedClients {
   async function ask(clientId: string): Promise<Client | undefined> {
     const found = await clients.find(clientId);
     if (!found) return undefined;
-    const client = checkClient(found);
+    const client = ownClient(checkClient(found));
     return client.clientId === clientId ? client : undefined;
   }
-  // a client that was registered this moment may come at once
-  const findClient = remembering(memory, { ask, isWorthIt: (client) => client !== undefined });
-  const isBrowserOrigin = remembering(memory, {
-    ask: (origin) => clients.isBrowserOrigin(origin),
-    isWorthIt: (isOrigin) => isOrigin,
-  });
-  const isTaken = remembering(memory, {
-    ask: async (id) => (await ask(id)) !== undefined,
-    isWorthIt: () => true,
-  });
+  // what is not found is asked anew: a client that was registered this moment may come at once
+  const known = lagMemory<Client | undefined>(lag, (client) => client !== undefined);
+  const origins = lagMemory<boolean>(lag, (isRegistered) => isRegistered);
+  const taken = lagMemory<boolean>(lag, () => true);
   return {
-    find: (clientId) => (isClientId(clientId) ? findClient(clientId) : Promise.resolve(undefined)),
-    isBrowserOrigin,
-    isTaken: (id) => (isClientId(id) ? isTaken(id) : Promise.resolve(false)),
+    find: (clientId) =>
+      isClientId(clientId) ? known(clientId, () => ask(clientId)) : Promise.resolve(undefined),
+    isBrowserOrigin: async (origin) =>
+      isOrigin(origin) && origins(origin, () => clients.isBrowserOrigin(origin)),
+    isTaken: (id) =>
+      isClientId(id) ? taken(id, async () => (await ask(id)) !== undefined) : Promise.resolve(false),
   };
 }

@@ -1,7 +1,7 @@
 /** A bounded map whose entries end at an absolute time and cannot be changed in place. It never drops a living entry: a full one refuses. */
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { lateError } from "../protocol/oauth-error";
-import { clockDriftSeconds } from "./clock-drift";
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import { bucketOf, type Expiring, expiryIndex } from "./expiry-index";
 import { frozenCopies } from "./frozen-copies";
 import { keyGroups } from "./key-groups";

@@ -91,20 +91,11 @@ function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): Autho
   };
 }
 
-/** A text of its own: V8 lets a part of a request's URL keep the whole URL in memory. */
-function ownText(text: string): string {
-  return Buffer.from(text).toString();
-}
-
 // Within one process a step without `await` is atomic: nothing runs between its look and its write.
 
 function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): AuthorizationCodeStore {
   return {
-    create: async (code, now) => {
-      const { codeChallenge } = code;
-      const own = codeChallenge !== undefined && { codeChallenge: ownText(codeChallenge) };
-      codes.set(code.digest, Object.assign({}, code, own), now);
-    },
+    create: async (code, now) => codes.set(code.digest, code, now),
     find: async ({ digest }, now) => codes.get(digest, now),
     consume: async ({ digest }, now) => {
       const code = codes.get(digest, now);

@@ -1,6 +1,6 @@
 /** Removing what has expired, a batch at a time. RFC 6749 §10.5. */
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
-import { clockDriftSeconds } from "../clock-drift";
+import { clockDriftSeconds } from "../../protocol/clock-drift";
 import type { Query } from "./database";
 import type { TableName } from "./names";
 

@@ -1,8 +1,8 @@
 /** Consents, authorizations and end marks in Redis. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
+import { clockDriftSeconds } from "../../protocol/clock-drift";
 import type { EndMark } from "../../protocol/end-mark";
-import { clockDriftSeconds } from "../clock-drift";
 import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
 import { flagScript, forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord } from "./records";
 

@@ -1,6 +1,6 @@
 /** How a record is kept in Redis: a flag, then JSON; and the scripts that change the flag. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
-import { clockDriftSeconds } from "../clock-drift";
+import { clockDriftSeconds } from "../../protocol/clock-drift";
 import type { Send } from "./client";
 
 /** Where and how the stores of the adapter keep their keys. */

@@ -1,0 +1,169 @@
+// A clock is set, ahead or back, or that of another machine differs: nothing lasts longer by it, and an honest sign-in within five
+// minutes of difference goes through.
+import type { Authentication } from "../../lib";
+import { memoryStorage } from "../../lib";
+import { type Clock, stopClock } from "../fixture/clock";
+import { clients, signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
+import { authorize, callApi, obtainTokens, redirectParameters } from "../fixture/journey";
+import { intercept } from "../fixture/slow-storage";
+
+let clock: Clock;
+beforeEach(() => {
+  clock = stopClock();
+});
+afterEach(() => jest.restoreAllMocks());
+
+function session(authTime: number): Authentication {
+  return { ...signedIn, authTime };
+}
+
+/** A host of which the calls of storage are counted by name. */
+function countingHost(revocationLagSeconds: number): { host: TestHost; calls: string[] } {
+  const calls: string[] = [];
+  const storage = intercept(memoryStorage({ clients: Object.values(clients) }), (name, call) => {
+    calls.push(name);
+    return call();
+  });
+  return { host: testHost({ storage, revocationLagSeconds }), calls };
+}
+
+describe("authTime of a clock that is ahead (RFC 9068 §2.2.1)", () => {
+  it.each([1, 60, 300])("by %i seconds signs in", async (ahead) => {
+    const host = testHost();
+    host.session = session(clock.now() + ahead);
+    expect((await authorize(host.browser(), { client: "web" })).status).toBe(200);
+  });
+
+  it("by more than five minutes is server_error, as milliseconds would be", async () => {
+    const host = testHost();
+    host.session = session(clock.now() + 301);
+    const answer = redirectParameters(await authorize(host.browser(), { client: "web" }));
+    expect(answer).toMatchObject({ error: "server_error" });
+  });
+
+  it.each(["0", "10", "298"])("is not young enough for max_age=%s: it may be older", async (max_age) => {
+    const host = testHost();
+    host.session = session(clock.now() + 100);
+    clock.advance(99);
+    const browser = host.browser();
+    const first = await authorize(browser, { client: "web", fields: { max_age } });
+    expect(first.headers["location"]).toContain("/signin?interaction=");
+    clock.advance(5);
+    // on the same machine as before
+    host.session = session(clock.now() + 100);
+    const interaction = new URL(first.headers["location"] as string, "https://host.example").searchParams;
+    const path = "/login/auth/password/api/orders/authorize/resume";
+    const after = await browser.get(`${path}?interaction=${interaction.get("interaction")}`);
+    expect(after.status).toBe(200);
+  });
+
+  it("is young enough for a max_age beyond the five minutes", async () => {
+    const host = testHost();
+    host.session = session(clock.now() + 60);
+    const first = await authorize(host.browser(), { client: "web", fields: { max_age: "301" } });
+    expect(first.status).toBe(200);
+  });
+
+  it("does not pass for a new sign-in with prompt=login", async () => {
+    const host = testHost();
+    const old = session(clock.now() + 200);
+    // a host that does not look at reauthenticate
+    host.session = () => old;
+    const answer = await authorize(host.browser(), { client: "web", fields: { prompt: "login" } });
+    expect(redirectParameters(answer)).toMatchObject({ error: "login_required" });
+  });
+
+  it("counts with prompt=login when the person signs in while the request is answered", async () => {
+    const host = testHost();
+    host.session = () => {
+      clock.advance(2);
+      return session(clock.now());
+    };
+    const answer = await authorize(host.browser(), { client: "web", fields: { prompt: "login" } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe("a clock that is set ahead and back", () => {
+  it("does not make a sign-in of the time between younger (OpenID Connect Core §3.1.2.1)", async () => {
+    const host = testHost();
+    clock.advance(250);
+    host.session = session(clock.now());
+    clock.advance(-250);
+    clock.advance(60);
+    const answer = await authorize(host.browser(), { client: "web", fields: { max_age: "30" } });
+    expect(answer.headers["location"]).toContain("/signin?interaction=");
+  });
+
+  it("ends a pending request of the time between (RFC 6265)", async () => {
+    const host = testHost();
+    host.session = signedOut;
+    const browser = host.browser();
+    clock.advance(100_000);
+    const first = await authorize(browser, { client: "web" });
+    clock.advance(-100_000);
+    host.session = signedIn;
+    const lost = await browser.get(
+      (first.headers["location"] as string).replace(
+        "/signin",
+        "/login/auth/password/api/orders/authorize/resume",
+      ),
+    );
+    expect(lost.status).toBe(400);
+  });
+
+  it("leaves a pending request within five minutes (RFC 6265)", async () => {
+    const host = testHost();
+    host.session = signedOut;
+    const browser = host.browser();
+    clock.advance(300);
+    const first = await authorize(browser, { client: "web" });
+    clock.advance(-300);
+    host.session = signedIn;
+    const path = "/login/auth/password/api/orders/authorize/resume";
+    const back = await browser.get((first.headers["location"] as string).replace("/signin", path));
+    expect(back.status).toBe(200);
+  });
+
+  it("makes no remembered token last longer (RFC 7662 §4)", async () => {
+    const { host, calls } = countingHost(300);
+    const { access_token } = await obtainTokens(host, { client: "web" });
+    await callApi(host, "/orders", access_token);
+    clock.advance(299);
+    await callApi(host, "/orders", access_token);
+    clock.advance(-200);
+    calls.length = 0;
+    await callApi(host, "/orders", access_token);
+    expect(calls).toContain("accessTokens.isRevoked");
+  });
+
+  it("makes no remembered client last longer (RFC 6749 §2.2)", async () => {
+    const { host, calls } = countingHost(300);
+    await authorize(host.browser(), { client: "web" });
+    clock.advance(299);
+    await authorize(host.browser(), { client: "web" });
+    expect(calls.filter((name) => name === "clients.find")).toHaveLength(2);
+    clock.advance(-200);
+    calls.length = 0;
+    await authorize(host.browser(), { client: "web" });
+    expect(calls).toContain("clients.find");
+  });
+});
+
+describe("requests that come at once (RFC 7662 §4)", () => {
+  it.each([
+    [5, 1],
+    [0, 20],
+  ])("with one token ask storage once per lag: a lag of %i, %i times", async (lag, times) => {
+    const { host, calls } = countingHost(lag);
+    const { access_token } = await obtainTokens(host, { client: "web" });
+    await callApi(host, "/orders", access_token);
+    clock.advance(lag);
+    calls.length = 0;
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => callApi(host, "/orders", access_token)),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(calls.filter((name) => name === "accessTokens.isRevoked")).toHaveLength(times);
+  });
+});
