@@ -8,7 +8,7 @@ import {
 } from "../lib";
 import { stopClock } from "./fixture/clock";
 import { testHost } from "./fixture/host";
-import { obtainTokens, refresh } from "./fixture/journey";
+import { obtainTokens } from "./fixture/journey";
 import { confidentialRecord } from "./fixture/records";
 
 afterEach(() => jest.restoreAllMocks());
@@ -501,7 +501,7 @@ describe("options of createAuthServer", () => {
     ["an accent colour in any case", { pages: { accentColor: "#aAbBcC" } }],
     ["texts in languages of the host's own", { pages: { texts: { nl: { allow: "Ja" }, "zh-Hans-CN": {} } } }],
     ["the longest id", { apis: { ["x".repeat(64)]: api } }],
-    ["options that are undefined", { consent: undefined, lifetimes: undefined, onEvent: undefined }],
+    ["options that are undefined and widen nothing", { pages: undefined, onEvent: undefined }],
     [
       "ports that are classes",
       {
@@ -524,16 +524,6 @@ describe("options of createAuthServer", () => {
       path: "options",
       fix: "must be object.",
     }),
-  );
-
-  it.each(Object.keys(defaultLifetimes))(
-    "counts lifetimes.%s as left out when it is undefined",
-    async (name) => {
-      stopClock();
-      const host = testHost({ lifetimes: { [name]: undefined } });
-      const { refresh_token = "" } = await obtainTokens(host, { client: "web" });
-      expect((await refresh(host, { client: "web", refreshToken: refresh_token })).status).toBe(200);
-    },
   );
 });
 

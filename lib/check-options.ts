@@ -1,8 +1,7 @@
 /** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
 import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
-import type { RequireBearerOptions } from "./auth-server";
-import { type ApiOptions, type AuthServerOptions, withDefaultLifetimes } from "./options";
-import { type Api, isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
+import { type ApiOptions, type AuthServerOptions, defaultLifetimes } from "./options";
+import { isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
 import { isSubset, parseScope } from "./protocol/scope";
 
 /** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
@@ -89,7 +88,7 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
 }
 
 function* lifetimeProblems({ lifetimes }: AuthServerOptions): Iterable<OptionProblem> {
-  const { refreshTokenIdleSeconds, refreshTokenSeconds } = withDefaultLifetimes(lifetimes);
+  const { refreshTokenIdleSeconds, refreshTokenSeconds } = { ...defaultLifetimes, ...lifetimes };
   if (refreshTokenIdleSeconds <= refreshTokenSeconds) return;
   const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
   yield { path: "lifetimes.refreshTokenIdleSeconds", problem: "can never be reached", fix };
@@ -106,7 +105,30 @@ function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Itera
   if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
 }
 
+/** The path of the first property that is there and undefined, at any depth. */
+function undefinedIn(value: unknown, path: string): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const at = `${path}.${name}`;
+    const found = inner === undefined ? at : undefinedIn(inner, at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** An option that counts as left out by mistake, a misspelt constant say, would silently take its default. */
+function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Leave the key out for the default, or write a value.";
+  const { apis, lifetimes } = options;
+  const there = ["consent", "lifetimes", "revocationLagSeconds"].find(
+    (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
+  );
+  const path = there ?? undefinedIn(lifetimes, "lifetimes") ?? undefinedIn(apis, "apis");
+  if (path !== undefined) yield { path, problem: "is undefined", fix };
+}
+
 function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  yield* undefinedProblems(options);
   yield* baseUrlProblems(options);
   yield* secretProblems(options);
   yield* idProblems(options);
@@ -119,22 +141,4 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
 export function checkOptions(options: AuthServerOptions): void {
   const found = shapeProblem(options) ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
-}
-
-export function requiredScopes({ scope = [] }: RequireBearerOptions): readonly string[] {
-  return typeof scope === "string" ? scope.split(" ") : scope;
-}
-
-/** What is wrong with the options of `requireBearer`, and what to write instead. */
-export function bearerOptionProblem(options: RequireBearerOptions, apis: readonly Api[]): string | undefined {
-  const unknown = Object.keys(options ?? {}).find((name) => name !== "api" && name !== "scope");
-  if (unknown !== undefined) return `${unknown} is not an option. Known here: api, scope.`;
-  const api = apis.find(({ apiId }) => apiId === options?.api);
-  if (!api) return `api is no id of apis. Write one of: ${apis.map(({ apiId }) => apiId).join(", ")}.`;
-  const known = Object.keys(api.scopes);
-  const { scope = [] } = options;
-  const listed =
-    typeof scope === "string" || (Array.isArray(scope) && scope.every((name) => typeof name === "string"));
-  if (listed && isSubset(requiredScopes(options), known)) return undefined;
-  return `scope is not made of scopes of ${api.apiId}. Known: ${known.join(", ")}.`;
 }

@@ -1,7 +1,8 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { bearerOptionProblem, checkOptions, isProduction, requiredScopes } from "./check-options";
+import { bearerOptionProblem, requiredScopes } from "./bearer-options";
+import { checkOptions, isProduction } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { ClientRequestContext } from "./endpoints/client-request";
@@ -20,8 +21,8 @@ import {
   type ApiOptions,
   type AuthServerOptions,
   defaultAccessTokenSeconds,
+  defaultLifetimes,
   defaultRevocationLagSeconds,
-  withDefaultLifetimes,
 } from "./options";
 import { randomSource } from "./random-source";
 import { readSigningKeys } from "./read-signing-keys";
@@ -99,7 +100,7 @@ function toContext(
     storage: { ...storage, clients: checkedClients(storage.clients, { lagSeconds, now }) },
     signer: jwtSigner(ring, now),
     emit,
-    lifetimes: withDefaultLifetimes(options.lifetimes),
+    lifetimes: { ...defaultLifetimes, ...options.lifetimes },
     now,
     randomToken: () => random(32),
     randomId: () => random(16),

@@ -80,9 +80,3 @@ export const defaultLifetimes: Lifetimes = {
 
 export const defaultAccessTokenSeconds = 3_600;
 export const defaultRevocationLagSeconds = 5;
-
-/** A lifetime that is `undefined` counts as left out. */
-export function withDefaultLifetimes(lifetimes: Partial<Lifetimes> = {}): Lifetimes {
-  const given = Object.entries(lifetimes).filter(([, seconds]) => seconds !== undefined);
-  return { ...defaultLifetimes, ...Object.fromEntries(given) };
-}

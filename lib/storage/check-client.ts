@@ -75,6 +75,20 @@ function shapeProblem(value: unknown): string | undefined {
   }
 }
 
+const narrowing = ["scopes", "grantTypes", "trusted"];
+
+/** A missing key means everything that the kind of client may have, so one that is there has a value. */
+function undefinedProblem(client: Client): string | undefined {
+  const subscriptions = Object.entries(client.subscriptions);
+  const records = subscriptions.map(([apiId, atApi]) => [`subscriptions.${apiId}.`, atApi] as const);
+  for (const [path, record] of [["", client] as const, ...records]) {
+    const name = narrowing.find((key) => key in record && Reflect.get(record, key) === undefined);
+    const value = name === "trusted" ? "true or false" : "a list";
+    if (name !== undefined) return `${path}${name} is undefined: leave the key out, or write ${value}`;
+  }
+  return undefined;
+}
+
 function valueProblem(client: Client): string | undefined {
   const unsafe = client.redirectUris.findIndex((uri) => !isRegistrableRedirectUri(client, uri));
   if (unsafe >= 0) {
@@ -93,7 +107,7 @@ function valueProblem(client: Client): string | undefined {
  * @throws TypeError that names the property and what to write instead, never a value.
  */
 export function checkClient(value: unknown): Client {
-  const problem = shapeProblem(value) ?? valueProblem(value as Client);
+  const problem = shapeProblem(value) ?? undefinedProblem(value as Client) ?? valueProblem(value as Client);
   if (problem === undefined) return value as Client;
   const { clientId } = (value ?? {}) as { clientId?: unknown };
   const named = typeof clientId === "string" && isClientId(clientId);
