@@ -1,12 +1,6 @@
 /** A property that is there and undefined is a mistake, a misspelt constant say: it must not count as left out. */
 import request from "supertest";
-import {
-  type AuthServerOptions,
-  type ConfidentialClient,
-  createAuthServer,
-  defaultLifetimes,
-  memoryStorage,
-} from "../lib";
+import { type AuthServerOptions, createAuthServer, defaultLifetimes, memoryStorage } from "../lib";
 import { testHost } from "./fixture/host";
 import { confidentialRecord } from "./fixture/records";
 
@@ -92,7 +86,7 @@ describe("a client record with a key that is undefined, which would mean everyth
     ["trusted of the client", { trusted: undefined }, "trusted", "true or false"],
     ["scopes of the client", { scopes: undefined }, "scopes", "a list"],
   ])("is refused by its path: %s", (_, changes, path, value) => {
-    const record = confidentialRecord(changes as Partial<ConfidentialClient>);
+    const record = confidentialRecord(changes);
     expect(() => memoryStorage({ clients: [record] })).toThrow(
       new TypeError(`client "web": ${path} is undefined: leave the key out, or write ${value}.`),
     );

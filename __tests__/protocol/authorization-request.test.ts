@@ -289,6 +289,28 @@ describe("resource indicator (RFC 8707 §2)", () => {
   ])("is the API of the issuer: %s %s", (resource, expected) => {
     expect(isResourceOf(issuerRecord(), resource)).toBe(expected);
   });
+
+  it.each(["https://api.example", "https://api.example/"])(
+    "may have or lack the one slash of an origin: %s (RFC 3986 §6.2.3)",
+    (audience) => {
+      const issuer = issuerRecord({ audience });
+      expect(isResourceOf(issuer, "https://api.example")).toBe(true);
+      expect(isResourceOf(issuer, "https://api.example/")).toBe(true);
+    },
+  );
+
+  it.each([
+    ["two slashes", "https://api.example//"],
+    ["a path", "https://api.example/a"],
+    ["capitals", "https://API.example/"],
+    ["its port", "https://api.example:443/"],
+    ["a query", "https://api.example/?"],
+    ["a fragment", "https://api.example/#"],
+    ["a space", "https://api.example/ "],
+    ["http", "http://api.example/"],
+  ])("overlooks nothing else of an origin: %s", (_, resource) => {
+    expect(isResourceOf(issuerRecord({ audience: "https://api.example" }), resource)).toBe(false);
+  });
 });
 
 describe("prompt and max_age (OpenID Connect Core §3.1.2.1)", () => {

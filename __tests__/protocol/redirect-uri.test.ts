@@ -184,18 +184,41 @@ describe("loopback redirect of a native client (RFC 8252 §7.3)", () => {
     expect(verify(clientWith("native", registered), requested)).toBeUndefined();
   });
 
-  it("accepts localhost with its registered port only: a name may lead elsewhere (§8.3)", () => {
-    const client = clientWith("native", "http://localhost:3000/callback");
-    expect(verify(client, "http://localhost:3000/callback")).toBe("http://localhost:3000/callback");
-    expect(verify(client, "http://localhost:51004/callback")).toBeUndefined();
-    expect(verify(client, "http://localhost/callback")).toBeUndefined();
-    expect(verify(client, "http://127.0.0.1:3000/callback")).toBeUndefined();
+  it.each([
+    ["a port where none is registered", "http://localhost/callback", "http://localhost:51004/callback"],
+    ["another port", "http://localhost:3000/callback", "http://localhost:51004/callback"],
+    ["no port where one is registered", "http://localhost:3000/callback", "http://localhost/callback"],
+  ])("accepts %s for localhost (OAuth 2.1 draft §2.3.1)", (_, registered, requested) => {
+    expect(verify(clientWith("native", registered), requested)).toBe(requested);
+  });
+
+  const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
+
+  it.each(loopbackHosts)("takes no other loopback host for %s", (host) => {
+    const client = clientWith("native", `http://${host}/callback`);
+    const others = loopbackHosts.filter((other) => other !== host);
+    for (const other of others) expect(verify(client, `http://${other}/callback`)).toBeUndefined();
+    for (const other of others) expect(verify(client, `http://${other}:51004/callback`)).toBeUndefined();
+  });
+
+  it.each([
+    ["capitals", "http://LOCALHOST:51004/callback"],
+    ["a dot behind it", "http://localhost.:51004/callback"],
+    ["a name below it", "http://app.localhost:51004/callback"],
+    ["a name that begins like it", "http://localhost.evil.example:51004/callback"],
+    ["a user name", "http://localhost:51004@evil.example/callback"],
+    ["https", "https://localhost:51004/callback"],
+    ["another path", "http://localhost:51004/other"],
+  ])("refuses localhost with %s", (_, requested) => {
+    expect(verify(clientWith("native", "http://localhost/callback"), requested)).toBeUndefined();
   });
 
   it.each(["confidential", "browser"] as const)("refuses another port to a %s client", (kind) => {
     const client = clientWith(kind, "http://127.0.0.1:3000/callback");
     expect(verify(client, "http://127.0.0.1:3000/callback")).toBe("http://127.0.0.1:3000/callback");
     expect(verify(client, "http://127.0.0.1:51004/callback")).toBeUndefined();
+    const byName = clientWith(kind, "http://localhost:3000/callback");
+    expect(verify(byName, "http://localhost:51004/callback")).toBeUndefined();
   });
 
   it("refuses another port of a registered https URI", () => {
@@ -294,6 +317,9 @@ describe("what a redirect proves about the client (RFC 8252 §8.6, 9700 §4.11.2
     ["confidential", "https://web.example/callback", true],
     ["confidential", "http://127.0.0.1:3000/callback", true],
     ["browser", "https://web.example/callback", true],
+    ["browser", "http://localhost:3000/callback", false],
+    ["browser", "http://127.0.0.1:3000/callback", false],
+    ["browser", "http://[::1]:3000/callback", false],
     ["native", "https://phone.example/callback", true],
     ["native", "com.example.phone:/callback", false],
     ["native", "http://127.0.0.1/callback", false],

@@ -38,9 +38,15 @@ export function belongsTo(record: { authMethodId: string; apiId: string }, issue
   return record.authMethodId === issuer.authMethodId && record.apiId === issuer.api.apiId;
 }
 
-/** True when a `resource` parameter names this issuer's API, or is absent. @rfc 8707 §2 */
+/** An origin has an empty path and the path `/` for one thing (RFC 3986 §6.2.3), and clients write either. */
+function withoutSlashOfOrigin(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^/?#]+)\/$/, "$1");
+}
+
+/** True when a `resource` parameter names this issuer's API, or is absent. Nothing but the slash of an origin is overlooked. @rfc 8707 §2 */
 export function isResourceOf(issuer: Issuer, resource: string | undefined): boolean {
-  return resource === undefined || resource === issuer.api.audience;
+  if (resource === undefined || resource === issuer.api.audience) return true;
+  return withoutSlashOfOrigin(resource) === withoutSlashOfOrigin(issuer.api.audience);
 }
 
 /** The well-known part goes between origin and path. @rfc 8414 §3.1, 9728 §3.1 */

@@ -11,7 +11,7 @@ export interface RedirectTarget {
   readonly [verified]: true;
 }
 
-const loopbackIp = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
 const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
 const privateUseScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 
@@ -42,9 +42,14 @@ export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
   return parseRegistrable(client, uri) !== undefined;
 }
 
-/** True for equal loopback IP redirects that differ in their port only. @rfc 8252 §7.3 */
+/**
+ * True for equal loopback redirects that differ in their port only: an app listens on the port that it is given. An address, the
+ * other address and the name `localhost` are three hosts.
+ *
+ * @rfc 8252 §7.3, OAuth 2.1 draft §2.3.1
+ */
 function differsInLoopbackPort(registered: string, requested: string): boolean {
-  const [a, b] = [loopbackIp.exec(registered), loopbackIp.exec(requested)];
+  const [a, b] = [loopback.exec(registered), loopback.exec(requested)];
   if (!a || !b) return false;
   return a[1] === b[1] && (a[3] ?? "") === (b[3] ?? "");
 }
@@ -62,7 +67,7 @@ function sourceOf({ origin, hostname, protocol }: URL): string {
 
 /**
  * The proven redirect target of an authorization request, or `undefined`. Comparison is character for character; the one
- * exception is the port of a native client's loopback IP redirect. Left out, it is the client's only registered URI.
+ * exception is the port of a native client's loopback redirect. Left out, it is the client's only registered URI.
  *
  * @rfc 6749 §3.1.2.3, 9700 §2.1
  */
@@ -81,11 +86,12 @@ export function verifyRedirectUri(
 }
 
 /**
- * True when the redirect proves who the client is. Another program can claim a native client's custom scheme or loopback
- * port, so its requests must not be answered without a person.
+ * True when the redirect proves who the client is: only the client itself redeems a code that asks for its secret, and only its
+ * own server is answered at https. Any program on the device can claim a custom scheme or listen on a loopback port, so such
+ * requests of a public client must not be answered without a person.
  *
  * @rfc 8252 §8.6, 9700 §4.11.2
  */
 export function redirectProvesClient(client: Client, target: RedirectTarget): boolean {
-  return client.confidential || client.platform === "browser" || target.uri.startsWith("https:");
+  return client.confidential || target.uri.startsWith("https:");
 }
