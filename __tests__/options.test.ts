@@ -599,10 +599,17 @@ describe("options of requireBearer", () => {
     ["a number for the scope", { api: "orders", scope: 5 }, "scope", knownScopes],
     ["null for the scope", { api: "orders", scope: null }, "scope", knownScopes],
     [
+      "another word for subject",
+      { api: "orders", subject: "optional" },
+      "subject",
+      "Leave it out where both kinds of token are welcome.",
+    ],
+    ["a yes for subject", { api: "orders", subject: true }, "subject", "both kinds of token are welcome."],
+    [
       "scopes for scope, which would let everybody in",
       { api: "orders", scopes: "orders:read" },
       "scopes",
-      "Known here: api, scope.",
+      "Known here: api, scope, subject.",
     ],
   ])("refuses %s", (_, options, path, fix) =>
     expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, fix }),

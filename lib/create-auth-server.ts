@@ -1,14 +1,11 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { bearerOptionProblem, requiredScopes } from "./bearer-options";
 import { checkOptions, isProduction } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
-import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
 import { readInteractionId } from "./http/read-request";
-import { bearerMiddleware } from "./http/require-bearer";
 import { checkingMount } from "./http/mount-check";
 import { listenInFront } from "./http/in-front";
 import { createRouter } from "./http/router";
@@ -24,6 +21,7 @@ import {
   defaultLifetimes,
   defaultRevocationLagSeconds,
 } from "./options";
+import { protectRoutes } from "./protect-routes";
 import { randomSource } from "./random-source";
 import { readSigningKeys } from "./read-signing-keys";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
@@ -91,13 +89,15 @@ function toSecrets({ secrets }: AuthServerOptions): [string, ...string[]] {
 
 function toContext(
   options: AuthServerOptions,
-  { emit, ring }: { emit: EmitEvent; ring: KeyRing },
+  { emit, ring, revocationLagSeconds }: { emit: EmitEvent; ring: KeyRing; revocationLagSeconds: number },
 ): ClientRequestContext {
-  const { revocationLagSeconds: lagSeconds = defaultRevocationLagSeconds } = options;
   const storage = timeLimited(options.storage);
   const random = randomSource();
   return {
-    storage: { ...storage, clients: checkedClients(storage.clients, { lagSeconds, now }) },
+    storage: {
+      ...storage,
+      clients: checkedClients(storage.clients, { lagSeconds: revocationLagSeconds, now }),
+    },
     signer: jwtSigner(ring, now),
     emit,
     lifetimes: { ...defaultLifetimes, ...options.lifetimes },
@@ -126,26 +126,6 @@ function toFlow(
     consent: options.consent,
     findIssuer,
   });
-}
-
-function toRequireBearer(
-  { revocationLagSeconds = defaultRevocationLagSeconds }: AuthServerOptions,
-  { context, issuers }: { context: ClientRequestContext; issuers: readonly Issuer[] },
-): AuthServer["requireBearer"] {
-  const apis = [...new Set(issuers.map(({ api }) => api))];
-  const guards = new Map(
-    apis.map((api) => {
-      const ofApi = issuers.filter((issuer) => issuer.api === api);
-      const verify = accessTokenVerifier(context, { api, issuers: ofApi, revocationLagSeconds });
-      return [api.apiId, { api, verify }];
-    }),
-  );
-  return (required) => {
-    const problem = bearerOptionProblem(required, apis);
-    const guard = guards.get(required?.api);
-    if (problem !== undefined || !guard) throw new TypeError(`requireBearer: ${problem}`);
-    return bearerMiddleware({ ...guard, scopes: requiredScopes(required), emit: context.emit });
-  };
 }
 
 function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consents"] {
@@ -220,7 +200,8 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
   );
   const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
   const ring = toKeyRing(options);
-  const context = toContext(options, { emit, ring });
+  const { revocationLagSeconds = defaultRevocationLagSeconds } = options;
+  const context = toContext(options, { emit, ring, revocationLagSeconds });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
     onFailure: (cause) => emit({ kind: "server-error", cause }),
@@ -242,7 +223,7 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     },
     inFrontOf: (app) => listenInFront(serveOptions, { app, mountPath: pathOf(options.baseUrl) }),
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
-    requireBearer: toRequireBearer(options, { context, issuers }),
+    ...protectRoutes(context, { issuers, revocationLagSeconds }),
     ...toHostPages(flow, pages),
     consents: toConsents(context),
   };

@@ -1,5 +1,5 @@
 /** The public names. */
-export type { AuthServer, RequireBearerOptions } from "./auth-server";
+export type { AuthServer, ChallengeOptions, RequireBearer, RequireBearerOptions } from "./auth-server";
 export { createAuthServer } from "./create-auth-server";
 export { defaultLifetimes, type ApiOptions, type AuthServerOptions } from "./options";
 export type { ConsentPage } from "./interaction/consent-page";
@@ -18,7 +18,8 @@ export type {
 export type { Authentication, ConsentAnswer } from "./endpoints/end-user";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
 export type { Lifetimes } from "./grants/grant";
-export type { AccessToken } from "./protocol/access-token";
+export type { BearerHandler } from "./http/require-bearer";
+export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
 export type { AuthorizationCode } from "./protocol/authorization-code";
 export type { Prompt } from "./protocol/authorization-request";
