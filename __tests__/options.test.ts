@@ -84,7 +84,7 @@ const writeSentence = "Write the sentence that people read, or a sentence for ea
 const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.";
 const writeLanguage = "Write languages as en or de-AT.";
 const knownOptions =
-  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, onEvent.";
+  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -143,7 +143,7 @@ const shapes: readonly Mistake[] = [
     "an unknown option of an API",
     orders({ scopse: {} }),
     "apis.orders.scopse",
-    "Known here: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope.",
+    "Known here: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, lifetimes.",
   ],
   ["an API without audience", orders({ audience: undefined }), "apis.orders.audience", writeAudience],
   ["an API without scopes", orders({ scopes: undefined }), "apis.orders.scopes", '"See your orders" }.'],

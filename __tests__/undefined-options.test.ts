@@ -43,10 +43,14 @@ describe("an option of createAuthServer that is undefined", () => {
     "accessTokenFormat",
     "redirectUri",
     "scope",
+    "unknownScopes",
+    "lifetimes",
   ];
 
   const mistakes: readonly (readonly [path: string, changes: object])[] = [
-    ...["consent", "lifetimes", "revocationLagSeconds"].map((name) => [name, { [name]: undefined }] as const),
+    ...["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
+      (name) => [name, { [name]: undefined }] as const,
+    ),
     ...Object.keys(defaultLifetimes).map(
       (name) => [`lifetimes.${name}`, { lifetimes: { [name]: undefined } }] as const,
     ),

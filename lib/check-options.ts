@@ -2,6 +2,7 @@
 import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes } from "./options";
 import { isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
+import { isDotlessPrivateScheme } from "./protocol/redirect-uri";
 import { isSubset, parseScope } from "./protocol/scope";
 
 /** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
@@ -87,15 +88,30 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
   }
 }
 
-function* lifetimeProblems({ lifetimes }: AuthServerOptions): Iterable<OptionProblem> {
-  const { refreshTokenIdleSeconds, refreshTokenSeconds } = { ...defaultLifetimes, ...lifetimes };
-  if (refreshTokenIdleSeconds <= refreshTokenSeconds) return;
+function* lifetimeProblems({ lifetimes, apis }: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
-  yield { path: "lifetimes.refreshTokenIdleSeconds", problem: "can never be reached", fix };
+  const ofApis = Object.entries(apis).map(
+    ([apiId, api]) => [`apis.${apiId}.lifetimes`, api.lifetimes] as const,
+  );
+  for (const [path, ofApi] of [["lifetimes", {}] as const, ...ofApis]) {
+    const { refreshTokenIdleSeconds, refreshTokenSeconds } = { ...defaultLifetimes, ...lifetimes, ...ofApi };
+    if (refreshTokenIdleSeconds > refreshTokenSeconds)
+      yield { path: `${path}.refreshTokenIdleSeconds`, problem: "can never be reached", fix };
+  }
 }
 
 export function isProduction(): boolean {
   return process.env["NODE_ENV"] === "production";
+}
+
+function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<OptionProblem> {
+  for (const [index, scheme] of redirectSchemes.entries()) {
+    const path = `redirectSchemes.${index}`;
+    const problem = scheme.includes(".")
+      ? "has a dot, and needs no listing"
+      : "is no scheme, or one that browsers know";
+    if (!isDotlessPrivateScheme(scheme)) yield { path, problem, fix: fixes.redirectSchemes };
+  }
 }
 
 function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
@@ -120,7 +136,7 @@ function undefinedIn(value: unknown, path: string): string | undefined {
 function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Leave the key out for the default, or write a value.";
   const { apis, lifetimes } = options;
-  const there = ["consent", "lifetimes", "revocationLagSeconds"].find(
+  const there = ["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].find(
     (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
   );
   const path = there ?? undefinedIn(lifetimes, "lifetimes") ?? undefinedIn(apis, "apis");
@@ -134,6 +150,7 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   yield* idProblems(options);
   yield* apiProblems(options);
   yield* lifetimeProblems(options);
+  yield* schemeProblems(options);
   yield* productionProblems(options);
 }
 

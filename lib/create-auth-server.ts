@@ -26,6 +26,7 @@ import { randomSource } from "./random-source";
 import { readSigningKeys } from "./read-signing-keys";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
+import type { Lifetimes } from "./protocol/lifetimes";
 import { jwtSigner } from "./signing/jwt-signer";
 import { type KeyRing, keyRing } from "./signing/key-ring";
 import { generateSigningKey, publicJwk } from "./signing/signing-key";
@@ -34,7 +35,7 @@ import { timeLimited } from "./storage/time-limit";
 
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
 
-function toApi(apiId: string, options: ApiOptions): Api {
+function toApi(apiId: string, { options, lifetimes }: { options: ApiOptions; lifetimes: Lifetimes }): Api {
   const { audience, scopes } = options;
   return {
     apiId,
@@ -46,14 +47,17 @@ function toApi(apiId: string, options: ApiOptions): Api {
     accessTokenFormat: options.accessTokenFormat ?? "jwt",
     redirectUri: options.redirectUri ?? "required",
     scope: options.scope ?? "optional",
+    unknownScopes: options.unknownScopes ?? "refuse",
+    lifetimes: { ...lifetimes, ...options.lifetimes },
     metadataUrl: protectedResourceMetadataUrl(audience),
   };
 }
 
 /** One issuer for each valid pair. */
 function toIssuers(options: AuthServerOptions): readonly Issuer[] {
+  const lifetimes = { ...defaultLifetimes, ...options.lifetimes };
   return Object.entries(options.apis).flatMap(([apiId, apiOptions]) => {
-    const api = toApi(apiId, apiOptions);
+    const api = toApi(apiId, { options: apiOptions, lifetimes });
     return apiOptions.authMethods.map((authMethodId) => ({
       identifier: `${options.baseUrl}/auth/${authMethodId}/api/${apiId}`,
       authMethodId,
@@ -93,14 +97,13 @@ function toContext(
 ): ClientRequestContext {
   const storage = timeLimited(options.storage);
   const random = randomSource();
+  const { redirectSchemes = [] } = options;
+  const checking = { lagSeconds: revocationLagSeconds, now, redirectSchemes };
   return {
-    storage: {
-      ...storage,
-      clients: checkedClients(storage.clients, { lagSeconds: revocationLagSeconds, now }),
-    },
+    storage: { ...storage, clients: checkedClients(storage.clients, checking) },
+    redirectSchemes,
     signer: jwtSigner(ring, now),
     emit,
-    lifetimes: { ...defaultLifetimes, ...options.lifetimes },
     now,
     randomToken: () => random(32),
     randomId: () => random(16),

@@ -17,7 +17,6 @@ export type {
 } from "./interaction/port";
 export type { Authentication, ConsentAnswer } from "./endpoints/end-user";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
-export type { Lifetimes } from "./grants/grant";
 export type { BearerHandler } from "./http/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
@@ -34,6 +33,7 @@ export {
 export { digestClientSecret, generateClientSecret } from "./protocol/client-secret";
 export type { Consent, ConsentKey } from "./protocol/consent";
 export type { ScopeSentence } from "./protocol/issuer";
+export type { Lifetimes } from "./protocol/lifetimes";
 export type { EpochSeconds } from "./protocol/epoch-seconds";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";

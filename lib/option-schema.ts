@@ -20,8 +20,12 @@ const methods = (names: readonly string[], description: string): object => ({
 });
 
 /** What to write instead, where more than the shape may be wrong. */
-export const fixes: Readonly<Record<"audience" | "secret" | "secrets" | "signingKeys", string>> = {
+export const fixes: Readonly<
+  Record<"audience" | "redirectSchemes" | "secret" | "secrets" | "signingKeys", string>
+> = {
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+  redirectSchemes:
+    'Write a list of schemes in lower case that apps have made up, without ":", such as ["cursor"].',
   secret: "Write random text, such as the output of: openssl rand -base64 32.",
   secrets: "Write a list of secrets, the newest first.",
   signingKeys: "Write a list of private keys, the active one first.",
@@ -39,6 +43,19 @@ const languageTag = {
   description: "Write languages as en or de-AT.",
 };
 const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
+
+const lifetimes = {
+  type: "object",
+  additionalProperties: false,
+  description: "Write an object of lifetimes in seconds.",
+  properties: {
+    authorizationCodeSeconds: seconds(1, 600),
+    interactionSeconds: seconds(30, 3_600),
+    refreshTokenIdleSeconds: seconds(1, year),
+    refreshTokenSeconds: seconds(1, year),
+    consentSeconds: seconds(0, 10 * year),
+  },
+};
 
 const apiSchema = {
   type: "object",
@@ -66,6 +83,8 @@ const apiSchema = {
     accessTokenFormat: choice("jwt", "opaque"),
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
+    unknownScopes: choice("refuse", "ignore"),
+    lifetimes,
   },
 };
 
@@ -143,19 +162,9 @@ const optionSchema = {
         render: { isFunction: true, description: "Write a function from page content to HTML." },
       },
     },
-    lifetimes: {
-      type: "object",
-      additionalProperties: false,
-      description: "Write an object of lifetimes in seconds.",
-      properties: {
-        authorizationCodeSeconds: seconds(1, 600),
-        interactionSeconds: seconds(30, 3_600),
-        refreshTokenIdleSeconds: seconds(1, year),
-        refreshTokenSeconds: seconds(1, year),
-        consentSeconds: seconds(1, 10 * year),
-      },
-    },
+    lifetimes,
     revocationLagSeconds: seconds(0, 300),
+    redirectSchemes: listOf(fixes.redirectSchemes),
     onEvent: { isFunction: true, description: "Write a function that takes an event." },
   },
 };

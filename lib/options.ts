@@ -1,9 +1,9 @@
 /** The options of `createAuthServer`: what each means, and its default. */
-import type { Lifetimes } from "./grants/grant";
 import type { PagesOptions } from "./interaction/pages";
 import type { AuthMethod, ConsentAdapter } from "./interaction/port";
 import type { OnEvent } from "./events/port";
 import type { ScopeSentence } from "./protocol/issuer";
+import type { Lifetimes } from "./protocol/lifetimes";
 import type { SigningKeySource } from "./signing/signing-key";
 import type { Storage } from "./storage/port";
 
@@ -27,6 +27,14 @@ export interface ApiOptions {
   readonly redirectUri?: "required" | "optional";
   /** Must a request name its `scope`? Default `"optional"`. */
   readonly scope?: "required" | "optional";
+  /**
+   * What happens to scopes that this API does not have or the client's subscription does not: `"refuse"` (default) answers
+   * `invalid_scope`, `"ignore"` leaves them out, with an event, as long as one is left. Some clients ask for `openid` or
+   * `offline_access` everywhere.
+   */
+  readonly unknownScopes?: "refuse" | "ignore";
+  /** Lifetimes in seconds at this API, over those of the server. */
+  readonly lifetimes?: Partial<Lifetimes>;
 }
 
 /** What `createAuthServer` takes. */
@@ -65,6 +73,11 @@ export interface AuthServerOptions {
    * and every endpoint about a client that it has found; 0 to 300, default 5. With 0 it asks every time.
    */
   readonly revocationLagSeconds?: number;
+  /**
+   * Schemes without a dot, in lower case, that native clients may have in their redirect URIs: `["cursor"]` for `cursor://…`. Default:
+   * none, as RFC 8252 §7.1 wants a dot. What browsers know (`javascript`, `data`, `file`, `mailto` …) is refused.
+   */
+  readonly redirectSchemes?: readonly string[];
   /** Hears what happens. What it throws is ignored. */
   readonly onEvent?: OnEvent;
 }

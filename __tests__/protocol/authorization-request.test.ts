@@ -23,7 +23,7 @@ const clients = {
 };
 
 function targetAt(client: Client, requested = client.redirectUris[0]): RedirectTarget {
-  const target = verifyRedirectUri(client, { requested, rule: "required" });
+  const target = verifyRedirectUri(client, { requested, rule: "required", dotless: [] });
   if (!target) throw new Error("not a registered redirect URI");
   return target;
 }
@@ -71,6 +71,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
       target: { uri: "https://web.example/callback", source: "https://web.example" },
       state: "a state",
       requestedScopes: ["orders:write", "orders:read"],
+      ignoredScopes: [],
       codeChallenge: challenge,
       prompt: ["login", "consent"],
       maxAge: 0,
@@ -170,7 +171,8 @@ describe("refusals by redirect (RFC 6749 §4.1.2.1, 7636 §4.4.1, 8707 §2)", ()
     ["the resource has a slash more", { resource: "https://api.example/orders/" }, "invalid_target"],
     ["the resource is in upper case", { resource: "https://API.example/orders" }, "invalid_target"],
     ["the resource is no URL", { resource: "orders" }, "invalid_target"],
-    ["prompt is unknown", { prompt: "select_account" }, "invalid_request"],
+    ["prompt is unknown", { prompt: "create" }, "invalid_request"],
+    ["prompt has none beside select_account", { prompt: "none select_account" }, "invalid_request"],
     ["prompt is in upper case", { prompt: "NONE" }, "invalid_request"],
     ["prompt has two spaces", { prompt: "login  consent" }, "invalid_request"],
     ["prompt has none beside login", { prompt: "none login" }, "invalid_request"],
@@ -251,7 +253,7 @@ describe("PKCE by kind of client (RFC 7636 §4.4.1, 9700 §2.1.1)", () => {
 });
 
 function scopesOf(scope: string | undefined, api: Partial<Api>, client: Client): readonly string[] {
-  return checkRequestedScopes(scope, { issuer: issuerRecord(api), client });
+  return checkRequestedScopes(scope, { issuer: issuerRecord(api), client }).requestedScopes;
 }
 
 describe("requested scopes (RFC 6749 §3.3)", () => {

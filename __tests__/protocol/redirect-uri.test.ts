@@ -23,11 +23,15 @@ function verify(
   requested: string | undefined,
   rule: "required" | "optional" = "required",
 ): string | undefined {
-  return verifyRedirectUri(client, { requested, rule })?.uri;
+  return verifyRedirectUri(client, { requested, rule, dotless: [] })?.uri;
 }
 
 function targetOf(client: Client): RedirectTarget {
-  const target = verifyRedirectUri(client, { requested: client.redirectUris[0], rule: "required" });
+  const target = verifyRedirectUri(client, {
+    requested: client.redirectUris[0],
+    rule: "required",
+    dotless: [],
+  });
   if (!target) throw new Error("the client has no usable redirect URI");
   return target;
 }
@@ -237,7 +241,11 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["http on IPv6 loopback", "http://[::1]/callback"],
     ["http on localhost", "http://localhost:3000/callback"],
   ])("registers %s for every kind of client", (_, uri) => {
-    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), uri))).toEqual([true, true, true]);
+    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
+      true,
+      true,
+      true,
+    ]);
   });
 
   it.each([
@@ -248,7 +256,7 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["upper case", "com.Example.Phone:/callback"],
     ["digits, plus and minus", "com.example-2.app+x:/callback"],
   ])("registers a scheme with a dot for native clients only (8252 §7.1): %s", (_, uri) => {
-    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), uri))).toEqual([
+    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
       false,
       true,
       false,
@@ -308,7 +316,9 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["a port that is none", "https://web.example:65536/callback"],
     ["nothing", ""],
   ])("registers for no kind of client: %s", (_, uri) => {
-    expect(kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), uri))).toEqual([]);
+    expect(kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual(
+      [],
+    );
   });
 });
 

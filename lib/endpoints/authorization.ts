@@ -1,4 +1,5 @@
 /** The authorization endpoint. RFC 6749 §3.1, §4.1.1, §4.1.2; 9207 §2; 9700 §4.11.2. */
+import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { EventSubject } from "../events/port";
 import { issueAuthorizationCode } from "../grants/authorization-code";
 import type { GrantContext } from "../grants/grant";
@@ -58,7 +59,7 @@ const omittedReason =
 
 /** Until this has passed, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
 async function recogniseClient(
-  { storage }: GrantContext,
+  { storage, redirectSchemes: dotless }: GrantContext,
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
 ): Promise<RecognisedClient> {
   const clientId = parameters.get("client_id");
@@ -79,7 +80,7 @@ async function recogniseClient(
       "no parameter may come twice (RFC 6749 §3.1): send one redirect_uri",
     );
   const requested = parameters.get("redirect_uri");
-  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri });
+  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
   if (target) return { client, target };
   throw unredirectable(
     requested === undefined
@@ -146,6 +147,7 @@ async function decide(
   if (interactionBegan === undefined) {
     const scopes = request.requestedScopes;
     context.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
+    reportIgnoredScopes(context.emit, { request, ignoredScopes: request.ignoredScopes });
   }
   const authenticated = await authenticateEndUser(context, { request, endUser: port, interactionBegan, now });
   if (authenticated.kind === "interaction") return { ...authenticated, request, endUser: undefined };

@@ -20,7 +20,7 @@ export interface ConsentQuestion {
 }
 
 export type ConsentResult =
-  /** `remember` is set when a person has just answered. */
+  /** `remember` is set when a person has just answered and the API remembers it. */
   | { readonly kind: "granted"; readonly scopes: readonly string[]; readonly remember: Consent | undefined }
   | { readonly kind: "ask" }
   | { readonly kind: "interaction"; readonly url: string };
@@ -29,9 +29,14 @@ function denied(): OAuthError {
   return new OAuthError("access_denied", { description: "The end user did not grant access." });
 }
 
-function findConsent({ storage }: GrantContext, question: ConsentQuestion): Promise<Consent | undefined> {
+/** The remembered consent; none where the API remembers none. */
+async function findConsent(
+  { storage }: GrantContext,
+  question: ConsentQuestion,
+): Promise<Consent | undefined> {
   const { request, endUser, now } = question;
   const { clientId } = request.client;
+  if (request.issuer.api.lifetimes.consentSeconds === 0) return undefined;
   return storage.consents.find({ subject: endUser.subject, clientId, apiId: request.issuer.api.apiId }, now);
 }
 
@@ -65,14 +70,16 @@ async function applyDecision(
   const answer = decision.answer(request.requestedScopes);
   if (answer === "denied") throw denied();
   const grantedScopes = checkGranted(answer, request);
+  const { apiId, lifetimes } = request.issuer.api;
+  if (lifetimes.consentSeconds === 0) return { kind: "granted", scopes: grantedScopes, remember: undefined };
   const before = await findConsent(context, question);
   const remember: Consent = {
     subject: endUser.subject,
     clientId: request.client.clientId,
-    apiId: request.issuer.api.apiId,
+    apiId,
     scopes: rememberedScopes(before, { askedScopes: request.requestedScopes, grantedScopes }),
     grantedAt: now,
-    expiresAt: now + context.lifetimes.consentSeconds,
+    expiresAt: now + lifetimes.consentSeconds,
   };
   return { kind: "granted", scopes: grantedScopes, remember };
 }

@@ -28,10 +28,10 @@ export interface Approval {
   readonly now: EpochSeconds;
 }
 
-function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Approval): Authorization {
+function newAuthorization({ randomId }: GrantContext, approval: Approval): Authorization {
   const { request, subject, facts, grantedScopes, now } = approval;
   const { issuer, client } = request;
-  const { apiId, accessTokenSeconds } = issuer.api;
+  const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
   const lastIssue =
     now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
@@ -52,8 +52,9 @@ function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Appro
 
 /** Stores the authorization and its code, in this order, and gives the code. @rfc 6749 §4.1.2 */
 export async function issueAuthorizationCode(context: GrantContext, approval: Approval): Promise<string> {
-  const { storage, lifetimes, randomToken } = context;
+  const { storage, randomToken } = context;
   const { request, now } = approval;
+  const { lifetimes, accessTokenSeconds } = request.issuer.api;
   const authorization = newAuthorization(context, approval);
   const code = formatToken(authorization.authorizationId, randomToken());
   const redeemBefore = now + lifetimes.authorizationCodeSeconds;
@@ -65,7 +66,7 @@ export async function issueAuthorizationCode(context: GrantContext, approval: Ap
       redirectUri: request.target.uri,
       redeemBefore,
       // a thief who was first is still noticed while the first access token lives
-      expiresAt: redeemBefore + request.issuer.api.accessTokenSeconds,
+      expiresAt: redeemBefore + accessTokenSeconds,
       consumed: false,
       ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
     },
@@ -121,7 +122,7 @@ async function exchange(context: GrantContext, request: TokenRequest): Promise<T
   const { issuer, client } = request;
   // what was taken out of the subscription since then is not issued
   const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
-  const refreshToken = newRefreshToken(context, { authorization, now: request.now });
+  const refreshToken = newRefreshToken(context, { authorization, request });
   const [, accessToken] = await Promise.all([
     refreshToken && context.storage.refreshTokens.create(refreshToken.record, request.now),
     issueAccessToken(context, { request, grant: { authorization, scopes } }),

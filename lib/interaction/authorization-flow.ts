@@ -117,7 +117,7 @@ function newPending(
     apiId: issuer.api.apiId,
     parameters: pendingParameters(parameters),
     began: now,
-    expiresAt: now + context.lifetimes.interactionSeconds,
+    expiresAt: now + issuer.api.lifetimes.interactionSeconds,
   };
 }
 

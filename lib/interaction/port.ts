@@ -38,8 +38,9 @@ export interface AuthenticationRequest extends AuthorizationSummary {
   /** The Express request of the person's browser: the host finds its own session there. */
   readonly req: Request;
   /**
-   * `true`: the person must sign in again (`prompt=login`, `max_age`), so answer `interaction` whatever the session says.
-   * The library checks `authTime`: an old session cannot pass.
+   * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`), so answer
+   * `interaction` whatever the session says. The library checks `authTime`: an old session cannot pass. When `prompt` holds
+   * `select_account` and not `login`, your page may offer the accounts that are signed in already.
    */
   readonly reauthenticate: boolean;
 }

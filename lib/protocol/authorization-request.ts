@@ -7,16 +7,20 @@ import { isCodeChallenge } from "./pkce";
 import type { RedirectTarget } from "./redirect-uri";
 import { intersect, isSubset, parseScope } from "./scope";
 
-/** `none`: no page may be shown. `login`: sign in again. `consent`: ask again. OpenID Connect Core §3.1.2.1. */
-export type Prompt = "none" | "login" | "consent";
+export const prompts = ["none", "login", "consent", "select_account"] as const;
+
+/**
+ * `none`: no page may be shown. `login`: sign in again. `consent`: ask again. `select_account`: let the person choose an account,
+ * one that is signed in already for example. OpenID Connect Core §3.1.2.1.
+ */
+export type Prompt = (typeof prompts)[number];
 
 /** A checked authorization request. */
-export interface AuthorizationRequest {
+export interface AuthorizationRequest extends RequestedScopes {
   readonly issuer: Issuer;
   readonly client: Client;
   readonly target: RedirectTarget;
   readonly state: string | undefined;
-  readonly requestedScopes: readonly string[];
   readonly codeChallenge: string | undefined;
   readonly prompt: readonly Prompt[];
   /** Seconds. */
@@ -101,30 +105,56 @@ function readCodeChallenge(parameters: Parameters, client: Client): string | und
   return challenge;
 }
 
+/** What a `scope` parameter comes to. */
+export interface RequestedScopes {
+  readonly requestedScopes: readonly string[];
+  /** Those that an API with `unknownScopes: "ignore"` has left out. */
+  readonly ignoredScopes: readonly string[];
+}
+
+/** The scopes that count, of those that a client names; all of them where the API does not ignore any. @rfc 6749 §3.3 */
+export function ignoreUnknownScopes(
+  named: readonly string[],
+  { issuer, client }: { issuer: Issuer; client: Client },
+): RequestedScopes {
+  if (issuer.api.unknownScopes === "refuse") return { requestedScopes: named, ignoredScopes: [] };
+  const registered = registeredScopes(client, issuer);
+  const requestedScopes = intersect(named, registered);
+  if (requestedScopes.length > 0)
+    return { requestedScopes, ignoredScopes: named.filter((scope) => !registered.includes(scope)) };
+  throw new OAuthError("invalid_scope", {
+    description: "The client may have no scope of these at this API.",
+    reason:
+      "scope names none that the API has and the client's subscription too (RFC 6749 §3.3): ask for one of them",
+  });
+}
+
 /** The scopes that a `scope` parameter asks for; those of the API by default, as far as the client may have them. */
 export function checkRequestedScopes(
   scope: string | undefined,
   { issuer, client }: { issuer: Issuer; client: Client },
-): readonly string[] {
+): RequestedScopes {
   const registered = registeredScopes(client, issuer);
   if (scope === undefined) {
-    if (issuer.api.scope === "optional") return intersect(issuer.api.defaultScopes, registered);
+    if (issuer.api.scope === "optional")
+      return { requestedScopes: intersect(issuer.api.defaultScopes, registered), ignoredScopes: [] };
     throw new OAuthError("invalid_scope", {
       description: "This API requires a scope.",
       reason: 'scope was left out and the API says scope: "required" (RFC 6749 §3.3): send scope',
     });
   }
-  const requested = parseScope(scope);
-  if (!requested)
+  const named = parseScope(scope);
+  if (!named)
     throw new OAuthError("invalid_scope", {
       description: "The scope is malformed.",
       reason: "scope is a list of names with one space between (RFC 6749 §3.3): mend it",
     });
-  if (isSubset(requested, registered)) return requested;
+  const resolved = ignoreUnknownScopes(named, { issuer, client });
+  if (isSubset(resolved.requestedScopes, registered)) return resolved;
   throw new OAuthError("invalid_scope", {
     description: "The client may not have this scope at this API.",
     reason:
-      "scope names one that the API does not have, or the client's subscription does not (RFC 6749 §3.3): ask for less, or widen subscriptions.<api>.scopes",
+      'scope names one that the API does not have, or the client\'s subscription does not (RFC 6749 §3.3): ask for less, widen subscriptions.<api>.scopes, or set unknownScopes: "ignore" for the API',
   });
 }
 
@@ -139,7 +169,7 @@ export function checkResource(parameters: Parameters, issuer: Issuer): void {
 }
 
 function isPrompt(text: string): text is Prompt {
-  return text === "none" || text === "login" || text === "consent";
+  return prompts.some((prompt) => prompt === text);
 }
 
 /** @rfc OpenID Connect Core §3.1.2.1 */
@@ -147,7 +177,7 @@ function readPrompt(parameters: Parameters): readonly Prompt[] {
   const values = [...new Set(parameters.get("prompt")?.split(" "))];
   if (!values.every(isPrompt))
     throw invalidRequest(
-      "prompt knows none, login and consent.",
+      "prompt knows none, login, consent and select_account.",
       "prompt has another value (OpenID Connect Core §3.1.2.1): leave it out",
     );
   if (values.includes("none") && values.length > 1)
@@ -187,7 +217,7 @@ export function checkAuthorizationRequest(
     client,
     target,
     state: parameters.get("state"),
-    requestedScopes: checkRequestedScopes(parameters.get("scope"), { issuer, client }),
+    ...checkRequestedScopes(parameters.get("scope"), { issuer, client }),
     codeChallenge,
     prompt: readPrompt(parameters),
     maxAge: readMaxAge(parameters),

@@ -1,5 +1,7 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
 
+import type { Lifetimes } from "./lifetimes";
+
 /** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
 export type ScopeSentence = string | Readonly<Record<string, string>>;
 
@@ -17,6 +19,8 @@ export interface Api {
   readonly accessTokenFormat: "jwt" | "opaque";
   readonly redirectUri: "required" | "optional";
   readonly scope: "required" | "optional";
+  readonly unknownScopes: "refuse" | "ignore";
+  readonly lifetimes: Lifetimes;
   /** RFC 9728 document of this API. */
   readonly metadataUrl: string;
 }

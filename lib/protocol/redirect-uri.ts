@@ -13,7 +13,32 @@ export interface RedirectTarget {
 
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
 const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
-const privateUseScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
+const dottedScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+$/;
+const dotlessScheme = /^[a-z][a-z0-9+-]*$/;
+
+/** What browsers open or run themselves, and what any web page may claim (HTML, registerProtocolHandler). */
+const webSchemes = new Set(
+  (
+    "about acct blob cid content data dict dns example file filesystem ftp ftps geo gopher http https im intent irc ircs jar " +
+    "javascript ldap ldaps livescript magnet mailto market matrix mhtml mid mk mms mocha news nfs nntp openpgp4fpr res resource " +
+    "rtsp sftp shell sip sips sms smsto smb snews ssh tag tel telnet urn vbs vbscript view-source webcal wss ws wtai wyciwyg xmpp"
+  ).split(" "),
+);
+const browserSchemes =
+  /^(?:android|brave|chrome|devtools|edge|ext|firefox|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
+
+/** True for a scheme without a dot that an app may have made up, in lower case. Only the host knows whether it has. */
+export function isDotlessPrivateScheme(scheme: string): boolean {
+  return dotlessScheme.test(scheme) && !webSchemes.has(scheme) && !browserSchemes.test(scheme);
+}
+
+/** Which private-use schemes without a dot may be registered: those of a list, or all that an app may have made up. */
+export type DotlessSchemes = readonly string[] | "any";
+
+function isPrivateUse(scheme: string, dotless: DotlessSchemes): boolean {
+  if (dottedScheme.test(scheme)) return true;
+  return isDotlessPrivateScheme(scheme) && (dotless === "any" || dotless.includes(scheme));
+}
 
 function parseUrl(uri: string): URL | undefined {
   try {
@@ -23,23 +48,33 @@ function parseUrl(uri: string): URL | undefined {
   }
 }
 
-function isRegistrable(client: Client, { uri, url }: { uri: string; url: URL }): boolean {
+function isRegistrable(
+  client: Client,
+  { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
+): boolean {
   if (url.username || url.password) return false;
   // without `//` and a host after it a browser resolves the URI against our own origin; a lone `@` would hide the host
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
   if (url.protocol === "https:") return !url.hostname.includes("*");
   if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
-  return !client.confidential && client.platform === "native" && privateUseScheme.test(uri);
+  const scheme = url.protocol.slice(0, -1);
+  return !client.confidential && client.platform === "native" && isPrivateUse(scheme, dotless);
 }
 
-function parseRegistrable(client: Client, uri: string): URL | undefined {
+function parseRegistrable(
+  client: Client,
+  { uri, dotless }: { uri: string; dotless: DotlessSchemes },
+): URL | undefined {
   const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
-  return url && isRegistrable(client, { uri, url }) ? url : undefined;
+  return url && isRegistrable(client, { uri, url, dotless }) ? url : undefined;
 }
 
-/** True when this kind of client may register the URI at all. Custom schemes need a dot, so `javascript:` never passes. */
-export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
-  return parseRegistrable(client, uri) !== undefined;
+/** True when this kind of client may register the URI at all. `javascript:` and its like never pass. */
+export function isRegistrableRedirectUri(
+  client: Client,
+  by: { readonly uri: string; readonly dotless: DotlessSchemes },
+): boolean {
+  return parseRegistrable(client, by) !== undefined;
 }
 
 /**
@@ -73,11 +108,15 @@ function sourceOf({ origin, hostname, protocol }: URL): string {
  */
 export function verifyRedirectUri(
   client: Client,
-  { requested, rule }: { requested: string | undefined; rule: "required" | "optional" },
+  {
+    requested,
+    rule,
+    dotless,
+  }: { requested: string | undefined; rule: "required" | "optional"; dotless: DotlessSchemes },
 ): RedirectTarget | undefined {
   if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
   const uri = requested ?? client.redirectUris[0] ?? "";
-  const url = parseRegistrable(client, uri);
+  const url = parseRegistrable(client, { uri, dotless });
   if (!url) return undefined;
   const known = client.redirectUris.some((registered) =>
     redirectUriMatches(client, { registered, requested: uri }),

@@ -90,15 +90,32 @@ function undefinedProblem(client: Client): string | undefined {
 }
 
 function valueProblem(client: Client): string | undefined {
-  const unsafe = client.redirectUris.findIndex((uri) => !isRegistrableRedirectUri(client, uri));
+  const unsafe = client.redirectUris.findIndex(
+    (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
+  );
   if (unsafe >= 0) {
-    return `redirectUris.${unsafe} must be https (http only on loopback; a native client's own scheme needs a dot), in ASCII, without fragment, user name or wildcard`;
+    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may have a scheme of its own that no browser knows), in ASCII, without fragment, user name or wildcard`;
   }
   if (!client.confidential) return undefined;
   const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
   return unknown < 0
     ? undefined
     : `secretDigests.${unknown} must be a digest from generateClientSecret() or digestClientSecret()`;
+}
+
+/**
+ * The same client, known to have no scheme without a dot but those of the server's option: a storage does not know it.
+ *
+ * @throws TypeError that names the property and the option.
+ */
+export function checkRedirectSchemes(client: Client, redirectSchemes: readonly string[]): Client {
+  const unlisted = client.redirectUris.findIndex(
+    (uri) => !isRegistrableRedirectUri(client, { uri, dotless: redirectSchemes }),
+  );
+  if (unlisted < 0) return client;
+  throw new TypeError(
+    `client "${client.clientId}": redirectUris.${unlisted} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
+  );
 }
 
 /**

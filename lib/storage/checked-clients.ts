@@ -2,10 +2,15 @@
 import { LRUCache } from "lru-cache";
 import { type Client, isClientId } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
-import { checkClient } from "./check-client";
+import { checkClient, checkRedirectSchemes } from "./check-client";
 import type { ClientStore } from "./port";
 
-export interface ClientMemory {
+export interface CheckedClientsOptions extends ClientMemory {
+  /** The schemes without a dot that native clients may have. */
+  readonly redirectSchemes: readonly string[];
+}
+
+interface ClientMemory {
   /** How long, in seconds, an answer may be repeated without asking the table again. */
   readonly lagSeconds: number;
   readonly now: () => EpochSeconds;
@@ -43,20 +48,20 @@ export interface CheckedClients extends ClientStore {
  * Asks only for ids that can be registered, and takes only the very client that was asked for: a table that ignores case
  * must not turn one client into another.
  */
-export function checkedClients(clients: ClientStore, memory: ClientMemory): CheckedClients {
+export function checkedClients(clients: ClientStore, options: CheckedClientsOptions): CheckedClients {
   async function ask(clientId: string): Promise<Client | undefined> {
     const found = await clients.find(clientId);
     if (!found) return undefined;
-    const client = checkClient(found);
+    const client = checkRedirectSchemes(checkClient(found), options.redirectSchemes);
     return client.clientId === clientId ? client : undefined;
   }
   // a client that was registered this moment may come at once
-  const findClient = remembering(memory, { ask, isWorthIt: (client) => client !== undefined });
-  const isBrowserOrigin = remembering(memory, {
+  const findClient = remembering(options, { ask, isWorthIt: (client) => client !== undefined });
+  const isBrowserOrigin = remembering(options, {
     ask: (origin) => clients.isBrowserOrigin(origin),
     isWorthIt: (isOrigin) => isOrigin,
   });
-  const isTaken = remembering(memory, {
+  const isTaken = remembering(options, {
     ask: async (id) => (await ask(id)) !== undefined,
     isWorthIt: () => true,
   });
