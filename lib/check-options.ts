@@ -1,6 +1,7 @@
 /** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
 import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
-import { type ApiOptions, type AuthServerOptions, defaultLifetimes } from "./options";
+import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
+import { followImplications, type ImpliedScopes } from "./protocol/implied-scopes";
 import { isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
 import { isDotlessPrivateScheme } from "./protocol/redirect-uri";
 import { isSubset, parseScope } from "./protocol/scope";
@@ -37,6 +38,28 @@ function* idProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionP
   for (const [option, record] of Object.entries({ authMethods, apis })) {
     for (const id of Object.keys(record)) {
       if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is no usable id", fix };
+    }
+  }
+}
+
+/** What a scope comes with. */
+export function implicationsOf({ scopes }: ApiOptions): ImpliedScopes {
+  const direct = Object.entries(scopes).map(
+    ([name, scope]) => [name, isScopeOptions(scope) ? (scope.implies ?? []) : []] as const,
+  );
+  return followImplications(new Map(direct));
+}
+
+function* implicationProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
+  for (const [name, implied] of implicationsOf(api)) {
+    const at = `${path}.scopes.${name}.implies`;
+    if (!isSubset(implied, Object.keys(api.scopes))) {
+      const fix = "Name only scopes that stand under scopes.";
+      yield { path: at, problem: "names or leads to a scope that this API does not have", fix };
+    }
+    if (implied.includes(name)) {
+      const fix = "Leave it out: two scopes that imply each other are one.";
+      yield { path: at, problem: "leads back to the scope itself", fix };
     }
   }
 }
@@ -85,6 +108,7 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
       if (ids.indexOf(id) < index) yield { path: at, problem: "is there twice", fix: "Leave it out." };
     }
     yield* scopeProblems(path, apiOptions);
+    yield* implicationProblems(path, apiOptions);
   }
 }
 

@@ -1,7 +1,7 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { checkOptions, isProduction } from "./check-options";
+import { checkOptions, implicationsOf, isProduction } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
@@ -20,6 +20,7 @@ import {
   defaultAccessTokenSeconds,
   defaultLifetimes,
   defaultRevocationLagSeconds,
+  isScopeOptions,
 } from "./options";
 import { protectRoutes } from "./protect-routes";
 import { randomSource } from "./random-source";
@@ -36,12 +37,16 @@ import { timeLimited } from "./storage/time-limit";
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
 
 function toApi(apiId: string, { options, lifetimes }: { options: ApiOptions; lifetimes: Lifetimes }): Api {
-  const { audience, scopes } = options;
+  const { audience } = options;
+  const sentences = Object.entries(options.scopes).map(
+    ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
+  );
   return {
     apiId,
     name: options.name ?? apiId,
     audience,
-    scopes,
+    scopes: Object.fromEntries(sentences),
+    impliedScopes: implicationsOf(options),
     defaultScopes: options.defaultScopes ?? [],
     accessTokenSeconds: options.accessTokenSeconds ?? defaultAccessTokenSeconds,
     accessTokenFormat: options.accessTokenFormat ?? "jwt",

@@ -1,7 +1,7 @@
 /** The public names. */
 export type { AuthServer, ChallengeOptions, RequireBearer, RequireBearerOptions } from "./auth-server";
 export { createAuthServer } from "./create-auth-server";
-export { defaultLifetimes, type ApiOptions, type AuthServerOptions } from "./options";
+export { defaultLifetimes, type ApiOptions, type AuthServerOptions, type ScopeOptions } from "./options";
 export type { ConsentPage } from "./interaction/consent-page";
 export type { ErrorPage } from "./interaction/error-page";
 export type { PageContent, PagesOptions } from "./interaction/pages";

@@ -44,6 +44,21 @@ const languageTag = {
 };
 const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
 
+const sentence = {
+  type: ["string", "object"],
+  minLength: 1,
+  minProperties: 1,
+  propertyNames: languageTag,
+  additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
+  description: sentenceFix,
+};
+const scopeOptions = {
+  type: "object",
+  additionalProperties: false,
+  required: ["text"],
+  properties: { text: sentence, implies: listOf("Write a list of scope names of this API.") },
+};
+
 const lifetimes = {
   type: "object",
   additionalProperties: false,
@@ -69,12 +84,10 @@ const apiSchema = {
     scopes: {
       type: "object",
       additionalProperties: {
-        type: ["string", "object"],
-        minLength: 1,
-        minProperties: 1,
-        propertyNames: languageTag,
-        additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
-        description: sentenceFix,
+        if: { type: "object", anyOf: [{ required: ["text"] }, { required: ["implies"] }] },
+        // eslint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+        then: scopeOptions,
+        else: sentence,
       },
       description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
     },

@@ -7,6 +7,22 @@ import type { Lifetimes } from "./protocol/lifetimes";
 import type { SigningKeySource } from "./signing/signing-key";
 import type { Storage } from "./storage/port";
 
+/** A scope that comes with others. */
+export interface ScopeOptions {
+  /** The sentence that people read, in one language or in several. */
+  readonly text: ScopeSentence;
+  /**
+   * Scopes of this API that are granted with it, and shown beneath it on the consent page, as far as the client's subscription has
+   * them. Never itself, not in a circle either.
+   */
+  readonly implies?: readonly string[];
+}
+
+/** Tells the two forms apart: no language is called `text` or `implies`, as their tags begin with two or three letters. */
+export function isScopeOptions(scope: ScopeSentence | ScopeOptions): scope is ScopeOptions {
+  return typeof scope === "object" && ("text" in scope || "implies" in scope);
+}
+
 /** One API: what its access tokens are for, and which ways of signing in it accepts. */
 export interface ApiOptions {
   /** What the consent page calls it; its id when left out. */
@@ -15,8 +31,11 @@ export interface ApiOptions {
   readonly audience: string;
   /** Ids of the authentication methods that are valid for it: each makes one issuer. */
   readonly authMethods: readonly string[];
-  /** Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. */
-  readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  /**
+   * Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. A scope that
+   * comes with others says so: `{ text: "…", implies: ["orders:read"] }`.
+   */
+  readonly scopes: Readonly<Record<string, ScopeSentence | ScopeOptions>>;
   /** Scopes of a request that names none; default: none. */
   readonly defaultScopes?: readonly string[];
   /** Lifetime of its access tokens in seconds, 1 to 86,400; default 3,600. */

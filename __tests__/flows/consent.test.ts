@@ -759,6 +759,7 @@ describe("the host's ConsentAdapter", () => {
         client: { clientId: "web", name: "Web Shop", confidential: true },
         destination: "https://web.example",
         scopes: { "orders:read": "See your orders", "orders:write": "Change your orders" },
+        impliedScopes: {},
         prompt: [],
         maxAge: undefined,
         loginHint: "al",

@@ -71,6 +71,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
       target: { uri: "https://web.example/callback", source: "https://web.example" },
       state: "a state",
       requestedScopes: ["orders:write", "orders:read"],
+      grantableScopes: ["orders:write", "orders:read"],
       ignoredScopes: [],
       codeChallenge: challenge,
       prompt: ["login", "consent"],

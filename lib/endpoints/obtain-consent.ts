@@ -4,9 +4,10 @@ import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { isTrusted } from "../protocol/client";
 import { type Consent, rememberedScopes } from "../protocol/consent";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { withImplied } from "../protocol/implied-scopes";
 import { OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
-import { isSubset } from "../protocol/scope";
+import { intersect, isSubset } from "../protocol/scope";
 import { checkConsentAnswer } from "./check-host-answer";
 import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./end-user";
 
@@ -42,23 +43,22 @@ async function findConsent(
 
 /** Nobody is asked for a trusted client; a remembered consent serves where the redirect proves who asks. */
 async function needsNoQuestion(context: GrantContext, question: ConsentQuestion): Promise<boolean> {
-  const { client, issuer, prompt, requestedScopes, target } = question.request;
+  const { client, issuer, prompt, grantableScopes, target } = question.request;
   if (prompt.includes("consent")) return false;
   if (isTrusted(client, issuer.api.apiId)) return true;
   if (!redirectProvesClient(client, target)) return false;
   const consent = await findConsent(context, question);
-  return consent !== undefined && isSubset(requestedScopes, consent.scopes);
+  return consent !== undefined && isSubset(grantableScopes, consent.scopes);
 }
 
-function checkGranted(
-  scopes: readonly string[],
-  { requestedScopes }: AuthorizationRequest,
-): readonly string[] {
+/** What was granted of the requested scopes, with what it implies. */
+function checkGranted(scopes: readonly string[], request: AuthorizationRequest): readonly string[] {
+  const { requestedScopes, grantableScopes } = request;
   if (!Array.isArray(scopes) || !isSubset(scopes, requestedScopes)) {
     throw new TypeError("consent can only grant scopes that were requested.");
   }
   if (scopes.length === 0 && requestedScopes.length > 0) throw denied();
-  return scopes;
+  return intersect(withImplied(scopes, request), grantableScopes);
 }
 
 /** An answer from a consent page. What is to be remembered of it is stored with the code, or not at all. */
@@ -77,7 +77,7 @@ async function applyDecision(
     subject: endUser.subject,
     clientId: request.client.clientId,
     apiId,
-    scopes: rememberedScopes(before, { askedScopes: request.requestedScopes, grantedScopes }),
+    scopes: rememberedScopes(before, { askedScopes: request.grantableScopes, grantedScopes }),
     grantedAt: now,
     expiresAt: now + lifetimes.consentSeconds,
   };
@@ -118,7 +118,7 @@ export async function obtainConsent(
   const { subject } = endUser;
   if (decision?.isBy(subject)) return applyDecision(context, { question, decision });
   if (await needsNoQuestion(context, question)) {
-    return { kind: "granted", scopes: request.requestedScopes, remember: undefined };
+    return { kind: "granted", scopes: request.grantableScopes, remember: undefined };
   }
   return applyAnswer(await port.decideConsent({ request, subject }), request);
 }

@@ -7,7 +7,7 @@ import { issueAccessToken } from "./issue-tokens";
 
 async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
   const { issuer, client, parameters } = request;
-  const { requestedScopes: scopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), request);
+  const { grantableScopes: scopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), request);
   reportIgnoredScopes(context.emit, { request, ignoredScopes });
   const accessToken = await issueAccessToken(context, {
     request,

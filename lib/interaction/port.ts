@@ -25,6 +25,8 @@ export interface AuthorizationSummary {
   readonly destination: string;
   /** Requested scope → its sentence for people, in their language where the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
+  /** Requested scope that implies others → the scopes that are granted with it, each with its sentence. Show them beneath it. */
+  readonly impliedScopes: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly prompt: readonly Prompt[];
   /** Seconds. */
   readonly maxAge: number | undefined;

@@ -1,5 +1,6 @@
 /** The authorization request: every refusal that may redirect. RFC 6749 §4.1.1, 7636 §4.4.1, 8707 §2, 9700 §2.1.1. */
 import { type Client, mayUseGrant, registeredScopes } from "./client";
+import { withImplied } from "./implied-scopes";
 import { isResourceOf, type Issuer } from "./issuer";
 import { OAuthError } from "./oauth-error";
 import type { Parameters } from "./parameters";
@@ -107,7 +108,10 @@ function readCodeChallenge(parameters: Parameters, client: Client): string | und
 
 /** What a `scope` parameter comes to. */
 export interface RequestedScopes {
+  /** As the client has asked. */
   readonly requestedScopes: readonly string[];
+  /** Those and what they imply, as far as the client may have it: nothing beyond can be granted. */
+  readonly grantableScopes: readonly string[];
   /** Those that an API with `unknownScopes: "ignore"` has left out. */
   readonly ignoredScopes: readonly string[];
 }
@@ -116,7 +120,7 @@ export interface RequestedScopes {
 export function ignoreUnknownScopes(
   named: readonly string[],
   { issuer, client }: { issuer: Issuer; client: Client },
-): RequestedScopes {
+): Omit<RequestedScopes, "grantableScopes"> {
   if (issuer.api.unknownScopes === "refuse") return { requestedScopes: named, ignoredScopes: [] };
   const registered = registeredScopes(client, issuer);
   const requestedScopes = intersect(named, registered);
@@ -129,11 +133,10 @@ export function ignoreUnknownScopes(
   });
 }
 
-/** The scopes that a `scope` parameter asks for; those of the API by default, as far as the client may have them. */
-export function checkRequestedScopes(
+function readRequestedScopes(
   scope: string | undefined,
   { issuer, client }: { issuer: Issuer; client: Client },
-): RequestedScopes {
+): Omit<RequestedScopes, "grantableScopes"> {
   const registered = registeredScopes(client, issuer);
   if (scope === undefined) {
     if (issuer.api.scope === "optional")
@@ -156,6 +159,15 @@ export function checkRequestedScopes(
     reason:
       'scope names one that the API does not have, or the client\'s subscription does not (RFC 6749 §3.3): ask for less, widen subscriptions.<api>.scopes, or set unknownScopes: "ignore" for the API',
   });
+}
+
+/** The scopes that a `scope` parameter asks for; those of the API by default, as far as the client may have them. */
+export function checkRequestedScopes(
+  scope: string | undefined,
+  by: { issuer: Issuer; client: Client },
+): RequestedScopes {
+  const read = readRequestedScopes(scope, by);
+  return { ...read, grantableScopes: withImplied(read.requestedScopes, by) };
 }
 
 /** @rfc 8707 §2 */

@@ -1,5 +1,6 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
 
+import type { ImpliedScopes } from "./implied-scopes";
 import type { Lifetimes } from "./lifetimes";
 
 /** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
@@ -14,6 +15,7 @@ export interface Api {
   readonly audience: string;
   /** Scope name → the sentence a person reads on the consent page. */
   readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  readonly impliedScopes: ImpliedScopes;
   readonly defaultScopes: readonly string[];
   readonly accessTokenSeconds: number;
   readonly accessTokenFormat: "jwt" | "opaque";
