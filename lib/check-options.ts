@@ -134,7 +134,7 @@ function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<
     const problem = scheme.includes(".")
       ? "has a dot, and needs no listing"
       : "is no scheme, or one that browsers know";
-    if (!isDotlessPrivateScheme(scheme)) yield { path, problem, fix: fixes.redirectSchemes };
+    if (!isDotlessPrivateScheme(scheme)) yield { path, problem, fix: fixes.schemes };
   }
 }
 

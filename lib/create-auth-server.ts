@@ -5,6 +5,8 @@ import { checkOptions, implicationsOf, isProduction } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
 import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
+import { longestLifeSeconds } from "./grants/authorization-code";
+import { withdrawConsent } from "./grants/withdraw-consent";
 import { readInteractionId } from "./http/read-request";
 import { checkingMount } from "./http/mount-check";
 import { listenInFront } from "./http/in-front";
@@ -136,17 +138,10 @@ function toFlow(
   });
 }
 
-function toConsents({ storage, emit }: ClientRequestContext): AuthServer["consents"] {
+function toConsents(context: ClientRequestContext, issuers: readonly Issuer[]): AuthServer["consents"] {
   return {
-    list: (subject) => storage.consents.list(subject, now()),
-    async revoke(key) {
-      const at = now();
-      // the consent first: what is approved after this has been asked for anew
-      await storage.consents.delete(key, at);
-      await storage.authorizations.revokeAll(key, at);
-      const { subject, clientId, apiId } = key;
-      emit({ kind: "consent-revoked", subject, clientId, apiId });
-    },
+    list: (subject) => context.storage.consents.list(subject, now()),
+    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longestLifeSeconds(issuers) }),
   };
 }
 
@@ -233,6 +228,6 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
     ...protectRoutes(context, { issuers, revocationLagSeconds }),
     ...toHostPages(flow, pages),
-    consents: toConsents(context),
+    consents: toConsents(context, issuers),
   };
 }

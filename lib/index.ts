@@ -32,6 +32,7 @@ export {
 } from "./protocol/client";
 export { digestClientSecret, generateClientSecret } from "./protocol/client-secret";
 export type { Consent, ConsentKey } from "./protocol/consent";
+export type { EndMark } from "./protocol/end-mark";
 export type { ScopeSentence } from "./protocol/issuer";
 export type { Lifetimes } from "./protocol/lifetimes";
 export type { EpochSeconds } from "./protocol/epoch-seconds";
@@ -53,6 +54,7 @@ export type {
   AuthorizationStore,
   ClientStore,
   ConsentStore,
+  EndMarkStore,
   RefreshTokenStore,
   RevokedAccessToken,
   Storage,

@@ -20,16 +20,14 @@ const methods = (names: readonly string[], description: string): object => ({
 });
 
 /** What to write instead, where more than the shape may be wrong. */
-export const fixes: Readonly<
-  Record<"audience" | "redirectSchemes" | "secret" | "secrets" | "signingKeys", string>
-> = {
-  audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
-  redirectSchemes:
-    'Write a list of schemes in lower case that apps have made up, without ":", such as ["cursor"].',
-  secret: "Write random text, such as the output of: openssl rand -base64 32.",
-  secrets: "Write a list of secrets, the newest first.",
-  signingKeys: "Write a list of private keys, the active one first.",
-};
+export const fixes: Readonly<Record<"audience" | "schemes" | "secret" | "secrets" | "signingKeys", string>> =
+  {
+    audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+    schemes: 'Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.',
+    secret: "Write random text, such as the output of: openssl rand -base64 32.",
+    secrets: "Write a list of secrets, the newest first.",
+    signingKeys: "Write a list of private keys, the active one first.",
+  };
 
 const listOf = (description: string, ofItem = description): object => ({
   type: "array",
@@ -43,7 +41,6 @@ const languageTag = {
   description: "Write languages as en or de-AT.",
 };
 const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
-
 const sentence = {
   type: ["string", "object"],
   minLength: 1,
@@ -108,6 +105,10 @@ const storagePorts = {
   authorizationCodes: methods(["create", "find", "consume"], "Write an AuthorizationCodeStore."),
   refreshTokens: methods(["create", "find", "rotate"], "Write a RefreshTokenStore."),
   accessTokens: methods(["create", "find", "revoke", "isRevoked"], "Write an AccessTokenStore."),
+  endMarks: methods(
+    ["find", "save"],
+    "Write an EndMarkStore: a withdrawal must win against an approval that is under way.",
+  ),
 };
 
 const optionSchema = {
@@ -177,7 +178,7 @@ const optionSchema = {
     },
     lifetimes,
     revocationLagSeconds: seconds(0, 300),
-    redirectSchemes: listOf(fixes.redirectSchemes),
+    redirectSchemes: listOf(fixes.schemes),
     onEvent: { isFunction: true, description: "Write a function that takes an event." },
   },
 };

@@ -724,7 +724,7 @@ describe("storage fails in one call, where the answer is JSON (RFC 6749 §5.2)",
 
 describe("storage fails in one call, where the host asks (RFC 6749 §10.3)", () => {
   const key = { subject: "alice", clientId: "web", apiId: "orders" };
-  const steps = ["consents.delete", "authorizations.revokeAll"];
+  const steps = ["endMarks.save", "authorizations.revokeAll", "consents.delete"];
   const rows = steps.flatMap((call, index) => moments.map((moment) => ({ call, index, moment })));
 
   it("is tried below in every call", async () => {

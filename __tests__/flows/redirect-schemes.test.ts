@@ -69,7 +69,7 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
   it.each(webSchemes)("are never those that a browser knows: %s", (scheme) => {
     expect(() => testHost({ redirectSchemes: [scheme] })).toThrow(
       new TypeError(
-        `createAuthServer: redirectSchemes.0 is no scheme, or one that browsers know. Write a list of schemes in lower case that apps have made up, without ":", such as ["cursor"].`,
+        `createAuthServer: redirectSchemes.0 is no scheme, or one that browsers know. Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.`,
       ),
     );
     for (const written of [scheme, scheme.toUpperCase()]) {

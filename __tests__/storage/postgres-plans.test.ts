@@ -23,6 +23,7 @@ const columns: Readonly<Record<string, string>> = {
   spent_tokens: "'code-' || n, n",
   access_tokens: "'access-' || n, '{}', n",
   revoked_access_tokens: "'id-' || n, n",
+  end_marks: "'key-' || n, 'mark-' || n, n",
 };
 
 interface Statement {
@@ -33,7 +34,8 @@ interface Statement {
 
 /** What each method of each port is asked on the full tables. */
 function questions(storage: PostgresStorage): Readonly<Record<string, () => Promise<unknown>>> {
-  const { authorizations, authorizationCodes, refreshTokens, accessTokens, clients, consents } = storage;
+  const { authorizations, authorizationCodes, refreshTokens, accessTokens, clients, consents, endMarks } =
+    storage;
   const key = { subject: "user-7", clientId: "client-7", apiId: "orders" };
   const handle = { authorizationId: "authorization-7", digest: "code-7" };
   const from = { authorizationId: "authorization-7", digest: "token-7" };
@@ -47,7 +49,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "consents.find": () => consents.find(key, 1),
     "consents.save": () => consents.save(consent, 1),
     "consents.list": () => consents.list("user-7", 1),
-    "consents.delete": () => consents.delete(key, 1),
+    "consents.delete": () => consents.delete({ key, exceptEndMark: "a mark" }, 1),
     "authorizations.create": () => authorizations.create(authorizationRecord(), 1),
     "authorizations.find": () => authorizations.find("authorization-7", 1),
     "authorizations.revoke": () => authorizations.revoke("authorization-7", 1),
@@ -62,6 +64,8 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "accessTokens.find": () => accessTokens.find("access-7", 1),
     "accessTokens.revoke": () => accessTokens.revoke({ tokenId: "new", expiresAt: rows }, 1),
     "accessTokens.isRevoked": () => accessTokens.isRevoked("id-7", 1),
+    "endMarks.find": () => endMarks.find("key-7", 1),
+    "endMarks.save": () => endMarks.save({ key: "new", mark: "a mark", expiresAt: rows }, 1),
     // few rows go, more than a batch, and no more than have just been added
     deleteExpired: () => storage.deleteExpired(1_500 + 300),
   };
@@ -74,6 +78,7 @@ const ports: readonly (keyof Storage)[] = [
   "authorizationCodes",
   "refreshTokens",
   "accessTokens",
+  "endMarks",
 ];
 
 /** A node of `EXPLAIN (FORMAT JSON)`. */

@@ -163,7 +163,7 @@ function migrateTests(): void {
     const [row] = await ask(
       `SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = '${schema}' AND starts_with(tablename, '${prefix}')`,
     );
-    expect(row).toEqual({ tables: 10 });
+    expect(row).toEqual({ tables: 11 });
   });
 
   it("may be called by 16 processes at once on an empty database", async () => {
@@ -215,7 +215,7 @@ function migrateTests(): void {
     await ask(`DROP INDEX ${prefix}consents_expires_at`);
     await postgresStorage({ pool, prefix }).migrate();
     const versions = await ask(`SELECT version FROM ${prefix}migrations ORDER BY version`);
-    expect(versions.map(({ version }) => version)).toEqual([1, 7]);
+    expect(versions.map(({ version }) => version)).toEqual([1, 2, 7]);
     const indexes = await ask(`SELECT 1 FROM pg_indexes WHERE indexname = '${prefix}consents_expires_at'`);
     expect(indexes).toEqual([]);
   });
@@ -341,7 +341,7 @@ function driverTests(): void {
     const storage = await openStorage({ pool: watched, schema: newName() });
     await useStorage(storage);
     await storage.clients.delete("web");
-    await storage.consents.delete(key, 1_000);
+    await storage.consents.delete({ key, exceptEndMark: "a mark" }, 1_000);
     await storage.authorizations.revokeAll(key, 1_000);
     const [texts, values] = [calls.map(([text]) => text), calls.map((args) => args[1])];
     expect(
@@ -533,6 +533,7 @@ async function storeOneOfEach(storage: PostgresStorage, expiresAt: number): Prom
   await storage.refreshTokens.create(from, 1_000);
   await storage.accessTokens.create({ ...accessTokenRecord({ expiresAt }), digest: name }, 1_000);
   await storage.accessTokens.revoke({ tokenId: name, expiresAt }, 1_000);
+  await storage.endMarks.save({ key: name, mark: "a mark", expiresAt }, 1_000);
 }
 
 function deleteTests(): void {
@@ -544,6 +545,7 @@ function deleteTests(): void {
     "spent_tokens",
     "access_tokens",
     "revoked_access_tokens",
+    "end_marks",
   ];
 
   it("deletes what ended 300 seconds ago and nothing else, and tells how much", async () => {
@@ -552,10 +554,10 @@ function deleteTests(): void {
     await storage.clients.save(spa("https://one.example"));
     for (const expiresAt of [2_000, 2_001]) await storeOneOfEach(storage, expiresAt);
     expect(await storage.deleteExpired(2_299)).toBe(0);
-    expect(await storage.deleteExpired(2_300)).toBe(7);
+    expect(await storage.deleteExpired(2_300)).toBe(8);
     for (const table of expiring)
       expect(await ask(`SELECT expires_at::int FROM ${prefix}${table}`)).toEqual([{ expires_at: 2_001 }]);
-    expect(await storage.deleteExpired(2_301)).toBe(7);
+    expect(await storage.deleteExpired(2_301)).toBe(8);
     expect(await storage.deleteExpired(2_000_000)).toBe(0);
     expect(await storage.clients.find("spa")).toBeDefined();
     expect(await storage.clients.isBrowserOrigin("https://one.example")).toBe(true);

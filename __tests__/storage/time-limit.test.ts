@@ -623,7 +623,7 @@ describe("storage that does not answer in time, where the host asks (RFC 6749 §
     expect(await host.auth.consents.list("alice")).toEqual([]);
   });
 
-  const steps = ["consents.delete", "authorizations.revokeAll"];
+  const steps = ["endMarks.save", "authorizations.revokeAll", "consents.delete"];
   it.each(steps.flatMap((call, index) => ways.map((way) => ({ call, index, way }))))(
     "is an error that auth.consents.revoke rejects with when $call $way, and the next call revokes",
     async ({ call, index, way }) => {
@@ -672,6 +672,7 @@ function madeOver(storage: Storage, make: <Port extends object>(port: Port) => P
     authorizationCodes: make(storage.authorizationCodes),
     refreshTokens: make(storage.refreshTokens),
     accessTokens: make(storage.accessTokens),
+    endMarks: make(storage.endMarks),
   };
 }
 

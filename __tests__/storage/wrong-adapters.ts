@@ -6,6 +6,7 @@ import {
   type Client,
   type Consent,
   type ConsentKey,
+  type EndMark,
   type EpochSeconds,
   type RefreshToken,
   type RevokedAccessToken,
@@ -17,7 +18,7 @@ import {
 export interface Table<T> {
   get(key: string): Promise<T | undefined>;
   set(key: string, record: T): Promise<void>;
-  delete(key: string): Promise<void>;
+  delete(key: string): Promise<boolean>;
   all(): Promise<readonly T[]>;
   /** Look and write in one round trip: nobody comes in between. */
   update(key: string, change: (record: T) => T | undefined): Promise<boolean>;
@@ -31,6 +32,7 @@ export interface Database {
   readonly refreshTokens: Table<RefreshToken>;
   readonly accessTokens: Table<StoredAccessToken>;
   readonly revokedAccessTokens: Table<RevokedAccessToken>;
+  readonly endMarks: Table<EndMark>;
 }
 
 function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
@@ -47,7 +49,7 @@ function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
     },
     async delete(key) {
       await roundTrip();
-      records.delete(key);
+      return records.delete(key);
     },
     async all() {
       await roundTrip();
@@ -78,6 +80,7 @@ export function newDatabase({ reachable = true } = {}): Database {
     refreshTokens: newTable(roundTrip),
     accessTokens: newTable(roundTrip),
     revokedAccessTokens: newTable(roundTrip),
+    endMarks: newTable(roundTrip),
   };
 }
 
@@ -107,7 +110,7 @@ const tail = (origin: string): string => new URL(origin).origin;
 /** The right adapter, as one process has it. */
 export function tableStorage(database: Database): Storage {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, consents } = database;
-  const { clients, revokedAccessTokens } = database;
+  const { clients, revokedAccessTokens, endMarks } = database;
   const revoke = async (id: string): Promise<void> =>
     void (await authorizations.update(id, (record) => ({ ...record, revoked: true })));
   return {
@@ -120,15 +123,21 @@ export function tableStorage(database: Database): Storage {
       save: (consent) => consents.set(consentId(consent), consent),
       list: async (subject, now) =>
         (await consents.all()).filter(isLive(now)).filter((consent) => consent.subject === subject),
-      delete: (key) => consents.delete(consentId(key)),
+      async delete({ key, exceptEndMark }) {
+        const consent = await consents.get(consentId(key));
+        if (!consent || consent.endMark === exceptEndMark) return false;
+        await consents.delete(consentId(key));
+        return true;
+      },
     },
     authorizations: {
       create: (authorization) => authorizations.set(authorization.authorizationId, authorization),
       find: async (authorizationId, now) => live(await authorizations.get(authorizationId), now),
       revoke,
       async revokeAll(key) {
-        const own = (await authorizations.all()).filter(hasKey(key));
+        const own = (await authorizations.all()).filter(hasKey(key)).filter(({ revoked }) => !revoked);
         await Promise.all(own.map(({ authorizationId }) => revoke(authorizationId)));
+        return own.length;
       },
     },
     authorizationCodes: {
@@ -158,7 +167,21 @@ export function tableStorage(database: Database): Storage {
       revoke: ({ tokenId, expiresAt }) => revokedAccessTokens.set(tokenId, { tokenId, expiresAt }),
       isRevoked: async (tokenId, now) => live(await revokedAccessTokens.get(tokenId), now) !== undefined,
     },
+    endMarks: {
+      find: async (key, now) => live(await endMarks.get(key), now)?.mark,
+      save: (endMark) => endMarks.set(endMark.key, endMark),
+    },
   };
+}
+
+/** Revokes them one by one, and gives the number of those that were not revoked before. */
+async function revokeEach(
+  { authorizations }: Storage,
+  records: readonly Authorization[],
+  now: EpochSeconds,
+): Promise<number> {
+  for (const { authorizationId } of records) await authorizations.revoke(authorizationId, now);
+  return records.filter(({ revoked }) => !revoked).length;
 }
 
 interface Process {
@@ -231,6 +254,11 @@ const rule = {
   consentList: "consents.list gives the living consents of one end user, all of them and no others",
   consentEnd: "a consent ends at its expiresAt, by the time that is given",
   consentDelete: "consents.delete forgets the one consent, and does nothing where there is none",
+  consentDeleteExcept: "consents.delete leaves a consent that was given after the withdrawal",
+  endMarkFind: "endMarks.find gives the mark that endMarks.save has stored, to everybody at once",
+  endMarkReplaced: "endMarks.save replaces the mark of the same key, and no other",
+  endMarkNone: "endMarks.find gives nothing for a key that is not exactly a stored one",
+  endMarkEnd: "an end mark ends at its expiresAt, by the time that is given",
   authorizationFind: "authorizations.find gives what authorizations.create has stored, with every field",
   authorizationNone: "authorizations.find gives nothing for an id that is not exactly a stored one",
   authorizationEnd: "an authorization ends at its expiresAt, by the time that is given",
@@ -736,7 +764,7 @@ const authorizationMistakes: readonly WrongAdapter[] = [
   wrong("authorizations", {
     mistake: "revoke deletes",
     caughtBy: [rule.revoke],
-    change: ({ database }) => ({ revoke: (id) => database.authorizations.delete(id) }),
+    change: ({ database }) => ({ revoke: async (id) => void (await database.authorizations.delete(id)) }),
   }),
   wrong("authorizations", {
     mistake: "revoke rejects the second time",
@@ -822,9 +850,9 @@ const authorizationMistakes: readonly WrongAdapter[] = [
       caughtBy: [rule.revokeAll],
       change: ({ storage, database }) => ({
         async revokeAll(key, now) {
-          for (const other of await database.authorizations.all())
-            if (hasKey(key)({ ...other, [part]: key[part] }))
-              await storage.authorizations.revoke(other.authorizationId, now);
+          const all = await database.authorizations.all();
+          const alike = all.filter((other) => hasKey(key)({ ...other, [part]: key[part] }));
+          return revokeEach(storage, alike, now);
         },
       }),
     }),
@@ -836,9 +864,9 @@ const authorizationMistakes: readonly WrongAdapter[] = [
       const joined = joinedBy(":");
       return {
         async revokeAll(key, now) {
-          for (const other of await database.authorizations.all())
-            if (joined(other) === joined(key))
-              await storage.authorizations.revoke(other.authorizationId, now);
+          const all = await database.authorizations.all();
+          const alike = all.filter((other) => joined(other) === joined(key));
+          return revokeEach(storage, alike, now);
         },
       };
     },
@@ -848,8 +876,9 @@ const authorizationMistakes: readonly WrongAdapter[] = [
     caughtBy: [rule.revokeAll],
     change: ({ storage, database }) => ({
       async revokeAll(key, now) {
-        const first = (await database.authorizations.all()).find(hasKey(key));
-        if (first) await storage.authorizations.revoke(first.authorizationId, now);
+        const own = (await database.authorizations.all()).filter(hasKey(key));
+        await revokeEach(storage, own.slice(0, 1), now);
+        return own.length;
       },
     }),
   }),
@@ -859,9 +888,9 @@ const authorizationMistakes: readonly WrongAdapter[] = [
     change: ({ storage, database }) => ({
       async revokeAll(key, now) {
         const own = (await database.authorizations.all()).filter(hasKey(key));
-        for (const { authorizationId, authMethodId } of own)
-          if (authMethodId === own[0]?.authMethodId)
-            await storage.authorizations.revoke(authorizationId, now);
+        const alike = own.filter(({ authMethodId }) => authMethodId === own[0]?.authMethodId);
+        await revokeEach(storage, alike, now);
+        return own.length;
       },
     }),
   }),
@@ -876,8 +905,7 @@ const authorizationMistakes: readonly WrongAdapter[] = [
           return storage.authorizations.create(record, now);
         },
         async revokeAll(key, now) {
-          for (const { authorizationId } of own.filter(hasKey(key)))
-            await storage.authorizations.revoke(authorizationId, now);
+          return revokeEach(storage, own.filter(hasKey(key)), now);
         },
       };
     },
@@ -923,7 +951,7 @@ const consentMistakes: readonly WrongAdapter[] = [
         return {
           find: async (key, now) => live(await consents.get(joined(key)), now),
           save: (consent) => consents.set(joined(consent), consent),
-          delete: (key) => consents.delete(joined(key)),
+          delete: ({ key }) => consents.delete(joined(key)),
         };
       },
     }),
@@ -937,7 +965,7 @@ const consentMistakes: readonly WrongAdapter[] = [
         return {
           find: async (key, now) => live(await consents.get(partial(key)), now),
           save: (consent) => consents.set(partial(consent), consent),
-          delete: (key) => consents.delete(partial(key)),
+          delete: ({ key }) => consents.delete(partial(key)),
         };
       },
     }),
@@ -1022,15 +1050,16 @@ const consentMistakes: readonly WrongAdapter[] = [
   wrong("consents", {
     mistake: "delete does nothing",
     caughtBy: [rule.consentDelete],
-    change: () => ({ delete: async () => undefined }),
+    change: () => ({ delete: async () => true }),
   }),
   wrong("consents", {
     mistake: "delete forgets every consent of the end user",
     caughtBy: [rule.consentDelete],
     change: ({ storage, database }) => ({
-      async delete({ subject }, now) {
-        for (const consent of await storage.consents.list(subject, now))
-          await database.consents.delete(consentId(consent));
+      async delete({ key: { subject } }, now) {
+        const own = await storage.consents.list(subject, now);
+        for (const consent of own) await database.consents.delete(consentId(consent));
+        return own.length > 0;
       },
     }),
   }),
@@ -1038,11 +1067,16 @@ const consentMistakes: readonly WrongAdapter[] = [
     mistake: "delete rejects where there is none",
     caughtBy: [rule.consentDelete],
     change: ({ storage, database }) => ({
-      async delete(key, now) {
-        if (!(await database.consents.get(consentId(key)))) throw new Error("no such consent");
-        await storage.consents.delete(key, now);
+      async delete(withdrawal, now) {
+        if (!(await database.consents.get(consentId(withdrawal.key)))) throw new Error("no such consent");
+        return storage.consents.delete(withdrawal, now);
       },
     }),
+  }),
+  wrong("consents", {
+    mistake: "delete forgets what was given after the withdrawal",
+    caughtBy: [rule.consentDeleteExcept],
+    change: ({ database }) => ({ delete: ({ key }) => database.consents.delete(consentId(key)) }),
   }),
   cachingFind("consents", [rule.consentDelete]),
 ];
@@ -1452,10 +1486,10 @@ const swallowedFailures: readonly WrongAdapter[] = [
   swallowing("consents", { method: "find", answer: undefined }),
   swallowing("consents", { method: "save", answer: undefined }),
   swallowing("consents", { method: "list", answer: [] }),
-  swallowing("consents", { method: "delete", answer: undefined }),
+  swallowing("consents", { method: "delete", answer: false }),
   swallowing("authorizations", { method: "create", answer: undefined }),
   swallowing("authorizations", { method: "find", answer: undefined }),
-  swallowing("authorizations", { method: "revokeAll", answer: undefined }),
+  swallowing("authorizations", { method: "revokeAll", answer: 0 }),
   swallowing("authorizationCodes", { method: "create", answer: undefined }),
   swallowing("authorizationCodes", { method: "find", answer: undefined }),
   swallowing("authorizationCodes", { method: "consume", answer: "not-consumed" }),
@@ -1466,6 +1500,62 @@ const swallowedFailures: readonly WrongAdapter[] = [
   swallowing("accessTokens", { method: "find", answer: undefined }),
   swallowing("accessTokens", { method: "revoke", answer: undefined }),
   swallowing("accessTokens", { method: "isRevoked", answer: false }),
+  swallowing("endMarks", { method: "find", answer: undefined }),
+  swallowing("endMarks", { method: "save", answer: undefined }),
+];
+
+const endMarkMistakes: readonly WrongAdapter[] = [
+  wrong("endMarks", {
+    mistake: "save keeps the first mark of a key",
+    caughtBy: [rule.endMarkReplaced],
+    change: ({ database, storage }) => ({
+      async save(endMark, now) {
+        if (!(await database.endMarks.get(endMark.key))) await storage.endMarks.save(endMark, now);
+      },
+    }),
+  }),
+  wrong("endMarks", {
+    mistake: "find repeats what it has answered",
+    caughtBy: [rule.endMarkFind],
+    change({ storage }) {
+      const answered = new Map<string, string | undefined>();
+      return {
+        async find(key, now) {
+          if (!answered.has(key)) answered.set(key, await storage.endMarks.find(key, now));
+          return answered.get(key);
+        },
+      };
+    },
+  }),
+  wrong("endMarks", {
+    mistake: "find ignores case",
+    caughtBy: [rule.endMarkNone],
+    change: ({ database }) => ({
+      find: async (key, now) =>
+        (await database.endMarks.all())
+          .filter(isLive(now))
+          .find((one) => one.key.toLowerCase() === key.toLowerCase())?.mark,
+    }),
+  }),
+  wrong("endMarks", {
+    mistake: "a mark never ends",
+    caughtBy: [rule.endMarkEnd],
+    change: ({ database }) => ({ find: async (key) => (await database.endMarks.get(key))?.mark }),
+  }),
+  wrong("endMarks", {
+    mistake: "one process does not see the marks of another",
+    caughtBy: [rule.endMarkFind],
+    change({ storage }) {
+      const own = new Set<string>();
+      return {
+        save(endMark, now) {
+          own.add(endMark.key);
+          return storage.endMarks.save(endMark, now);
+        },
+        find: async (key, now) => (own.has(key) ? storage.endMarks.find(key, now) : undefined),
+      };
+    },
+  }),
 ];
 
 export const wrongAdapters: readonly WrongAdapter[] = [
@@ -1475,6 +1565,7 @@ export const wrongAdapters: readonly WrongAdapter[] = [
   ...codeMistakes,
   ...refreshTokenMistakes,
   ...accessTokenMistakes,
+  ...endMarkMistakes,
   ...expiryMistakes,
   ...fieldMistakes,
   ...sharedMistakes,

@@ -34,6 +34,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "replay-detected"; readonly replayed: "authorization_code" | "refresh_token" }
     | { readonly kind: "client-authentication-failed"; readonly reason: string }
     | { readonly kind: "consent-revoked"; readonly apiId: string }
+    /** `auth.consents.revoke` was called for somebody who had allowed this client nothing at this API. */
+    | { readonly kind: "nothing-to-revoke"; readonly apiId: string }
     | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
     /** Storage or a host callback failed, or storage did not answer in time. `cause` is what was thrown, unchanged: the library cannot know what is in it. */
     | { readonly kind: "server-error"; readonly cause: unknown }

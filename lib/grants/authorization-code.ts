@@ -4,11 +4,13 @@ import { type AuthorizationCode, redemptionProblem } from "../protocol/authoriza
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { mayUseGrant, registeredScopes } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { isCodeVerifier } from "../protocol/pkce";
 import { intersect } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../protocol/token-value";
+import { clockDriftSeconds } from "../storage/clock-drift";
 import {
   type Grant,
   type GrantContext,
@@ -26,6 +28,16 @@ export interface Approval {
   readonly facts: AuthenticationFacts;
   readonly grantedScopes: readonly string[];
   readonly now: EpochSeconds;
+}
+
+/** How long, in seconds, a pending request, a consent or an authorization may live at most, with the drift of clocks. */
+export function longestLifeSeconds(issuers: readonly Issuer[]): number {
+  const lives = issuers.flatMap(({ api: { accessTokenSeconds, lifetimes } }) => [
+    Math.max(lifetimes.authorizationCodeSeconds, lifetimes.refreshTokenSeconds) + accessTokenSeconds,
+    lifetimes.consentSeconds,
+    lifetimes.interactionSeconds,
+  ]);
+  return Math.max(...lives) + clockDriftSeconds;
 }
 
 function newAuthorization({ randomId }: GrantContext, approval: Approval): Authorization {

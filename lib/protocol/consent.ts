@@ -13,6 +13,13 @@ export interface Consent extends ConsentKey {
   readonly scopes: readonly string[];
   readonly grantedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
+  /** The end mark that stood when the person was asked; `undefined` when there was none. */
+  readonly endMark?: string;
+}
+
+/** True for a consent that was given after the last withdrawal. */
+export function isInForce({ endMark }: Consent, current: string | undefined): boolean {
+  return current === undefined || endMark === current;
 }
 
 /** The scopes to remember: what was allowed before and not asked again, and what is allowed now. */

@@ -3,6 +3,7 @@ import { browserOriginsOf, type Client } from "../protocol/client";
 import type { Authorization } from "../protocol/authorization";
 import type { AuthorizationCode } from "../protocol/authorization-code";
 import type { Consent, ConsentKey } from "../protocol/consent";
+import type { EndMark } from "../protocol/end-mark";
 import type { RefreshToken } from "../protocol/refresh-token";
 import { checkClient } from "./check-client";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
@@ -12,6 +13,7 @@ import type {
   AuthorizationStore,
   ClientStore,
   ConsentStore,
+  EndMarkStore,
   RefreshTokenStore,
   RevokedAccessToken,
   Storage,
@@ -46,7 +48,20 @@ function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
     find: async (key, now) => consents.get(consentId(key), now),
     save: async (consent, now) => consents.set(consentId(consent), consent, now),
     list: async (subject, now) => consents.values(now).filter((consent) => consent.subject === subject),
-    delete: async (key) => consents.delete(consentId(key)),
+    delete: async ({ key, exceptEndMark }, now) => {
+      const id = consentId(key);
+      const consent = consents.get(id, now);
+      if (!consent || consent.endMark === exceptEndMark) return false;
+      consents.delete(id);
+      return true;
+    },
+  };
+}
+
+function memoryEndMarks(marks: ExpiringMap<EndMark>): EndMarkStore {
+  return {
+    find: async (key, now) => marks.get(key, now)?.mark,
+    save: async (endMark, now) => marks.set(endMark.key, endMark, now),
   };
 }
 
@@ -60,10 +75,12 @@ function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): Autho
     find: async (authorizationId, now) => authorizations.get(authorizationId, now),
     revoke: async (authorizationId, now) => revoke(authorizationId, now),
     revokeAll: async ({ subject, clientId, apiId }, now) => {
-      for (const authorization of authorizations.values(now)) {
-        if (authorization.subject !== subject || authorization.clientId !== clientId) continue;
-        if (authorization.apiId === apiId) revoke(authorization.authorizationId, now);
-      }
+      const living = authorizations
+        .values(now)
+        .filter((one) => one.subject === subject && one.clientId === clientId && one.apiId === apiId)
+        .filter(({ revoked }) => !revoked);
+      for (const { authorizationId } of living) revoke(authorizationId, now);
+      return living.length;
     },
   };
 }
@@ -140,5 +157,6 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     authorizationCodes: memoryAuthorizationCodes(expiringMap(maxEntries)),
     refreshTokens: memoryRefreshTokens(expiringMap(maxEntries)),
     accessTokens: memoryAccessTokens({ tokens: expiringMap(maxEntries), revoked: expiringMap(maxEntries) }),
+    endMarks: memoryEndMarks(expiringMap(maxEntries)),
   };
 }

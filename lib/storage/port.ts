@@ -4,6 +4,7 @@ import type { Authorization } from "../protocol/authorization";
 import type { AuthorizationCode } from "../protocol/authorization-code";
 import type { Client } from "../protocol/client";
 import type { Consent, ConsentKey } from "../protocol/consent";
+import type { EndMark } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { RefreshToken } from "../protocol/refresh-token";
 import type { TokenDigest, TokenHandle } from "../protocol/token-value";
@@ -42,8 +43,25 @@ export interface ConsentStore {
   save(consent: Consent, now: EpochSeconds): Promise<void>;
   /** Every consent of this end user that has not expired at `now`. */
   list(subject: string, now: EpochSeconds): Promise<readonly Consent[]>;
-  /** Forgets the consent; nothing happens when there is none. */
-  delete(key: ConsentKey, now: EpochSeconds): Promise<void>;
+  /**
+   * Forgets the consent with this key, unless its `endMark` is `exceptEndMark`: then it was given after the withdrawal that this
+   * call belongs to. One atomic step. True when there was one to forget.
+   */
+  delete(
+    withdrawal: { readonly key: ConsentKey; readonly exceptEndMark: string },
+    now: EpochSeconds,
+  ): Promise<boolean>;
+}
+
+/**
+ * End marks, one per key. An ending stores its mark and then ends what it finds; an approval stores what it makes and then
+ * looks at the mark. So one of the two always sees the other. The adapter removes expired marks, and never an unexpired one.
+ */
+export interface EndMarkStore {
+  /** The mark of the last ending under this key that has not expired at `now`. */
+  find(key: string, now: EpochSeconds): Promise<string | undefined>;
+  /** Stores or replaces the mark of this key. */
+  save(endMark: EndMark, now: EpochSeconds): Promise<void>;
 }
 
 /** Authorizations. The adapter removes those whose `expiresAt` has passed. */
@@ -53,8 +71,8 @@ export interface AuthorizationStore {
   find(authorizationId: string, now: EpochSeconds): Promise<Authorization | undefined>;
   /** Sets `revoked` for good. Idempotent; nothing happens when there is none. */
   revoke(authorizationId: string, now: EpochSeconds): Promise<void>;
-  /** Revokes every authorization of this end user for this client at this API. */
-  revokeAll(key: ConsentKey, now: EpochSeconds): Promise<void>;
+  /** Revokes every authorization of this end user for this client at this API; gives the number of those that were not revoked before. */
+  revokeAll(key: ConsentKey, now: EpochSeconds): Promise<number>;
 }
 
 /** Authorization codes. The adapter removes those whose `expiresAt` has passed, consumed or not. */
@@ -117,4 +135,5 @@ export interface Storage {
   readonly authorizationCodes: AuthorizationCodeStore;
   readonly refreshTokens: RefreshTokenStore;
   readonly accessTokens: AccessTokenStore;
+  readonly endMarks: EndMarkStore;
 }

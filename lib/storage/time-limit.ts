@@ -34,6 +34,7 @@ const methods: { readonly [Port in keyof Storage]: readonly (keyof Storage[Port]
   authorizationCodes: ["create", "find", "consume"],
   refreshTokens: ["create", "find", "rotate"],
   accessTokens: ["create", "find", "revoke", "isRevoked"],
+  endMarks: ["find", "save"],
 };
 
 function limited<Name extends keyof Storage>(storage: Storage, portName: Name): Storage[Name] {
@@ -58,5 +59,6 @@ export function timeLimited(storage: Storage): Storage {
     authorizationCodes: limited(storage, "authorizationCodes"),
     refreshTokens: limited(storage, "refreshTokens"),
     accessTokens: limited(storage, "accessTokens"),
+    endMarks: limited(storage, "endMarks"),
   };
 }

@@ -3,7 +3,7 @@ import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import type { Storage } from "../port";
 import { awkwardText, keysJoinedAlike, newAuthorization, newId } from "./records";
-import { assertNothing, assertRecord, race, type Rule } from "./rule";
+import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 async function createAll(
   { authorizations }: Storage,
@@ -109,8 +109,8 @@ export const authorizationRules: readonly Rule[] = [
         newAuthorization(now, { ...key, subject: clientId, clientId: subject }),
       ];
       await createAll(storage, [...gone, ...kept], now);
-      await peer.authorizations.revokeAll(key, now);
-      await peer.authorizations.revokeAll(key, now);
+      assertSame(await peer.authorizations.revokeAll(key, now), gone.length, "the number of the revoked");
+      assertSame(await peer.authorizations.revokeAll(key, now), 0, "the number of the revoked, once more");
       await assertAll(storage, { records: gone, now, revoked: true });
       await assertAll(storage, { records: kept, now, revoked: false });
       for (const [joined, other] of keysJoinedAlike()) {

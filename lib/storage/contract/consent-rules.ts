@@ -1,7 +1,7 @@
 /** The contract of remembered consents. RFC 6749 §10.2. */
 import type { Consent } from "../../protocol/consent";
 import { awkwardText, keysJoinedAlike, newConsent, newId } from "./records";
-import { assertNothing, assertRecord, type Rule } from "./rule";
+import { assertNothing, assertRecord, assertSame, type Rule } from "./rule";
 
 /** Keys that differ from this one, though a careless concatenation makes them equal. */
 function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
@@ -25,7 +25,7 @@ export const consentRules: readonly Rule[] = [
     async check({ storage, peer, now }) {
       for (const consent of [
         newConsent(now),
-        newConsent(now, { scopes: [] }),
+        newConsent(now, { scopes: [], endMark: newId() }),
         newConsent(now, { subject: `${newId()}${awkwardText}`, apiId: "a-b.c_d" }),
         newConsent(now, { subject: `${newId()}${"😀".repeat(110)}` }),
       ]) {
@@ -89,15 +89,30 @@ export const consentRules: readonly Rule[] = [
     name: "consents.delete forgets the one consent, and does nothing where there is none",
     async check({ storage, peer, now }) {
       const subject = newId();
+      const exceptEndMark = newId();
       const [gone, kept] = [newConsent(now, { subject }), newConsent(now, { subject })];
       await storage.consents.save(gone, now);
       await storage.consents.save(kept, now);
       assertRecord(await peer.consents.find(gone, now), gone, "before it is deleted");
-      await storage.consents.delete(gone, now);
-      await storage.consents.delete(gone, now);
-      await storage.consents.delete(newConsent(now), now);
+      const forget = (key: Consent): Promise<boolean> => storage.consents.delete({ key, exceptEndMark }, now);
+      assertSame(await forget(gone), true, "consents.delete of one that is there");
+      assertSame(await forget(gone), false, "consents.delete of one that is gone");
+      assertSame(await forget(newConsent(now)), false, "consents.delete of one that never was");
       assertNothing(await peer.consents.find(gone, now), "found though it was deleted");
       assertRecord(await peer.consents.find(kept, now), kept, "another consent of the same end user");
+    },
+  },
+  {
+    name: "consents.delete leaves a consent that was given after the withdrawal",
+    async check({ storage, peer, now }) {
+      const [before, after] = [newId(), newId()];
+      const consent = newConsent(now, { endMark: after });
+      await storage.consents.save(consent, now);
+      const left = await peer.consents.delete({ key: consent, exceptEndMark: after }, now);
+      assertSame(left, false, "consents.delete of one that it leaves");
+      assertRecord(await storage.consents.find(consent, now), consent, "given under this end mark");
+      await peer.consents.delete({ key: consent, exceptEndMark: before }, now);
+      assertNothing(await storage.consents.find(consent, now), "given under another end mark");
     },
   },
 ];

@@ -4,6 +4,7 @@ import type { Authorization } from "../../protocol/authorization";
 import type { AuthorizationCode } from "../../protocol/authorization-code";
 import type { Client } from "../../protocol/client";
 import type { Consent, ConsentKey } from "../../protocol/consent";
+import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { StoredAccessToken } from "../port";
@@ -85,6 +86,10 @@ export function newConsent(now: EpochSeconds, changes: Partial<Consent> = {}): C
     expiresAt: now + 600,
     ...changes,
   };
+}
+
+export function newEndMark(now: EpochSeconds, changes: Partial<EndMark> = {}): EndMark {
+  return { key: newDigest(), mark: newId(), expiresAt: now + 600, ...changes };
 }
 
 /** Two keys for each text that somebody may join their parts by: joined, the two are one. */

@@ -6,6 +6,7 @@ import { clientRules } from "./client-rules";
 import { codeRules } from "./code-rules";
 import { consentRules } from "./consent-rules";
 import { newClients } from "./records";
+import { endMarkRules } from "./end-mark-rules";
 import { refreshTokenRules } from "./refresh-token-rules";
 import type { OpenStorage, Rule } from "./rule";
 import { ownershipRules, unreachableRule } from "./store-rules";
@@ -27,6 +28,7 @@ const rules: readonly Rule[] = [
   ...codeRules,
   ...refreshTokenRules,
   ...accessTokenRules,
+  ...endMarkRules,
   ...ownershipRules,
 ];
 

@@ -7,6 +7,7 @@ import {
   newCode,
   newConsent,
   newDigest,
+  newEndMark,
   newId,
   newRefreshToken,
 } from "./records";
@@ -66,8 +67,10 @@ export function everyCall(
   storage: Storage,
   now: EpochSeconds,
 ): Readonly<Record<string, () => Promise<unknown>>> {
-  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
+  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens, endMarks } =
+    storage;
   const [consent, authorization, code] = [newConsent(now), newAuthorization(now), newCode(now)];
+  const endMark = newEndMark(now);
   const [from, token, tokenId] = [newRefreshToken(now), newAccessToken(now), newId()];
   const to = { ...from, digest: newDigest() };
   return {
@@ -76,7 +79,7 @@ export function everyCall(
     "consents.find": () => consents.find(consent, now),
     "consents.save": () => consents.save(consent, now),
     "consents.list": () => consents.list(consent.subject, now),
-    "consents.delete": () => consents.delete(consent, now),
+    "consents.delete": () => consents.delete({ key: consent, exceptEndMark: newId() }, now),
     "authorizations.create": () => authorizations.create(authorization, now),
     "authorizations.find": () => authorizations.find(authorization.authorizationId, now),
     "authorizations.revoke": () => authorizations.revoke(authorization.authorizationId, now),
@@ -91,6 +94,8 @@ export function everyCall(
     "accessTokens.find": () => accessTokens.find(token.digest, now),
     "accessTokens.revoke": () => accessTokens.revoke(token, now),
     "accessTokens.isRevoked": () => accessTokens.isRevoked(tokenId, now),
+    "endMarks.find": () => endMarks.find(endMark.key, now),
+    "endMarks.save": () => endMarks.save(endMark, now),
   };
 }
 

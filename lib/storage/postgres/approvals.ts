@@ -1,7 +1,7 @@
-/** Consents and authorizations in PostgreSQL. RFC 6749 §1.3, 7009 §2.1. */
+/** Consents, authorizations and end marks in PostgreSQL. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { Consent } from "../../protocol/consent";
-import type { AuthorizationStore, ConsentStore } from "../port";
+import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
 import type { PostgresRow, Query } from "./pool";
 import type { Tables } from "./schema";
 
@@ -43,8 +43,28 @@ export function postgresConsents(query: Query, { consents }: Tables): ConsentSto
       const statement = `SELECT * FROM ${consents} WHERE subject = $1 AND expires_at > $2`;
       return (await query(statement, [subject, now])).map(readConsent);
     },
-    async delete({ subject, clientId, apiId }) {
-      await query(`DELETE FROM ${consents} WHERE ${ofKey}`, [subject, clientId, apiId]);
+    async delete({ key: { subject, clientId, apiId }, exceptEndMark }) {
+      const rows = await query(
+        `DELETE FROM ${consents} WHERE ${ofKey} AND record::json ->> 'endMark' IS DISTINCT FROM $4 RETURNING 1`,
+        [subject, clientId, apiId, exceptEndMark],
+      );
+      return rows.length > 0;
+    },
+  };
+}
+
+export function postgresEndMarks(query: Query, { end_marks: marks }: Tables): EndMarkStore {
+  return {
+    async find(key, now) {
+      const [row] = await query(`SELECT mark FROM ${marks} WHERE key = $1 AND expires_at > $2`, [key, now]);
+      return row && (row["mark"] as string);
+    },
+    async save({ key, mark, expiresAt }) {
+      await query(
+        `INSERT INTO ${marks} (key, mark, expires_at) VALUES ($1, $2, $3)
+        ON CONFLICT (key) DO UPDATE SET mark = excluded.mark, expires_at = excluded.expires_at`,
+        [key, mark, expiresAt],
+      );
     },
   };
 }
@@ -69,11 +89,15 @@ export function postgresAuthorizations(query: Query, { authorizations }: Tables)
       ]);
     },
     async revokeAll({ subject, clientId, apiId }) {
-      await query(
-        `UPDATE ${authorizations} SET revoked = true
-        WHERE subject = $1 AND client_id = $2 AND api_id = $3 AND NOT revoked`,
+      const [row] = await query(
+        `WITH ended AS (
+          UPDATE ${authorizations} SET revoked = true
+          WHERE subject = $1 AND client_id = $2 AND api_id = $3 AND NOT revoked RETURNING 1
+        )
+        SELECT count(*) AS count FROM ended`,
         [subject, clientId, apiId],
       );
+      return Number(row?.["count"]);
     },
   };
 }

@@ -16,6 +16,7 @@ export async function deleteExpired(query: Query, tables: Tables, now: EpochSeco
     [tables.spent_tokens, "digest"],
     [tables.access_tokens, "digest"],
     [tables.revoked_access_tokens, "token_id"],
+    [tables.end_marks, "key"],
   ] as const;
   let deleted = 0;
   for (const [table, key] of keys) {

@@ -1,7 +1,7 @@
 /** Storage in PostgreSQL 13 or newer, for any number of processes. RFC 6749 §10.5. */
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import type { ClientRegistry, Storage } from "../port";
-import { postgresAuthorizations, postgresConsents } from "./approvals";
+import { postgresAuthorizations, postgresConsents, postgresEndMarks } from "./approvals";
 import { postgresClients } from "./clients";
 import { deleteExpired } from "./delete-expired";
 import { type PostgresPool, queryOf } from "./pool";
@@ -53,6 +53,7 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     authorizationCodes: postgresAuthorizationCodes(query, tables),
     refreshTokens: postgresRefreshTokens(query, tables),
     accessTokens: postgresAccessTokens(query, tables),
+    endMarks: postgresEndMarks(query, tables),
     migrate: () => migrate(query, tables),
     deleteExpired: (now = Math.floor(Date.now() / 1000)) => deleteExpired(query, tables, now),
   };

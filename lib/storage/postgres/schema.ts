@@ -19,6 +19,7 @@ const tableNames = [
   "spent_tokens",
   "access_tokens",
   "revoked_access_tokens",
+  "end_marks",
   "migrations",
 ] as const;
 
@@ -82,6 +83,10 @@ export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
       byExpiry("access_tokens"),
       table("revoked_access_tokens", "token_id text PRIMARY KEY, expires_at bigint NOT NULL"),
       byExpiry("revoked_access_tokens"),
+    ],
+    [
+      table("end_marks", "key text PRIMARY KEY, mark text NOT NULL, expires_at bigint NOT NULL"),
+      byExpiry("end_marks"),
     ],
   ];
 }

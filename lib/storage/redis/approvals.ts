@@ -1,8 +1,9 @@
-/** Consents and authorizations in Redis. RFC 6749 §1.3, 7009 §2.1. */
+/** Consents, authorizations and end marks in Redis. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
+import type { EndMark } from "../../protocol/end-mark";
 import { clockDriftSeconds } from "../clock-drift";
-import type { AuthorizationStore, ConsentStore } from "../port";
+import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
 import { flagScript, forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord } from "./records";
 
 /** Puts the field ARGV[1] with ARGV[2] into the hash, drops what ended before ARGV[4], and keeps the hash ARGV[5] longer than its last field. */
@@ -17,6 +18,12 @@ for i = 1, #fields, 2 do
 end
 redis.call("EXPIREAT", KEYS[1], last + ARGV[5])
 return 1`;
+
+/** Drops the field ARGV[1] of the hash, unless its consent was given under the end mark ARGV[2]. */
+const deleteConsentScript = `
+local value = redis.call("HGET", KEYS[1], ARGV[1])
+if not value or cjson.decode(value).endMark == ARGV[2] then return 0 end
+return redis.call("HDEL", KEYS[1], ARGV[1])`;
 
 function fieldOf({ clientId, apiId }: ConsentKey): string {
   return JSON.stringify([clientId, apiId]);
@@ -41,9 +48,24 @@ export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOption
       const values = (await send(key, ["HVALS", key])) as string[];
       return values.map((value) => JSON.parse(value) as Consent).filter(({ expiresAt }) => now < expiresAt);
     },
-    async delete(consentKey) {
-      const key = keyOf(consentKey.subject);
-      await sendReplicated(key, ["HDEL", key, fieldOf(consentKey)]);
+    async delete({ key: consentKey, exceptEndMark }) {
+      const keys = [keyOf(consentKey.subject)] as const;
+      const args = [fieldOf(consentKey), exceptEndMark];
+      return Number(await runScript(sendReplicated, { script: deleteConsentScript, keys, args })) === 1;
+    },
+  };
+}
+
+export function redisEndMarks({ prefix, send, sendReplicated }: RedisStoreOptions): EndMarkStore {
+  const keyOf = (key: string): string => `${prefix}end:${key}`;
+  return {
+    async find(endMarkKey, now) {
+      const key = keyOf(endMarkKey);
+      return readRecord<EndMark>(await send(key, ["GET", key]), now)?.record.mark;
+    },
+    async save(endMark) {
+      const key = keyOf(endMark.key);
+      await sendReplicated(key, setRecord(key, { record: endMark }));
     },
   };
 }
@@ -61,8 +83,11 @@ export function redisAuthorizations({ prefix, send, sendReplicated }: RedisStore
   const indexOf = ({ subject, clientId, apiId }: ConsentKey): string =>
     `${prefix}authorizations:${JSON.stringify([subject, clientId, apiId])}`;
 
-  async function revoke(authorizationId: string): Promise<void> {
-    await runScript(sendReplicated, { script: flagScript, keys: [keyOf(authorizationId)], args: [] });
+  /** 1 when it was not revoked before, else 0. */
+  async function revoke(authorizationId: string): Promise<number> {
+    return Number(
+      await runScript(sendReplicated, { script: flagScript, keys: [keyOf(authorizationId)], args: [] }),
+    );
   }
 
   return {
@@ -79,11 +104,14 @@ export function redisAuthorizations({ prefix, send, sendReplicated }: RedisStore
       const found = readRecord<Authorization>(await send(key, ["GET", key]), now);
       return found && { ...found.record, revoked: found.flag };
     },
-    revoke,
+    async revoke(authorizationId) {
+      await revoke(authorizationId);
+    },
     async revokeAll(consentKey) {
       const index = indexOf(consentKey);
       const ids = (await send(index, ["ZRANGE", index, 0, -1])) as string[];
-      await Promise.all(ids.map(revoke));
+      const revoked = await Promise.all(ids.map(revoke));
+      return revoked.reduce((sum, count) => sum + count, 0);
     },
   };
 }

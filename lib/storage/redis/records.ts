@@ -77,7 +77,8 @@ if redis.call("EXISTS", KEYS[2]) == 1 then return 1 end
 ${spendOrLeave}redis.call("SET", KEYS[2], ARGV[2], "EXAT", ARGV[3])
 return 1`;
 
-/** KEYS: the record. Nothing happens when there is none. */
+/** KEYS: the record. 1 when its flag was not set before; nothing happens when there is none. */
 export const flagScript = `
-if redis.call("EXISTS", KEYS[1]) == 1 then redis.call("SETRANGE", KEYS[1], 0, "1") end
+if redis.call("GETRANGE", KEYS[1], 0, 0) ~= "0" then return 0 end
+redis.call("SETRANGE", KEYS[1], 0, "1")
 return 1`;

@@ -1,6 +1,6 @@
 /** Storage in Redis 6.2 or newer, one server or a cluster, for any number of processes. RFC 6749 §10.5. */
 import type { ClientRegistry, Storage } from "../port";
-import { redisAuthorizations, redisConsents } from "./approvals";
+import { redisAuthorizations, redisConsents, redisEndMarks } from "./approvals";
 import { isCluster, isIoRedisCluster, isRedisClient, type RedisClient, senderOf } from "./client";
 import { redisClients } from "./clients";
 import { refusingEviction, replicatedSend } from "./durability";
@@ -61,5 +61,6 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     authorizationCodes: redisAuthorizationCodes(store),
     refreshTokens: redisRefreshTokens(store),
     accessTokens: redisAccessTokens(store),
+    endMarks: redisEndMarks(store),
   };
 }
