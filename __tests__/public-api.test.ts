@@ -91,6 +91,7 @@ describe("an authorization server", () => {
     const server = authServer(undefined);
     expect(Object.keys(server).toSorted()).toEqual([
       "approve",
+      "challenge",
       "consents",
       "deny",
       "inFrontOf",

@@ -1,8 +1,9 @@
 /** What `createAuthServer` gives. */
 import type { RequestListener } from "node:http";
 import type { Request, RequestHandler, Response, Router } from "express";
+import type { BearerHandler } from "./http/require-bearer";
 import type { Interaction } from "./interaction/port";
-import type { AccessToken } from "./protocol/access-token";
+import type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 import type { Consent, ConsentKey } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";
 
@@ -16,12 +17,41 @@ declare global {
   }
 }
 
-/** What a route asks of an access token. */
+/** Scopes of an API: a list, or one text with spaces. */
+type ScopesOfRoute = string | readonly string[];
+
+/** What a route asks of an access token. A key that is there and `undefined` is refused. */
 export interface RequireBearerOptions {
   /** Id of the API that the route belongs to. */
   readonly api: string;
-  /** Scopes that the token must have, all of them: a list, or one text with spaces. Default: none. */
-  readonly scope?: string | readonly string[];
+  /**
+   * Scopes that the token must have, all of them. Default: none. A function says them by request: it is called before the token is
+   * known, so `req.auth` is not there; it must not be async, and what it throws, or anything but scopes of the API, is a
+   * `server_error`.
+   */
+  readonly scope?: ScopesOfRoute | ((req: Request) => ScopesOfRoute);
+  /**
+   * `"required"`: only tokens of an end user pass, so `req.auth.subject` is there. `"forbidden"`: only tokens that a client has got
+   * for itself (client credentials). Default: both.
+   */
+  readonly subject?: "required" | "forbidden";
+}
+
+/** What a handler asks for that finds out by itself. */
+export interface ChallengeOptions {
+  /** Id of the API that the route belongs to. */
+  readonly api: string;
+  /** Scopes that the token must have, at least one. */
+  readonly scope: ScopesOfRoute;
+}
+
+/** See `AuthServer.requireBearer`. */
+export interface RequireBearer {
+  (
+    options: RequireBearerOptions & { readonly subject: "required" },
+    handler: BearerHandler<EndUserAccessToken>,
+  ): RequestHandler;
+  (options: RequireBearerOptions, handler?: BearerHandler): RequestHandler;
 }
 
 /** An authorization server. Its members need no `this`. */
@@ -46,12 +76,22 @@ export interface AuthServer {
    */
   readonly rotateKeys: (signingKeys: readonly SigningKeySource[]) => void;
   /**
-   * Middleware that lets a request pass when its access token is good for the API; `req.auth` says what it stands for.
+   * Middleware that lets a request pass when its access token is good for the API; `req.auth` says what it stands for. A
+   * `handler` given here is called then: TypeScript knows that `req.auth` is there, and behind `subject: "required"` its
+   * `subject` too. What it throws or rejects with goes to `next`.
    *
    * @throws TypeError when the API or a scope is unknown.
    * @rfc 6750 §2.1, §3
    */
-  readonly requireBearer: (options: RequireBearerOptions) => RequestHandler;
+  readonly requireBearer: RequireBearer;
+  /**
+   * Answers a request that needs more scope than its token has, when only the handler can know: 403 `insufficient_scope`, or 401
+   * where no `requireBearer` has set `req.auth`. Call it in place of an answer of your own.
+   *
+   * @throws TypeError when the API or a scope is unknown.
+   * @rfc 6750 §3.1
+   */
+  readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
   /** On a page of the host: who is asking for what; `undefined` when nothing is pending, or not any more. */
   readonly interaction: (req: Request) => Promise<Interaction | undefined>;
   /** Ends the host's sign-in page: back to the authorization endpoint. */

@@ -1,8 +1,9 @@
 /** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
 import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
-import type { RequireBearerOptions } from "./auth-server";
-import { type ApiOptions, type AuthServerOptions, withDefaultLifetimes } from "./options";
-import { type Api, isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
+import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
+import { followImplications, type ImpliedScopes } from "./protocol/implied-scopes";
+import { isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
+import { isDotlessPrivateScheme } from "./protocol/redirect-uri";
 import { isSubset, parseScope } from "./protocol/scope";
 
 /** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
@@ -37,6 +38,28 @@ function* idProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionP
   for (const [option, record] of Object.entries({ authMethods, apis })) {
     for (const id of Object.keys(record)) {
       if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is no usable id", fix };
+    }
+  }
+}
+
+/** What a scope comes with. */
+export function implicationsOf({ scopes }: ApiOptions): ImpliedScopes {
+  const direct = Object.entries(scopes).map(
+    ([name, scope]) => [name, isScopeOptions(scope) ? (scope.implies ?? []) : []] as const,
+  );
+  return followImplications(new Map(direct));
+}
+
+function* implicationProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
+  for (const [name, implied] of implicationsOf(api)) {
+    const at = `${path}.scopes.${name}.implies`;
+    if (!isSubset(implied, Object.keys(api.scopes))) {
+      const fix = "Name only scopes that stand under scopes.";
+      yield { path: at, problem: "names or leads to a scope that this API does not have", fix };
+    }
+    if (implied.includes(name)) {
+      const fix = "Leave it out: two scopes that imply each other are one.";
+      yield { path: at, problem: "leads back to the scope itself", fix };
     }
   }
 }
@@ -85,18 +108,34 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
       if (ids.indexOf(id) < index) yield { path: at, problem: "is there twice", fix: "Leave it out." };
     }
     yield* scopeProblems(path, apiOptions);
+    yield* implicationProblems(path, apiOptions);
   }
 }
 
-function* lifetimeProblems({ lifetimes }: AuthServerOptions): Iterable<OptionProblem> {
-  const { refreshTokenIdleSeconds, refreshTokenSeconds } = withDefaultLifetimes(lifetimes);
-  if (refreshTokenIdleSeconds <= refreshTokenSeconds) return;
+function* lifetimeProblems({ lifetimes, apis }: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
-  yield { path: "lifetimes.refreshTokenIdleSeconds", problem: "can never be reached", fix };
+  const ofApis = Object.entries(apis).map(
+    ([apiId, api]) => [`apis.${apiId}.lifetimes`, api.lifetimes] as const,
+  );
+  for (const [path, ofApi] of [["lifetimes", {}] as const, ...ofApis]) {
+    const { refreshTokenIdleSeconds, refreshTokenSeconds } = { ...defaultLifetimes, ...lifetimes, ...ofApi };
+    if (refreshTokenIdleSeconds > refreshTokenSeconds)
+      yield { path: `${path}.refreshTokenIdleSeconds`, problem: "can never be reached", fix };
+  }
 }
 
 export function isProduction(): boolean {
   return process.env["NODE_ENV"] === "production";
+}
+
+function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<OptionProblem> {
+  for (const [index, scheme] of redirectSchemes.entries()) {
+    const path = `redirectSchemes.${index}`;
+    const problem = scheme.includes(".")
+      ? "has a dot, and needs no listing"
+      : "is no scheme, or one that browsers know";
+    if (!isDotlessPrivateScheme(scheme)) yield { path, problem, fix: fixes.schemes };
+  }
 }
 
 function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
@@ -106,12 +145,36 @@ function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Itera
   if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
 }
 
+/** The path of the first property that is there and undefined, at any depth. */
+function undefinedIn(value: unknown, path: string): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const at = `${path}.${name}`;
+    const found = inner === undefined ? at : undefinedIn(inner, at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** An option that counts as left out by mistake, a misspelt constant say, would silently take its default. */
+function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Leave the key out for the default, or write a value.";
+  const { apis, lifetimes } = options;
+  const there = ["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].find(
+    (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
+  );
+  const path = there ?? undefinedIn(lifetimes, "lifetimes") ?? undefinedIn(apis, "apis");
+  if (path !== undefined) yield { path, problem: "is undefined", fix };
+}
+
 function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  yield* undefinedProblems(options);
   yield* baseUrlProblems(options);
   yield* secretProblems(options);
   yield* idProblems(options);
   yield* apiProblems(options);
   yield* lifetimeProblems(options);
+  yield* schemeProblems(options);
   yield* productionProblems(options);
 }
 
@@ -119,22 +182,4 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
 export function checkOptions(options: AuthServerOptions): void {
   const found = shapeProblem(options) ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
-}
-
-export function requiredScopes({ scope = [] }: RequireBearerOptions): readonly string[] {
-  return typeof scope === "string" ? scope.split(" ") : scope;
-}
-
-/** What is wrong with the options of `requireBearer`, and what to write instead. */
-export function bearerOptionProblem(options: RequireBearerOptions, apis: readonly Api[]): string | undefined {
-  const unknown = Object.keys(options ?? {}).find((name) => name !== "api" && name !== "scope");
-  if (unknown !== undefined) return `${unknown} is not an option. Known here: api, scope.`;
-  const api = apis.find(({ apiId }) => apiId === options?.api);
-  if (!api) return `api is no id of apis. Write one of: ${apis.map(({ apiId }) => apiId).join(", ")}.`;
-  const known = Object.keys(api.scopes);
-  const { scope = [] } = options;
-  const listed =
-    typeof scope === "string" || (Array.isArray(scope) && scope.every((name) => typeof name === "string"));
-  if (listed && isSubset(requiredScopes(options), known)) return undefined;
-  return `scope is not made of scopes of ${api.apiId}. Known: ${known.join(", ")}.`;
 }

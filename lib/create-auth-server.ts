@@ -1,15 +1,13 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { bearerOptionProblem, checkOptions, isProduction, requiredScopes } from "./check-options";
+import { checkOptions, implicationsOf, isProduction } from "./check-options";
 import { clientSecretChecker } from "./endpoints/client-secret-check";
-import { accessTokenVerifier } from "./endpoints/verify-access-token";
 import type { ClientRequestContext } from "./endpoints/client-request";
 import { type EmitEvent, eventEmitter } from "./events/port";
 import { longestLifeSeconds } from "./grants/authorization-code";
 import { withdrawConsent } from "./grants/withdraw-consent";
 import { readInteractionId } from "./http/read-request";
-import { bearerMiddleware } from "./http/require-bearer";
 import { checkingMount } from "./http/mount-check";
 import { listenInFront } from "./http/in-front";
 import { createRouter } from "./http/router";
@@ -22,13 +20,16 @@ import {
   type ApiOptions,
   type AuthServerOptions,
   defaultAccessTokenSeconds,
+  defaultLifetimes,
   defaultRevocationLagSeconds,
-  withDefaultLifetimes,
+  isScopeOptions,
 } from "./options";
+import { protectRoutes } from "./protect-routes";
 import { randomSource } from "./random-source";
 import { readSigningKeys } from "./read-signing-keys";
 import type { EpochSeconds } from "./protocol/epoch-seconds";
 import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
+import type { Lifetimes } from "./protocol/lifetimes";
 import { jwtSigner } from "./signing/jwt-signer";
 import { type KeyRing, keyRing } from "./signing/key-ring";
 import { generateSigningKey, publicJwk } from "./signing/signing-key";
@@ -37,26 +38,33 @@ import { timeLimited } from "./storage/time-limit";
 
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
 
-function toApi(apiId: string, options: ApiOptions): Api {
-  const { audience, scopes } = options;
+function toApi(apiId: string, { options, lifetimes }: { options: ApiOptions; lifetimes: Lifetimes }): Api {
+  const { audience } = options;
+  const sentences = Object.entries(options.scopes).map(
+    ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
+  );
   return {
     apiId,
     name: options.name ?? apiId,
     audience,
-    scopes,
+    scopes: Object.fromEntries(sentences),
+    impliedScopes: implicationsOf(options),
     defaultScopes: options.defaultScopes ?? [],
     accessTokenSeconds: options.accessTokenSeconds ?? defaultAccessTokenSeconds,
     accessTokenFormat: options.accessTokenFormat ?? "jwt",
     redirectUri: options.redirectUri ?? "required",
     scope: options.scope ?? "optional",
+    unknownScopes: options.unknownScopes ?? "refuse",
+    lifetimes: { ...lifetimes, ...options.lifetimes },
     metadataUrl: protectedResourceMetadataUrl(audience),
   };
 }
 
 /** One issuer for each valid pair. */
 function toIssuers(options: AuthServerOptions): readonly Issuer[] {
+  const lifetimes = { ...defaultLifetimes, ...options.lifetimes };
   return Object.entries(options.apis).flatMap(([apiId, apiOptions]) => {
-    const api = toApi(apiId, apiOptions);
+    const api = toApi(apiId, { options: apiOptions, lifetimes });
     return apiOptions.authMethods.map((authMethodId) => ({
       identifier: `${options.baseUrl}/auth/${authMethodId}/api/${apiId}`,
       authMethodId,
@@ -96,16 +104,17 @@ function toSecrets({ secrets, baseUrl }: AuthServerOptions): [string, ...string[
 
 function toContext(
   options: AuthServerOptions,
-  { emit, ring }: { emit: EmitEvent; ring: KeyRing },
+  { emit, ring, revocationLagSeconds }: { emit: EmitEvent; ring: KeyRing; revocationLagSeconds: number },
 ): ClientRequestContext {
-  const { revocationLagSeconds: lagSeconds = defaultRevocationLagSeconds } = options;
   const storage = timeLimited(options.storage);
   const random = randomSource();
+  const { redirectSchemes = [] } = options;
+  const checking = { lagSeconds: revocationLagSeconds, now, redirectSchemes };
   return {
-    storage: { ...storage, clients: checkedClients(storage.clients, { lagSeconds, now }) },
+    storage: { ...storage, clients: checkedClients(storage.clients, checking) },
+    redirectSchemes,
     signer: jwtSigner(ring, now),
     emit,
-    lifetimes: withDefaultLifetimes(options.lifetimes),
     now,
     randomToken: () => random(32),
     randomId: () => random(16),
@@ -133,31 +142,10 @@ function toFlow(
   });
 }
 
-function toRequireBearer(
-  { revocationLagSeconds = defaultRevocationLagSeconds }: AuthServerOptions,
-  { context, issuers }: { context: ClientRequestContext; issuers: readonly Issuer[] },
-): AuthServer["requireBearer"] {
-  const apis = [...new Set(issuers.map(({ api }) => api))];
-  const guards = new Map(
-    apis.map((api) => {
-      const ofApi = issuers.filter((issuer) => issuer.api === api);
-      const verify = accessTokenVerifier(context, { api, issuers: ofApi, revocationLagSeconds });
-      return [api.apiId, { api, verify }];
-    }),
-  );
-  return (required) => {
-    const problem = bearerOptionProblem(required, apis);
-    const guard = guards.get(required?.api);
-    if (problem !== undefined || !guard) throw new TypeError(`requireBearer: ${problem}`);
-    return bearerMiddleware({ ...guard, scopes: requiredScopes(required), emit: context.emit });
-  };
-}
-
 function toConsents(context: ClientRequestContext, issuers: readonly Issuer[]): AuthServer["consents"] {
-  const longest = longestLifeSeconds(issuers, context.lifetimes);
   return {
     list: (subject) => context.storage.consents.list(subject, now()),
-    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longest }),
+    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longestLifeSeconds(issuers) }),
   };
 }
 
@@ -219,7 +207,8 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
   );
   const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
   const ring = toKeyRing(options);
-  const context = toContext(options, { emit, ring });
+  const { revocationLagSeconds = defaultRevocationLagSeconds } = options;
+  const context = toContext(options, { emit, ring, revocationLagSeconds });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
     onFailure: (cause) => emit({ kind: "server-error", cause }),
@@ -241,7 +230,7 @@ export function createAuthServer(options: AuthServerOptions): AuthServer {
     },
     inFrontOf: (app) => listenInFront(serveOptions, { app, mountPath: pathOf(options.baseUrl) }),
     rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
-    requireBearer: toRequireBearer(options, { context, issuers }),
+    ...protectRoutes(context, { issuers, revocationLagSeconds }),
     ...toHostPages(flow, pages),
     consents: toConsents(context, issuers),
   };

@@ -1,7 +1,7 @@
 /** The public names. */
-export type { AuthServer, RequireBearerOptions } from "./auth-server";
+export type { AuthServer, ChallengeOptions, RequireBearer, RequireBearerOptions } from "./auth-server";
 export { createAuthServer } from "./create-auth-server";
-export { defaultLifetimes, type ApiOptions, type AuthServerOptions } from "./options";
+export { defaultLifetimes, type ApiOptions, type AuthServerOptions, type ScopeOptions } from "./options";
 export type { ConsentPage } from "./interaction/consent-page";
 export type { ErrorPage } from "./interaction/error-page";
 export type { PageContent, PagesOptions } from "./interaction/pages";
@@ -17,8 +17,8 @@ export type {
 } from "./interaction/port";
 export type { Authentication, ConsentAnswer } from "./endpoints/end-user";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
-export type { Lifetimes } from "./grants/grant";
-export type { AccessToken } from "./protocol/access-token";
+export type { BearerHandler } from "./http/require-bearer";
+export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
 export type { AuthorizationCode } from "./protocol/authorization-code";
 export type { Prompt } from "./protocol/authorization-request";
@@ -34,6 +34,7 @@ export { digestClientSecret, generateClientSecret } from "./protocol/client-secr
 export type { Consent, ConsentKey } from "./protocol/consent";
 export type { EndMark } from "./protocol/end-mark";
 export type { ScopeSentence } from "./protocol/issuer";
+export type { Lifetimes } from "./protocol/lifetimes";
 export type { EpochSeconds } from "./protocol/epoch-seconds";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";

@@ -20,12 +20,14 @@ const methods = (names: readonly string[], description: string): object => ({
 });
 
 /** What to write instead, where more than the shape may be wrong. */
-export const fixes: Readonly<Record<"audience" | "secret" | "secrets" | "signingKeys", string>> = {
-  audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
-  secret: "Write random text, such as the output of: openssl rand -base64 32.",
-  secrets: "Write a list of secrets, the newest first.",
-  signingKeys: "Write a list of private keys, the active one first.",
-};
+export const fixes: Readonly<Record<"audience" | "schemes" | "secret" | "secrets" | "signingKeys", string>> =
+  {
+    audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+    schemes: 'Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.',
+    secret: "Write random text, such as the output of: openssl rand -base64 32.",
+    secrets: "Write a list of secrets, the newest first.",
+    signingKeys: "Write a list of private keys, the active one first.",
+  };
 
 const listOf = (description: string, ofItem = description): object => ({
   type: "array",
@@ -39,6 +41,33 @@ const languageTag = {
   description: "Write languages as en or de-AT.",
 };
 const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
+const sentence = {
+  type: ["string", "object"],
+  minLength: 1,
+  minProperties: 1,
+  propertyNames: languageTag,
+  additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
+  description: sentenceFix,
+};
+const scopeOptions = {
+  type: "object",
+  additionalProperties: false,
+  required: ["text"],
+  properties: { text: sentence, implies: listOf("Write a list of scope names of this API.") },
+};
+
+const lifetimes = {
+  type: "object",
+  additionalProperties: false,
+  description: "Write an object of lifetimes in seconds.",
+  properties: {
+    authorizationCodeSeconds: seconds(1, 600),
+    interactionSeconds: seconds(30, 3_600),
+    refreshTokenIdleSeconds: seconds(1, year),
+    refreshTokenSeconds: seconds(1, year),
+    consentSeconds: seconds(0, 10 * year),
+  },
+};
 
 const apiSchema = {
   type: "object",
@@ -52,12 +81,10 @@ const apiSchema = {
     scopes: {
       type: "object",
       additionalProperties: {
-        type: ["string", "object"],
-        minLength: 1,
-        minProperties: 1,
-        propertyNames: languageTag,
-        additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
-        description: sentenceFix,
+        if: { type: "object", anyOf: [{ required: ["text"] }, { required: ["implies"] }] },
+        // eslint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+        then: scopeOptions,
+        else: sentence,
       },
       description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
     },
@@ -66,6 +93,8 @@ const apiSchema = {
     accessTokenFormat: choice("jwt", "opaque"),
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
+    unknownScopes: choice("refuse", "ignore"),
+    lifetimes,
   },
 };
 
@@ -147,19 +176,9 @@ const optionSchema = {
         render: { isFunction: true, description: "Write a function from page content to HTML." },
       },
     },
-    lifetimes: {
-      type: "object",
-      additionalProperties: false,
-      description: "Write an object of lifetimes in seconds.",
-      properties: {
-        authorizationCodeSeconds: seconds(1, 600),
-        interactionSeconds: seconds(30, 3_600),
-        refreshTokenIdleSeconds: seconds(1, year),
-        refreshTokenSeconds: seconds(1, year),
-        consentSeconds: seconds(1, 10 * year),
-      },
-    },
+    lifetimes,
     revocationLagSeconds: seconds(0, 300),
+    redirectSchemes: listOf(fixes.schemes),
     onEvent: { isFunction: true, description: "Write a function that takes an event." },
   },
 };

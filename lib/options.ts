@@ -1,11 +1,27 @@
 /** The options of `createAuthServer`: what each means, and its default. */
-import type { Lifetimes } from "./grants/grant";
 import type { PagesOptions } from "./interaction/pages";
 import type { AuthMethod, ConsentAdapter } from "./interaction/port";
 import type { OnEvent } from "./events/port";
 import type { ScopeSentence } from "./protocol/issuer";
+import type { Lifetimes } from "./protocol/lifetimes";
 import type { SigningKeySource } from "./signing/signing-key";
 import type { Storage } from "./storage/port";
+
+/** A scope that comes with others. */
+export interface ScopeOptions {
+  /** The sentence that people read, in one language or in several. */
+  readonly text: ScopeSentence;
+  /**
+   * Scopes of this API that are granted with it, and shown beneath it on the consent page, as far as the client's subscription has
+   * them. Never itself, not in a circle either.
+   */
+  readonly implies?: readonly string[];
+}
+
+/** Tells the two forms apart: no language is called `text` or `implies`, as their tags begin with two or three letters. */
+export function isScopeOptions(scope: ScopeSentence | ScopeOptions): scope is ScopeOptions {
+  return typeof scope === "object" && ("text" in scope || "implies" in scope);
+}
 
 /** One API: what its access tokens are for, and which ways of signing in it accepts. */
 export interface ApiOptions {
@@ -15,8 +31,11 @@ export interface ApiOptions {
   readonly audience: string;
   /** Ids of the authentication methods that are valid for it: each makes one issuer. */
   readonly authMethods: readonly string[];
-  /** Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. */
-  readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  /**
+   * Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. A scope that
+   * comes with others says so: `{ text: "…", implies: ["orders:read"] }`.
+   */
+  readonly scopes: Readonly<Record<string, ScopeSentence | ScopeOptions>>;
   /** Scopes of a request that names none; default: none. */
   readonly defaultScopes?: readonly string[];
   /** Lifetime of its access tokens in seconds, 1 to 86,400; default 3,600. */
@@ -27,6 +46,14 @@ export interface ApiOptions {
   readonly redirectUri?: "required" | "optional";
   /** Must a request name its `scope`? Default `"optional"`. */
   readonly scope?: "required" | "optional";
+  /**
+   * What happens to scopes that this API does not have or the client's subscription does not: `"refuse"` (default) answers
+   * `invalid_scope`, `"ignore"` leaves them out, with an event, as long as one is left. Some clients ask for `openid` or
+   * `offline_access` everywhere.
+   */
+  readonly unknownScopes?: "refuse" | "ignore";
+  /** Lifetimes in seconds at this API, over those of the server. */
+  readonly lifetimes?: Partial<Lifetimes>;
 }
 
 /** What `createAuthServer` takes. */
@@ -65,6 +92,11 @@ export interface AuthServerOptions {
    * and every endpoint about a client that it has found; 0 to 300, default 5. With 0 it asks every time.
    */
   readonly revocationLagSeconds?: number;
+  /**
+   * Schemes without a dot, in lower case, that native clients may have in their redirect URIs: `["cursor"]` for `cursor://…`. Default:
+   * none, as RFC 8252 §7.1 wants a dot. What browsers know (`javascript`, `data`, `file`, `mailto` …) is refused.
+   */
+  readonly redirectSchemes?: readonly string[];
   /** Hears what happens. What it throws is ignored. */
   readonly onEvent?: OnEvent;
 }
@@ -80,9 +112,3 @@ export const defaultLifetimes: Lifetimes = {
 
 export const defaultAccessTokenSeconds = 3_600;
 export const defaultRevocationLagSeconds = 5;
-
-/** A lifetime that is `undefined` counts as left out. */
-export function withDefaultLifetimes(lifetimes: Partial<Lifetimes> = {}): Lifetimes {
-  const given = Object.entries(lifetimes).filter(([, seconds]) => seconds !== undefined);
-  return { ...defaultLifetimes, ...Object.fromEntries(given) };
-}

@@ -9,7 +9,6 @@ import { withdrawConsent } from "../../lib/grants/withdraw-consent";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { randomSource } from "../../lib/random-source";
 import { checkedClients } from "../../lib/storage/checked-clients";
-import { defaultLifetimes } from "../../lib/options";
 import { apiRecord, confidentialRecord, issuerRecord } from "../fixture/records";
 import { randomOf, scheduled } from "../fixture/schedule";
 
@@ -34,11 +33,14 @@ function newServer(storage: Storage) {
   const random = randomSource();
   const events: AuthServerEvent["kind"][] = [];
   const context: ClientRequestContext = {
-    storage: { ...storage, clients: checkedClients(storage.clients, { lagSeconds: 5, now: () => now }) },
+    storage: {
+      ...storage,
+      clients: checkedClients(storage.clients, { lagSeconds: 5, now: () => now, redirectSchemes: [] }),
+    },
     signer: { sign: () => "a.b.c", verify: () => undefined, trusts: () => false },
     emit: ({ kind }) => void events.push(kind),
-    lifetimes: defaultLifetimes,
     now: () => now,
+    redirectSchemes: [],
     randomToken: () => random(32),
     randomId: () => random(16),
     checkSecret: async () => true,
@@ -60,7 +62,7 @@ function newServer(storage: Storage) {
       parameters,
       endUser,
       interactionBegan: page && now,
-      shownScopes: page?.request.requestedScopes,
+      shown: page?.request,
       decision,
     });
   }

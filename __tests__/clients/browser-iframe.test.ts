@@ -25,13 +25,6 @@ import { describeWith } from "../fixture/server-process";
 afterEach(closeAll);
 afterAll(closeChromium);
 
-async function remember({ storage }: WebHost): Promise<void> {
-  const grantedAt = Math.floor(Date.now() / 1000);
-  const key = { subject: "alice", clientId: "spa", apiId: "orders" };
-  const consent = { ...key, scopes: ["orders:read"], grantedAt, expiresAt: grantedAt + 1000 };
-  await storage.consents.save(consent, grantedAt);
-}
-
 /** An answer to the page that holds the hidden iframe. */
 type Answer = Readonly<Record<string, string>>;
 
@@ -53,7 +46,7 @@ async function refreshSilently(page: Page, { host, site }: { host: WebHost; site
   return Object.fromEntries(new URLSearchParams(answer));
 }
 
-/** Alice is signed in and has allowed the browser client, whose page is open. */
+/** Alice is signed in, and the page of the browser client is open. */
 async function openClient({
   context,
   site: name,
@@ -64,7 +57,6 @@ async function openClient({
   page: Page;
 }> {
   const host = await startWebHost(options);
-  await remember(host);
   const page = await signedInPage(host, await context);
   const site = host.site[name];
   await page.goto(`${site}/app`);
@@ -133,10 +125,12 @@ describeWith(chromium, {
     });
 
     it("answers consent_required before the person has allowed the client", async () => {
-      const host = await startWebHost();
-      const page = await signedInPage(host, await newContext());
-      await page.goto(`${host.site.localhost}/app`);
-      const answer = await refreshSilently(page, { host, site: host.site.localhost });
+      const { host, site, page } = await openClient({
+        context: newContext(),
+        site: "localhost",
+        asksForBrowserClient: true,
+      });
+      const answer = await refreshSilently(page, { host, site });
       expect(answer).toMatchObject({ error: "consent_required" });
     });
   },

@@ -179,12 +179,6 @@ describeWith(
         await start("browser-app/server.js", { lastPrinted: /Open http.*\n/, env: alwaysStale });
         const args = ["--no-sandbox", "--disable-quic", "--disable-background-networking"];
         browser = await chromium.launch({ executablePath, args });
-        // the host remembers what alice allows: here, and in no test, she is asked
-        await openApp();
-        await signInAtHost();
-        await button("Allow").click();
-        await status("Signed in. Loaded 1.");
-        await context.close();
       });
       afterAll(async () => {
         await browser.close();
@@ -210,14 +204,10 @@ describeWith(
       const button = (name: string) => page.getByRole("button", { name, exact: true });
       const status = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
 
-      async function signInAtHost(): Promise<void> {
+      async function signIn(): Promise<void> {
         await button("Sign in").click();
         await page.getByLabel("Password").fill(password());
         await page.keyboard.press("Enter");
-      }
-
-      async function signIn(): Promise<void> {
-        await signInAtHost();
         await status("Signed in. Loaded 1.");
       }
 

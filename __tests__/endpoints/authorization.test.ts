@@ -817,7 +817,7 @@ describe("prompt (OpenID Connect Core §3.1.2.1)", () => {
     },
   );
 
-  it.each(["select_account", "create", "NONE", "login,consent", "login ", " login", "login  consent"])(
+  it.each(["select", "create", "NONE", "login,consent", "login ", " login", "login  consent"])(
     "is invalid_request with a value that it does not know: %j",
     async (prompt) => {
       const response = await authorize(testHost().browser(), { client: "web", fields: { prompt } });

@@ -58,6 +58,7 @@ describe("authorization server metadata (RFC 8414 §2, §3)", () => {
       revocation_endpoint_auth_methods_supported: [...methods, "none"],
       introspection_endpoint_auth_methods_supported: methods,
       code_challenge_methods_supported: ["S256"],
+      prompt_values_supported: ["none", "login", "consent", "select_account"],
       authorization_response_iss_parameter_supported: true,
       protected_resources: ["https://api.example/orders"],
     });

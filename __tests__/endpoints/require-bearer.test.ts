@@ -326,7 +326,7 @@ describe("scopes of a route (RFC 6750 §3.1)", () => {
 
   it("asks after the token before the scope", async () => {
     const response = await callApi(testHost(), "/orders/changes", "unknown");
-    expect(answerOf(response)).toEqual(refusal("invalid_token"));
+    expect(answerOf(response)).toEqual(refusal("invalid_token", { scope: "orders:write" }));
   });
 
   it.each([

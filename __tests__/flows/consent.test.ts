@@ -700,16 +700,32 @@ describe("redirects that do not prove the client (RFC 8252 §8.6, 9700 §4.11.2)
     expect(await outcomeOfVisit(host, byHttps)).toBe("granted");
   });
 
-  it.each(["web", "spa"] as const)(
-    "%s is not asked again, on loopback for development too",
-    async (client) => {
-      const redirectUri = "http://localhost:3000/callback";
-      const host = testHost({ clients: [{ ...clients[client], redirectUris: [redirectUri] }] });
-      const asked = { client, fields: { redirect_uri: redirectUri } };
-      await allow(host, asked);
-      expect(await outcomeOfVisit(host, asked)).toBe("granted");
-    },
-  );
+  it("a confidential client is not asked again, on loopback for development too", async () => {
+    const redirectUri = "http://localhost:3000/callback";
+    const host = testHost({ clients: [{ ...clients.web, redirectUris: [redirectUri] }] });
+    const asked = { client: "web", fields: { redirect_uri: redirectUri } } as const;
+    await allow(host, asked);
+    expect(await outcomeOfVisit(host, asked)).toBe("granted");
+  });
+
+  const loopbacks = ["http://localhost:3000/callback", "http://127.0.0.1:3000/", "http://[::1]:3000/"];
+
+  it.each(loopbacks)("a browser client is asked again at %s: any program may listen there", async (uri) => {
+    const host = testHost({ clients: [{ ...clients.spa, redirectUris: [uri] }] });
+    const asked = { client: "spa", fields: { redirect_uri: uri } } as const;
+    await allow(host, asked);
+    expect(await outcomeOfVisit(host, asked)).toBe("asked");
+    const silent = { client: "spa", fields: { redirect_uri: uri, prompt: "none" } } as const;
+    expect(await outcomeOfVisit(host, silent)).toBe("consent_required");
+  });
+
+  it("a trusted browser client is not asked on loopback: so silent refresh works in development", async () => {
+    const redirectUri = "http://localhost:3000/callback";
+    const subscriptions = { orders: { trusted: true } };
+    const host = testHost({ clients: [{ ...clients.spa, redirectUris: [redirectUri], subscriptions }] });
+    const silent = { client: "spa", fields: { redirect_uri: redirectUri, prompt: "none" } } as const;
+    expect(await outcomeOfVisit(host, silent)).toBe("granted");
+  });
 
   it("a trusted native client is not asked: the host vouches for it", async () => {
     const host = testHost({ clients: [{ ...clients.native, trusted: true }] });
@@ -743,6 +759,7 @@ describe("the host's ConsentAdapter", () => {
         client: { clientId: "web", name: "Web Shop", confidential: true },
         destination: "https://web.example",
         scopes: { "orders:read": "See your orders", "orders:write": "Change your orders" },
+        impliedScopes: {},
         prompt: [],
         maxAge: undefined,
         loginHint: "al",

@@ -134,7 +134,7 @@ describe("the event of a refusal tells the rule and what to do (RFC 6749 §4.1.2
     ["a malformed scope", "web", { scope: '"' }],
     ["a scope beyond the subscription", "web", { scope: "orders:delete" }],
     ["another resource", "web", { resource: "https://api.example/files" }],
-    ["an unknown prompt", "web", { prompt: "select_account" }],
+    ["an unknown prompt", "web", { prompt: "create" }],
     ["prompt=none beside login", "web", { prompt: "none login" }],
     ["max_age in words", "web", { max_age: "long" }],
     ["another redirect URI", "web", { redirect_uri: "https://web.example/other" }],

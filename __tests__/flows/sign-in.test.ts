@@ -182,6 +182,7 @@ describe("auth.interaction: who is asking for what", () => {
       client: { clientId: "web", name: "Web Shop", confidential: true },
       destination: "https://web.example",
       scopes: { "orders:read": "See your orders" },
+      impliedScopes: {},
       prompt: ["consent"],
       maxAge: 60,
       loginHint: "ali ce",

@@ -3,10 +3,10 @@ import type { Client } from "../../lib";
 import {
   type AuthorizationRequest,
   checkAuthorizationRequest,
-  checkRequestedScopes,
 } from "../../lib/protocol/authorization-request";
 import { errorLocation, successLocation } from "../../lib/protocol/authorization-response";
 import { type Api, type Issuer, isResourceOf } from "../../lib/protocol/issuer";
+import { checkRequestedScopes } from "../../lib/protocol/requested-scopes";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
 import { type RedirectTarget, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
@@ -23,7 +23,7 @@ const clients = {
 };
 
 function targetAt(client: Client, requested = client.redirectUris[0]): RedirectTarget {
-  const target = verifyRedirectUri(client, { requested, rule: "required" });
+  const target = verifyRedirectUri(client, { requested, rule: "required", dotless: [] });
   if (!target) throw new Error("not a registered redirect URI");
   return target;
 }
@@ -43,7 +43,7 @@ function check(
     issuer,
     client,
     target: targetAt(client),
-    shownScopes: undefined,
+    shown: undefined,
   });
 }
 
@@ -76,6 +76,8 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
       target: { uri: "https://web.example/callback", source: "https://web.example" },
       state: "a state",
       requestedScopes: ["orders:write", "orders:read"],
+      grantableScopes: ["orders:write", "orders:read"],
+      ignoredScopes: [],
       codeChallenge: challenge,
       prompt: ["login", "consent"],
       maxAge: 0,
@@ -175,7 +177,8 @@ describe("refusals by redirect (RFC 6749 §4.1.2.1, 7636 §4.4.1, 8707 §2)", ()
     ["the resource has a slash more", { resource: "https://api.example/orders/" }, "invalid_target"],
     ["the resource is in upper case", { resource: "https://API.example/orders" }, "invalid_target"],
     ["the resource is no URL", { resource: "orders" }, "invalid_target"],
-    ["prompt is unknown", { prompt: "select_account" }, "invalid_request"],
+    ["prompt is unknown", { prompt: "create" }, "invalid_request"],
+    ["prompt has none beside select_account", { prompt: "none select_account" }, "invalid_request"],
     ["prompt is in upper case", { prompt: "NONE" }, "invalid_request"],
     ["prompt has two spaces", { prompt: "login  consent" }, "invalid_request"],
     ["prompt has none beside login", { prompt: "none login" }, "invalid_request"],
@@ -256,7 +259,7 @@ describe("PKCE by kind of client (RFC 7636 §4.4.1, 9700 §2.1.1)", () => {
 });
 
 function scopesOf(scope: string | undefined, api: Partial<Api>, client: Client): readonly string[] {
-  return checkRequestedScopes(scope, { issuer: issuerRecord(api), client });
+  return checkRequestedScopes(scope, { issuer: issuerRecord(api), client }).requestedScopes;
 }
 
 describe("requested scopes (RFC 6749 §3.3)", () => {
@@ -294,6 +297,28 @@ describe("resource indicator (RFC 8707 §2)", () => {
   ])("is the API of the issuer: %s %s", (resource, expected) => {
     expect(isResourceOf(issuerRecord(), resource)).toBe(expected);
   });
+
+  it.each(["https://api.example", "https://api.example/"])(
+    "may have or lack the one slash of an origin: %s (RFC 3986 §6.2.3)",
+    (audience) => {
+      const issuer = issuerRecord({ audience });
+      expect(isResourceOf(issuer, "https://api.example")).toBe(true);
+      expect(isResourceOf(issuer, "https://api.example/")).toBe(true);
+    },
+  );
+
+  it.each([
+    ["two slashes", "https://api.example//"],
+    ["a path", "https://api.example/a"],
+    ["capitals", "https://API.example/"],
+    ["its port", "https://api.example:443/"],
+    ["a query", "https://api.example/?"],
+    ["a fragment", "https://api.example/#"],
+    ["a space", "https://api.example/ "],
+    ["http", "http://api.example/"],
+  ])("overlooks nothing else of an origin: %s", (_, resource) => {
+    expect(isResourceOf(issuerRecord({ audience: "https://api.example" }), resource)).toBe(false);
+  });
 });
 
 describe("prompt and max_age (OpenID Connect Core §3.1.2.1)", () => {
@@ -326,7 +351,7 @@ describe("prompt and max_age (OpenID Connect Core §3.1.2.1)", () => {
             issuer: issuerRecord(),
             client,
             target: targetAt(client),
-            shownScopes: undefined,
+            shown: undefined,
           };
           const { codeChallenge } = checkAuthorizationRequest(parameters, asked);
           if (!client.confidential) expect(codeChallenge).toHaveLength(43);

@@ -23,11 +23,15 @@ function verify(
   requested: string | undefined,
   rule: "required" | "optional" = "required",
 ): string | undefined {
-  return verifyRedirectUri(client, { requested, rule })?.uri;
+  return verifyRedirectUri(client, { requested, rule, dotless: [] })?.uri;
 }
 
 function targetOf(client: Client): RedirectTarget {
-  const target = verifyRedirectUri(client, { requested: client.redirectUris[0], rule: "required" });
+  const target = verifyRedirectUri(client, {
+    requested: client.redirectUris[0],
+    rule: "required",
+    dotless: [],
+  });
   if (!target) throw new Error("the client has no usable redirect URI");
   return target;
 }
@@ -184,18 +188,41 @@ describe("loopback redirect of a native client (RFC 8252 §7.3)", () => {
     expect(verify(clientWith("native", registered), requested)).toBeUndefined();
   });
 
-  it("accepts localhost with its registered port only: a name may lead elsewhere (§8.3)", () => {
-    const client = clientWith("native", "http://localhost:3000/callback");
-    expect(verify(client, "http://localhost:3000/callback")).toBe("http://localhost:3000/callback");
-    expect(verify(client, "http://localhost:51004/callback")).toBeUndefined();
-    expect(verify(client, "http://localhost/callback")).toBeUndefined();
-    expect(verify(client, "http://127.0.0.1:3000/callback")).toBeUndefined();
+  it.each([
+    ["a port where none is registered", "http://localhost/callback", "http://localhost:51004/callback"],
+    ["another port", "http://localhost:3000/callback", "http://localhost:51004/callback"],
+    ["no port where one is registered", "http://localhost:3000/callback", "http://localhost/callback"],
+  ])("accepts %s for localhost (OAuth 2.1 draft §2.3.1)", (_, registered, requested) => {
+    expect(verify(clientWith("native", registered), requested)).toBe(requested);
+  });
+
+  const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
+
+  it.each(loopbackHosts)("takes no other loopback host for %s", (host) => {
+    const client = clientWith("native", `http://${host}/callback`);
+    const others = loopbackHosts.filter((other) => other !== host);
+    for (const other of others) expect(verify(client, `http://${other}/callback`)).toBeUndefined();
+    for (const other of others) expect(verify(client, `http://${other}:51004/callback`)).toBeUndefined();
+  });
+
+  it.each([
+    ["capitals", "http://LOCALHOST:51004/callback"],
+    ["a dot behind it", "http://localhost.:51004/callback"],
+    ["a name below it", "http://app.localhost:51004/callback"],
+    ["a name that begins like it", "http://localhost.evil.example:51004/callback"],
+    ["a user name", "http://localhost:51004@evil.example/callback"],
+    ["https", "https://localhost:51004/callback"],
+    ["another path", "http://localhost:51004/other"],
+  ])("refuses localhost with %s", (_, requested) => {
+    expect(verify(clientWith("native", "http://localhost/callback"), requested)).toBeUndefined();
   });
 
   it.each(["confidential", "browser"] as const)("refuses another port to a %s client", (kind) => {
     const client = clientWith(kind, "http://127.0.0.1:3000/callback");
     expect(verify(client, "http://127.0.0.1:3000/callback")).toBe("http://127.0.0.1:3000/callback");
     expect(verify(client, "http://127.0.0.1:51004/callback")).toBeUndefined();
+    const byName = clientWith(kind, "http://localhost:3000/callback");
+    expect(verify(byName, "http://localhost:51004/callback")).toBeUndefined();
   });
 
   it("refuses another port of a registered https URI", () => {
@@ -214,7 +241,11 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["http on IPv6 loopback", "http://[::1]/callback"],
     ["http on localhost", "http://localhost:3000/callback"],
   ])("registers %s for every kind of client", (_, uri) => {
-    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), uri))).toEqual([true, true, true]);
+    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
+      true,
+      true,
+      true,
+    ]);
   });
 
   it.each([
@@ -225,7 +256,7 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["upper case", "com.Example.Phone:/callback"],
     ["digits, plus and minus", "com.example-2.app+x:/callback"],
   ])("registers a scheme with a dot for native clients only (8252 §7.1): %s", (_, uri) => {
-    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), uri))).toEqual([
+    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
       false,
       true,
       false,
@@ -285,7 +316,9 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["a port that is none", "https://web.example:65536/callback"],
     ["nothing", ""],
   ])("registers for no kind of client: %s", (_, uri) => {
-    expect(kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), uri))).toEqual([]);
+    expect(kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual(
+      [],
+    );
   });
 });
 
@@ -294,6 +327,9 @@ describe("what a redirect proves about the client (RFC 8252 §8.6, 9700 §4.11.2
     ["confidential", "https://web.example/callback", true],
     ["confidential", "http://127.0.0.1:3000/callback", true],
     ["browser", "https://web.example/callback", true],
+    ["browser", "http://localhost:3000/callback", false],
+    ["browser", "http://127.0.0.1:3000/callback", false],
+    ["browser", "http://[::1]:3000/callback", false],
     ["native", "https://phone.example/callback", true],
     ["native", "com.example.phone:/callback", false],
     ["native", "http://127.0.0.1/callback", false],

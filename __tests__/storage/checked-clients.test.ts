@@ -40,7 +40,7 @@ function table(answer: (clientId: string) => unknown, { lagSeconds = 5 } = {}): 
     },
   };
   const made: Table = {
-    clients: checkedClients(store, { lagSeconds, now: () => made.now }),
+    clients: checkedClients(store, { lagSeconds, now: () => made.now, redirectSchemes: [] }),
     asked,
     answer,
     origins: store.origins,

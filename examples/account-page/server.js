@@ -50,7 +50,8 @@ async function start() {
   app.use(sessions({ secure: origin.startsWith("https:") }));
   app.use("/login", auth.router);
   app.use(auth.wellKnown);
-  app.get("/orders", auth.requireBearer({ api: "orders", scope: "orders:read" }), (req, res) => {
+  const forPeople = auth.requireBearer({ api: "orders", scope: "orders:read", subject: "required" });
+  app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: req.auth?.subject });
   });
   // would be a page of the client, which compares `state` and `iss` and redeems the code

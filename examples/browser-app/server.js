@@ -14,7 +14,8 @@ async function start() {
     confidential: false,
     platform: "browser",
     redirectUris: [`${origin}/`, `${origin}/silent.html`],
-    subscriptions: { orders: {} },
+    // any program may listen on localhost, so people would be asked each time; with https leave trust out: they are asked once
+    subscriptions: { orders: { trusted: true } },
   });
   const host = new URL(issuer).origin;
   const app = express().disable("x-powered-by");

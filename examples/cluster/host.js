@@ -64,7 +64,8 @@ function createApp(storage) {
 
   const app = express().use(cookieParser(sessionSecret), express.urlencoded({ extended: false }));
   app.use("/login", auth.router).use(auth.wellKnown);
-  app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
+  const forPeople = auth.requireBearer({ api: "orders", scope: "read", subject: "required" });
+  app.get("/orders", forPeople, (req, res) => {
     res.json({ ...req.auth, servedBy: process.pid });
   });
   const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;

@@ -2,7 +2,6 @@
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
-
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
 const shop = { clientId: "shop", name: "Shop", redirectUris: [`${origin}/`], subscriptions: { orders: {} } };
@@ -24,7 +23,8 @@ const auth = createAuthServer({
 
 const app = express().use(cookieParser(), express.urlencoded({ extended: false }));
 app.use("/login", auth.router).use(auth.wellKnown);
-app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => res.json(req.auth));
+const forPeople = auth.requireBearer({ api: "orders", scope: "read", subject: "required" });
+app.get("/orders", forPeople, (req, res) => res.json(req.auth));
 const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
 app.all("/signin", (req, res) => {
   if (req.headers.origin !== origin || req.body?.password !== password) return void res.send(form); // no other site's form

@@ -78,6 +78,15 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
   });
 }
 
+/** The first visit must end on a page of the host; who comes back from there has chosen, whenever they signed in. */
+function notChosen(): OAuthError {
+  return new OAuthError("interaction_required", {
+    description: "The end user has to choose an account.",
+    reason:
+      "prompt=select_account, and authenticate answered from a session although it was asked to reauthenticate (OpenID Connect Core §3.1.2.1): answer interaction",
+  });
+}
+
 function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated): EndUser {
   return {
     subject: ownText(subject),
@@ -96,14 +105,24 @@ async function checkNoClient({ storage }: GrantContext, subject: string): Promis
   throw new TypeError("authenticate answered with a subject that is a client id.");
 }
 
-/** The signed-in end user, or the page where they sign in. @throws OAuthError `access_denied` or `login_required` */
+/**
+ * The signed-in end user, or the page where they sign in.
+ *
+ * @throws OAuthError `access_denied`, `login_required` or `interaction_required`
+ */
 export async function authenticateEndUser(
   context: GrantContext,
   asked: AuthenticationQuestion,
 ): Promise<{ kind: "end-user"; endUser: EndUser } | { kind: "interaction"; url: string }> {
   const question: TimedQuestion = { ...asked, clock: context.now };
-  const atOnce = question.request.prompt.includes("login") && question.interactionBegan === undefined;
-  const first = await ask(question, atOnce ? "fresh" : "any");
+  const { prompt } = question.request;
+  const isFirstVisit = question.interactionBegan === undefined;
+  const mustChoose = isFirstVisit && prompt.includes("select_account");
+  const first = await ask(
+    question,
+    mustChoose || (isFirstVisit && prompt.includes("login")) ? "fresh" : "any",
+  );
+  if (mustChoose && first.kind === "authenticated") throw notChosen();
   const stale = first.kind === "authenticated" && !isFresh(first, question);
   const answer = stale ? await askForFresh(question, first) : first;
   if (answer.kind === "interaction") return answer;

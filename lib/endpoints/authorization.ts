@@ -1,4 +1,5 @@
 /** The authorization endpoint. RFC 6749 §3.1, §4.1.1, §4.1.2; 9207 §2; 9700 §4.11.2. */
+import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { EventSubject } from "../events/port";
 import type { GrantContext } from "../grants/grant";
 import { type AuthorizationRequest, checkAuthorizationRequest } from "../protocol/authorization-request";
@@ -10,6 +11,7 @@ import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
+import type { ShownScopes } from "../protocol/requested-scopes";
 import { approve } from "./approve";
 import { authenticateEndUser } from "./authenticate-end-user";
 import type { ConsentDecision, EndUser, EndUserPort } from "./end-user";
@@ -21,8 +23,8 @@ export interface AuthorizationEndpointRequest {
   readonly endUser: EndUserPort;
   /** When this request first sent the person to a page; `undefined` on the first visit. */
   readonly interactionBegan: EpochSeconds | undefined;
-  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
-  readonly shownScopes: readonly string[] | undefined;
+  /** What the pages of this request have shown; `undefined` on the first visit. */
+  readonly shown: ShownScopes | undefined;
   readonly decision: ConsentDecision | undefined;
 }
 
@@ -67,7 +69,7 @@ const omittedReason =
 
 /** Until this has passed, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
 async function recogniseClient(
-  { storage }: GrantContext,
+  { storage, redirectSchemes: dotless }: GrantContext,
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
 ): Promise<RecognisedClient> {
   const clientId = parameters.get("client_id");
@@ -88,7 +90,7 @@ async function recogniseClient(
       "no parameter may come twice (RFC 6749 §3.1): send one redirect_uri",
     );
   const requested = parameters.get("redirect_uri");
-  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri });
+  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
   if (target) return { client, target };
   throw unredirectable(
     requested === undefined
@@ -101,7 +103,7 @@ async function recogniseClient(
 /** The checked request, for pages that show it. @throws OAuthError */
 export async function readAuthorizationRequest(
   context: GrantContext,
-  message: { issuer: Issuer; parameters: Parameters; shownScopes: readonly string[] },
+  message: { issuer: Issuer; parameters: Parameters; shown: ShownScopes },
 ): Promise<AuthorizationRequest> {
   const recognised = await recogniseClient(context, message);
   return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
@@ -136,6 +138,7 @@ async function decide(
       clientId,
       scopes,
     });
+    reportIgnoredScopes(context.emit, { request, ignoredScopes: request.ignoredScopes });
   }
   const authenticated = await authenticateEndUser(context, { request, endUser: port, interactionBegan, now });
   if (authenticated.kind === "interaction") {

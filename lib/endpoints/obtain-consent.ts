@@ -5,9 +5,10 @@ import { isTrusted } from "../protocol/client";
 import { type Consent, type ConsentKey, isInForce, rememberedScopes } from "../protocol/consent";
 import { endMarkKey } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { withImplied } from "../protocol/implied-scopes";
 import { OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
-import { isSubset } from "../protocol/scope";
+import { intersect, isSubset } from "../protocol/scope";
 import { checkConsentAnswer } from "./check-host-answer";
 import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./end-user";
 
@@ -24,7 +25,7 @@ export type ConsentResult =
   | {
       readonly kind: "granted";
       readonly scopes: readonly string[];
-      /** Set when a person has just answered. */
+      /** Set when a person has just answered and the API remembers it. */
       readonly remember: Consent | undefined;
       /** The end mark that the approval relies on. */
       readonly endMark: string | undefined;
@@ -56,6 +57,11 @@ export function consentKeyOf({ client, issuer }: AuthorizationRequest, { subject
   return { subject, clientId: client.clientId, apiId: issuer.api.apiId };
 }
 
+/** False where each request is asked for anew. */
+function remembersConsent({ issuer }: AuthorizationRequest): boolean {
+  return issuer.api.lifetimes.consentSeconds > 0;
+}
+
 /** True when a remembered consent counts: the redirect proves who asks, and the client does not want a new answer. */
 function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boolean {
   return !prompt.includes("consent") && redirectProvesClient(client, target);
@@ -64,7 +70,8 @@ function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boo
 async function findStanding({ storage }: GrantContext, question: ConsentQuestion): Promise<Standing> {
   const { request, endUser, decision, now } = question;
   const key = consentKeyOf(request, endUser);
-  const isAsked = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
+  const mayCount = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
+  const isAsked = mayCount && remembersConsent(request);
   const [endMark, found] = await Promise.all([
     storage.endMarks.find(endMarkKey(key), now),
     isAsked ? storage.consents.find(key, now) : undefined,
@@ -81,31 +88,25 @@ function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): 
   if (request.prompt.includes("consent")) return false;
   if (trusts(request)) return true;
   return (
-    mayRelyOnConsent(request) && consent !== undefined && isSubset(request.requestedScopes, consent.scopes)
+    mayRelyOnConsent(request) && consent !== undefined && isSubset(request.grantableScopes, consent.scopes)
   );
 }
 
-/** The list is a copy: the host may go on changing its own. */
-function checkGranted(
-  scopes: readonly string[],
-  { requestedScopes }: AuthorizationRequest,
-): readonly string[] {
+/** What was granted of the requested scopes, with what it implies. A copy: the host may go on changing its own list. */
+function checkGranted(scopes: readonly string[], request: AuthorizationRequest): readonly string[] {
+  const { requestedScopes, grantableScopes } = request;
   const granted: readonly string[] | undefined = Array.isArray(scopes) ? [...scopes] : undefined;
   if (!granted || !isSubset(granted, requestedScopes)) {
     throw new TypeError("consent can only grant scopes that were requested.");
   }
   if (granted.length === 0 && requestedScopes.length > 0) throw denied();
-  return granted;
+  return intersect(withImplied(granted, request), grantableScopes);
 }
 
 /** An answer from a consent page. What is to be remembered of it is stored with the code, or not at all. */
 function applyDecision(
-  { lifetimes }: GrantContext,
-  {
-    question,
-    decision,
-    standing,
-  }: { question: ConsentQuestion; decision: ConsentDecision; standing: Standing },
+  question: ConsentQuestion,
+  { decision, standing }: { decision: ConsentDecision; standing: Standing },
 ): ConsentResult {
   const { request, endUser, now } = question;
   const { endMark } = standing;
@@ -113,11 +114,14 @@ function applyDecision(
   if (answer === "denied") throw denied();
   if (endMark !== undefined && decision.endMark !== endMark) throw withdrawn();
   const grantedScopes = checkGranted(answer, request);
+  if (!remembersConsent(request)) {
+    return { kind: "granted", scopes: grantedScopes, remember: undefined, endMark };
+  }
   const remember: Consent = {
     ...consentKeyOf(request, endUser),
-    scopes: rememberedScopes(standing.consent, { askedScopes: request.requestedScopes, grantedScopes }),
+    scopes: rememberedScopes(standing.consent, { askedScopes: request.grantableScopes, grantedScopes }),
     grantedAt: now,
-    expiresAt: now + lifetimes.consentSeconds,
+    expiresAt: now + request.issuer.api.lifetimes.consentSeconds,
     ...(endMark !== undefined && { endMark }),
   };
   return { kind: "granted", scopes: grantedScopes, remember, endMark };
@@ -161,9 +165,9 @@ export async function obtainConsent(
   // the end mark before anything that the answer relies on
   const standing = await findStanding(context, question);
   const { endMark } = standing;
-  if (decision?.isBy(subject)) return applyDecision(context, { question, decision, standing });
+  if (decision?.isBy(subject)) return applyDecision(question, { decision, standing });
   if (needsNoQuestion(request, standing)) {
-    return { kind: "granted", scopes: request.requestedScopes, remember: undefined, endMark };
+    return { kind: "granted", scopes: request.grantableScopes, remember: undefined, endMark };
   }
   return applyAnswer(await port.decideConsent({ request, subject }), { request, endMark });
 }

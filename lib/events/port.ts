@@ -19,6 +19,11 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
   (
     | { readonly kind: "started"; readonly rootDocuments: readonly string[] }
     | { readonly kind: "authorization-requested"; readonly scopes: readonly string[] }
+    /**
+     * Scopes that an API with `unknownScopes: "ignore"` has left out: the first 20 of `count`, of each the first 64 characters. They
+     * are text of the client.
+     */
+    | { readonly kind: "scopes-ignored"; readonly scopes: readonly string[]; readonly count: number }
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
     | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }

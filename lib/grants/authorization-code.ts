@@ -16,7 +16,6 @@ import {
   type Grant,
   type GrantContext,
   invalidGrant,
-  type Lifetimes,
   type Replay,
   requireParameter,
   revokeAfterReplay,
@@ -34,17 +33,19 @@ export interface Approval {
 }
 
 /** How long, in seconds, a pending request, a consent or an authorization may live at most, with the drift of clocks. */
-export function longestLifeSeconds(issuers: readonly Issuer[], lifetimes: Lifetimes): number {
-  const accessTokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
-  const { authorizationCodeSeconds, refreshTokenSeconds, consentSeconds, interactionSeconds } = lifetimes;
-  const authorizationSeconds = Math.max(authorizationCodeSeconds, refreshTokenSeconds) + accessTokenSeconds;
-  return Math.max(authorizationSeconds, consentSeconds, interactionSeconds) + clockDriftSeconds;
+export function longestLifeSeconds(issuers: readonly Issuer[]): number {
+  const lives = issuers.flatMap(({ api: { accessTokenSeconds, lifetimes } }) => [
+    Math.max(lifetimes.authorizationCodeSeconds, lifetimes.refreshTokenSeconds) + accessTokenSeconds,
+    lifetimes.consentSeconds,
+    lifetimes.interactionSeconds,
+  ]);
+  return Math.max(...lives) + clockDriftSeconds;
 }
 
-function newAuthorization({ lifetimes, randomId }: GrantContext, approval: Approval): Authorization {
+function newAuthorization({ randomId }: GrantContext, approval: Approval): Authorization {
   const { request, subject, facts, grantedScopes, now } = approval;
   const { issuer, client } = request;
-  const { apiId, accessTokenSeconds } = issuer.api;
+  const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
   const lastIssue =
     now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
@@ -72,8 +73,9 @@ export interface IssuedCode {
 
 /** Stores the authorization and its code, and gives the code. One without the other is worth nothing. @rfc 6749 §4.1.2 */
 export async function issueAuthorizationCode(context: GrantContext, approval: Approval): Promise<IssuedCode> {
-  const { storage, lifetimes, randomToken } = context;
+  const { storage, randomToken } = context;
   const { request, now } = approval;
+  const { lifetimes, accessTokenSeconds } = request.issuer.api;
   const authorization = newAuthorization(context, approval);
   const { authorizationId } = authorization;
   const code = formatToken(authorizationId, randomToken());
@@ -84,7 +86,7 @@ export async function issueAuthorizationCode(context: GrantContext, approval: Ap
     redirectUri: request.target.uri,
     redeemBefore,
     // a thief who was first is still noticed while the first access token lives
-    expiresAt: redeemBefore + request.issuer.api.accessTokenSeconds,
+    expiresAt: redeemBefore + accessTokenSeconds,
     consumed: false,
     ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
   };
@@ -146,7 +148,7 @@ async function exchange(context: GrantContext, request: TokenRequest): Promise<T
   const { issuer, client } = request;
   // what was taken out of the subscription since then is not issued
   const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
-  const refreshToken = newRefreshToken(context, { authorization, now: request.now });
+  const refreshToken = newRefreshToken(context, { authorization, request });
   const [accessToken] = await allStored([
     issueAccessToken(context, { request, grant: { authorization, scopes } }),
     refreshToken && context.storage.refreshTokens.create(refreshToken.record, request.now),

@@ -10,21 +10,13 @@ import type { AccessTokenSigner } from "../signing/port";
 import type { CheckedClients } from "../storage/checked-clients";
 import type { Storage } from "../storage/port";
 
-/** Lifetimes in seconds. */
-export interface Lifetimes {
-  readonly authorizationCodeSeconds: number;
-  readonly interactionSeconds: number;
-  readonly refreshTokenIdleSeconds: number;
-  readonly refreshTokenSeconds: number;
-  readonly consentSeconds: number;
-}
-
 /** Everything that reaches the rules from outside: storage, keys, time and chance. */
 export interface GrantContext {
   readonly storage: Storage & { readonly clients: CheckedClients };
   readonly signer: AccessTokenSigner;
   readonly emit: EmitEvent;
-  readonly lifetimes: Lifetimes;
+  /** The schemes without a dot that redirect URIs of native clients may have. */
+  readonly redirectSchemes: readonly string[];
   readonly now: () => EpochSeconds;
   /** 256 random bits, base64url. */
   readonly randomToken: () => string;

@@ -1,7 +1,6 @@
 /** Issuing access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9700 §4.14.2. */
 import { type AccessToken, accessTokenClaims } from "../protocol/access-token";
 import type { Authorization } from "../protocol/authorization";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { RefreshToken } from "../protocol/refresh-token";
 import { digestToken, formatToken } from "../protocol/token-value";
 import type { GrantContext, TokenRequest } from "./grant";
@@ -47,12 +46,13 @@ export async function issueAccessToken(
 
 /** A new refresh token and the record to store, or `undefined` when the authorization has none (any more). */
 export function newRefreshToken(
-  { lifetimes, randomToken }: GrantContext,
-  { authorization, now }: { authorization: Authorization; now: EpochSeconds },
+  { randomToken }: GrantContext,
+  { authorization, request }: { authorization: Authorization; request: TokenRequest },
 ): { readonly token: string; readonly record: RefreshToken } | undefined {
   const { authorizationId, refreshableUntil } = authorization;
+  const { now, issuer } = request;
   if (refreshableUntil === undefined || refreshableUntil <= now) return undefined;
   const token = formatToken(authorizationId, randomToken());
-  const expiresAt = Math.min(now + lifetimes.refreshTokenIdleSeconds, refreshableUntil);
+  const expiresAt = Math.min(now + issuer.api.lifetimes.refreshTokenIdleSeconds, refreshableUntil);
   return { token, record: { authorizationId, digest: digestToken(token), expiresAt, used: false } };
 }

@@ -1,8 +1,10 @@
 /** The refresh grant: one rotation by compare-and-set. RFC 6749 §6, 9700 §4.14.2. */
 import { type Authorization, isLive } from "../protocol/authorization";
+import { reportIgnoredScopes } from "../events/ignored-scopes";
 import { registeredScopes } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownershipProblem, type RefreshToken } from "../protocol/refresh-token";
+import { ignoreUnknownScopes } from "../protocol/requested-scopes";
 import { intersect, isSubset, parseScope } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { parseToken } from "../protocol/token-value";
@@ -44,20 +46,25 @@ async function findUsable(
 
 /** Narrower than or equal to what was granted, and never more than the client may have today. @rfc 6749 §6 */
 function scopesToIssue(
-  { issuer, client, parameters }: TokenRequest,
-  authorization: Authorization,
+  { emit }: GrantContext,
+  { request, authorization }: { request: TokenRequest; authorization: Authorization },
 ): readonly string[] {
-  const { grantedScopes } = authorization;
+  const { issuer, client, parameters } = request;
+  const { grantedScopes, subject, authorizationId } = authorization;
   const scope = parameters.get("scope");
-  const requested = scope === undefined ? grantedScopes : parseScope(scope);
-  if (!requested || !isSubset(requested, grantedScopes)) {
+  const registered = registeredScopes(client, issuer);
+  if (scope === undefined) return intersect(grantedScopes, registered);
+  const named = parseScope(scope);
+  const resolved = named && ignoreUnknownScopes(named, request);
+  if (!resolved || !isSubset(resolved.requestedScopes, grantedScopes)) {
     throw new OAuthError("invalid_scope", {
       description: "The scope is malformed or goes beyond what the end user granted.",
       reason:
         "scope of a refresh is some or all of what was granted (RFC 6749 §6): leave it out, or ask anew",
     });
   }
-  return intersect(requested, registeredScopes(client, issuer));
+  reportIgnoredScopes(emit, { request, ...resolved, about: { subject, authorizationId } });
+  return intersect(resolved.requestedScopes, registered);
 }
 
 /** Exactly one of any number of simultaneous refreshes wins; the others are replays. */
@@ -73,8 +80,8 @@ async function rotate(
 
 async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
   const { token: from, authorization } = await findUsable(context, request);
-  const scopes = scopesToIssue(request, authorization);
-  const next = newRefreshToken(context, { authorization, now: request.now });
+  const scopes = scopesToIssue(context, { request, authorization });
+  const next = newRefreshToken(context, { authorization, request });
   if (!next) throw invalidGrant("the authorization can no longer be refreshed");
   // stored before the refresh token is spent: when this fails, the client can try again. Of a lost race an opaque access
   // token stays behind that nobody was given

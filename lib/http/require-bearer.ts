@@ -14,18 +14,27 @@ import { writeResponse } from "./write-response";
 
 export interface BearerGuard {
   readonly api: Api;
-  /** All of them are required. */
-  readonly scopes: readonly string[];
+  /** The scopes that a request needs, all of them. What it throws is the host's mistake. */
+  readonly scopesFor: (req: Request) => readonly string[];
+  /** Whether the token must have an end user, or must have none. */
+  readonly subject: "required" | "forbidden" | "either";
   readonly verify: (token: string) => Promise<AccessTokenVerdict>;
   readonly emit: EmitEvent;
 }
+
+/** A handler behind a guard: `req.auth` is there. */
+export type BearerHandler<Token extends AccessToken = AccessToken> = (
+  req: Request & { auth: Token },
+  res: Response,
+  next: NextFunction,
+) => unknown;
 
 interface Refusal {
   readonly status: 400 | 401 | 403;
   readonly error?: NonNullable<ChallengeParameters["error"]>;
   readonly description: string;
   readonly reason: string;
-  /** The token, when it is good and only lacks a scope. */
+  /** The token, when it is good and not good enough. */
   readonly accessToken?: AccessToken;
 }
 
@@ -46,12 +55,38 @@ function malformed(reason: string): Refusal {
   };
 }
 
-async function check({ scopes, verify }: BearerGuard, req: Request): Promise<AccessToken | Refusal> {
+const noToken: Refusal = {
+  status: 401,
+  description: "This request needs an access token.",
+  reason: "no access token",
+};
+
+function lacksScope(accessToken: AccessToken): Refusal {
+  return {
+    status: 403,
+    error: "insufficient_scope",
+    description: "The access token lacks a scope.",
+    reason: "the access token lacks a scope",
+    accessToken,
+  };
+}
+
+/** A good token of the wrong kind: another one is needed, and more scope would not help. */
+function wrongSubject(needed: "required" | "forbidden", accessToken: AccessToken): Refusal {
+  const [description, reason] =
+    needed === "required"
+      ? ["This request needs an access token of an end user.", "the access token is a client's own"]
+      : ["This request needs an access token of the client itself.", "the access token is an end user's"];
+  return { status: 401, error: "invalid_token", description, reason, accessToken };
+}
+
+async function check(
+  { subject, verify }: BearerGuard,
+  { req, scopes }: { req: Request; scopes: readonly string[] },
+): Promise<AccessToken | Refusal> {
   if (hasSeveralAuthorizationHeaders(req)) return malformed("several Authorization headers");
   const presented = readBearerToken(req.headers.authorization);
-  if (presented.kind === "absent") {
-    return { status: 401, description: "This request needs an access token.", reason: "no access token" };
-  }
+  if (presented.kind === "absent") return noToken;
   if (presented.kind === "malformed") return malformed("the Authorization header is malformed");
   if (hasSecondToken(req)) return malformed("a second access token in the body or query");
   const verdict = await verify(presented.token);
@@ -65,10 +100,9 @@ async function check({ scopes, verify }: BearerGuard, req: Request): Promise<Acc
     };
   }
   const { accessToken } = verdict;
-  if (isSubset(scopes, accessToken.scopes)) return accessToken;
-  const reason = "the access token lacks a scope";
-  const description = "The access token lacks a scope.";
-  return { status: 403, error: "insufficient_scope", description, reason, accessToken };
+  const kind = accessToken.subject === undefined ? "forbidden" : "required";
+  if (subject !== "either" && subject !== kind) return wrongSubject(subject, accessToken);
+  return isSubset(scopes, accessToken.scopes) ? accessToken : lacksScope(accessToken);
 }
 
 /** What is known of the token that was refused. */
@@ -83,57 +117,96 @@ function eventSubject({ accessToken }: Refusal): EventSubject {
   };
 }
 
-/** @rfc 6750 §3 */
-function challenge({ api, scopes }: BearerGuard, { status, error, description }: Refusal): JsonResponse {
+/** The scope that is needed is named wherever another token would help. @rfc 6750 §3 */
+function challenge(
+  { api, scopes }: { api: Api; scopes: readonly string[] },
+  { status, error, description }: Refusal,
+): JsonResponse {
   const value = formatChallenge("Bearer", {
     realm: api.audience,
     resource_metadata: api.metadataUrl,
     ...(error !== undefined && { error, error_description: description }),
-    ...(error === "insufficient_scope" && { scope: formatScope(scopes) }),
+    ...(status !== 400 && scopes.length > 0 && { scope: formatScope(scopes) }),
   });
   const body = { ...(error !== undefined && { error }), error_description: description };
   return { kind: "json", status, body, headers: { "WWW-Authenticate": value } };
 }
 
-/** The answers to refused requests, each written once: there are as many as descriptions, and floods of refusals. */
-function challenges(options: BearerGuard): (refusal: Refusal) => JsonResponse {
+type Challenges = (scopes: readonly string[], refusal: Refusal) => JsonResponse;
+
+/** As many as descriptions, times what a function may say of scopes. */
+const maxWritten = 100;
+
+/** The answers to refused requests, each written once: there are few, and floods of refusals. */
+function challenges(api: Api): Challenges {
   const written = new Map<string, JsonResponse>();
-  return (refusal) => {
-    const response = written.get(refusal.description) ?? challenge(options, refusal);
-    written.set(refusal.description, response);
+  return (scopes, refusal) => {
+    const key = `${refusal.description} ${formatScope(scopes)}`;
+    const response = written.get(key) ?? challenge({ api, scopes }, refusal);
+    if (written.size < maxWritten) written.set(key, response);
     return response;
   };
 }
 
 interface Guarded extends BearerGuard {
-  readonly challengeOf: (refusal: Refusal) => JsonResponse;
+  readonly challengeOf: Challenges;
 }
 
-async function guard(
-  options: Guarded,
-  exchange: { req: Request; res: Response; next: NextFunction },
-): Promise<void> {
-  const { req, next } = exchange;
-  const { emit, api } = options;
+interface GuardedExchange {
+  readonly req: Request;
+  readonly res: Response;
+}
+
+function refuse(
+  exchange: GuardedExchange,
+  { guarded, scopes, refusal }: { guarded: Guarded; scopes: readonly string[]; refusal: Refusal },
+): void {
+  const { emit, api, challengeOf } = guarded;
+  emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
+  writeResponse(exchange, challengeOf(scopes, refusal));
+}
+
+/** True when the request may pass; otherwise it is answered. */
+async function passes(guarded: Guarded, exchange: GuardedExchange): Promise<boolean> {
+  const { req } = exchange;
   try {
-    const result = await check(options, req);
+    const scopes = guarded.scopesFor(req);
+    const result = await check(guarded, { req, scopes });
     if ("status" in result) {
-      emit({ kind: "bearer-refused", ...eventSubject(result), apiId: api.apiId, reason: result.reason });
-      return writeResponse(exchange, options.challengeOf(result));
+      refuse(exchange, { guarded, scopes, refusal: result });
+      return false;
     }
     // the handler may change it: what is remembered of the token must not change with it
     req.auth = ownRecord(result);
+    return true;
   } catch (cause) {
-    emit({ kind: "server-error", cause });
-    return writeResponse(exchange, jsonError(serverError(cause)));
+    guarded.emit({ kind: "server-error", cause });
+    writeResponse(exchange, jsonError(serverError(cause)));
+    return false;
   }
-  next();
 }
 
 /** Lets a request pass with a valid access token for the API that has the scopes; sets `req.auth`. */
-export function bearerMiddleware(options: BearerGuard): RequestHandler {
-  const guarded = { ...options, challengeOf: challenges(options) };
-  return (req, res, next) => {
-    guard(guarded, { req, res, next }).catch(next);
+export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): RequestHandler {
+  const guarded = { ...options, challengeOf: challenges(options.api) };
+  const handle = async (exchange: GuardedExchange & { next: NextFunction }): Promise<void> => {
+    if (!(await passes(guarded, exchange))) return;
+    const { req, res, next } = exchange;
+    if (handler) await handler(req as Request & { auth: AccessToken }, res, next);
+    else next();
   };
+  return (req, res, next) => {
+    handle({ req, res, next }).catch(next);
+  };
+}
+
+/** For a handler that finds out by itself that a request needs more scope. @rfc 6750 §3.1 */
+export function writeChallenge(
+  exchange: GuardedExchange,
+  { api, scopes, emit }: { api: Api; scopes: readonly string[]; emit: EmitEvent },
+): void {
+  const { auth } = exchange.req;
+  const refusal = auth ? lacksScope(auth) : noToken;
+  emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
+  writeResponse(exchange, challenge({ api, scopes }, refusal));
 }

@@ -47,7 +47,8 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
       // 307 would send the form, with what it holds, on to the client
       return {
         status: destination.req.method === "POST" ? 303 : 302,
-        headers: { Location: response.location },
+        // the URL that is left holds the client's request: the page that follows need not read it (9700 §4.2.4)
+        headers: { Location: response.location, "Referrer-Policy": "no-referrer" },
         body: "",
       };
     case "page":

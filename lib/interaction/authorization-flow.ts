@@ -12,9 +12,16 @@ import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
-import { answerOf, formDecision, isSameOrigin } from "./consent-form";
+import { answerOf, formDecision, isSameOrigin, notFromOurPage, withoutAnswer } from "./consent-form";
 import { interactionLost } from "./lost-interaction";
-import { type PageAnswer, parametersOf, pendingParameters, type PendingRequest } from "./pending-request";
+import {
+  keptScopes,
+  type PageAnswer,
+  parametersOf,
+  pendingParameters,
+  type PendingRequest,
+  shownScopesOf,
+} from "./pending-request";
 import { endUserPort, type HostAdapters } from "./host-adapters";
 import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
@@ -55,16 +62,6 @@ interface Found {
   readonly issuer: Issuer;
 }
 
-function refusal(description: string, reason: string): OAuthError {
-  return new OAuthError("invalid_request", { description, reason });
-}
-
-const notFromOurPage = (): OAuthError =>
-  refusal(
-    "The form was not sent from this site.",
-    "the request's Origin is another site: cross-site request forgery",
-  );
-
 /** What the host's consent page allows: all that was shown when `scopes` is left out. */
 export interface ChosenScopes {
   readonly scopes?: readonly string[];
@@ -101,16 +98,16 @@ function newPending(
   { context }: AuthorizationFlowOptions,
   { request, parameters }: { request: AuthorizationRequest; parameters: Parameters },
 ): PendingRequest {
-  const { issuer, requestedScopes } = request;
+  const { issuer } = request;
   const now = context.now();
   return {
     interactionId: context.randomId(),
     authMethodId: issuer.authMethodId,
     apiId: issuer.api.apiId,
     parameters: pendingParameters(parameters),
-    shownScopes: requestedScopes,
+    ...keptScopes(request),
     began: now,
-    expiresAt: now + context.lifetimes.interactionSeconds,
+    expiresAt: now + issuer.api.lifetimes.interactionSeconds,
   };
 }
 
@@ -124,7 +121,7 @@ async function continueWith(
     parameters: parametersOf(pending),
     endUser: endUserPort(options, req),
     interactionBegan: pending.began,
-    shownScopes: pending.shownScopes,
+    shown: shownScopesOf(pending),
     decision: given?.decision,
   });
   if (outcome.kind !== "answered") return showPage(options, { req, outcome, pending });
@@ -143,7 +140,7 @@ async function start(
     parameters,
     endUser,
     interactionBegan: undefined,
-    shownScopes: undefined,
+    shown: undefined,
     decision: undefined,
   });
   if (outcome.kind === "answered") return outcome.response;
@@ -161,7 +158,7 @@ async function submitConsent(
   const answer = answerOf(form);
   const found = findPending(options, { req, interactionId: form.get("interaction"), answer });
   if (found?.issuer !== issuer) return page(interactionLost(req, origin));
-  if (!answer) return page(refusal("The form has no answer.", "decision is neither approve nor deny"));
+  if (!answer) return page(withoutAnswer());
   const { interactionId, endMark } = found.pending;
   const decision = formDecision(form, { answer, interactionId, endMark, secrets });
   return continueWith(options, { req, found, given: { answer, decision } });
@@ -214,7 +211,7 @@ async function describe(
     const request = await readAuthorizationRequest(options.context, {
       issuer,
       parameters: parametersOf(pending),
-      shownScopes: pending.shownScopes,
+      shown: shownScopesOf(pending),
     });
     return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {

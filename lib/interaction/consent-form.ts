@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
 import type { ConsentDecision } from "../endpoints/end-user";
+import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { PageAnswer } from "./pending-request";
 
@@ -38,6 +39,22 @@ export function isSameOrigin({ headers }: Request, origin: string): boolean {
   if (headers.origin !== undefined) return headers.origin === origin;
   const site = headers["sec-fetch-site"];
   return site === undefined || site === "same-origin" || site === "none";
+}
+
+function refusal(description: string, reason: string): OAuthError {
+  return new OAuthError("invalid_request", { description, reason });
+}
+
+/** @rfc 6749 §10.12 */
+export function notFromOurPage(): OAuthError {
+  return refusal(
+    "The form was not sent from this site.",
+    "the request's Origin is another site: cross-site request forgery",
+  );
+}
+
+export function withoutAnswer(): OAuthError {
+  return refusal("The form has no answer.", "decision is neither approve nor deny");
 }
 
 /** The form field of the requested scope at this place; scope names may hold characters that form parsers bend. */

@@ -23,8 +23,12 @@ export interface ConsentPage {
   readonly title: string;
   readonly signedInAs: string;
   readonly scopesTitle: string;
-  /** A checkbox each: its `name`, and its sentence. Its value is `on`. */
-  readonly scopes: readonly { readonly field: string; readonly sentence: string }[];
+  /** A checkbox each: its `name`, its sentence, and the sentences of what is granted with it. Its value is `on`. */
+  readonly scopes: readonly {
+    readonly field: string;
+    readonly sentence: string;
+    readonly implied: readonly string[];
+  }[];
   /** Where the form is posted to. */
   readonly action: string;
   /** The hidden inputs that the form must have. */
@@ -68,6 +72,7 @@ export function consentPage(question: ConsentQuestion, texts: PageTexts): Consen
     scopes: requestedScopes.map((scope, index) => ({
       field: scopeField(index),
       sentence: escapeHtml(summary.scopes[scope] ?? scope),
+      implied: Object.values(summary.impliedScopes[scope] ?? {}).map(escapeHtml),
     })),
     action: escapeHtml(action),
     hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
@@ -83,8 +88,8 @@ export function consentPage(question: ConsentQuestion, texts: PageTexts): Consen
 function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
   if (scopes.length === 0) return "";
   const choices = scopes.map(
-    ({ field, sentence }) =>
-      `<label><input type="checkbox" name="${field}" value="on" checked> <span>${sentence}</span></label>`,
+    ({ field, sentence, implied }) =>
+      `<label><input type="checkbox" name="${field}" value="on" checked> <span>${[sentence, ...implied].join("<br>+ ")}</span></label>`,
   );
   return `<fieldset><legend>${scopesTitle}</legend>${choices.join("")}</fieldset>`;
 }

@@ -6,6 +6,7 @@ import { authorizationParameterNames } from "../protocol/authorization-request";
 import { clockDriftSeconds } from "../protocol/clock-drift";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
+import type { ShownScopes } from "../protocol/requested-scopes";
 
 /** What a person said on a consent page. */
 export type PageAnswer = "approve" | "deny";
@@ -16,8 +17,10 @@ export interface PendingRequest {
   readonly apiId: string;
   /** Without `scope`: what it asks for was found out on the first visit. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** The scopes that every page of this request shows, and the only ones that can be granted. */
+  /** The scopes that every page of this request shows. */
   readonly shownScopes: readonly string[];
+  /** What they imply. Beyond the two nothing can be granted. */
+  readonly impliedScopes?: readonly string[];
   /** When the person was first sent to a page. */
   readonly began: EpochSeconds;
   readonly expiresAt: EpochSeconds;
@@ -58,6 +61,19 @@ export function pendingParameters(parameters: Parameters): Readonly<Record<strin
   return Object.fromEntries(
     entries.filter((entry): entry is typeof entry & [string, string] => entry[1] !== undefined),
   );
+}
+
+/** The scopes of a request, to be kept as they are shown. */
+export function keptScopes({
+  requestedScopes,
+  grantableScopes,
+}: ShownScopes): Pick<PendingRequest, "shownScopes" | "impliedScopes"> {
+  const impliedScopes = grantableScopes.filter((scope) => !requestedScopes.includes(scope));
+  return { shownScopes: requestedScopes, ...(impliedScopes.length > 0 && { impliedScopes }) };
+}
+
+export function shownScopesOf({ shownScopes, impliedScopes = [] }: PendingRequest): ShownScopes {
+  return { requestedScopes: shownScopes, grantableScopes: [...shownScopes, ...impliedScopes] };
 }
 
 export function parametersOf({ parameters }: PendingRequest): Parameters {

@@ -25,6 +25,8 @@ export interface AuthorizationSummary {
   readonly destination: string;
   /** Requested scope → its sentence for people, in their language where the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
+  /** Requested scope that implies others → the scopes that are granted with it, each with its sentence. Show them beneath it. */
+  readonly impliedScopes: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly prompt: readonly Prompt[];
   /** Seconds. */
   readonly maxAge: number | undefined;
@@ -38,8 +40,9 @@ export interface AuthenticationRequest extends AuthorizationSummary {
   /** The Express request of the person's browser: the host finds its own session there. */
   readonly req: Request;
   /**
-   * `true`: the person must sign in again (`prompt=login`, `max_age`), so answer `interaction` whatever the session says.
-   * The library checks `authTime`: an old session cannot pass.
+   * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`), so answer
+   * `interaction` whatever the session says. The library checks `authTime`: an old session cannot pass. When `prompt` holds
+   * `select_account` and not `login`, your page may offer the accounts that are signed in already.
    */
   readonly reauthenticate: boolean;
 }

@@ -3,6 +3,7 @@ import type { Request } from "express";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Client } from "../protocol/client";
 import type { ScopeSentence } from "../protocol/issuer";
+import { intersect } from "../protocol/scope";
 import { chooseLanguage, wantedLanguages } from "./language";
 import { fallbackLanguage } from "./page-texts";
 import type { AuthorizationSummary, ClientSummary } from "./port";
@@ -36,15 +37,21 @@ function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): s
 
 export function summarize(req: Request, request: AuthorizationRequest): AuthorizationSummary {
   const { issuer, client, target, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
-  const { apiId, name, audience, scopes } = issuer.api;
+  const { apiId, name, audience, scopes, impliedScopes } = issuer.api;
   const wanted = (): readonly string[] => wantedLanguages(req, uiLocales);
+  const sentencesOf = (names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(names.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]));
   return {
     authMethodId: issuer.authMethodId,
     api: { apiId, name, audience },
     client: summarizeClient(client),
     destination: target.source,
-    scopes: Object.fromEntries(
-      requestedScopes.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]),
+    scopes: sentencesOf(requestedScopes),
+    impliedScopes: Object.fromEntries(
+      requestedScopes.flatMap((scope) => {
+        const implied = intersect(impliedScopes.get(scope) ?? [], request.grantableScopes);
+        return implied.length === 0 ? [] : [[scope, sentencesOf(implied)]];
+      }),
     ),
     prompt: [...prompt],
     maxAge,

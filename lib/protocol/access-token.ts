@@ -19,6 +19,12 @@ export interface AccessToken extends AuthenticationFacts {
   readonly authorizationId?: string;
 }
 
+/** An access token that an end user has approved. */
+export interface EndUserAccessToken extends AccessToken {
+  readonly subject: string;
+  readonly authorizationId: string;
+}
+
 /** JWT payload of an access token. */
 export type AccessTokenClaims = Readonly<Record<string, unknown>>;
 

@@ -1,22 +1,31 @@
 /** The authorization request: every refusal that may redirect. RFC 6749 §4.1.1, 7636 §4.4.1, 8707 §2, 9700 §2.1.1. */
-import { type Client, mayUseGrant, registeredScopes } from "./client";
+import { type Client, mayUseGrant } from "./client";
 import { isResourceOf, type Issuer } from "./issuer";
 import { OAuthError } from "./oauth-error";
 import type { Parameters } from "./parameters";
 import { isCodeChallenge } from "./pkce";
 import type { RedirectTarget } from "./redirect-uri";
-import { intersect, isSubset, parseScope } from "./scope";
+import {
+  checkRequestedScopes,
+  checkShownScopes,
+  type RequestedScopes,
+  type ShownScopes,
+} from "./requested-scopes";
 
-/** `none`: no page may be shown. `login`: sign in again. `consent`: ask again. OpenID Connect Core §3.1.2.1. */
-export type Prompt = "none" | "login" | "consent";
+export const prompts = ["none", "login", "consent", "select_account"] as const;
+
+/**
+ * `none`: no page may be shown. `login`: sign in again. `consent`: ask again. `select_account`: let the person choose an account,
+ * one that is signed in already for example. OpenID Connect Core §3.1.2.1.
+ */
+export type Prompt = (typeof prompts)[number];
 
 /** A checked authorization request. */
-export interface AuthorizationRequest {
+export interface AuthorizationRequest extends RequestedScopes {
   readonly issuer: Issuer;
   readonly client: Client;
   readonly target: RedirectTarget;
   readonly state: string | undefined;
-  readonly requestedScopes: readonly string[];
   readonly codeChallenge: string | undefined;
   readonly prompt: readonly Prompt[];
   /** Seconds. */
@@ -101,46 +110,6 @@ function readCodeChallenge(parameters: Parameters, client: Client): string | und
   return challenge;
 }
 
-/** The scopes that a `scope` parameter asks for; those of the API by default, as far as the client may have them. */
-export function checkRequestedScopes(
-  scope: string | undefined,
-  { issuer, client }: { issuer: Issuer; client: Client },
-): readonly string[] {
-  const registered = registeredScopes(client, issuer);
-  if (scope === undefined) {
-    if (issuer.api.scope === "optional") return intersect(issuer.api.defaultScopes, registered);
-    throw new OAuthError("invalid_scope", {
-      description: "This API requires a scope.",
-      reason: 'scope was left out and the API says scope: "required" (RFC 6749 §3.3): send scope',
-    });
-  }
-  const requested = parseScope(scope);
-  if (!requested)
-    throw new OAuthError("invalid_scope", {
-      description: "The scope is malformed.",
-      reason: "scope is a list of names with one space between (RFC 6749 §3.3): mend it",
-    });
-  if (isSubset(requested, registered)) return requested;
-  throw new OAuthError("invalid_scope", {
-    description: "The client may not have this scope at this API.",
-    reason:
-      "scope names one that the API does not have, or the client's subscription does not (RFC 6749 §3.3): ask for less, or widen subscriptions.<api>.scopes",
-  });
-}
-
-/** The scopes that people were shown: no more than these, and only while the client may have them. */
-function checkShownScopes(
-  scopes: readonly string[],
-  { issuer, client }: { issuer: Issuer; client: Client },
-): readonly string[] {
-  if (isSubset(scopes, registeredScopes(client, issuer))) return scopes;
-  throw new OAuthError("invalid_scope", {
-    description: "The client may not have this scope at this API.",
-    reason:
-      "the API or the client's subscription has lost a scope since the request came (RFC 6749 §3.3): ask again",
-  });
-}
-
 /** @rfc 8707 §2 */
 export function checkResource(parameters: Parameters, issuer: Issuer): void {
   if (isResourceOf(issuer, parameters.get("resource"))) return;
@@ -152,7 +121,7 @@ export function checkResource(parameters: Parameters, issuer: Issuer): void {
 }
 
 function isPrompt(text: string): text is Prompt {
-  return text === "none" || text === "login" || text === "consent";
+  return prompts.some((prompt) => prompt === text);
 }
 
 /** @rfc OpenID Connect Core §3.1.2.1 */
@@ -160,7 +129,7 @@ function readPrompt(parameters: Parameters): readonly Prompt[] {
   const values = [...new Set(parameters.get("prompt")?.split(" "))];
   if (!values.every(isPrompt))
     throw invalidRequest(
-      "prompt knows none, login and consent.",
+      "prompt knows none, login, consent and select_account.",
       "prompt has another value (OpenID Connect Core §3.1.2.1): leave it out",
     );
   if (values.includes("none") && values.length > 1)
@@ -186,8 +155,8 @@ export interface AuthorizationRequestSetting {
   readonly issuer: Issuer;
   readonly client: Client;
   readonly target: RedirectTarget;
-  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
-  readonly shownScopes: readonly string[] | undefined;
+  /** What the pages of this request have shown; `undefined` on the first visit. */
+  readonly shown: ShownScopes | undefined;
 }
 
 /**
@@ -197,7 +166,7 @@ export interface AuthorizationRequestSetting {
  */
 export function checkAuthorizationRequest(
   parameters: Parameters,
-  { issuer, client, target, shownScopes }: AuthorizationRequestSetting,
+  { issuer, client, target, shown }: AuthorizationRequestSetting,
 ): AuthorizationRequest {
   checkUsable(parameters);
   checkResponseType(parameters);
@@ -209,9 +178,9 @@ export function checkAuthorizationRequest(
     client,
     target,
     state: parameters.get("state"),
-    requestedScopes: shownScopes
-      ? checkShownScopes(shownScopes, { issuer, client })
-      : checkRequestedScopes(parameters.get("scope"), { issuer, client }),
+    ...(shown
+      ? checkShownScopes(shown, { issuer, client })
+      : checkRequestedScopes(parameters.get("scope"), { issuer, client })),
     codeChallenge,
     prompt: readPrompt(parameters),
     maxAge: readMaxAge(parameters),

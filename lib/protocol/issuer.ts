@@ -1,5 +1,8 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
 
+import type { ImpliedScopes } from "./implied-scopes";
+import type { Lifetimes } from "./lifetimes";
+
 /** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
 export type ScopeSentence = string | Readonly<Record<string, string>>;
 
@@ -12,11 +15,14 @@ export interface Api {
   readonly audience: string;
   /** Scope name → the sentence a person reads on the consent page. */
   readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  readonly impliedScopes: ImpliedScopes;
   readonly defaultScopes: readonly string[];
   readonly accessTokenSeconds: number;
   readonly accessTokenFormat: "jwt" | "opaque";
   readonly redirectUri: "required" | "optional";
   readonly scope: "required" | "optional";
+  readonly unknownScopes: "refuse" | "ignore";
+  readonly lifetimes: Lifetimes;
   /** RFC 9728 document of this API. */
   readonly metadataUrl: string;
 }
@@ -50,9 +56,15 @@ export function belongsTo({ issuer, authMethodId, apiId }: Issued, at: Issuer): 
   return issuer === at.identifier;
 }
 
-/** True when a `resource` parameter names this issuer's API, or is absent. @rfc 8707 §2 */
+/** An origin has an empty path and the path `/` for one thing (RFC 3986 §6.2.3), and clients write either. */
+function withoutSlashOfOrigin(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^/?#]+)\/$/, "$1");
+}
+
+/** True when a `resource` parameter names this issuer's API, or is absent. Nothing but the slash of an origin is overlooked. @rfc 8707 §2 */
 export function isResourceOf(issuer: Issuer, resource: string | undefined): boolean {
-  return resource === undefined || resource === issuer.api.audience;
+  if (resource === undefined || resource === issuer.api.audience) return true;
+  return withoutSlashOfOrigin(resource) === withoutSlashOfOrigin(issuer.api.audience);
 }
 
 /** The well-known part goes between origin and path. @rfc 8414 §3.1, 9728 §3.1 */

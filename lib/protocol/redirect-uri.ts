@@ -11,9 +11,34 @@ export interface RedirectTarget {
   readonly [verified]: true;
 }
 
-const loopbackIp = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
 const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
-const privateUseScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
+const dottedScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+$/;
+const dotlessScheme = /^[a-z][a-z0-9+-]*$/;
+
+/** What browsers open or run themselves, and what any web page may claim (HTML, registerProtocolHandler). */
+const webSchemes = new Set(
+  (
+    "about acct blob cid content data dict dns example file filesystem ftp ftps geo gopher http https im intent irc ircs jar " +
+    "javascript ldap ldaps livescript magnet mailto market matrix mhtml mid mk mms mocha news nfs nntp openpgp4fpr res resource " +
+    "rtsp sftp shell sip sips sms smsto smb snews ssh tag tel telnet urn vbs vbscript view-source webcal wss ws wtai wyciwyg xmpp"
+  ).split(" "),
+);
+const browserSchemes =
+  /^(?:android|brave|chrome|devtools|edge|ext|firefox|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
+
+/** True for a scheme without a dot that an app may have made up, in lower case. Only the host knows whether it has. */
+export function isDotlessPrivateScheme(scheme: string): boolean {
+  return dotlessScheme.test(scheme) && !webSchemes.has(scheme) && !browserSchemes.test(scheme);
+}
+
+/** Which private-use schemes without a dot may be registered: those of a list, or all that an app may have made up. */
+export type DotlessSchemes = readonly string[] | "any";
+
+function isPrivateUse(scheme: string, dotless: DotlessSchemes): boolean {
+  if (dottedScheme.test(scheme)) return true;
+  return isDotlessPrivateScheme(scheme) && (dotless === "any" || dotless.includes(scheme));
+}
 
 function parseUrl(uri: string): URL | undefined {
   try {
@@ -23,28 +48,43 @@ function parseUrl(uri: string): URL | undefined {
   }
 }
 
-function isRegistrable(client: Client, { uri, url }: { uri: string; url: URL }): boolean {
+function isRegistrable(
+  client: Client,
+  { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
+): boolean {
   if (url.username || url.password) return false;
   // without `//` and a host after it a browser resolves the URI against our own origin; a lone `@` would hide the host
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
   if (url.protocol === "https:") return !url.hostname.includes("*");
   if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
-  return !client.confidential && client.platform === "native" && privateUseScheme.test(uri);
+  const scheme = url.protocol.slice(0, -1);
+  return !client.confidential && client.platform === "native" && isPrivateUse(scheme, dotless);
 }
 
-function parseRegistrable(client: Client, uri: string): URL | undefined {
+function parseRegistrable(
+  client: Client,
+  { uri, dotless }: { uri: string; dotless: DotlessSchemes },
+): URL | undefined {
   const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
-  return url && isRegistrable(client, { uri, url }) ? url : undefined;
+  return url && isRegistrable(client, { uri, url, dotless }) ? url : undefined;
 }
 
-/** True when this kind of client may register the URI at all. Custom schemes need a dot, so `javascript:` never passes. */
-export function isRegistrableRedirectUri(client: Client, uri: string): boolean {
-  return parseRegistrable(client, uri) !== undefined;
+/** True when this kind of client may register the URI at all. `javascript:` and its like never pass. */
+export function isRegistrableRedirectUri(
+  client: Client,
+  by: { readonly uri: string; readonly dotless: DotlessSchemes },
+): boolean {
+  return parseRegistrable(client, by) !== undefined;
 }
 
-/** True for equal loopback IP redirects that differ in their port only. @rfc 8252 §7.3 */
+/**
+ * True for equal loopback redirects that differ in their port only: an app listens on the port that it is given. An address, the
+ * other address and the name `localhost` are three hosts.
+ *
+ * @rfc 8252 §7.3, OAuth 2.1 draft §2.3.1
+ */
 function differsInLoopbackPort(registered: string, requested: string): boolean {
-  const [a, b] = [loopbackIp.exec(registered), loopbackIp.exec(requested)];
+  const [a, b] = [loopback.exec(registered), loopback.exec(requested)];
   if (!a || !b) return false;
   return a[1] === b[1] && (a[3] ?? "") === (b[3] ?? "");
 }
@@ -62,17 +102,21 @@ function sourceOf({ origin, hostname, protocol }: URL): string {
 
 /**
  * The proven redirect target of an authorization request, or `undefined`. Comparison is character for character; the one
- * exception is the port of a native client's loopback IP redirect. Left out, it is the client's only registered URI.
+ * exception is the port of a native client's loopback redirect. Left out, it is the client's only registered URI.
  *
  * @rfc 6749 §3.1.2.3, 9700 §2.1
  */
 export function verifyRedirectUri(
   client: Client,
-  { requested, rule }: { requested: string | undefined; rule: "required" | "optional" },
+  {
+    requested,
+    rule,
+    dotless,
+  }: { requested: string | undefined; rule: "required" | "optional"; dotless: DotlessSchemes },
 ): RedirectTarget | undefined {
   if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
   const uri = requested ?? client.redirectUris[0] ?? "";
-  const url = parseRegistrable(client, uri);
+  const url = parseRegistrable(client, { uri, dotless });
   if (!url) return undefined;
   const known = client.redirectUris.some((registered) =>
     redirectUriMatches(client, { registered, requested: uri }),
@@ -81,11 +125,12 @@ export function verifyRedirectUri(
 }
 
 /**
- * True when the redirect proves who the client is. Another program can claim a native client's custom scheme or loopback
- * port, so its requests must not be answered without a person.
+ * True when the redirect proves who the client is: only the client itself redeems a code that asks for its secret, and only its
+ * own server is answered at https. Any program on the device can claim a custom scheme or listen on a loopback port, so such
+ * requests of a public client must not be answered without a person.
  *
  * @rfc 8252 §8.6, 9700 §4.11.2
  */
 export function redirectProvesClient(client: Client, target: RedirectTarget): boolean {
-  return client.confidential || client.platform === "browser" || target.uri.startsWith("https:");
+  return client.confidential || target.uri.startsWith("https:");
 }

@@ -1,4 +1,5 @@
 /** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9207 §3, 9728 §4. */
+import { prompts } from "./authorization-request";
 import type { Issuer } from "./issuer";
 
 /** @rfc 8414 §2 */
@@ -17,6 +18,7 @@ export interface ServerMetadata {
   readonly revocation_endpoint_auth_methods_supported: readonly string[];
   readonly introspection_endpoint_auth_methods_supported: readonly string[];
   readonly code_challenge_methods_supported: readonly string[];
+  readonly prompt_values_supported: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
   readonly protected_resources: readonly string[];
 }
@@ -41,6 +43,7 @@ export function serverMetadata({ identifier, api }: Issuer, jwksUri: string): Se
     revocation_endpoint_auth_methods_supported: clientMethods,
     introspection_endpoint_auth_methods_supported: confidentialMethods,
     code_challenge_methods_supported: ["S256"],
+    prompt_values_supported: prompts,
     authorization_response_iss_parameter_supported: true,
     protected_resources: [api.audience],
   };

@@ -75,10 +75,26 @@ function shapeProblem(value: unknown): string | undefined {
   }
 }
 
+const narrowing = ["scopes", "grantTypes", "trusted"];
+
+/** A missing key means everything that the kind of client may have, so one that is there has a value. */
+function undefinedProblem(client: Client): string | undefined {
+  const subscriptions = Object.entries(client.subscriptions);
+  const records = subscriptions.map(([apiId, atApi]) => [`subscriptions.${apiId}.`, atApi] as const);
+  for (const [path, record] of [["", client] as const, ...records]) {
+    const name = narrowing.find((key) => key in record && Reflect.get(record, key) === undefined);
+    const value = name === "trusted" ? "true or false" : "a list";
+    if (name !== undefined) return `${path}${name} is undefined: leave the key out, or write ${value}`;
+  }
+  return undefined;
+}
+
 function valueProblem(client: Client): string | undefined {
-  const unsafe = client.redirectUris.findIndex((uri) => !isRegistrableRedirectUri(client, uri));
+  const unsafe = client.redirectUris.findIndex(
+    (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
+  );
   if (unsafe >= 0) {
-    return `redirectUris.${unsafe} must be https (http only on loopback; a native client's own scheme needs a dot), in ASCII, without fragment, user name or wildcard`;
+    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may have a scheme of its own that no browser knows), in ASCII, without fragment, user name or wildcard`;
   }
   if (!client.confidential) return undefined;
   const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
@@ -88,12 +104,27 @@ function valueProblem(client: Client): string | undefined {
 }
 
 /**
+ * The same client, known to have no scheme without a dot but those of the server's option: a storage does not know it.
+ *
+ * @throws TypeError that names the property and the option.
+ */
+export function checkRedirectSchemes(client: Client, redirectSchemes: readonly string[]): Client {
+  const unlisted = client.redirectUris.findIndex(
+    (uri) => !isRegistrableRedirectUri(client, { uri, dotless: redirectSchemes }),
+  );
+  if (unlisted < 0) return client;
+  throw new TypeError(
+    `client "${client.clientId}": redirectUris.${unlisted} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
+  );
+}
+
+/**
  * The same value, known to be a client record.
  *
  * @throws TypeError that names the property and what to write instead, never a value.
  */
 export function checkClient(value: unknown): Client {
-  const problem = shapeProblem(value) ?? valueProblem(value as Client);
+  const problem = shapeProblem(value) ?? undefinedProblem(value as Client) ?? valueProblem(value as Client);
   if (problem === undefined) return value as Client;
   const { clientId } = (value ?? {}) as { clientId?: unknown };
   const named = typeof clientId === "string" && isClientId(clientId);

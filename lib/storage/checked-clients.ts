@@ -1,8 +1,13 @@
 /** The host's client table, with every answer checked, and remembered for a moment. RFC 6749 §2. */
 import { type Client, type ConfidentialClient, isClientId, type PublicClient } from "../protocol/client";
-import { checkClient } from "./check-client";
+import { checkClient, checkRedirectSchemes } from "./check-client";
 import { lagMemory, type Lag } from "./lag-memory";
 import type { ClientStore } from "./port";
+
+export interface CheckedClientsOptions extends Lag {
+  /** The schemes without a dot that native clients may have. */
+  readonly redirectSchemes: readonly string[];
+}
 
 /** All that is kept of a record; the host's may have more. */
 const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>> = {
@@ -41,17 +46,17 @@ export interface CheckedClients extends ClientStore {
  * Asks only for ids that can be registered, and takes only the very client that was asked for: a table that ignores case
  * must not turn one client into another.
  */
-export function checkedClients(clients: ClientStore, lag: Lag): CheckedClients {
+export function checkedClients(clients: ClientStore, options: CheckedClientsOptions): CheckedClients {
   async function ask(clientId: string): Promise<Client | undefined> {
     const found = await clients.find(clientId);
     if (!found) return undefined;
-    const client = ownClient(checkClient(found));
+    const client = ownClient(checkRedirectSchemes(checkClient(found), options.redirectSchemes));
     return client.clientId === clientId ? client : undefined;
   }
   // what is not found is asked anew: a client that was registered this moment may come at once
-  const known = lagMemory<Client | undefined>(lag, (client) => client !== undefined);
-  const origins = lagMemory<boolean>(lag, (isRegistered) => isRegistered);
-  const taken = lagMemory<boolean>(lag, () => true);
+  const known = lagMemory<Client | undefined>(options, (client) => client !== undefined);
+  const origins = lagMemory<boolean>(options, (isRegistered) => isRegistered);
+  const taken = lagMemory<boolean>(options, () => true);
   return {
     find: (clientId) =>
       isClientId(clientId) ? known(clientId, () => ask(clientId)) : Promise.resolve(undefined),

@@ -1,0 +1,101 @@
+import { type Client, memoryStorage } from "../../lib";
+import { checkClient } from "../../lib/storage/check-client";
+import { stopClock } from "../fixture/clock";
+import { clients, testHost } from "../fixture/host";
+import { authorize, obtainTokens, redirectParameters } from "../fixture/journey";
+import { confidentialRecord, publicRecord } from "../fixture/records";
+
+beforeEach(() => void stopClock());
+afterEach(() => jest.restoreAllMocks());
+
+const redirectUri = "cursor://anysphere.cursor-retrieval/oauth/callback";
+const editor: Client = { ...clients.native, redirectUris: [redirectUri] };
+const asked = { client: "native", fields: { redirect_uri: redirectUri } } as const;
+
+const webSchemes = (
+  "javascript data file blob about ws wss http https vbscript mailto tel view-source chrome chrome-extension moz-extension " +
+  "ftp intent sms ssh ms-msdt filesystem jar resource urn web+app ext+app android-app search-ms edge cid"
+).split(" ");
+
+describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () => {
+  it("are answered when the host lists them", async () => {
+    const host = testHost({ clients: [editor], redirectSchemes: ["cursor"] });
+    expect(await obtainTokens(host, asked)).toHaveProperty("refresh_token");
+  });
+
+  it("prove nothing: the person is asked each time", async () => {
+    const host = testHost({ clients: [editor], redirectSchemes: ["cursor"] });
+    await obtainTokens(host, asked);
+    const silent = { client: "native", fields: { redirect_uri: redirectUri, prompt: "none" } } as const;
+    const answer = await authorize(host.browser(), silent);
+    expect(answer.headers["location"]).toMatch(/^cursor:\/\/anysphere\.cursor-retrieval\/oauth\/callback\?/);
+    expect(redirectParameters(answer)).toMatchObject({ error: "consent_required" });
+  });
+
+  it.each([[undefined], [[]], [["vscode"]], [["cursors"]]])(
+    "are refused when the list is %j",
+    async (redirectSchemes) => {
+      const host = testHost({ clients: [editor], ...(redirectSchemes && { redirectSchemes }) });
+      expect((await authorize(host.browser(), asked)).status).toBe(500);
+      expect(host.events).toMatchObject([
+        {
+          kind: "server-error",
+          cause: new TypeError(
+            'client "native": redirectUris.0 has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.',
+          ),
+        },
+      ]);
+    },
+  );
+
+  it.each([
+    ["another host", "cursor://evil/oauth/callback"],
+    ["another path", "cursor://anysphere.cursor-retrieval/oauth/callback/more"],
+    ["capitals", "CURSOR://anysphere.cursor-retrieval/oauth/callback"],
+    ["another scheme", "cursors://anysphere.cursor-retrieval/oauth/callback"],
+    ["a fragment", `${redirectUri}#a`],
+  ])("are compared character for character: %s", async (_, uri) => {
+    const host = testHost({ clients: [editor], redirectSchemes: ["cursor", "cursors"] });
+    const fields = { redirect_uri: uri };
+    expect((await authorize(host.browser(), { client: "native", fields })).status).toBe(400);
+  });
+
+  it.each(["browser", "confidential"] as const)("are for native clients only, not %s ones", (kind) => {
+    const changes = { redirectUris: ["cursor://callback"] };
+    const record = kind === "browser" ? publicRecord(kind, changes) : confidentialRecord(changes);
+    expect(() => memoryStorage({ clients: [record] })).toThrow("redirectUris.0 must be https");
+  });
+
+  it.each(webSchemes)("are never those that a browser knows: %s", (scheme) => {
+    expect(() => testHost({ redirectSchemes: [scheme] })).toThrow(
+      new TypeError(
+        `createAuthServer: redirectSchemes.0 is no scheme, or one that browsers know. Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.`,
+      ),
+    );
+    for (const written of [scheme, scheme.toUpperCase()]) {
+      const record = publicRecord("native", { redirectUris: [`${written}:alert(1)//`] });
+      expect(() => checkClient(record)).toThrow("redirectUris.0 must be https");
+    }
+  });
+
+  it.each(["Cursor", "JavaScript", "cursor:", "cursor://", "", "1password", "cur sor", "cursör", "*"])(
+    "are listed as lower case names: not %j",
+    (scheme) => {
+      expect(() => testHost({ redirectSchemes: [scheme] })).toThrow("createAuthServer: redirectSchemes.0 is");
+    },
+  );
+
+  it("need no listing with a dot", () => {
+    expect(() => testHost({ redirectSchemes: ["com.example.phone"] })).toThrow(
+      "createAuthServer: redirectSchemes.0 has a dot, and needs no listing.",
+    );
+  });
+
+  it.each([
+    ["one text", "cursor"],
+    ["a number in the list", [5]],
+    ["undefined", undefined],
+  ])("are a list: not %s", (_, redirectSchemes) => {
+    expect(() => testHost({ redirectSchemes } as never)).toThrow("createAuthServer: redirectSchemes");
+  });
+});

@@ -1,0 +1,113 @@
+/** A property that is there and undefined is a mistake, a misspelt constant say: it must not count as left out. */
+import request from "supertest";
+import { type AuthServerOptions, createAuthServer, defaultLifetimes, memoryStorage } from "../lib";
+import { testHost } from "./fixture/host";
+import { confidentialRecord } from "./fixture/records";
+
+const api = {
+  audience: "https://api.example/orders",
+  authMethods: ["password"],
+  scopes: { "orders:read": "See your orders" },
+};
+const good: AuthServerOptions = {
+  baseUrl: "https://host.example/login",
+  secrets: ["a test secret of at least 32 characters"],
+  storage: memoryStorage({ clients: [] }),
+  authMethods: { password: { authenticate: () => ({ kind: "denied" }) } },
+  apis: { orders: api },
+};
+
+beforeEach(() => void jest.spyOn(process, "emitWarning").mockImplementation(() => undefined));
+afterEach(() => jest.restoreAllMocks());
+
+describe("a route whose scope is undefined (RFC 6750 §3.1)", () => {
+  const { requireBearer } = testHost().auth;
+
+  it.each(["api", "scope"])("is refused by the name of the option: %s", (name) => {
+    const options = { api: "orders", scope: "orders:read", [name]: undefined };
+    expect(() => requireBearer(options as never)).toThrow(
+      new TypeError(`requireBearer: ${name} is undefined. Leave the key out, or write a value.`),
+    );
+  });
+
+  it("may leave the scope out", () => {
+    expect(() => requireBearer({ api: "orders" })).not.toThrow();
+  });
+});
+
+describe("an option of createAuthServer that is undefined", () => {
+  const optional = [
+    "name",
+    "defaultScopes",
+    "accessTokenSeconds",
+    "accessTokenFormat",
+    "redirectUri",
+    "scope",
+    "unknownScopes",
+    "lifetimes",
+  ];
+
+  const mistakes: readonly (readonly [path: string, changes: object])[] = [
+    ...["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
+      (name) => [name, { [name]: undefined }] as const,
+    ),
+    ...Object.keys(defaultLifetimes).map(
+      (name) => [`lifetimes.${name}`, { lifetimes: { [name]: undefined } }] as const,
+    ),
+    ...optional.map(
+      (name) => [`apis.orders.${name}`, { apis: { orders: { ...api, [name]: undefined } } }] as const,
+    ),
+  ];
+
+  it.each(mistakes)("is refused by its path: %s", (path, changes) => {
+    expect(() => createAuthServer({ ...good, ...changes })).toThrow(
+      new TypeError(
+        `createAuthServer: ${path} is undefined. Leave the key out for the default, or write a value.`,
+      ),
+    );
+  });
+
+  it.each(["secrets", "signingKeys", "pages", "onEvent"])(
+    "counts as left out where nothing widens: %s",
+    (name) => {
+      expect(() => createAuthServer({ ...good, [name]: undefined })).not.toThrow();
+    },
+  );
+});
+
+const inSubscription = (name: string): object => ({ subscriptions: { orders: { [name]: undefined } } });
+
+describe("a client record with a key that is undefined, which would mean everything", () => {
+  it.each([
+    ["scopes of a subscription", inSubscription("scopes"), "subscriptions.orders.scopes", "a list"],
+    [
+      "grantTypes of a subscription",
+      inSubscription("grantTypes"),
+      "subscriptions.orders.grantTypes",
+      "a list",
+    ],
+    ["trusted of a subscription", inSubscription("trusted"), "subscriptions.orders.trusted", "true or false"],
+    ["trusted of the client", { trusted: undefined }, "trusted", "true or false"],
+    ["scopes of the client", { scopes: undefined }, "scopes", "a list"],
+  ])("is refused by its path: %s", (_, changes, path, value) => {
+    const record = confidentialRecord(changes);
+    expect(() => memoryStorage({ clients: [record] })).toThrow(
+      new TypeError(`client "web": ${path} is undefined: leave the key out, or write ${value}.`),
+    );
+  });
+
+  it("is refused when the host's own table answers with it", async () => {
+    const record = confidentialRecord(inSubscription("scopes"));
+    const storage = memoryStorage({ clients: [] });
+    const clients = { ...storage.clients, find: () => Promise.resolve(record) };
+    const { app, events } = testHost({ storage: { ...storage, clients } });
+    await request(app).get("/login/auth/password/api/orders/authorize?client_id=web").expect(500);
+    expect(events).toMatchObject([
+      { kind: "server-error", cause: { message: expect.stringContaining("scopes is undefined") as string } },
+    ]);
+  });
+
+  it("may leave them out", () => {
+    expect(() => memoryStorage({ clients: [confidentialRecord()] })).not.toThrow();
+  });
+});
