@@ -148,6 +148,13 @@ describe("a client record is copied when it is checked (RFC 6749 §2, 9700 §2.1
     expect((await authorize(host.browser(), { client: "web", fields: other })).status).toBe(200);
   });
 
+  it("memoryStorage keeps a copy: a record that is changed later was not checked", async () => {
+    const record = { ...confidentialRecord(), redirectUris: ["https://web.example/callback"] };
+    const storage = memoryStorage({ clients: [record] });
+    record.redirectUris.push("https://other.example/");
+    expect((await storage.clients.find("web"))?.redirectUris).toEqual(["https://web.example/callback"]);
+  });
+
   it("an entity of the host may hold more, and itself", async () => {
     const record: Record<string, unknown> = { ...confidentialRecord(), save: () => undefined };
     record["self"] = record;

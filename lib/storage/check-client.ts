@@ -1,6 +1,12 @@
 /** The shape of a client record, checked wherever one comes in. RFC 6749 §2. */
 import { Ajv, type ErrorObject } from "ajv";
-import { type Client, clientIdPattern, isClientId } from "../protocol/client";
+import {
+  type Client,
+  clientIdPattern,
+  type ConfidentialClient,
+  isClientId,
+  type PublicClient,
+} from "../protocol/client";
 import { parseSecretDigest } from "../protocol/client-secret";
 import { logoPattern } from "../protocol/logo";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
@@ -129,4 +135,26 @@ export function checkClient(value: unknown): Client {
   const { clientId } = (value ?? {}) as { clientId?: unknown };
   const named = typeof clientId === "string" && isClientId(clientId);
   throw new TypeError(`client ${named ? `"${clientId}"` : "record"}: ${problem}.`);
+}
+
+/** All that is kept of a record; the host's may have more. */
+const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>> = {
+  clientId: true,
+  name: true,
+  redirectUris: true,
+  trusted: true,
+  subscriptions: true,
+  logo: true,
+  clientUri: true,
+  policyUri: true,
+  tosUri: true,
+  confidential: true,
+  secretDigests: true,
+  platform: true,
+};
+
+/** A copy, down to the last list: what the host changes in its own record later was not checked. */
+export function ownClient(client: Client): Client {
+  const parts = Object.entries(client).filter(([name]) => Object.hasOwn(kept, name));
+  return JSON.parse(JSON.stringify(Object.fromEntries(parts))) as Client;
 }

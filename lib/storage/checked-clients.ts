@@ -1,34 +1,12 @@
 /** The host's client table, with every answer checked, and remembered for a moment. RFC 6749 §2. */
-import { type Client, type ConfidentialClient, isClientId, type PublicClient } from "../protocol/client";
-import { checkClient, checkRedirectSchemes } from "./check-client";
+import { type Client, isClientId } from "../protocol/client";
+import { checkClient, checkRedirectSchemes, ownClient } from "./check-client";
 import { lagMemory, type Lag } from "./lag-memory";
 import type { ClientStore } from "./port";
 
 export interface CheckedClientsOptions extends Lag {
   /** The schemes without a dot that native clients may have. */
   readonly redirectSchemes: readonly string[];
-}
-
-/** All that is kept of a record; the host's may have more. */
-const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>> = {
-  clientId: true,
-  name: true,
-  redirectUris: true,
-  trusted: true,
-  subscriptions: true,
-  logo: true,
-  clientUri: true,
-  policyUri: true,
-  tosUri: true,
-  confidential: true,
-  secretDigests: true,
-  platform: true,
-};
-
-/** A copy, down to the last list: what the host changes in its own record later was not checked. */
-function ownClient(client: Client): Client {
-  const parts = Object.entries(client).filter(([name]) => Object.hasOwn(kept, name));
-  return JSON.parse(JSON.stringify(Object.fromEntries(parts))) as Client;
 }
 
 /** An https or http origin that is no longer than one can be: others have no script that asks. RFC 6454 §6.2. */

@@ -7,7 +7,7 @@ import type { EndMark } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { RefreshToken } from "../protocol/refresh-token";
 import type { TokenHandle } from "../protocol/token-value";
-import { checkClient } from "./check-client";
+import { checkClient, ownClient } from "./check-client";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
 import type {
   AccessTokenStore,
@@ -38,7 +38,7 @@ export interface MemoryStorageOptions {
 }
 
 function memoryClients(records: readonly Client[]): ClientStore {
-  const clients = new Map(records.map((record) => [checkClient(record).clientId, record]));
+  const clients = new Map(records.map((record) => [checkClient(record).clientId, ownClient(record)]));
   if (clients.size !== records.length)
     throw new TypeError("memoryStorage: clients must have different clientIds.");
   const origins = new Set(records.flatMap(browserOriginsOf));
