@@ -89,7 +89,6 @@ function limited(): { host: TestHost; alarms: string[] } {
   return { host, alarms };
 }
 
-/** What a person's browser does when a client sends it here. */
 async function openPage(host: TestHost): Promise<Response> {
   const asked = request(host.app).get(`${issuerPath}/authorize`).set("X-Forwarded-For", "192.0.2.1");
   return asked.query(authorizationParameters("web"));

@@ -250,6 +250,22 @@ describeWith(
         expect(await page.locator("#orders").textContent()).toBe("");
       });
 
+      it("does not take a failure of the API for a sign-out", async () => {
+        await signIn();
+        await page.route(/\/orders$/, (route) =>
+          route.fulfill({ status: 503, headers: { "access-control-allow-origin": "*" } }),
+        );
+        await button("Load the orders").click();
+        await status("That did not work: The API answered 503");
+      });
+
+      it("goes on with its sign-in after a link with a made-up answer (RFC 9700 §4.7)", async () => {
+        await page.evaluate('sessionStorage.setItem("request", JSON.stringify({ state: "asked" }))');
+        await page.goto(`${example.origin}/?code=a-code&state=made-up`);
+        await status("That did not work");
+        expect(await page.evaluate('sessionStorage.getItem("request")')).toContain("asked");
+      });
+
       it.each(["state", "iss"])(
         "sends no code of an answer with another %s (RFC 9700 §4.4)",
         async (name) => {

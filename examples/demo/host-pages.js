@@ -75,6 +75,7 @@ function signInPages({ auth, people, sessions }) {
   });
   router.post("/signin/password", async (req, res) => {
     const subject = field(req, "name");
+    // a real one counts the wrong passwords: ../own-sign-in/guesses.js
     if (subject && (await people.passwordMatches(subject, field(req, "password"))))
       return finish({ req, res }, { subject, method: "password" });
     res.status(403).send(await passwordPage(req, "The name or the password is wrong."));

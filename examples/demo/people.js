@@ -35,6 +35,7 @@ function newPeople(passwords) {
     },
     /** Sends a one-time code, here to the console, and gives the id that it must come back with. */
     sendCode(name = "") {
+      for (const [old, { expiresAt }] of sentCodes) if (expiresAt <= Date.now()) sentCodes.delete(old);
       const id = randomBytes(16).toString("base64url");
       const code = String(randomInt(1_000_000)).padStart(6, "0");
       sentCodes.set(id, { name, code, triesLeft: 5, expiresAt: Date.now() + 300_000 });
@@ -58,7 +59,8 @@ function newPeople(passwords) {
 const cookieName = "demo_session";
 const amr = { password: ["pwd"], otp: ["otp"] };
 
-function newSessions() {
+/** @param {{ secure: boolean }} options */
+function newSessions({ secure }) {
   /** @type {Map<string, { subject: string, authTimes: Partial<Record<Method, number>> }>} */
   const sessions = new Map();
   /** @param {Request} req */
@@ -83,8 +85,7 @@ function newSessions() {
       const authTimes = before?.subject === subject ? before.authTimes : {};
       const id = randomBytes(32).toString("base64url");
       sessions.set(id, { subject, authTimes: { ...authTimes, [method]: Math.floor(Date.now() / 1000) } });
-      // behind https also `secure: true`
-      res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax" });
+      res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax", secure });
     },
     /** @param {Request} req */
     end: (req) => sessions.delete(req.cookies[cookieName]),

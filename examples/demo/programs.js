@@ -71,7 +71,7 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
         workbench.programs.set(registration.clientId, clientProgram({ ...registration, origin, record }));
       }
       workbenches.set(id, workbench);
-      res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax" });
+      res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") });
     }
     next();
   });

@@ -17,7 +17,7 @@ const origin = `http://localhost:${PORT}`;
 const passwords = { alice: "down the rabbit hole", bob: "can we fix it" };
 
 const people = newPeople(passwords);
-const sessions = newSessions();
+const sessions = newSessions({ secure: origin.startsWith("https:") });
 const { clients, secrets } = registerClients(origin);
 const { tieEvents, onEvent } = newEventLog();
 const auth = createDemoAuthServer({ origin, clients, sessions, onEvent });
@@ -58,9 +58,9 @@ app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.use(protectedApis(auth));
 
+/** Browsers say with every form and every POST of a script where it comes from. */
 app.use((req, res, next) => {
-  const isForeign = req.headers.origin !== undefined && req.headers.origin !== origin;
-  if (req.method === "POST" && isForeign) res.sendStatus(403);
+  if (req.method === "POST" && req.headers.origin !== origin) res.sendStatus(403);
   else next();
 });
 app.use(programs.router);

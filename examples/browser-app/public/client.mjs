@@ -56,13 +56,14 @@ export async function signIn() {
 /** Takes the answer if this page was loaded with one. */
 export async function finishSignIn() {
   const answer = new URLSearchParams(location.search);
-  const request = sessionStorage.getItem("request");
-  sessionStorage.removeItem("request");
   if (!answer.has("state")) return;
   // out of the address bar and the history
   history.replaceState(undefined, "", "/");
-  if (!request) throw new Error("This page has not asked.");
-  await takeAnswer(answer, JSON.parse(request));
+  const request = JSON.parse(sessionStorage.getItem("request") ?? "{}");
+  // any site can link here: what was not asked for must not end what was
+  if (answer.get("state") !== request.state) throw new Error("This page has not asked.");
+  sessionStorage.removeItem("request");
+  await takeAnswer(answer, request);
 }
 
 /** Where a hidden iframe ends up; `prompt=none` sees to it that it shows nothing. */
@@ -94,12 +95,14 @@ export async function readOrders() {
   try {
     if (!token || token.expiresAt - Date.now() < 10_000) await refreshSilently();
   } catch (error) {
-    // login_required, consent_required: only the person can go on
-    if (error instanceof oauth.AuthorizationResponseError) return undefined;
+    // only the person can go on; any other failure may pass
+    if (/^(login|consent|interaction)_required$/.test(error.error)) return undefined;
     throw error;
   }
   const answer = await fetch(apiUrl, { headers: { authorization: `Bearer ${token.value}` } });
+  if (answer.ok) return answer.text();
+  if (answer.status !== 401) throw new Error(`The API answered ${answer.status}: try again.`);
   // revoked before it expired
-  if (answer.status === 401) token = undefined;
-  return answer.ok ? answer.text() : undefined;
+  token = undefined;
+  return undefined;
 }
