@@ -101,6 +101,33 @@ describe("consent is for what the page has shown (RFC 6749 §10.2, 9700 §4.11.2
     expect(await grantedBy(after, answer)).toBeUndefined();
   });
 
+  it("a scope does not come with others that it implies only since then", async () => {
+    const before = hostOffering(["orders:write"]);
+    const browser = before.browser();
+    const page = await authorize(browser, { client: "web", fields: noScope });
+    const implying = { text: "Change your orders", implies: ["orders:delete"] };
+    const after = nextDeployment(before, { scopes: { ...scopes, "orders:write": implying } });
+    const answer = await answerAt(after, { page, cookies: browser.cookies });
+    expect(await grantedBy(after, answer)).toBe("orders:write");
+    expect(await rememberedScopes(after)).toEqual([["orders:write"]]);
+  });
+
+  it("what was shown beneath a scope is not granted when nothing implies it any more", async () => {
+    const implying = { text: "Change your orders", implies: ["orders:read"] };
+    const before = testHost({
+      apis: {
+        ...apis,
+        orders: { ...apis["orders"], scopes: { ...scopes, "orders:write": implying }, defaultScopes: [] },
+      } as AuthServerOptions["apis"],
+    });
+    const browser = before.browser();
+    const page = await authorize(browser, { client: "web", fields: { scope: "orders:write" } });
+    expect(page.text).toContain("See your orders");
+    const answer = await answerAt(nextDeployment(before, {}), { page, cookies: browser.cookies });
+    // never more than was shown, and less where the host has changed its mind
+    expect(await grantedBy(before, answer)).toBe("orders:write");
+  });
+
   it("what the sign-in page was told of is what the consent page shows afterwards", async () => {
     const before = hostOffering(["orders:read"]);
     before.session = signedOut;
