@@ -263,9 +263,9 @@ const codeJourney: Journey = {
     "clients.find",
     "authorizationCodes.find",
     "authorizations.find",
-    "authorizationCodes.consume",
-    "refreshTokens.create",
     "accessTokens.create",
+    "refreshTokens.create",
+    "authorizationCodes.consume",
   ],
   spends: "authorizationCodes.consume",
   async prepare(host) {
@@ -279,8 +279,8 @@ const refreshTokenJourney: Journey = {
     "clients.find",
     "refreshTokens.find",
     "authorizations.find",
-    "refreshTokens.rotate",
     "accessTokens.create",
+    "refreshTokens.rotate",
   ],
   spends: "refreshTokens.rotate",
   async prepare(host) {
