@@ -2,125 +2,33 @@ import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
 import { browserOriginsOf, type Storage } from "../../lib";
 import type { EpochSeconds } from "../../lib/protocol/epoch-seconds";
-import { type RedisClient, redisStorage, type RedisStorage, type RedisStorageOptions } from "../../lib/redis";
+import { redisStorage, type RedisStorageOptions } from "../../lib/redis";
 import {
   awkwardText,
   newAccessToken,
   newAuthorization,
   newCode,
   newConsent,
-  newEndMark,
   newDigest,
   newId,
   newRefreshToken,
 } from "../../lib/storage/contract/records";
-import { everyCall as everyServerCall } from "../../lib/storage/contract/store-rules";
 import { confidentialRecord, publicRecord } from "../fixture/records";
-import { askRedis, redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
+import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
+import {
+  ask,
+  clockDriftSeconds,
+  everyCall,
+  expectJourney,
+  journey,
+  keysOf,
+  type NodeClient,
+  now,
+  recording,
+  type Sender,
+  spa,
+} from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
-
-type NodeClient = Awaited<ReturnType<typeof redisClient>>;
-type Sender = { sendCommand(args: string[]): Promise<unknown> };
-
-/** The server has a clock of its own, so records live by the real one. */
-const now: EpochSeconds = Math.floor(Date.now() / 1000);
-const clockDriftSeconds = 300;
-
-const spa = publicRecord("browser", {
-  redirectUris: ["https://spa.example/a", "https://spa.example:8443/a"],
-});
-
-/** The same client, and every command that went through it. */
-function recording(client: Sender): Sender & { readonly commands: (readonly string[])[] } {
-  const commands: (readonly string[])[] = [];
-  return {
-    commands,
-    async sendCommand(args) {
-      commands.push(args);
-      return client.sendCommand(args);
-    },
-  };
-}
-
-function asksAboutMemory(script: string | undefined): boolean {
-  return script?.includes("INFO") === true;
-}
-
-/** Every call that the server makes, and the two that change the client table. */
-function everyCall(storage: RedisStorage): Readonly<Record<string, () => Promise<unknown>>> {
-  return {
-    "clients.save": () => storage.clients.save(spa),
-    "clients.delete": () => storage.clients.delete(spa.clientId),
-    ...everyServerCall(storage, now),
-  };
-}
-
-/** Writes a record of each kind, changes each that can change, and gives what the storage says of them. */
-async function journey(storage: RedisStorage, authorizationId = newId()) {
-  const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
-  const authorization = newAuthorization(now, { authorizationId, expiresAt: now + 700 });
-  const code = newCode(now, { authorizationId, expiresAt: now + 710 });
-  const from = newRefreshToken(now, { authorizationId, expiresAt: now + 720 });
-  const to = newRefreshToken(now, { authorizationId, expiresAt: now + 730 });
-  const [token, consent] = [newAccessToken(now, { expiresAt: now + 740 }), newConsent(now)];
-  await clients.save(spa);
-  await consents.save(consent, now);
-  await authorizations.create(authorization, now);
-  await authorizationCodes.create(code, now);
-  await refreshTokens.create(from, now);
-  await accessTokens.create(token, now);
-  const first = await authorizationCodes.consume(code, now);
-  const second = await authorizationCodes.consume(code, now);
-  const rotated = await refreshTokens.rotate({ from, to }, now);
-  const again = await refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now);
-  await accessTokens.revoke({ tokenId: token.tokenId, expiresAt: now + 750 }, now);
-  await authorizations.revokeAll(authorization, now);
-  const said = {
-    client: await clients.find(spa.clientId),
-    origin: await clients.isBrowserOrigin("https://spa.example"),
-    consent: await consents.find(consent, now),
-    consents: await consents.list(consent.subject, now),
-    authorization: await authorizations.find(authorizationId, now),
-    code: await authorizationCodes.find(code, now),
-    from: await refreshTokens.find(from, now),
-    to: await refreshTokens.find(to, now),
-    token: await accessTokens.find(token.digest, now),
-    isRevoked: await accessTokens.isRevoked(token.tokenId, now),
-    answers: [first, second, rotated, again],
-  };
-  const expected: typeof said = {
-    client: spa,
-    origin: true,
-    consent,
-    consents: [consent],
-    authorization: { ...authorization, revoked: true },
-    code: { ...code, consumed: true },
-    from: { ...from, used: true },
-    to,
-    token,
-    isRevoked: true,
-    answers: ["consumed", "not-consumed", "rotated", "not-rotated"],
-  };
-  return { said, expected };
-}
-
-async function expectJourney(client: RedisClient, options: Omit<RedisStorageOptions, "client"> = {}) {
-  const { said, expected } = await journey(redisStorage({ client, prefix: `${newId()}:`, ...options }));
-  expect(said).toEqual(expected);
-}
-
-/** What the client is asked when a key is looked at from outside. */
-async function ask<T>(client: Sender, ...args: readonly (string | number)[]): Promise<T> {
-  return (await client.sendCommand(args.map(String))) as T;
-}
-
-const keysOf = (client: Sender, prefix: string): Promise<string[]> => ask(client, "KEYS", `${prefix}*`);
-
-async function refusals(calls: Readonly<Record<string, () => Promise<unknown>>>): Promise<readonly string[]> {
-  const refused: string[] = [];
-  for (const [name, call] of Object.entries(calls)) await call().catch(() => refused.push(name));
-  return refused;
-}
 
 const refused = (options: unknown) => () => redisStorage(options as RedisStorageOptions);
 
@@ -277,13 +185,15 @@ function oneServer(): void {
       const { storage, commands } = fresh();
       await journey(storage);
       const scripts = commands.filter(([name]) => name === "EVAL");
-      expect(new Set(scripts.map(([, script]) => script)).size).toBe(6);
+      expect(new Set(scripts.map(([, script]) => script)).size).toBe(5);
       for (const [, script = "", count = "", ...rest] of scripts) {
-        if (asksAboutMemory(script)) continue;
         const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
         const named = rest.slice(0, Number(count));
         expect(used.length).toBe(script.split("redis.call").length - 1);
-        expect(new Set(used)).toEqual(new Set(named.map((_, index) => `KEYS[${index + 1}]`)));
+        const isOfMany = script.includes("#KEYS");
+        expect(new Set(used)).toEqual(
+          new Set(isOfMany ? ["KEYS[i]"] : named.map((_, index) => `KEYS[${index + 1}]`)),
+        );
         expect(new Set(named.map((key) => /\{[^}]+\}/.exec(key)?.[0] ?? key)).size).toBe(1);
       }
     });
@@ -300,7 +210,7 @@ function oneServer(): void {
           [...script.matchAll(/redis\.call\("([A-Z]+)"/g)].map(([, name]) => name),
         );
       const sent = new Set(commands.map(([name]) => name));
-      expect(sent).toEqual(new Set(["DEL", "EVAL", "GET", "HGET", "HVALS", "SET", "ZADD", "ZRANGE"]));
+      expect(sent).toEqual(new Set(["DEL", "EVAL", "GET", "HGET", "HVALS", "INFO", "SET", "ZADD", "ZRANGE"]));
       expect(new Set(inScripts)).toEqual(
         new Set([
           "EXISTS",
@@ -311,7 +221,6 @@ function oneServer(): void {
           "HGET",
           "HGETALL",
           "HSET",
-          "INFO",
           "SET",
           "SETRANGE",
           "ZADD",
@@ -522,85 +431,6 @@ function oneServer(): void {
   });
 }
 
-function eviction(): void {
-  let server: RedisServer;
-  let client: NodeClient;
-  const configure = (name: string, value: string) => ask(client, "CONFIG", "SET", name, value);
-
-  beforeAll(async () => {
-    server = await startRedis();
-    client = await redisClient(server.url);
-  });
-  beforeEach(async () => {
-    await configure("maxmemory", "100mb");
-    await configure("maxmemory-policy", "noeviction");
-  });
-  afterAll(async () => {
-    client.destroy();
-    await server.close();
-  });
-
-  it.each(["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"])(
-    "makes every call reject under %s, with an error that says what to set",
-    async (policy) => {
-      await configure("maxmemory-policy", policy);
-      const calls = everyCall(redisStorage({ client, prefix: `${newId()}:` }));
-      for (const call of Object.values(calls))
-        await expect(call()).rejects.toThrow(/maxmemory-policy .*noeviction/);
-      expect(await keysOf(client, "")).toEqual([]);
-    },
-  );
-
-  it("is no concern under noeviction", () => expectJourney(client));
-
-  it("is no concern where memory has no limit, whatever the policy", async () => {
-    await configure("maxmemory", "0");
-    await configure("maxmemory-policy", "allkeys-lru");
-    await expectJourney(client);
-  });
-
-  it("is borne with allowEviction, and not asked for", async () => {
-    await configure("maxmemory-policy", "allkeys-lru");
-    const recorder = recording(client);
-    await expectJourney(recorder, { allowEviction: true });
-    expect(recorder.commands.filter(([, script]) => asksAboutMemory(script))).toEqual([]);
-  });
-
-  it("is asked for once, before the first command", async () => {
-    const recorder = recording(client);
-    const calls = everyCall(redisStorage({ client: recorder }));
-    await Promise.all(Object.values(calls).map((call) => call()));
-    await expectJourney({ sendCommand: (args: string[]) => client.sendCommand(args) });
-    await Promise.all(Object.values(calls).map((call) => call()));
-    const asked = recorder.commands.map(([, script]) => asksAboutMemory(script));
-    expect([asked[0], asked.filter(Boolean).length]).toEqual([true, 1]);
-  });
-
-  it("is asked for again after a refusal, and the storage serves once it is set right", async () => {
-    await configure("maxmemory-policy", "allkeys-lru");
-    const storage = redisStorage({ client, prefix: `${newId()}:` });
-    await expect(storage.clients.find("web")).rejects.toThrow(/noeviction/);
-    await configure("maxmemory-policy", "noeviction");
-    expect(await refusals(everyCall(storage))).toEqual([]);
-  });
-
-  it("is asked for again when the server could not be asked", async () => {
-    const other = createClient({ url: server.url, disableOfflineQueue: true });
-    other.on("error", () => undefined);
-    await other.connect();
-    const recorder = recording(other);
-    const storage = redisStorage({ client: recorder, prefix: `${newId()}:` });
-    await server.stop("SIGKILL");
-    await expect(storage.clients.find("web")).rejects.toThrow();
-    const back = other.isReady ? undefined : new Promise((resolve) => other.once("ready", resolve));
-    await server.start();
-    await back;
-    expect(await storage.clients.find("web")).toBeUndefined();
-    expect(recorder.commands.map(([, script]) => asksAboutMemory(script))).toEqual([true, true, false]);
-    other.destroy();
-  });
-}
-
 function fullMemory(): void {
   let server: RedisServer;
   let client: NodeClient;
@@ -684,121 +514,6 @@ function fullMemory(): void {
   });
 }
 
-function replicas(): void {
-  let server: RedisServer;
-  let replica: RedisServer;
-  const clients: NodeClient[] = [];
-
-  beforeAll(async () => {
-    server = await startRedis(["--repl-diskless-sync-delay", "0"]);
-    replica = await startRedis(["--replicaof", `127.0.0.1 ${server.port}`]);
-  });
-  beforeEach(untilLinked);
-  afterAll(async () => {
-    for (const client of clients) client.destroy();
-    await Promise.all([server.close(), replica.close()]);
-  });
-
-  async function untilLinked(): Promise<void> {
-    await askRedis(server.url, async (client) => {
-      while (Number(await client.sendCommand(["WAIT", "1", "1000"])) < 1);
-    });
-  }
-
-  async function connect(): Promise<NodeClient> {
-    const client = await redisClient(server.url);
-    clients.push(client);
-    return client;
-  }
-
-  /** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
-  async function given() {
-    const { consents, authorizations, authorizationCodes, refreshTokens } = redisStorage({
-      client: await connect(),
-    });
-    const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
-    const [one, other, consent] = [newAuthorization(now), newAuthorization(now), newConsent(now)];
-    await authorizationCodes.create(code, now);
-    await refreshTokens.create(from, now);
-    await authorizations.create(one, now);
-    await authorizations.create(other, now);
-    await consents.save(consent, now);
-    const to = { ...from, digest: newDigest() };
-    const spending: Readonly<Record<string, (storage: Storage) => Promise<unknown>>> = {
-      consume: (storage) => storage.authorizationCodes.consume(code, now),
-      rotate: (storage) => storage.refreshTokens.rotate({ from, to }, now),
-      revoke: (storage) => storage.authorizations.revoke(one.authorizationId, now),
-      revokeAll: (storage) => storage.authorizations.revokeAll(other, now),
-      revokeAccessToken: (storage) => storage.accessTokens.revoke(token, now),
-      saveEndMark: (storage) => storage.endMarks.save(newEndMark(now), now),
-      deleteConsent: (storage) => storage.consents.delete({ key: consent, exceptEndMark: "a mark" }, now),
-    };
-    return { code, from, to, token, one, other, consent, spending };
-  }
-
-  it("are waited for by each single use and each revocation, after its write", async () => {
-    const { spending } = await given();
-    const client = await connect();
-    for (const [name, spend] of Object.entries(spending)) {
-      const recorder = recording(client);
-      await spend(redisStorage({ client: recorder, replicas: 1, allowEviction: true }));
-      const sent = recorder.commands.map(([command]) => command);
-      expect([name, sent.slice(-2)]).toEqual([
-        name,
-        [["revokeAccessToken", "saveEndMark"].includes(name) ? "SET" : "EVAL", "WAIT"],
-      ]);
-      expect(recorder.commands.at(-1)).toEqual(["WAIT", "1", expect.stringMatching(/^[1-9]\d*$/)]);
-    }
-  });
-
-  it("are not waited for when none are asked for", async () => {
-    const recorder = recording(await connect());
-    await expectJourney(recorder);
-    expect(recorder.commands.map(([name]) => name)).not.toContain("WAIT");
-  });
-
-  it("have what was acknowledged", async () => {
-    const { spending, code, from, to, token, one, other, consent } = await given();
-    const storage = redisStorage({ client: await connect(), replicas: 1 });
-    for (const spend of Object.values(spending)) await spend(storage);
-    await askRedis(replica.url, async (client) => {
-      const copy = redisStorage({ client });
-      expect(await copy.authorizationCodes.find(code, now)).toMatchObject({ consumed: true });
-      expect(await copy.refreshTokens.find(from, now)).toMatchObject({ used: true });
-      expect(await copy.refreshTokens.find(to, now)).toEqual(to);
-      expect(await copy.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
-      for (const { authorizationId } of [one, other]) {
-        expect(await copy.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
-      }
-      expect(await copy.consents.find(consent, now)).toBeUndefined();
-    });
-  });
-
-  it("fail the call when they are gone, and nothing can be used twice", async () => {
-    const { spending, code, from, to, token, one, other } = await given();
-    await replica.stop("SIGKILL");
-    const spent = Object.values(spending).map(async (spend) =>
-      spend(redisStorage({ client: await connect(), replicas: 1 })).then(
-        () => "acknowledged",
-        (error: Error) => error.message,
-      ),
-    );
-    expect(new Set(await Promise.all(spent))).toEqual(
-      new Set(["redisStorage: 0 of 1 replicas have the write."]),
-    );
-    const storage = redisStorage({ client: await connect() });
-    expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
-    expect(await storage.refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now)).toBe(
-      "not-rotated",
-    );
-    expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
-    for (const { authorizationId } of [one, other]) {
-      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
-    }
-    await replica.start();
-  });
-}
-
 function crash(): void {
   it("takes back nothing that was acknowledged", async () => {
     const server = await startRedis();
@@ -841,7 +556,5 @@ function crash(): void {
 }
 
 describeWith(redis, { name: "redisStorage", tests: oneServer });
-describeWith(redis, { name: "redisStorage: eviction (RFC 6749 §10.5)", tests: eviction });
 describeWith(redis, { name: "redisStorage: full memory (RFC 6749 §10.5)", tests: fullMemory });
-describeWith(redis, { name: "redisStorage: replicas (RFC 6749 §4.1.2, 9700 §4.14.2)", tests: replicas });
 describeWith(redis, { name: "redisStorage: a crash of the server (RFC 6749 §10.5)", tests: crash });

@@ -4,6 +4,7 @@ import type { Consent, ConsentKey } from "../../protocol/consent";
 import { clockDriftSeconds } from "../../protocol/clock-drift";
 import type { EndMark } from "../../protocol/end-mark";
 import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
+import { numberOf, textOf, textsOf } from "./answers";
 import { flagScript, forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord } from "./records";
 
 /** Puts the field ARGV[1] with ARGV[2] into the hash, drops what ended before ARGV[4], and keeps the hash ARGV[5] longer than its last field. */
@@ -35,8 +36,8 @@ export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOption
   return {
     async find(consentKey, now) {
       const key = keyOf(consentKey.subject);
-      const value = await send(key, ["HGET", key, fieldOf(consentKey)]);
-      const consent = typeof value === "string" ? (JSON.parse(value) as Consent) : undefined;
+      const value = textOf(await send(key, ["HGET", key, fieldOf(consentKey)]));
+      const consent = value === undefined ? undefined : (JSON.parse(value) as Consent);
       return consent && now < consent.expiresAt ? consent : undefined;
     },
     async save(consent, now) {
@@ -45,13 +46,13 @@ export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOption
     },
     async list(subject, now) {
       const key = keyOf(subject);
-      const values = (await send(key, ["HVALS", key])) as string[];
+      const values = textsOf(await send(key, ["HVALS", key]));
       return values.map((value) => JSON.parse(value) as Consent).filter(({ expiresAt }) => now < expiresAt);
     },
     async delete({ key: consentKey, exceptEndMark }) {
       const keys = [keyOf(consentKey.subject)] as const;
       const args = [fieldOf(consentKey), exceptEndMark];
-      return Number(await runScript(sendReplicated, { script: deleteConsentScript, keys, args })) === 1;
+      return numberOf(await runScript(sendReplicated, { script: deleteConsentScript, keys, args })) === 1;
     },
   };
 }
@@ -78,25 +79,36 @@ local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
 redis.call("EXPIREAT", KEYS[1], last[2])
 return 1`;
 
-export function redisAuthorizations({ prefix, send, sendReplicated }: RedisStoreOptions): AuthorizationStore {
+/** So many go together, with one `WAIT`; what others want is done between them. */
+const revokedAtOnce = 500;
+
+type Keys = readonly [string, ...string[]];
+
+/** Sets the flag of these records; gives how many had none. */
+function flagRecords({ isOneServer, sendReplicated }: RedisStoreOptions) {
+  const flag = async (keys: Keys): Promise<number> =>
+    numberOf(await runScript(sendReplicated, { script: flagScript, keys, args: [] }));
+  return async ([first, ...others]: Keys): Promise<number> => {
+    if (isOneServer) return flag([first, ...others]);
+    const counts = await Promise.all([first, ...others].map((key) => flag([key])));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+}
+
+export function redisAuthorizations(options: RedisStoreOptions): AuthorizationStore {
+  const { prefix, send, sendReplicated } = options;
+  const flag = flagRecords(options);
   const keyOf = (authorizationId: string): string => `${prefix}{${authorizationId}}`;
   const indexOf = ({ subject, clientId, apiId }: ConsentKey): string =>
     `${prefix}authorizations:${JSON.stringify([subject, clientId, apiId])}`;
-
-  /** 1 when it was not revoked before, else 0. */
-  async function revoke(authorizationId: string): Promise<number> {
-    return Number(
-      await runScript(sendReplicated, { script: flagScript, keys: [keyOf(authorizationId)], args: [] }),
-    );
-  }
 
   return {
     async create({ revoked, ...authorization }, now) {
       const { authorizationId } = authorization;
       const key = keyOf(authorizationId);
-      // the index first: an authorization that it does not know could not be revoked with the consent
+      // the index first, and lasting: an authorization that it does not know could not be revoked with the consent
       const args = [authorizationId, forgetAt(authorization), now];
-      await runScript(send, { script: addToIndexScript, keys: [indexOf(authorization)], args });
+      await runScript(sendReplicated, { script: addToIndexScript, keys: [indexOf(authorization)], args });
       await send(key, setRecord(key, { record: authorization, flag: revoked }));
     },
     async find(authorizationId, now) {
@@ -105,13 +117,17 @@ export function redisAuthorizations({ prefix, send, sendReplicated }: RedisStore
       return found && { ...found.record, revoked: found.flag };
     },
     async revoke(authorizationId) {
-      await revoke(authorizationId);
+      await flag([keyOf(authorizationId)]);
     },
     async revokeAll(consentKey) {
       const index = indexOf(consentKey);
-      const ids = (await send(index, ["ZRANGE", index, 0, -1])) as string[];
-      const revoked = await Promise.all(ids.map(revoke));
-      return revoked.reduce((sum, count) => sum + count, 0);
+      const ids = textsOf(await send(index, ["ZRANGE", index, 0, -1]));
+      let count = 0;
+      for (let from = 0; from < ids.length; from += revokedAtOnce) {
+        const [first, ...others] = ids.slice(from, from + revokedAtOnce).map(keyOf);
+        if (first !== undefined) count += await flag([first, ...others]);
+      }
+      return count;
     },
   };
 }

@@ -2,41 +2,42 @@
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { checkClient } from "../check-client";
 import type { ClientRegistry } from "../port";
+import { textOf, textsOf } from "./answers";
 import type { RedisStoreOptions } from "./records";
 
 /**
  * A client at `client:<clientId>`. It decides: `origin:<origin>` only leads to clients that have the origin or had it once.
  * Nothing is taken out of there, so no two changes of one client can be in each other's way.
  */
-export function redisClients({ prefix, send }: RedisStoreOptions): ClientRegistry {
+export function redisClients({ prefix, send, sendReplicated }: RedisStoreOptions): ClientRegistry {
   const clientKey = (clientId: string): string => `${prefix}client:${clientId}`;
   const originKey = (origin: string): string => `${prefix}origin:${origin}`;
 
   async function find(clientId: string): Promise<Client | undefined> {
     const key = clientKey(clientId);
-    const value = await send(key, ["GET", key]);
-    return typeof value === "string" ? (JSON.parse(value) as Client) : undefined;
+    const value = textOf(await send(key, ["GET", key]));
+    return value === undefined ? undefined : (JSON.parse(value) as Client);
   }
 
   return {
     find,
     async isBrowserOrigin(origin) {
       const key = originKey(origin);
-      const clientIds = (await send(key, ["ZRANGE", key, 0, -1])) as string[];
+      const clientIds = textsOf(await send(key, ["ZRANGE", key, 0, -1]));
       const clients = await Promise.all(clientIds.map(find));
       return clients.some((client) => client && browserOriginsOf(client).includes(origin));
     },
     async save(client) {
       const { clientId } = checkClient(client);
       for (const origin of browserOriginsOf(client).map(originKey)) {
-        await send(origin, ["ZADD", origin, 0, clientId]);
+        await sendReplicated(origin, ["ZADD", origin, 0, clientId]);
       }
       const key = clientKey(clientId);
-      await send(key, ["SET", key, JSON.stringify(client)]);
+      await sendReplicated(key, ["SET", key, JSON.stringify(client)]);
     },
     async delete(clientId) {
       const key = clientKey(clientId);
-      await send(key, ["DEL", key]);
+      await sendReplicated(key, ["DEL", key]);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** How a record is kept in Redis: a flag, then JSON; and the scripts that change the flag. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import type { EpochSeconds } from "../../protocol/epoch-seconds";
 import { clockDriftSeconds } from "../../protocol/clock-drift";
+import { textOf } from "./answers";
 import type { Send } from "./client";
 
 /** Where and how the stores of the adapter keep their keys. */
@@ -10,6 +11,8 @@ export interface RedisStoreOptions {
   readonly send: Send;
   /** For what must not be lost: single uses and revocations. */
   readonly sendReplicated: Send;
+  /** True where one script may have keys of several slots. */
+  readonly isOneServer: boolean;
 }
 
 interface Expiring {
@@ -27,8 +30,9 @@ export function writeRecord({ flag, record }: Flagged<object>): string {
   return `${flag ? 1 : 0}${JSON.stringify(record)}`;
 }
 
-export function readRecord<T extends Expiring>(value: unknown, now: EpochSeconds): Flagged<T> | undefined {
-  if (typeof value !== "string") return undefined;
+export function readRecord<T extends Expiring>(answer: unknown, now: EpochSeconds): Flagged<T> | undefined {
+  const value = textOf(answer);
+  if (value === undefined) return undefined;
   const record = JSON.parse(value.slice(1)) as T;
   return now < record.expiresAt ? { flag: value.startsWith("1"), record } : undefined;
 }
@@ -77,8 +81,13 @@ if redis.call("EXISTS", KEYS[2]) == 1 then return 1 end
 ${spendOrLeave}redis.call("SET", KEYS[2], ARGV[2], "EXAT", ARGV[3])
 return 1`;
 
-/** KEYS: the record. 1 when its flag was not set before; nothing happens when there is none. */
+/** KEYS: records. How many of them had no flag; they have one now. Nothing happens where there is none. */
 export const flagScript = `
-if redis.call("GETRANGE", KEYS[1], 0, 0) ~= "0" then return 0 end
-redis.call("SETRANGE", KEYS[1], 0, "1")
-return 1`;
+local count = 0
+for i = 1, #KEYS do
+  if redis.call("GETRANGE", KEYS[i], 0, 0) == "0" then
+    redis.call("SETRANGE", KEYS[i], 0, "1")
+    count = count + 1
+  end
+end
+return count`;

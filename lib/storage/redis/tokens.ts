@@ -3,6 +3,7 @@ import type { AuthorizationCode } from "../../protocol/authorization-code";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { TokenHandle } from "../../protocol/token-value";
 import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";
+import { numberOf } from "./answers";
 import {
   forgetAt,
   readRecord,
@@ -34,7 +35,7 @@ export function redisAuthorizationCodes({
     async consume(handle, now) {
       const key = keyOf(handle);
       const won = await runScript(sendReplicated, { script: spendScript, keys: [key], args: [now] });
-      return Number(won) === 1 ? "consumed" : "not-consumed";
+      return numberOf(won) === 1 ? "consumed" : "not-consumed";
     },
   };
 }
@@ -56,7 +57,7 @@ export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreO
       const key = keyOf(from);
       const args = [now, writeRecord({ flag: used, record: to }), forgetAt(to)];
       const won = await runScript(sendReplicated, { script: rotateScript, keys: [key, keyOf(to)], args });
-      return Number(won) === 1 ? "rotated" : "not-rotated";
+      return numberOf(won) === 1 ? "rotated" : "not-rotated";
     },
   };
 }

@@ -1,0 +1,104 @@
+/** What someone gains when Redis loses a master or a replica: a withdrawal that is forgotten, an API that stands still. */
+import { redisStorage } from "../../lib/redis";
+import { newAccessToken, newAuthorization, newId } from "../../lib/storage/contract/records";
+import { clients, testHost } from "../fixture/host";
+import { callApi, obtainTokens } from "../fixture/journey";
+import {
+  askRedis,
+  redis,
+  type RedisCluster,
+  redisClient,
+  redisClusterClient,
+  type RedisServer,
+  startRedis,
+  startRedisCluster,
+} from "../fixture/redis-server";
+import { now } from "../fixture/redis-storage";
+import { describeWith } from "../fixture/server-process";
+
+function withdrawal(): void {
+  let cluster: RedisCluster;
+  let client: Awaited<ReturnType<typeof redisClusterClient>>;
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ replicas: true });
+    client = await redisClusterClient(cluster);
+  }, 60_000);
+  afterAll(async () => {
+    client.destroy();
+    await cluster.close();
+  });
+
+  async function shardOf(key: string): Promise<number> {
+    const slot = await askRedis(cluster.servers[0]?.url ?? "", (asking) =>
+      asking.sendCommand(["CLUSTER", "KEYSLOT", key]),
+    );
+    return Math.floor((Number(slot) * 3) / 16_384);
+  }
+
+  it("ends every authorization that was acknowledged, although the master of the index is lost", async () => {
+    const storage = redisStorage({ client, prefix: "lost:", replicas: 1 });
+    const key = { subject: newId(), clientId: "web", apiId: "orders" };
+    const shard = await shardOf(`lost:authorizations:${JSON.stringify(Object.values(key))}`);
+    /** An authorization whose record outlives the index. */
+    async function elsewhere(): Promise<ReturnType<typeof newAuthorization>> {
+      const authorization = newAuthorization(now, key);
+      return (await shardOf(authorization.authorizationId)) === shard ? elsewhere() : authorization;
+    }
+    const [early, late] = [await elsewhere(), await elsewhere()];
+    const [master, replica] = [cluster.servers[shard], cluster.servers[shard + 3]] as [
+      RedisServer,
+      RedisServer,
+    ];
+    await storage.authorizations.create(early, now);
+    process.kill(replica.pid(), "SIGSTOP");
+    await expect(storage.authorizations.create(late, now)).rejects.toThrow("0 of 1 replicas");
+    await master.stop("SIGKILL");
+    process.kill(replica.pid(), "SIGCONT");
+    const role = () => askRedis(replica.url, (asking) => asking.sendCommand(["ROLE"]));
+    while (((await role()) as string[])[0] !== "master");
+
+    const other = await redisClusterClient(cluster);
+    const after = redisStorage({ client: other, prefix: "lost:" });
+    while ((await after.authorizations.revokeAll(key, now).catch(() => 0)) < 1);
+    expect(await after.authorizations.find(early.authorizationId, now)).toMatchObject({ revoked: true });
+    expect(await after.authorizations.find(late.authorizationId, now)).toBeUndefined();
+    other.destroy();
+  }, 60_000);
+}
+
+function stalledReplica(): void {
+  it("keeps no API call from its answer while revocations wait for it", async () => {
+    const server = await startRedis(["--repl-diskless-sync-delay", "0"]);
+    const replica = await startRedis(["--replicaof", `127.0.0.1 ${server.port}`]);
+    const client = await redisClient(server.url);
+    try {
+      await askRedis(server.url, async (asking) => {
+        while (Number(await asking.sendCommand(["WAIT", "1", "1000"])) < 1);
+      });
+      const storage = redisStorage({ client, replicas: 1 });
+      await storage.clients.save(clients.web);
+      const host = testHost({ storage, revocationLagSeconds: 0 });
+      const { access_token: accessToken } = await obtainTokens(host, { client: "web" });
+      process.kill(replica.pid(), "SIGSTOP");
+      const order: string[] = [];
+      const revocations = Array.from({ length: 12 }, async () => {
+        await storage.accessTokens.revoke(newAccessToken(now), now).catch(() => order.push("revocation"));
+      });
+      expect((await callApi(host, "/orders", accessToken)).status).toBe(200);
+      order.push("API call");
+      await Promise.all(revocations);
+      expect(order[0]).toBe("API call");
+      expect(order).toHaveLength(13);
+    } finally {
+      client.destroy();
+      await Promise.all([server.close(), replica.close()]);
+    }
+  }, 60_000);
+}
+
+describeWith(redis, {
+  name: "a withdrawal before a failover (RFC 7009 §2.1, 6749 §10.5)",
+  tests: withdrawal,
+});
+describeWith(redis, { name: "a replica of Redis that stands still (RFC 6749 §10.5)", tests: stalledReplica });

@@ -1,0 +1,266 @@
+import { Redis } from "ioredis";
+import { createClient, createClientPool, createCluster, createSentinel } from "redis";
+import { redisStorage, type RedisStorage, type RedisStorageOptions } from "../../lib/redis";
+import {
+  newAccessToken,
+  newAuthorization,
+  newCode,
+  newConsent,
+  newDigest,
+  newEndMark,
+  newRefreshToken,
+} from "../../lib/storage/contract/records";
+import { confidentialRecord } from "../fixture/records";
+import { askRedis, redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
+import { expectJourney, type NodeClient, now, recording } from "../fixture/redis-storage";
+import { describeWith } from "../fixture/server-process";
+
+function replicas(): void {
+  let server: RedisServer;
+  let replica: RedisServer;
+  const clients: NodeClient[] = [];
+  const ioClients: Redis[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis(["--repl-diskless-sync-delay", "0"]);
+    replica = await startRedis(["--replicaof", `127.0.0.1 ${server.port}`]);
+  });
+  beforeEach(untilLinked);
+  afterAll(async () => {
+    for (const client of clients) client.destroy();
+    for (const client of ioClients) await client.quit();
+    await untilLinked();
+    await Promise.all([server.close(), replica.close()]);
+  });
+
+  async function untilLinked(): Promise<void> {
+    await askRedis(server.url, async (client) => {
+      while (Number(await client.sendCommand(["WAIT", "1", "1000"])) < 1);
+    });
+  }
+
+  async function connect(): Promise<NodeClient> {
+    const client = await redisClient(server.url);
+    clients.push(client);
+    return client;
+  }
+
+  function ioRedis(): Redis {
+    const client = new Redis(server.port, "127.0.0.1");
+    client.on("error", () => undefined);
+    ioClients.push(client);
+    return client;
+  }
+
+  /** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
+  async function given() {
+    const { consents, authorizations, authorizationCodes, refreshTokens } = redisStorage({
+      client: await connect(),
+    });
+    const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
+    const [one, other, consent] = [newAuthorization(now), newAuthorization(now), newConsent(now)];
+    await authorizationCodes.create(code, now);
+    await refreshTokens.create(from, now);
+    await authorizations.create(one, now);
+    await authorizations.create(other, now);
+    await consents.save(consent, now);
+    const to = { ...from, digest: newDigest() };
+    const spending: Readonly<Record<string, (storage: RedisStorage) => Promise<unknown>>> = {
+      consume: (storage) => storage.authorizationCodes.consume(code, now),
+      rotate: (storage) => storage.refreshTokens.rotate({ from, to }, now),
+      revoke: (storage) => storage.authorizations.revoke(one.authorizationId, now),
+      revokeAll: (storage) => storage.authorizations.revokeAll(other, now),
+      revokeAccessToken: (storage) => storage.accessTokens.revoke(token, now),
+      createAuthorization: (storage) => storage.authorizations.create(newAuthorization(now), now),
+      saveClient: (storage) => storage.clients.save(confidentialRecord()),
+      deleteClient: (storage) => storage.clients.delete("a client"),
+      saveEndMark: (storage) => storage.endMarks.save(newEndMark(now), now),
+      deleteConsent: (storage) => storage.consents.delete({ key: consent, exceptEndMark: "a mark" }, now),
+    };
+    return { code, from, to, token, one, other, consent, spending };
+  }
+
+  /** What the server is sent while this runs: the name of each command, and the connection that it came by. */
+  async function watched(run: () => Promise<unknown>): Promise<readonly (readonly string[])[]> {
+    const watcher = await redisClient(server.url);
+    const seen: (readonly string[])[] = [];
+    await watcher.monitor((line) => {
+      const [, from = "", name = ""] = /\[\d+ (\S+)\] "(\w+)"/.exec(line) ?? [];
+      if (from !== "lua") seen.push([from, name]);
+    });
+    await run();
+    await askRedis(server.url, (client) => client.sendCommand(["ECHO", "end"]));
+    while (seen.at(-1)?.[1] !== "ECHO") await new Promise(setImmediate);
+    watcher.destroy();
+    return seen;
+  }
+
+  it.each(["redis", "ioredis"])(
+    "are waited for by each single use and each revocation, on the connection of its write: %s",
+    async (library) => {
+      const { spending } = await given();
+      const client = library === "redis" ? await connect() : ioRedis();
+      for (const [name, spend] of Object.entries(spending)) {
+        const seen = await watched(() => spend(redisStorage({ client, replicas: 1, allowEviction: true })));
+        const waits = seen.findIndex(([, command]) => command === "WAIT");
+        const [write, wait] = seen.slice(waits - 1, waits + 1);
+        const isSet = ["revokeAccessToken", "saveEndMark", "saveClient"].includes(name);
+        const sent = isSet ? "SET" : name === "deleteClient" ? "DEL" : "EVAL";
+        expect([name, write]).toEqual([name, [wait?.[0], sent]]);
+      }
+    },
+  );
+
+  it("are not waited for when none are asked for", async () => {
+    const recorder = recording(await connect());
+    await expectJourney(recorder);
+    expect(recorder.commands.map(([name]) => name)).not.toContain("WAIT");
+  });
+
+  it("have what was acknowledged", async () => {
+    const { spending, code, from, to, token, one, other, consent } = await given();
+    const storage = redisStorage({ client: await connect(), replicas: 1 });
+    for (const spend of Object.values(spending)) await spend(storage);
+    await askRedis(replica.url, async (client) => {
+      const copy = redisStorage({ client });
+      expect(await copy.authorizationCodes.find(code, now)).toMatchObject({ consumed: true });
+      expect(await copy.refreshTokens.find(from, now)).toMatchObject({ used: true });
+      expect(await copy.refreshTokens.find(to, now)).toEqual(to);
+      expect(await copy.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+      for (const { authorizationId } of [one, other]) {
+        expect(await copy.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+      }
+      expect(await copy.consents.find(consent, now)).toBeUndefined();
+    });
+  });
+
+  it("fail the call when they are gone, and nothing can be used twice", async () => {
+    const { spending, code, from, to, token, one, other } = await given();
+    await replica.stop("SIGKILL");
+    const spent = Object.values(spending).map(async (spend) =>
+      spend(redisStorage({ client: await connect(), replicas: 1 })).then(
+        () => "acknowledged",
+        (error: Error) => error.message,
+      ),
+    );
+    expect(new Set(await Promise.all(spent))).toEqual(
+      new Set(["redisStorage: 0 of 1 replicas have the write."]),
+    );
+    const storage = redisStorage({ client: await connect() });
+    expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
+    expect(await storage.refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now)).toBe(
+      "not-rotated",
+    );
+    expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+    for (const { authorizationId } of [one, other]) {
+      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+    }
+    await replica.start();
+  });
+
+  /** The replica stands still while this runs: it is connected, and acknowledges nothing. */
+  async function stalled<T>(run: () => Promise<T>): Promise<T> {
+    process.kill(replica.pid(), "SIGSTOP");
+    try {
+      return await run();
+    } finally {
+      process.kill(replica.pid(), "SIGCONT");
+    }
+  }
+
+  it.each(["redis", "ioredis"])("that stand still keep no read from its answer: %s", async (library) => {
+    const { token } = await given();
+    const storage = redisStorage({ client: library === "redis" ? await connect() : ioRedis(), replicas: 1 });
+    await storage.accessTokens.revoke(token, now);
+    const order: string[] = [];
+    await stalled(async () => {
+      const writes = Array.from({ length: 12 }, async () => {
+        await expect(storage.accessTokens.revoke(newAccessToken(now), now)).rejects.toThrow(
+          "0 of 1 replicas",
+        );
+        order.push("write");
+      });
+      expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+      order.push("read");
+      await Promise.all(writes);
+    });
+    expect([order[0], order.length]).toEqual(["read", 13]);
+  });
+
+  it("that stand still are waited for twice at the most, however many writes there are", async () => {
+    const storage = redisStorage({ client: await connect(), replicas: 1, allowEviction: true });
+    await storage.accessTokens.revoke(newAccessToken(now), now);
+    const seen = await stalled(() =>
+      watched(() =>
+        Promise.allSettled(
+          Array.from({ length: 100 }, () => storage.accessTokens.revoke(newAccessToken(now), now)),
+        ),
+      ),
+    );
+    const waits = seen.filter(([, command]) => command === "WAIT").length;
+    expect(waits).toBeLessThanOrEqual(2);
+  });
+
+  it("are waited for again by a new connection when the storage's own was lost", async () => {
+    const storage = redisStorage({ client: await connect(), replicas: 1 });
+    const [one, other] = [newAccessToken(now), newAccessToken(now)];
+    await storage.accessTokens.revoke(one, now);
+    await askRedis(server.url, (client) => client.sendCommand(["CLIENT", "KILL", "TYPE", "normal"]));
+    await storage.accessTokens.revoke(other, now).catch(() => undefined);
+    await storage.accessTokens.revoke(other, now);
+    expect(await storage.accessTokens.isRevoked(other.tokenId, now)).toBe(true);
+  });
+
+  it.each(["redis", "ioredis"])(
+    "are waited for on a connection that ends with the client: %s",
+    async (library) => {
+      const ours = `ours-${library}`;
+      const client =
+        library === "redis"
+          ? await createClient({ url: server.url, name: ours }).connect()
+          : new Redis(server.port, "127.0.0.1", { connectionName: ours });
+      await redisStorage({ client, replicas: 1 }).accessTokens.revoke(newAccessToken(now), now);
+      const connections = () =>
+        askRedis(server.url, async (asking) =>
+          String(await asking.sendCommand(["CLIENT", "LIST"])).split(`name=${ours} `),
+        );
+      expect(await connections()).toHaveLength(3);
+      if ("destroy" in client) client.destroy();
+      else client.disconnect();
+      while ((await connections()).length > 1) await new Promise(setImmediate);
+    },
+  );
+}
+
+const refused = (client: unknown) => () => redisStorage({ client, replicas: 1 } as RedisStorageOptions);
+
+describe("redisStorage: replicas that could not be waited for (RFC 6749 §4.1.2, 9700 §4.14.2)", () => {
+  const sentinel = createSentinel({ name: "mymaster", sentinelRootNodes: [{ host: "127.0.0.1", port: 1 }] });
+  const pool = createClientPool({ url: "redis://127.0.0.1:1" });
+  const single = createClient({ url: "redis://127.0.0.1:1" });
+
+  it.each([
+    ["a pool, which sends WAIT on any connection", pool],
+    ["the pool of a client", single.createPool()],
+    ["a Sentinel client of redis, which is a pool", sentinel],
+    ["a wrapper, of which nobody knows", { sendCommand: (args: string[]) => pool.sendCommand(args) }],
+  ])("are refused with %s, with an error that says what to use", (_what, client) => {
+    expect(refused(client)).toThrow(TypeError);
+    expect(refused(client)).toThrow(/createClient\(\).*new Redis\(\)/);
+  });
+
+  it.each([
+    ["createClient()", single],
+    ["a client with other options for its commands", single.withTypeMapping({})],
+    ["createCluster()", createCluster({ rootNodes: [] })],
+    ["new Redis()", new Redis({ lazyConnect: true })],
+  ])("are taken with %s", (_what, client) => {
+    expect(refused(client)).not.toThrow();
+  });
+
+  it("are no concern of a pool without replicas", () => {
+    expect(() => redisStorage({ client: pool })).not.toThrow();
+  });
+});
+
+describeWith(redis, { name: "redisStorage: replicas (RFC 6749 §4.1.2, 9700 §4.14.2)", tests: replicas });

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { Cluster } from "ioredis";
+import { type RedisClient, redisStorage, type RedisStorage } from "../../lib/redis";
+import {
+  newAccessToken,
+  newAuthorization,
+  newCode,
+  newDigest,
+  newId,
+  newRefreshToken,
+} from "../../lib/storage/contract/records";
+import { clients, testHost } from "../fixture/host";
+import { obtainTokens, refresh } from "../fixture/journey";
+import { redis, type RedisCluster, redisClusterClient, startRedisCluster } from "../fixture/redis-server";
+import { moveSlotOf } from "../fixture/redis-slot";
+import { now } from "../fixture/redis-storage";
+import { describeWith } from "../fixture/server-process";
+
+const late = expect.objectContaining({ code: "AUTHMOUNT_LATE" });
+
+/** An authorization with a code and a refresh token, and the names of their keys. */
+async function given(options: { client: RedisClient; replicas: number }) {
+  const [prefix, authorizationId] = [`${newId()}:`, newId()];
+  const storage = redisStorage({ ...options, prefix });
+  const [code, from] = [newCode(now, { authorizationId }), newRefreshToken(now, { authorizationId })];
+  await storage.authorizations.create(newAuthorization(now, { authorizationId }), now);
+  await storage.authorizationCodes.create(code, now);
+  await storage.refreshTokens.create(from, now);
+  const key = `${prefix}{${authorizationId}}`;
+  return {
+    storage,
+    authorizationId,
+    code,
+    from,
+    key,
+    fromKey: `${key}:refresh:${from.digest}`,
+    codeKey: `${key}:code:${code.digest}`,
+  };
+}
+
+/** Rotations of one token to different ones, all at once. */
+function rotations(storage: RedisStorage, from: ReturnType<typeof newRefreshToken>) {
+  return Array.from({ length: 8 }, () =>
+    storage.refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now),
+  );
+}
+
+function resharding(): void {
+  let cluster: RedisCluster;
+  let client: Awaited<ReturnType<typeof redisClusterClient>>;
+  let ioClient: Cluster;
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ replicas: true });
+    client = await redisClusterClient(cluster);
+    ioClient = new Cluster(cluster.rootNodes.map(({ url }) => url));
+    ioClient.on("error", () => undefined);
+    await ioClient.ping();
+  }, 60_000);
+  afterAll(async () => {
+    client.destroy();
+    ioClient.disconnect();
+    await cluster.close();
+  });
+
+  const ways: readonly (readonly [string, () => { client: RedisClient; replicas: number }])[] = [
+    ["redis", () => ({ client, replicas: 0 })],
+    ["redis with replicas", () => ({ client, replicas: 1 })],
+    ["ioredis", () => ({ client: ioClient, replicas: 0 })],
+  ];
+
+  describe.each(ways)("%s", (_name, way) => {
+    it("rotates a token once whose slot comes to another master meanwhile (TRYAGAIN)", async () => {
+      const { storage, key, from, fromKey } = await given(way());
+      const slot = await moveSlotOf(cluster, key);
+      await slot.take([fromKey]);
+      const told = Promise.all(rotations(storage, from));
+      while ((await slot.refused("TRYAGAIN")) < 8);
+      await slot.finish();
+      expect((await told).toSorted()).toEqual([...Array.from({ length: 7 }, () => "not-rotated"), "rotated"]);
+      expect(await storage.refreshTokens.find(from, now)).toEqual({ ...from, used: true });
+    });
+
+    it("fails in time while the slot does not come to rest, and has used nothing", async () => {
+      const { storage, key, from, fromKey } = await given(way());
+      const slot = await moveSlotOf(cluster, key);
+      await slot.take([fromKey]);
+      const to = { ...from, digest: newDigest() };
+      await expect(storage.refreshTokens.rotate({ from, to }, now)).rejects.toEqual(late);
+      await slot.finish();
+      expect(await storage.refreshTokens.find(from, now)).toEqual(from);
+      expect(await storage.refreshTokens.rotate({ from, to }, now)).toBe("rotated");
+    });
+
+    it("consumes and revokes in a slot that moves, where the keys are already (ASK)", async () => {
+      const { storage, key, authorizationId, code, codeKey } = await given(way());
+      const slot = await moveSlotOf(cluster, key);
+      await slot.take([key, codeKey]);
+      const told = Array.from({ length: 8 }, () => storage.authorizationCodes.consume(code, now));
+      expect((await Promise.all(told)).filter((one) => one === "consumed")).toHaveLength(1);
+      await storage.authorizations.revoke(authorizationId, now);
+      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+      expect(await slot.refused("ASK")).toBeGreaterThan(0);
+      await slot.finish();
+      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+    });
+
+    it("finds a slot that has moved without a word (MOVED)", async () => {
+      const { storage, key, code, authorizationId } = await given(way());
+      await storage.accessTokens.revoke(newAccessToken(now), now);
+      await (await moveSlotOf(cluster, key)).finish();
+      expect(await storage.authorizationCodes.consume(code, now)).toBe("consumed");
+      await storage.authorizations.revoke(authorizationId, now);
+      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+    });
+  });
+
+  it("is temporarily_unavailable to a client, whose token is as good as before (RFC 6749 §5.2)", async () => {
+    const prefix = `${newId()}:`;
+    const storage = redisStorage({ client, prefix });
+    await storage.clients.save(clients.web);
+    const host = testHost({ storage });
+    const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "web" });
+    const key = `${prefix}{${refreshToken.split(".")[0] ?? ""}}`;
+    const slot = await moveSlotOf(cluster, key);
+    await slot.take([`${key}:refresh:${createHash("sha256").update(refreshToken).digest("base64url")}`]);
+    const refused = await refresh(host, { client: "web", refreshToken });
+    expect([refused.status, refused.body]).toEqual([
+      503,
+      { error: "temporarily_unavailable", error_description: "Try again later." },
+    ]);
+    expect(await slot.refused("TRYAGAIN")).toBeGreaterThan(0);
+    await slot.finish();
+    expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
+  });
+}
+
+describeWith(redis, {
+  name: "redisStorage in a cluster whose slots move (RFC 6749 §4.1.2, §5.2, 9700 §4.14.2)",
+  tests: resharding,
+});
