@@ -107,6 +107,16 @@ describe("a client record with a key that is undefined, which would mean everyth
     ]);
   });
 
+  it("is refused where a record inherits them: the copy that is kept would lose them", () => {
+    class Subscription {
+      get scopes(): readonly string[] {
+        return ["orders:read"];
+      }
+    }
+    const record = confidentialRecord({ subscriptions: { orders: new Subscription() } });
+    expect(() => memoryStorage({ clients: [record] })).toThrow("subscriptions.orders.scopes is inherited");
+  });
+
   it("may leave them out", () => {
     expect(() => memoryStorage({ clients: [confidentialRecord()] })).not.toThrow();
   });

@@ -98,7 +98,8 @@ export interface AuthServer {
   readonly resume: (req: Request, res: Response) => void;
   /**
    * Ends the host's consent page with a yes, for all scopes that `auth.interaction` shows or for some. Serves a POST from this
-   * origin only. `scopes: undefined` is refused: leave `scopes` out for all.
+   * origin only. No scope in the list is a no. `scopes: undefined` is refused, as it is what a form with nothing ticked gives;
+   * leave `scopes` out for all.
    */
   readonly approve: (
     req: Request,
@@ -110,7 +111,13 @@ export interface AuthServer {
   /** Remembered consents, for the host's account page. */
   readonly consents: {
     readonly list: (subject: string) => Promise<readonly Consent[]>;
-    /** Forgets the consent and revokes everything that descends from it, at every authentication method of the API. */
+    /**
+     * Forgets the consent and revokes everything that descends from it, at every authentication method of the API. It wins against
+     * an approval that is under way. When it rejects, the consent may still be listed: call it again. A key that nothing is
+     * stored for is no error; the event is `nothing-to-revoke` then.
+     *
+     * @throws TypeError (as a rejection) when a part of the key is missing
+     */
     readonly revoke: (key: ConsentKey) => Promise<void>;
   };
 }

@@ -128,13 +128,17 @@ export function isProduction(): boolean {
   return process.env["NODE_ENV"] === "production";
 }
 
+function schemeProblem(scheme: string): string | undefined {
+  if (isDotlessPrivateScheme(scheme)) return undefined;
+  if (scheme.includes(".")) return "has a dot, and needs no listing";
+  const isWritten = /^[a-z][a-z0-9+-]*$/.test(scheme);
+  return isWritten ? "is a scheme that browsers open or run" : 'is not a scheme in lower case without ":"';
+}
+
 function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<OptionProblem> {
   for (const [index, scheme] of redirectSchemes.entries()) {
-    const path = `redirectSchemes.${index}`;
-    const problem = scheme.includes(".")
-      ? "has a dot, and needs no listing"
-      : "is no scheme, or one that browsers know";
-    if (!isDotlessPrivateScheme(scheme)) yield { path, problem, fix: fixes.schemes };
+    const problem = schemeProblem(scheme);
+    if (problem) yield { path: `redirectSchemes.${index}`, problem, fix: fixes.schemes };
   }
 }
 

@@ -33,7 +33,7 @@ import type { Lifetimes } from "./protocol/lifetimes";
 import { jwtSigner } from "./signing/jwt-signer";
 import { type KeyRing, keyRing } from "./signing/key-ring";
 import { generateSigningKey, publicJwk } from "./signing/signing-key";
-import { checkedClients } from "./storage/checked-clients";
+import { checkedClients, checkListedClients } from "./storage/checked-clients";
 import { timeLimited } from "./storage/time-limit";
 
 const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
@@ -144,7 +144,7 @@ function toFlow(
 
 function toConsents(context: ClientRequestContext, issuers: readonly Issuer[]): AuthServer["consents"] {
   return {
-    list: (subject) => context.storage.consents.list(subject, now()),
+    list: async (subject) => (await context.storage.consents.list(subject, now())) ?? [],
     revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longestLifeSeconds(issuers) }),
   };
 }
@@ -157,8 +157,9 @@ function toHostPages(
   return {
     interaction: (req) => flow.describe(req, readInteractionId(req)),
     resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
-    async approve(req, res, chosen = {}) {
+    async approve(req, res, ...decisions) {
       const interactionId = readInteractionId(req);
+      const chosen: unknown = decisions.length === 0 ? {} : decisions[0];
       writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, chosen }));
     },
     async deny(req, res) {
@@ -199,6 +200,7 @@ function toRouters({ baseUrl }: AuthServerOptions, { router, wellKnown }: Router
  */
 export function createAuthServer(options: AuthServerOptions): AuthServer {
   checkOptions(options);
+  checkListedClients(options.storage.clients, options.redirectSchemes ?? []);
   warnOfThrowAway(options);
   const emit = eventEmitter(options.onEvent, now);
   const issuers = toIssuers(options);

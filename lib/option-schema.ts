@@ -107,7 +107,7 @@ const storagePorts = {
   accessTokens: methods(["create", "find", "revoke", "isRevoked"], "Write an AccessTokenStore."),
   endMarks: methods(
     ["find", "save"],
-    "Write an EndMarkStore: a withdrawal must win against an approval that is under way.",
+    "Write an EndMarkStore. An adapter for 0.1 also needs the new consents.delete and authorizations.revokeAll: CHANGELOG, upgrade steps.",
   ),
 };
 

@@ -16,7 +16,7 @@ import { isSubset } from "./protocol/scope";
 function readScopes(scope: unknown, api: Api): readonly string[] | undefined {
   const names: unknown = typeof scope === "string" ? scope.split(" ") : scope;
   const listed = Array.isArray(names) && names.every((name): name is string => typeof name === "string");
-  return listed && isSubset(names, Object.keys(api.scopes)) ? names : undefined;
+  return listed && isSubset(names, Object.keys(api.scopes)) ? [...names] : undefined;
 }
 
 function scopeProblem({ apiId, scopes }: Api): string {

@@ -1,5 +1,6 @@
 // The client polls silently or has a page open while the person withdraws, and storage is slow or fails. The person's no holds, or
 // they are told that it failed and can say it again. (Random orders: withdrawal-schedules; real databases: withdrawal-processes.)
+import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
 import { stopClock } from "../fixture/clock";
 import { clients, type TestHost, testHost } from "../fixture/host";
@@ -17,6 +18,10 @@ const both = { scope: "orders:read orders:write" };
 
 async function remembered(host: TestHost): Promise<readonly string[]> {
   return (await host.auth.consents.list("alice")).flatMap(({ scopes }) => scopes);
+}
+
+function idOf({ headers }: Response): string {
+  return /interaction=([\w-]+)/.exec(String(headers["location"]))?.[1] ?? "";
 }
 
 /** A host whose next call with this name is held, before its work or its answer, until the latch opens. */
@@ -123,6 +128,19 @@ describe("a withdrawal and a yes at once (RFC 6749 §10.2)", () => {
     expect(await remembered(host)).toEqual([]);
   });
 
+  it("does not count a page of the host's own that was shown before, under the id of the one after", async () => {
+    const host = testHost({ consent: { decide: () => ({ kind: "interaction", url: "/ask" }) } });
+    const browser = host.browser();
+    const interaction = idOf(await authorize(browser, { client: "web" }));
+    await host.auth.consents.revoke(key);
+    const again = await browser.get("/login/auth/password/api/orders/authorize/resume", { interaction });
+    expect(idOf(again)).not.toBe(interaction);
+    const old = await browser.post("/allow", { interaction });
+    expect([old.status, old.headers["location"]]).toEqual([400, undefined]);
+    const { code } = redirectParameters(await browser.post("/allow", { interaction: idOf(again) }));
+    expect(code).toBeDefined();
+  });
+
   it("lets the next page count, for what it shows alone", async () => {
     const host = testHost();
     await obtainTokens(host, { client: "web" });
@@ -158,5 +176,32 @@ describe("a withdrawal that fails half-way (RFC 7009 §2.2.1)", () => {
     await host.auth.consents.revoke(key);
     expect(await remembered(host)).toEqual([]);
     expect((await refresh(host, { client: "web", refreshToken })).status).toBe(400);
+  });
+
+  it.each([
+    [undefined, "subject"],
+    [{ subject: "alice", clientId: "web", api: "orders" }, "apiId"],
+    [{ ...key, subject: "" }, "subject"],
+    [{ ...key, clientId: undefined }, "clientId"],
+  ])("rejects a key that is not whole: %j", async (odd, name) => {
+    const host = testHost();
+    await obtainCode(host, { client: "web" });
+    await expect(host.auth.consents.revoke(odd as never)).rejects.toThrow(`${name} is not text`);
+    expect(await remembered(host)).toEqual(["orders:read"]);
+  });
+
+  it("rejects over an adapter of a version without end marks, which ends nothing or does not say so", async () => {
+    const storage = newStorage();
+    const host = testHost({
+      storage: {
+        ...storage,
+        // it takes the key alone, and gives nothing
+        consents: { ...storage.consents, delete: (async () => undefined) as never },
+        authorizations: { ...storage.authorizations, revokeAll: (async () => undefined) as never },
+      },
+    });
+    await obtainCode(host, { client: "web" });
+    await expect(host.auth.consents.revoke(key)).rejects.toThrow("Update the adapter");
+    expect(host.events.map(({ kind }) => kind)).not.toContain("nothing-to-revoke");
   });
 });

@@ -30,6 +30,16 @@ function subjectHost(subject: "required" | "forbidden"): TestHost {
   return host;
 }
 
+describe("the options of a route (RFC 6750 §3.1)", () => {
+  it("are a copy: a list that the host empties later still counts", async () => {
+    const host = testHost();
+    const scope = ["orders:write"];
+    host.app.get("/kept", host.auth.requireBearer({ api: "orders", scope }), (_, res) => void res.json({}));
+    scope.length = 0;
+    expect((await callApi(host, "/kept", await tokenOfAlice(host))).status).toBe(403);
+  });
+});
+
 describe("routes that need a person (RFC 6749 §4.4, 9068 §5)", () => {
   it("lets a token of an end user pass", async () => {
     const host = subjectHost("required");

@@ -14,7 +14,7 @@ const asked = { client: "native", fields: { redirect_uri: redirectUri } } as con
 
 const webSchemes = (
   "javascript data file blob about ws wss http https vbscript mailto tel view-source chrome chrome-extension moz-extension " +
-  "ftp intent sms ssh ms-msdt filesystem jar resource urn web+app ext+app android-app search-ms edge cid"
+  "ftp intent sms ssh ms-msdt filesystem jar resource urn web+app ext+app android-app search-ms edge cid bitcoin microsoft-edge feed"
 ).split(" ");
 
 describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () => {
@@ -35,14 +35,19 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
   it.each([[undefined], [[]], [["vscode"]], [["cursors"]]])(
     "are refused when the list is %j",
     async (redirectSchemes) => {
-      const host = testHost({ clients: [editor], ...(redirectSchemes && { redirectSchemes }) });
+      const listed = redirectSchemes && { redirectSchemes };
+      const problem =
+        'client "native": redirectUris.0 has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.';
+      // what memoryStorage lists is checked when the server is made
+      expect(() => testHost({ clients: [editor], ...listed })).toThrow(new TypeError(problem));
+      const storage = memoryStorage({ clients: [] });
+      const table = { ...storage.clients, find: async () => editor };
+      const host = testHost({ storage: { ...storage, clients: table }, ...listed });
       expect((await authorize(host.browser(), asked)).status).toBe(500);
       expect(host.events).toMatchObject([
         {
           kind: "server-error",
-          cause: new TypeError(
-            'client "native": redirectUris.0 has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.',
-          ),
+          cause: new TypeError(problem),
         },
       ]);
     },
@@ -66,10 +71,19 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
     expect(() => memoryStorage({ clients: [record] })).toThrow("redirectUris.0 must be https");
   });
 
+  it.each(["Cursor", "cursor:", "cursor://", "", "1password"])(
+    "are listed as schemes are written: %j",
+    (scheme) => {
+      expect(() => testHost({ redirectSchemes: [scheme] })).toThrow(
+        'redirectSchemes.0 is not a scheme in lower case without ":"',
+      );
+    },
+  );
+
   it.each(webSchemes)("are never those that a browser knows: %s", (scheme) => {
     expect(() => testHost({ redirectSchemes: [scheme] })).toThrow(
       new TypeError(
-        `createAuthServer: redirectSchemes.0 is no scheme, or one that browsers know. Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.`,
+        `createAuthServer: redirectSchemes.0 is a scheme that browsers open or run. Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.`,
       ),
     );
     for (const written of [scheme, scheme.toUpperCase()]) {

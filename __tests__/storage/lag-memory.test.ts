@@ -39,10 +39,10 @@ describe("look-ups of one key at one time (RFC 7662 §4)", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("are not shared once the lag has passed since the first began", async () => {
+  it("are not shared when the first began more than a second ago: it may hang", async () => {
     const { clock, asked, recall } = watchedMemory(5);
     const early = recall();
-    clock.now += 4;
+    clock.now += 1;
     void recall();
     expect(asked).toHaveLength(1);
     clock.now += 1;
@@ -133,10 +133,10 @@ describe("a clock that is set (RFC 7662 §4)", () => {
     expect(asked).toHaveLength(2);
     asked[0]?.answer("yes");
     await first;
-    clock.now += 3;
+    clock.now += 1;
     void recall();
     expect(asked).toHaveLength(2);
-    clock.now += 2;
+    clock.now += 1;
     void recall();
     expect(asked).toHaveLength(3);
   });

@@ -602,7 +602,7 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
       "secretDigests is not for a public client: it cannot keep a secret",
     ],
     ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0 must be https"],
-    ["a scheme without a dot", { redirectUris: ["app:/cb"] }, "a native client's own scheme needs a dot"],
+    ["a scheme that browsers know", { redirectUris: ["sms:/cb"] }, "redirectUris.0 must be https"],
   ])("refuses a public client with %s", (_, changes, message) => {
     expect(problemOf({ ...native, ...changes })).toContain(message);
   });

@@ -3,7 +3,6 @@ import type { ConsentKey } from "../../lib/protocol/consent";
 import { redisStorage } from "../../lib/redis";
 import { newAccessToken, newAuthorization, newId } from "../../lib/storage/contract/records";
 import { writeRecord } from "../../lib/storage/redis/records";
-import { timeLimited } from "../../lib/storage/time-limit";
 import {
   askRedis,
   redis,
@@ -50,10 +49,16 @@ async function givenMany(client: Sender): Promise<Given> {
 }
 
 async function living(storage: Storage, { authorizations }: Given): Promise<number> {
-  const found = await Promise.all(
-    authorizations.map(({ authorizationId }) => storage.authorizations.find(authorizationId, now)),
-  );
-  return found.filter((one) => one?.revoked !== true).length;
+  let count = 0;
+  // a client of redis gives up a command that waits for too long behind others
+  for (let from = 0; from < authorizations.length; from += 1_000) {
+    const some = authorizations.slice(from, from + 1_000);
+    const found = await Promise.all(
+      some.map(({ authorizationId }) => storage.authorizations.find(authorizationId, now)),
+    );
+    count += found.filter((one) => one?.revoked !== true).length;
+  }
+  return count;
 }
 
 function oneServer(): void {
@@ -74,11 +79,14 @@ function oneServer(): void {
   });
 
   it.each([0, 1])(
-    "revokes 50,000 within the time of one storage call, with %s replicas",
+    "revokes 50,000 by a hundred scripts, with %s replicas",
     async (replicas) => {
       const those = await givenMany(client);
       const storage = redisStorage({ client, replicas });
-      expect(await timeLimited(storage).authorizations.revokeAll(those.key, now)).toBe(many);
+      await client.sendCommand(["CONFIG", "RESETSTAT"]);
+      expect(await storage.authorizations.revokeAll(those.key, now)).toBe(many);
+      const stats = await client.sendCommand<string>(["INFO", "commandstats"]);
+      expect(Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])).toBe(many / 500);
       expect(await living(storage, those)).toBe(0);
       expect(await storage.authorizations.revokeAll(those.key, now)).toBe(0);
     },

@@ -1332,12 +1332,13 @@ const fieldMistakes: readonly WrongAdapter[] = [
       alter: without(name),
     }),
   ),
-  ...(["amr", "acr", "authTime", "refreshableUntil", "authMethodId", "createdAt"] as const).map((name) =>
-    finding("authorizations", {
-      mistake: `find drops ${name}`,
-      caughtBy: [rule.authorizationFind],
-      alter: without(name),
-    }),
+  ...(["amr", "acr", "authTime", "refreshableUntil", "issuer", "authMethodId", "createdAt"] as const).map(
+    (name) =>
+      finding("authorizations", {
+        mistake: `find drops ${name}`,
+        caughtBy: [rule.authorizationFind],
+        alter: without(name),
+      }),
   ),
   ...(["subject", "authorizationId", "authTime", "amr", "acr", "issuer", "issuedAt"] as const).map((name) =>
     finding("accessTokens", {
@@ -1358,6 +1359,11 @@ const fieldMistakes: readonly WrongAdapter[] = [
     mistake: "find drops authorizationId",
     caughtBy: [rule.refreshFind],
     alter: without("authorizationId"),
+  }),
+  finding("consents", {
+    mistake: "find drops endMark",
+    caughtBy: [rule.consentFind],
+    alter: without("endMark"),
   }),
   finding("authorizations", {
     mistake: "find gives null for what is missing",

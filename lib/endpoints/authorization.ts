@@ -63,7 +63,7 @@ function unredirectable(description: string, reason: string): OAuthError {
 }
 
 const unregisteredReason =
-  "redirect_uri is not one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it as it is sent";
+  "redirect_uri is not one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it as it is sent. A native client registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may use any port of that host";
 const omittedReason =
   'redirect_uri may be left out where the API says redirectUri: "optional" and the client has registered one only (RFC 6749 §3.1.2.3): send it';
 

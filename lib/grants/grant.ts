@@ -34,7 +34,7 @@ export interface TokenRequest {
 
 export interface Grant {
   readonly grantType: GrantType;
-  /** @throws OAuthError when the request is refused; nothing is stored then, but that a replay revokes. */
+  /** @throws OAuthError when the request is refused; nothing that anybody was given is stored then, and a replay revokes. */
   exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse>;
 }
 

@@ -22,6 +22,7 @@ import {
   type PendingRequest,
   shownScopesOf,
 } from "./pending-request";
+import { allowedFix, readAllowed } from "./allowed-scopes";
 import { endUserPort, type HostAdapters } from "./host-adapters";
 import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
@@ -48,7 +49,7 @@ export interface AuthorizationFlow {
   /** From the host's consent page. */
   approve(
     req: Request,
-    by: { interactionId: string | undefined; chosen: ChosenScopes },
+    by: { interactionId: string | undefined; chosen: unknown },
   ): Promise<ProtocolResponse>;
   /** From any page of the host. */
   deny(req: Request, interactionId: string | undefined): Promise<ProtocolResponse>;
@@ -60,11 +61,6 @@ export interface AuthorizationFlow {
 interface Found {
   readonly pending: PendingRequest;
   readonly issuer: Issuer;
-}
-
-/** What the host's consent page allows: all that was shown when `scopes` is left out. */
-export interface ChosenScopes {
-  readonly scopes?: readonly string[];
 }
 
 /** What a person said on a page, and that it was them. */
@@ -166,7 +162,7 @@ async function submitConsent(
 
 async function approve(
   options: AuthorizationFlowOptions,
-  { req, interactionId, chosen }: { req: Request; interactionId: string | undefined; chosen: ChosenScopes },
+  { req, interactionId, chosen }: { req: Request; interactionId: string | undefined; chosen: unknown },
 ): Promise<ProtocolResponse> {
   const { context, origin } = options;
   const found = findPending(options, { req, interactionId, answer: "approve" });
@@ -175,16 +171,13 @@ async function approve(
   if (req.method !== "POST")
     return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
-  // a form with nothing ticked must not grant everything
-  if (Object.hasOwn(chosen, "scopes") && !Array.isArray(chosen.scopes))
-    return page(
-      new TypeError("auth.approve: scopes is not a list. Leave it out to grant all that was asked."),
-    );
+  const allowed = readAllowed(chosen);
+  if (!allowed) return page(new TypeError(allowedFix));
   if (!found) return page(interactionLost(req, origin));
   const decision: ConsentDecision = {
     isBy: (subject) => subject === found.pending.consentSubject,
     endMark: found.pending.endMark,
-    answer: (requestedScopes) => chosen.scopes ?? requestedScopes,
+    answer: (requestedScopes) => (allowed === "all" ? requestedScopes : allowed),
   };
   return continueWith(options, { req, found, given: { answer: "approve", decision } });
 }

@@ -56,15 +56,21 @@ function consentPage(
 /** Keeps the request in its cookie and sends the person to the page that is theirs to answer. */
 export function showPage(
   options: ShowPageOptions,
-  { req, outcome, pending }: { req: Request; outcome: Unanswered; pending: PendingRequest },
+  { req, outcome, pending: last }: { req: Request; outcome: Unanswered; pending: PendingRequest },
 ): ProtocolResponse {
   const { request, endUser, endMark } = outcome;
+  // a page that was shown before a withdrawal must not be answered under the id of the one after it
+  const isOutdated = endUser !== undefined && last.consentSubject !== undefined && last.endMark !== endMark;
+  const pending = isOutdated ? { ...last, interactionId: options.context.randomId() } : last;
   const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject, endMark } : pending;
-  const cookies = options.pendingRequests.seal(kept, req);
+  const sealed = options.pendingRequests.seal(kept, req);
+  const ended = isOutdated ? options.pendingRequests.end(last, { req, answer: undefined }) : [];
+  const cookies = sealed && [...sealed, ...ended];
   if (!cookies) {
     const error = new OAuthError("invalid_request", {
       description: "The authorization request is too long.",
-      reason: "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state",
+      reason:
+        "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state, or ask for fewer scopes",
     });
     return refuseByRedirect(options.context, { ...request, error });
   }

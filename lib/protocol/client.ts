@@ -20,7 +20,7 @@ interface ClientBase {
   readonly clientId: string;
   /** What people read on the consent page. */
   readonly name: string;
-  /** Compared character for character; see RFC 9700 §2.1. */
+  /** Compared character for character (RFC 9700 §2.1), but for the port of a native client's `http` loopback redirect (RFC 8252 §7.3). */
   readonly redirectUris: readonly string[];
   /** `true`: end users are never asked for consent. For the host's own clients. */
   readonly trusted?: boolean;

@@ -19,13 +19,13 @@ const dotlessScheme = /^[a-z][a-z0-9+-]*$/;
 /** What browsers open or run themselves, and what any web page may claim (HTML, registerProtocolHandler). */
 const webSchemes = new Set(
   (
-    "about acct blob cid content data dict dns example file filesystem ftp ftps geo gopher http https im intent irc ircs jar " +
-    "javascript ldap ldaps livescript magnet mailto market matrix mhtml mid mk mms mocha news nfs nntp openpgp4fpr res resource " +
-    "rtsp sftp shell sip sips sms smsto smb snews ssh tag tel telnet urn vbs vbscript view-source webcal wss ws wtai wyciwyg xmpp"
+    "about acct bitcoin blob cid content data dict dns example feed file filesystem ftp ftps geo gopher hcp http https im intent irc ircs its jar " +
+    "javascript ldap ldaps livescript magnet mailto market matrix mhtml mid mk mms mocha news nfs nntp openpgp4fpr pcast res resource " +
+    "rtsp search sftp shell sip sips sms smsto smb snews ssh tag tel telnet urn vbs vbscript view-source webcal wss ws wtai wyciwyg xmpp"
   ).split(" "),
 );
 const browserSchemes =
-  /^(?:android|brave|chrome|devtools|edge|ext|firefox|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
+  /^(?:android|brave|chrome|devtools|edge|ext|firefox|microsoft|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
 
 /** True for a scheme without a dot that an app may have made up, in lower case. Only the host knows whether it has. */
 export function isDotlessPrivateScheme(scheme: string): boolean {

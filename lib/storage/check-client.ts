@@ -91,6 +91,9 @@ function undefinedProblem(client: Client): string | undefined {
     const name = narrowing.find((key) => key in record && Reflect.get(record, key) === undefined);
     const value = name === "trusted" ? "true or false" : "a list";
     if (name !== undefined) return `${path}${name} is undefined: leave the key out, or write ${value}`;
+    // the copy that is kept would lose it
+    const inherited = narrowing.find((key) => key in record && !Object.hasOwn(record, key));
+    if (inherited !== undefined) return `${path}${inherited} is inherited: give plain objects`;
   }
   return undefined;
 }

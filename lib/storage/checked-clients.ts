@@ -4,6 +4,18 @@ import { checkClient, checkRedirectSchemes, ownClient } from "./check-client";
 import { lagMemory, type Lag } from "./lag-memory";
 import type { ClientStore } from "./port";
 
+/** A table whose records are known from the start. */
+export interface ListedClients extends ClientStore {
+  readonly records: readonly Client[];
+}
+
+/** Checks what is known from the start, so that a host mistake does not wait for the first request. @throws TypeError */
+export function checkListedClients(clients: ClientStore, redirectSchemes: readonly string[]): void {
+  const { records } = clients as Partial<ListedClients>;
+  if (!Array.isArray(records)) return;
+  for (const record of records as readonly Client[]) checkRedirectSchemes(record, redirectSchemes);
+}
+
 export interface CheckedClientsOptions extends Lag {
   /** The schemes without a dot that native clients may have. */
   readonly redirectSchemes: readonly string[];

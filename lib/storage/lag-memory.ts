@@ -22,6 +22,8 @@ interface Dated<T> {
 }
 
 const maxRemembered = 10_000;
+/** How old a look-up under way may be that others still wait for. */
+const sharedSeconds = 1;
 
 /**
  * Answers with what is remembered, else by the look-up that another request has begun within the lag, else by a new one. The
@@ -67,7 +69,8 @@ export function lagMemory<T>({ lagSeconds, now }: Lag, isWorthIt: (answer: T) =>
     const known = remembered.get(key);
     if (known && isFresh(known)) return known.answer;
     const begun = underWay.get(key);
-    if (!begun || !isFresh(begun)) return begin(key, { at, ask });
+    // one that hangs must not take all others with it
+    if (!begun || !isFresh(begun) || at - begun.at > sharedSeconds) return begin(key, { at, ask });
     const answer = await begun.answer;
     // what is registered this moment may come at once
     return isWorthIt(answer) ? answer : begin(key, { at: readClock(), ask });

@@ -8,12 +8,12 @@ import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { RefreshToken } from "../protocol/refresh-token";
 import type { TokenHandle } from "../protocol/token-value";
 import { checkClient, ownClient } from "./check-client";
+import type { ListedClients } from "./checked-clients";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
 import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   AuthorizationStore,
-  ClientStore,
   ConsentStore,
   EndMarkStore,
   RefreshTokenStore,
@@ -37,7 +37,7 @@ export interface MemoryStorageOptions {
   readonly maxEntries?: number;
 }
 
-function memoryClients(records: readonly Client[]): ClientStore {
+function memoryClients(records: readonly Client[]): ListedClients {
   const clients = new Map(records.map((record) => [checkClient(record).clientId, ownClient(record)]));
   if (clients.size !== records.length)
     throw new TypeError("memoryStorage: clients must have different clientIds.");
@@ -45,6 +45,7 @@ function memoryClients(records: readonly Client[]): ClientStore {
   return {
     find: async (clientId) => clients.get(clientId),
     isBrowserOrigin: async (origin) => origins.has(origin),
+    records: [...clients.values()],
   };
 }
 

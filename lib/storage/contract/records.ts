@@ -32,6 +32,7 @@ export const awkwardText = `ä€😀 "'\\;--{}%_\u00a0\n`;
 export function newAuthorization(now: EpochSeconds, changes: Partial<Authorization> = {}): Authorization {
   return {
     authorizationId: newId(),
+    issuer: "https://host.example/login/auth/password/api/orders",
     authMethodId: "password",
     apiId: "orders",
     clientId: newId(),

@@ -45,6 +45,15 @@ function duplicateOf(client: Duplicable): Duplicate {
   });
 }
 
+/** Older clients throw or reject when the connection is closed already. */
+function close(own: Duplicate): void {
+  try {
+    Promise.resolve(own.destroy ? own.destroy() : own.disconnect()).catch(() => undefined);
+  } catch {
+    // it is closed
+  }
+}
+
 /** Opens a connection that ends with the client that it is made like, and is never made again by itself. */
 export async function connectLike(client: ServerClient, onEnd: () => void): Promise<OwnConnection> {
   const host = client as Duplicable;
@@ -55,8 +64,7 @@ export async function connectLike(client: ServerClient, onEnd: () => void): Prom
     isOver = true;
     host.off("end", end);
     onEnd();
-    if (own.destroy) own.destroy();
-    else own.disconnect();
+    close(own);
   }
   own.on("error", end);
   own.on("end", end);

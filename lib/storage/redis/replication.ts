@@ -1,4 +1,5 @@
 /** Writes that count once replicas have them: a failover must not make a spent code good again. RFC 6749 §10.5, 9700 §4.14.2. */
+import { lateError } from "../../protocol/oauth-error";
 import { numberOf } from "./answers";
 import type { Command, Master, RedisServers, Send } from "./client";
 import { connectLike, type OwnConnection } from "./own-connection";
@@ -25,11 +26,11 @@ async function checkReplicas(answer: Promise<unknown>, replicas: number): Promis
   if (have < replicas) throw new Error(`redisStorage: ${have} of ${replicas} replicas have the write.`);
 }
 
-/** Sends these writes, and one `WAIT` for all of them. */
+/** Sends these writes, and one `WAIT` for all of them; true when enough replicas have them. */
 async function commit(
   { send, end }: OwnConnection,
   { queued, replicas }: { queued: readonly Queued[]; replicas: number },
-): Promise<void> {
+): Promise<boolean> {
   const answers = queued.map(({ write }) => Promise.all(write.map(send)));
   const acknowledged = checkReplicas(send(["WAIT", replicas, replicaMilliseconds]), replicas);
   const settled = answeredIn(answerMilliseconds, Promise.allSettled([...answers, acknowledged]));
@@ -37,20 +38,34 @@ async function commit(
     const answer = Promise.all([answers[index], acknowledged]).then(([said]) => said?.at(-1));
     resolve(Promise.race([answer, settled.then(() => answer)]));
   }
-  await settled.catch(end);
+  const [outcome] = (await settled.catch(end))?.slice(-1) ?? [];
+  return outcome?.status === "fulfilled";
 }
 
 /** Writes of the time in which a `WAIT` is under way go together with the next one: none waits for more than two. */
 function committing(connection: OwnConnection, replicas: number): (write: Write) => Promise<unknown> {
   let queued: Queued[] = [];
   let isCommitting = false;
+  let isBehind = false;
+
+  /** While replicas are behind nothing is written: what was done and not acknowledged would cost its client the token. */
+  async function isStillBehind(): Promise<boolean> {
+    const wait = connection.send(["WAIT", replicas, replicaMilliseconds]);
+    return answeredIn(answerMilliseconds, checkReplicas(wait, replicas)).then(
+      () => false,
+      () => true,
+    );
+  }
 
   async function commitAll(): Promise<void> {
     isCommitting = true;
     while (queued.length > 0) {
       const batch = queued;
       queued = [];
-      await commit(connection, { queued: batch, replicas });
+      if (isBehind && (await isStillBehind())) {
+        const refused = lateError("redisStorage: the replicas are behind, and nothing was written.");
+        for (const { resolve } of batch) resolve(Promise.reject(refused));
+      } else isBehind = !(await commit(connection, { queued: batch, replicas }));
     }
     isCommitting = false;
   }
