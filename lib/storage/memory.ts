@@ -42,11 +42,13 @@ function memoryClients(records: readonly Client[]): ListedClients {
   if (clients.size !== records.length)
     throw new TypeError("memoryStorage: clients must have different clientIds.");
   const origins = new Set(records.flatMap(browserOriginsOf));
-  return {
-    find: async (clientId) => clients.get(clientId),
-    isBrowserOrigin: async (origin) => origins.has(origin),
+  const store = {
+    find: async (clientId: string) => clients.get(clientId),
+    isBrowserOrigin: async (origin: string) => origins.has(origin),
     records: [...clients.values()],
   };
+  // whoever goes through the members of a port finds calls alone
+  return Object.defineProperty(store, "records", { enumerable: false });
 }
 
 function consentId({ subject, clientId, apiId }: ConsentKey): string {
