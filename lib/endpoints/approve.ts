@@ -3,7 +3,7 @@ import { issueAuthorizationCode } from "../grants/authorization-code";
 import type { GrantContext } from "../grants/grant";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { successLocation } from "../protocol/authorization-response";
-import { endedKey, endMarkKey } from "../protocol/end-mark";
+import { endedKey } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { RedirectResponse } from "../protocol/protocol-response";
 import type { EndUser } from "./end-user";
@@ -23,13 +23,14 @@ async function checkNotWithdrawn(
   { approved, authorizationId }: { approved: Approved; authorizationId: string },
 ): Promise<void> {
   const { request, endUser, consent, now } = approved;
-  const key = consentKeyOf(request, endUser);
-  const endMark = await storage.endMarks.find(endMarkKey(key), now);
-  if (endMark === undefined || endMark === consent.endMark) return;
+  const { standing } = consent;
+  const endMark = await storage.endMarks.find(standing.key, now);
+  if (endMark === undefined || endMark === standing.endMark) return;
   await storage.authorizations.revoke(authorizationId, now);
   // a withdrawal that is still under way forgets the consent itself; one that has failed must leave it listed
   const hasEnded = (await storage.endMarks.find(endedKey(endMark), now)) !== undefined;
-  if (hasEnded && consent.remember) await storage.consents.delete({ key, exceptEndMark: endMark }, now);
+  if (hasEnded && consent.remember)
+    await storage.consents.delete({ key: consentKeyOf(request, endUser), exceptEndMark: endMark }, now);
   throw withdrawn();
 }
 

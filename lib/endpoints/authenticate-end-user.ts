@@ -114,8 +114,9 @@ export async function authenticateEndUser(
   context: GrantContext,
   asked: AuthenticationQuestion,
 ): Promise<{ kind: "end-user"; endUser: EndUser } | { kind: "interaction"; url: string }> {
-  const question: TimedQuestion = { ...asked, clock: context.now };
-  const { prompt } = question.request;
+  const { request, endUser, interactionBegan, now } = asked;
+  const question: TimedQuestion = { request, endUser, interactionBegan, now, clock: context.now };
+  const { prompt } = request;
   const isFirstVisit = question.interactionBegan === undefined;
   const mustChoose = isFirstVisit && prompt.includes("select_account");
   const first = await ask(

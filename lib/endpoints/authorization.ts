@@ -126,8 +126,9 @@ async function decide(
     recognised,
   }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
-  const { parameters, endUser: port, interactionBegan, decision } = endpointRequest;
-  const request = checkAuthorizationRequest(parameters, { ...endpointRequest, ...recognised });
+  const { issuer, parameters, endUser: port, interactionBegan, shown, decision } = endpointRequest;
+  const { client, target } = recognised;
+  const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
   const now = context.now();
   const { clientId } = request.client;
   if (interactionBegan === undefined) {

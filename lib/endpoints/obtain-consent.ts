@@ -27,14 +27,16 @@ export type ConsentResult =
       readonly scopes: readonly string[];
       /** Set when a person has just answered and the API remembers it. */
       readonly remember: Consent | undefined;
-      /** The end mark that the approval relies on. */
-      readonly endMark: string | undefined;
+      /** What the approval relies on. */
+      readonly standing: Standing;
     }
   | { readonly kind: "ask"; readonly endMark: string | undefined }
   | { readonly kind: "interaction"; readonly url: string; readonly endMark: string | undefined };
 
 /** What is in force between this end user and this client at this API. */
-interface Standing {
+export interface Standing {
+  /** The key of the end mark. */
+  readonly key: string;
   readonly endMark: string | undefined;
   /** The remembered consent, unless it was withdrawn. */
   readonly consent: Consent | undefined;
@@ -72,11 +74,12 @@ async function findStanding({ storage }: GrantContext, question: ConsentQuestion
   const key = consentKeyOf(request, endUser);
   const mayCount = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
   const isAsked = mayCount && remembersConsent(request);
+  const markKey = endMarkKey(key);
   const [endMark, found] = await Promise.all([
-    storage.endMarks.find(endMarkKey(key), now),
+    storage.endMarks.find(markKey, now),
     isAsked ? storage.consents.find(key, now) : undefined,
   ]);
-  return { endMark, consent: found && isInForce(found, endMark) ? found : undefined };
+  return { key: markKey, endMark, consent: found && isInForce(found, endMark) ? found : undefined };
 }
 
 function trusts({ client, issuer }: AuthorizationRequest): boolean {
@@ -115,7 +118,7 @@ function applyDecision(
   if (endMark !== undefined && decision.endMark !== endMark) throw withdrawn();
   const grantedScopes = checkGranted(answer, request);
   if (!remembersConsent(request)) {
-    return { kind: "granted", scopes: grantedScopes, remember: undefined, endMark };
+    return { kind: "granted", scopes: grantedScopes, remember: undefined, standing };
   }
   const remember: Consent = {
     ...consentKeyOf(request, endUser),
@@ -124,18 +127,19 @@ function applyDecision(
     expiresAt: now + request.issuer.api.lifetimes.consentSeconds,
     ...(endMark !== undefined && { endMark }),
   };
-  return { kind: "granted", scopes: grantedScopes, remember, endMark };
+  return { kind: "granted", scopes: grantedScopes, remember, standing };
 }
 
 function applyAnswer(
   answer: ConsentAnswer,
-  { request, endMark }: { request: AuthorizationRequest; endMark: string | undefined },
+  { request, standing }: { request: AuthorizationRequest; standing: Standing },
 ): ConsentResult {
+  const { endMark } = standing;
   checkConsentAnswer(answer);
   const silent = request.prompt.includes("none");
   switch (answer.kind) {
     case "granted":
-      return { kind: "granted", scopes: checkGranted(answer.scopes, request), remember: undefined, endMark };
+      return { kind: "granted", scopes: checkGranted(answer.scopes, request), remember: undefined, standing };
     case "denied":
       throw denied();
     case "ask":
@@ -164,10 +168,9 @@ export async function obtainConsent(
   const { subject } = endUser;
   // the end mark before anything that the answer relies on
   const standing = await findStanding(context, question);
-  const { endMark } = standing;
   if (decision?.isBy(subject)) return applyDecision(question, { decision, standing });
   if (needsNoQuestion(request, standing)) {
-    return { kind: "granted", scopes: request.grantableScopes, remember: undefined, endMark };
+    return { kind: "granted", scopes: request.grantableScopes, remember: undefined, standing };
   }
-  return applyAnswer(await port.decideConsent({ request, subject }), { request, endMark });
+  return applyAnswer(await port.decideConsent({ request, subject }), { request, standing });
 }

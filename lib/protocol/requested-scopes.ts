@@ -68,8 +68,8 @@ export function checkRequestedScopes(
   scope: string | undefined,
   by: { issuer: Issuer; client: Client },
 ): RequestedScopes {
-  const read = readRequestedScopes(scope, by);
-  return { ...read, grantableScopes: withImplied(read.requestedScopes, by) };
+  const { requestedScopes, ignoredScopes } = readRequestedScopes(scope, by);
+  return { requestedScopes, grantableScopes: withImplied(requestedScopes, by), ignoredScopes };
 }
 
 /** What the pages of a request have shown: no more than this, and only while the client may have it. */

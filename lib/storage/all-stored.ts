@@ -4,6 +4,9 @@
 export async function allStored<const Calls extends readonly unknown[]>(
   calls: Calls,
 ): Promise<{ -readonly [Place in keyof Calls]: Awaited<Calls[Place]> }> {
-  await Promise.allSettled(calls);
-  return Promise.all(calls);
+  const outcomes = await Promise.allSettled(calls);
+  return outcomes.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  }) as { -readonly [Place in keyof Calls]: Awaited<Calls[Place]> };
 }
