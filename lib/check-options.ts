@@ -3,7 +3,7 @@ import { fixes, type OptionProblem, shapeProblem } from "./option-schema";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
 import { followImplications, type ImpliedScopes } from "./protocol/implied-scopes";
 import { isPathId, protectedResourceMetadataUrl } from "./protocol/issuer";
-import { isDotlessPrivateScheme } from "./protocol/redirect-uri";
+import { isDotlessPrivateScheme, isDotlessScheme } from "./protocol/redirect-uri";
 import { isSubset, parseScope } from "./protocol/scope";
 
 /** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
@@ -131,8 +131,9 @@ export function isProduction(): boolean {
 function schemeProblem(scheme: string): string | undefined {
   if (isDotlessPrivateScheme(scheme)) return undefined;
   if (scheme.includes(".")) return "has a dot, and needs no listing";
-  const isWritten = /^[a-z][a-z0-9+-]*$/.test(scheme);
-  return isWritten ? "is a scheme that browsers open or run" : 'is not a scheme in lower case without ":"';
+  return isDotlessScheme(scheme)
+    ? "is a scheme that browsers open or run"
+    : 'is not a scheme in lower case without ":"';
 }
 
 function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<OptionProblem> {

@@ -117,7 +117,7 @@ export async function authenticateEndUser(
   const { request, endUser, interactionBegan, now } = asked;
   const question: TimedQuestion = { request, endUser, interactionBegan, now, clock: context.now };
   const { prompt } = request;
-  const isFirstVisit = question.interactionBegan === undefined;
+  const isFirstVisit = interactionBegan === undefined;
   const mustChoose = isFirstVisit && prompt.includes("select_account");
   const first = await ask(
     question,

@@ -130,15 +130,10 @@ async function decide(
   const { client, target } = recognised;
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
   const now = context.now();
-  const { clientId } = request.client;
+  const { clientId } = client;
   if (interactionBegan === undefined) {
     const scopes = request.requestedScopes;
-    context.emit({
-      kind: "authorization-requested",
-      issuer: request.issuer.identifier,
-      clientId,
-      scopes,
-    });
+    context.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
     reportIgnoredScopes(context.emit, { request, ignoredScopes: request.ignoredScopes });
   }
   const authenticated = await authenticateEndUser(context, { request, endUser: port, interactionBegan, now });

@@ -3,6 +3,7 @@ import { type AuthenticationFacts, type Authorization, isLive } from "../protoco
 import { type AuthorizationCode, redemptionProblem } from "../protocol/authorization-code";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { mayUseGrant, registeredScopes } from "../protocol/client";
+import { clockDriftSeconds } from "../protocol/clock-drift";
 import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
@@ -11,7 +12,6 @@ import { intersect } from "../protocol/scope";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { digestToken, formatToken, parseToken } from "../protocol/token-value";
 import { allStored } from "../storage/all-stored";
-import { clockDriftSeconds } from "../protocol/clock-drift";
 import {
   type Grant,
   type GrantContext,

@@ -14,7 +14,6 @@ export interface RedirectTarget {
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
 const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
 const dottedScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+$/;
-const dotlessScheme = /^[a-z][a-z0-9+-]*$/;
 
 /** What browsers open or run themselves, and what any web page may claim (HTML, registerProtocolHandler). */
 const webSchemes = new Set(
@@ -27,9 +26,14 @@ const webSchemes = new Set(
 const browserSchemes =
   /^(?:android|brave|chrome|devtools|edge|ext|firefox|microsoft|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
 
+/** True for the name of a scheme in lower case that has no dot. */
+export function isDotlessScheme(scheme: string): boolean {
+  return /^[a-z][a-z0-9+-]*$/.test(scheme);
+}
+
 /** True for a scheme without a dot that an app may have made up, in lower case. Only the host knows whether it has. */
 export function isDotlessPrivateScheme(scheme: string): boolean {
-  return dotlessScheme.test(scheme) && !webSchemes.has(scheme) && !browserSchemes.test(scheme);
+  return isDotlessScheme(scheme) && !webSchemes.has(scheme) && !browserSchemes.test(scheme);
 }
 
 /** Which private-use schemes without a dot may be registered: those of a list, or all that an app may have made up. */
