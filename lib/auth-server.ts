@@ -1,9 +1,9 @@
 /** What `createAuthServer` gives. */
 import type { RequestListener } from "node:http";
-import type { Request, RequestHandler, Response, Router } from "express";
-import type { BearerHandler } from "./http/require-bearer";
+import type { Request, Response, Router } from "express";
+import type { ChallengeOptions, RequireBearer } from "./http/protect-routes";
 import type { Interaction } from "./interaction/port";
-import type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
+import type { AccessToken } from "./protocol/access-token";
 import type { Consent, ConsentKey } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";
 
@@ -15,43 +15,6 @@ declare global {
       auth?: AccessToken;
     }
   }
-}
-
-/** Scopes of an API: a list, or one text with spaces. */
-type ScopesOfRoute = string | readonly string[];
-
-/** What a route asks of an access token. A key that is there and `undefined` is refused. */
-export interface RequireBearerOptions {
-  /** Id of the API that the route belongs to. */
-  readonly api: string;
-  /**
-   * Scopes that the token must have, all of them. Default: none. A function says them by request: it is called before the token is
-   * known, so `req.auth` is not there; it must not be async, and what it throws, or anything but scopes of the API, is a
-   * `server_error`.
-   */
-  readonly scope?: ScopesOfRoute | ((req: Request) => ScopesOfRoute);
-  /**
-   * `"required"`: only tokens of an end user pass, so `req.auth.subject` is there. `"forbidden"`: only tokens that a client has got
-   * for itself (client credentials). Default: both.
-   */
-  readonly subject?: "required" | "forbidden";
-}
-
-/** What a handler asks for that finds out by itself. */
-export interface ChallengeOptions {
-  /** Id of the API that the route belongs to. */
-  readonly api: string;
-  /** Scopes that the token must have, at least one. */
-  readonly scope: ScopesOfRoute;
-}
-
-/** See `AuthServer.requireBearer`. */
-export interface RequireBearer {
-  (
-    options: RequireBearerOptions & { readonly subject: "required" },
-    handler: BearerHandler<EndUserAccessToken>,
-  ): RequestHandler;
-  (options: RequireBearerOptions, handler?: BearerHandler): RequestHandler;
 }
 
 /** An authorization server. Its members need no `this`. */

@@ -1,156 +1,95 @@
 /** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
-import { createHmac, randomBytes } from "node:crypto";
 import type { AuthServer } from "./auth-server";
-import { checkOptions, implicationsOf, isProduction } from "./check-options";
-import { clientSecretChecker } from "./endpoints/client-secret-check";
-import type { ClientRequestContext } from "./endpoints/client-request";
+import { checkListedClients, type ClientLookup, clientLookup } from "./clients/client-lookup";
+import { clientSecretVerifier } from "./clients/client-secret";
+import type { AuthorizationPorts } from "./endpoints/authorization";
+import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
+import { keySetEndpoint } from "./endpoints/keys";
+import { rootDocuments } from "./endpoints/metadata";
+import { type WithdrawalPorts, withdrawConsent } from "./end-user/withdraw-consent";
 import { type EmitEvent, eventEmitter } from "./events/port";
-import { longestLifeSeconds } from "./grants/authorization-code";
-import { withdrawConsent } from "./grants/withdraw-consent";
-import { readInteractionId } from "./http/read-request";
-import { checkingMount } from "./http/mount-check";
-import { listenInFront } from "./http/in-front";
-import { createRouter } from "./http/router";
-import { createWellKnownRouter, rootDocuments } from "./http/well-known-router";
-import { writeResponse } from "./http/write-response";
+import { mountPathOf, mountProblem } from "./http/mount-check";
+import { protectRoutes } from "./http/protect-routes";
+import { readInteractionId } from "./http/request";
+import { writeResponse } from "./http/response";
+import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
-import { type Pages, pagesOf } from "./interaction/pages";
 import { pendingRequests } from "./interaction/pending-request";
-import {
-  type ApiOptions,
-  type AuthServerOptions,
-  defaultAccessTokenSeconds,
-  defaultLifetimes,
-  defaultRevocationLagSeconds,
-  isScopeOptions,
-} from "./options";
-import { protectRoutes } from "./protect-routes";
-import { randomSource } from "./random-source";
-import { readSigningKeys } from "./read-signing-keys";
-import type { EpochSeconds } from "./protocol/epoch-seconds";
-import { type Api, type Issuer, protectedResourceMetadataUrl } from "./protocol/issuer";
-import type { Lifetimes } from "./protocol/lifetimes";
+import { checkOptions } from "./options/check";
+import type { AuthServerOptions } from "./options/options";
+import { isProduction, type ResolvedOptions, resolveOptions } from "./options/resolve";
+import { readSigningKeys } from "./options/signing-keys";
+import { type Pages, pagesOf } from "./pages/pages";
+import type { Issuer } from "./protocol/issuer";
 import { jwtSigner } from "./signing/jwt-signer";
 import { type KeyRing, keyRing } from "./signing/key-ring";
-import { generateSigningKey, publicJwk } from "./signing/signing-key";
-import { checkedClients, checkListedClients } from "./storage/checked-clients";
-import { timeLimited } from "./storage/time-limit";
+import { timeLimited } from "./storage/calls";
+import { randomValues, systemClock as clock } from "./system";
+import { longestLifeSeconds } from "./tokens/issue-code";
 
-const now = (): EpochSeconds => Math.floor(Date.now() / 1000);
+/** Everything that reaches the rules from outside: storage, keys, time, chance and the host's ears. */
+type Ports = AuthorizationPorts & ClientEndpointPorts & WithdrawalPorts & { readonly clients: ClientLookup };
 
-function toApi(apiId: string, { options, lifetimes }: { options: ApiOptions; lifetimes: Lifetimes }): Api {
-  const { audience } = options;
-  const sentences = Object.entries(options.scopes).map(
-    ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
-  );
+function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ring: KeyRing }): Ports {
+  const { redirectSchemes, revocationLagSeconds: lagSeconds } = options;
+  const storage = timeLimited(options.storage);
   return {
-    apiId,
-    name: options.name ?? apiId,
-    audience,
-    scopes: Object.fromEntries(sentences),
-    impliedScopes: implicationsOf(options),
-    defaultScopes: options.defaultScopes ?? [],
-    accessTokenSeconds: options.accessTokenSeconds ?? defaultAccessTokenSeconds,
-    accessTokenFormat: options.accessTokenFormat ?? "jwt",
-    redirectUri: options.redirectUri ?? "required",
-    scope: options.scope ?? "optional",
-    unknownScopes: options.unknownScopes ?? "refuse",
-    lifetimes: { ...lifetimes, ...options.lifetimes },
-    metadataUrl: protectedResourceMetadataUrl(audience),
+    storage,
+    clients: clientLookup(storage.clients, { lagSeconds, clock, redirectSchemes }),
+    redirectSchemes,
+    verifySecret: clientSecretVerifier(),
+    signer: jwtSigner(ring, clock),
+    emit,
+    clock,
+    ...randomValues(),
   };
-}
-
-/** One issuer for each valid pair. */
-function toIssuers(options: AuthServerOptions): readonly Issuer[] {
-  const lifetimes = { ...defaultLifetimes, ...options.lifetimes };
-  return Object.entries(options.apis).flatMap(([apiId, apiOptions]) => {
-    const api = toApi(apiId, { options: apiOptions, lifetimes });
-    return apiOptions.authMethods.map((authMethodId) => ({
-      identifier: `${options.baseUrl}/auth/${authMethodId}/api/${apiId}`,
-      authMethodId,
-      api,
-    }));
-  });
 }
 
 function warn(code: string, message: string): void {
   process.emitWarning(message, { type: "AuthmountWarning", code });
 }
 
-function warnOfThrowAway({ secrets, signingKeys }: AuthServerOptions): void {
-  const made = [secrets ? [] : ["secrets"], signingKeys ? [] : ["signingKeys"]].flat().join(" and ");
-  if (made === "") return;
+function warnOfTemporary({ temporary }: ResolvedOptions): void {
+  if (temporary.length === 0) return;
   warn(
     "AUTHMOUNT_THROW_AWAY",
-    `createAuthServer made throw-away ${made}: what was issued is worth nothing after a restart or in another process.`,
+    `createAuthServer made throw-away ${temporary.join(" and ")}: what was issued is worth nothing after a restart or in another process.`,
   );
 }
 
-function toKeyRing({ signingKeys, apis }: AuthServerOptions): KeyRing {
-  const keys = readSigningKeys(signingKeys ?? [generateSigningKey()], { by: "createAuthServer", now: now() });
-  const lifetimes = Object.values(apis).map(
-    ({ accessTokenSeconds }) => accessTokenSeconds ?? defaultAccessTokenSeconds,
-  );
-  return keyRing({ keys, tokenSeconds: Math.max(...lifetimes) });
+function findIssuerIn(
+  issuers: readonly Issuer[],
+): (authMethodId: string, apiId: string) => Issuer | undefined {
+  const byPair = new Map(issuers.map((issuer) => [`${issuer.authMethodId}/${issuer.api.apiId}`, issuer]));
+  return (authMethodId, apiId) => byPair.get(`${authMethodId}/${apiId}`);
 }
 
-/** Of this server alone: what another one with the same secrets has sealed is worth nothing here. */
-function toSecrets({ secrets, baseUrl }: AuthServerOptions): [string, ...string[]] {
-  const given = secrets ?? [randomBytes(32).toString("base64url")];
-  return given.map((secret) =>
-    createHmac("sha256", secret).update(`authmount ${baseUrl}`).digest("base64url"),
-  ) as [string, ...string[]];
-}
-
-function toContext(
-  options: AuthServerOptions,
-  { emit, ring, revocationLagSeconds }: { emit: EmitEvent; ring: KeyRing; revocationLagSeconds: number },
-): ClientRequestContext {
-  const storage = timeLimited(options.storage);
-  const random = randomSource();
-  const { redirectSchemes = [] } = options;
-  const checking = { lagSeconds: revocationLagSeconds, now, redirectSchemes };
-  return {
-    storage: { ...storage, clients: checkedClients(storage.clients, checking) },
-    redirectSchemes,
-    signer: jwtSigner(ring, now),
-    emit,
-    now,
-    randomToken: () => random(32),
-    randomId: () => random(16),
-    checkSecret: clientSecretChecker(),
-  };
-}
-
-type FindIssuer = (authMethodId: string, apiId: string) => Issuer | undefined;
-
-function toFlow(
-  options: AuthServerOptions,
-  { context, findIssuer, pages }: { context: ClientRequestContext; findIssuer: FindIssuer; pages: Pages },
+function flowOf(
+  { baseUrl, secrets, authMethods, consent, issuers }: ResolvedOptions,
+  { ports, pages }: { ports: Ports; pages: Pages },
 ): AuthorizationFlow {
-  const secrets = toSecrets(options);
-  const { origin, protocol } = new URL(options.baseUrl);
+  const { origin, protocol } = new URL(baseUrl);
   return authorizationFlow({
-    context,
-    pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, now }),
+    ports,
+    pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, clock }),
     origin,
     secrets,
     pages,
-    authMethods: options.authMethods,
-    consent: options.consent,
-    findIssuer,
+    authMethods,
+    consent,
+    findIssuer: findIssuerIn(issuers),
   });
 }
 
-function toConsents(context: ClientRequestContext, issuers: readonly Issuer[]): AuthServer["consents"] {
+function consentsOf(ports: Ports, issuers: readonly Issuer[]): AuthServer["consents"] {
   return {
-    list: async (subject) => (await context.storage.consents.list(subject, now())) ?? [],
-    revoke: (key) => withdrawConsent(context, { key, longestLifeSeconds: longestLifeSeconds(issuers) }),
+    list: async (subject) => (await ports.storage.consents.list(subject, clock())) ?? [],
+    revoke: (key) => withdrawConsent(ports, { key, longestLifeSeconds: longestLifeSeconds(issuers) }),
   };
 }
 
 /** What the pages of the host call. */
-function toHostPages(
+function hostPagesOf(
   flow: AuthorizationFlow,
   pages: Pages,
 ): Pick<AuthServer, "interaction" | "resume" | "approve" | "deny"> {
@@ -168,26 +107,21 @@ function toHostPages(
   };
 }
 
-/** Without a slash at its end. */
-function pathOf(url: string): string {
-  return new URL(url).pathname.replace(/\/$/, "");
-}
-
-function warnOfMount(message: string): void {
-  warn("AUTHMOUNT_MOUNT", message);
-}
-
-type Routers = Pick<AuthServer, "router" | "wellKnown">;
-
 /** In development the first request tells what is wrong with the mounting. */
-function toRouters({ baseUrl }: AuthServerOptions, { router, wellKnown }: Routers): Routers {
-  if (isProduction()) return { router, wellKnown };
-  let taken = false;
-  const isWellKnownTaken = (): boolean => taken;
+function routersOf(
+  parts: RouterParts,
+  { baseUrl, wellKnown }: { baseUrl: string; wellKnown: AuthServer["wellKnown"] },
+): Pick<AuthServer, "router" | "wellKnown"> {
+  if (isProduction()) return { router: createRouter(parts), wellKnown };
+  let isWellKnownTaken = false;
+  const router = createRouter(parts, (mountPath) => {
+    const problem = mountProblem({ baseUrl, mountPath, isWellKnownTaken });
+    if (problem !== undefined) warn("AUTHMOUNT_MOUNT", problem);
+  });
   return {
-    router: checkingMount(router, { baseUrl, isWellKnownTaken, warn: warnOfMount }),
+    router,
     get wellKnown() {
-      taken = true;
+      isWellKnownTaken = true;
       return wellKnown;
     },
   };
@@ -198,42 +132,36 @@ function toRouters({ baseUrl }: AuthServerOptions, { router, wellKnown }: Router
  *
  * @throws TypeError that names the first wrong option by its path, and what to write instead.
  */
-export function createAuthServer(options: AuthServerOptions): AuthServer {
-  checkOptions(options);
-  checkListedClients(options.storage.clients, options.redirectSchemes ?? []);
-  warnOfThrowAway(options);
-  const emit = eventEmitter(options.onEvent, now);
-  const issuers = toIssuers(options);
-  const issuerByPair = new Map(
-    issuers.map((issuer) => [`${issuer.authMethodId}/${issuer.api.apiId}`, issuer]),
-  );
-  const findIssuer: FindIssuer = (authMethodId, apiId) => issuerByPair.get(`${authMethodId}/${apiId}`);
-  const ring = toKeyRing(options);
-  const { revocationLagSeconds = defaultRevocationLagSeconds } = options;
-  const context = toContext(options, { emit, ring, revocationLagSeconds });
+export function createAuthServer(given: AuthServerOptions): AuthServer {
+  checkOptions(given);
+  const options = resolveOptions(given, clock());
+  const { baseUrl, issuers, revocationLagSeconds } = options;
+  checkListedClients(options.storage.clients, options.redirectSchemes);
+  warnOfTemporary(options);
+  const emit = eventEmitter(options.onEvent, clock);
+  const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
+  const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
+  const ports = portsOf(options, { emit, ring });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
     onFailure: (cause) => emit({ kind: "server-error", cause }),
   });
-  const flow = toFlow(options, { context, findIssuer, pages });
-  const jwksUri = `${options.baseUrl}/jwks`;
-  const jwks = (): object => ({ keys: ring.published(now()).map(publicJwk) });
-  const serveOptions = { context, flow, pages, issuers, jwksUri, jwks };
+  const flow = flowOf(options, { ports, pages });
+  const jwksUri = `${baseUrl}/jwks`;
+  const parts = { ports, flow, pages, issuers, jwksUri, keySet: () => keySetEndpoint(ring, clock) };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
-  const routers = toRouters(options, {
-    router: createRouter(serveOptions),
-    wellKnown: createWellKnownRouter(documents),
-  });
+  const routers = routersOf(parts, { baseUrl, wellKnown: createWellKnownRouter(documents) });
   return {
     router: routers.router,
     get wellKnown() {
       return routers.wellKnown;
     },
-    inFrontOf: (app) => listenInFront(serveOptions, { app, mountPath: pathOf(options.baseUrl) }),
-    rotateKeys: (signingKeys) => ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: now() })),
-    ...protectRoutes(context, { issuers, revocationLagSeconds }),
-    ...toHostPages(flow, pages),
-    consents: toConsents(context, issuers),
+    inFrontOf: (app) => listenInFront(parts, { app, mountPath: mountPathOf(baseUrl) }),
+    rotateKeys: (signingKeys) =>
+      ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: clock() })),
+    ...protectRoutes(ports, { issuers, revocationLagSeconds }),
+    ...hostPagesOf(flow, pages),
+    consents: consentsOf(ports, issuers),
   };
 }

@@ -1,22 +1,27 @@
 /** The public names. */
-export type { AuthServer, ChallengeOptions, RequireBearer, RequireBearerOptions } from "./auth-server";
+export type { AuthServer } from "./auth-server";
 export { createAuthServer } from "./create-auth-server";
-export { defaultLifetimes, type ApiOptions, type AuthServerOptions, type ScopeOptions } from "./options";
-export type { ConsentPage } from "./interaction/consent-page";
-export type { ErrorPage } from "./interaction/error-page";
-export type { PageContent, PagesOptions } from "./interaction/pages";
-export type { PageTexts } from "./interaction/page-texts";
+export {
+  defaultLifetimes,
+  type ApiOptions,
+  type AuthServerOptions,
+  type ScopeOptions,
+} from "./options/options";
+export type { ConsentPage } from "./pages/consent-page";
+export type { ErrorPage } from "./pages/error-page";
+export type { PageContent, PagesOptions } from "./pages/pages";
+export type { PageTexts } from "./pages/page-texts";
+export type { AuthorizationSummary, ClientSummary } from "./pages/summary";
 export type {
   AuthenticationRequest,
   AuthMethod,
-  AuthorizationSummary,
-  ClientSummary,
   ConsentAdapter,
   ConsentRequest,
   Interaction,
 } from "./interaction/port";
-export type { Authentication, ConsentAnswer } from "./endpoints/end-user";
+export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
+export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
 export type { BearerHandler } from "./http/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
@@ -30,12 +35,12 @@ export {
   type PublicClient,
   type Subscription,
 } from "./protocol/client";
-export { digestClientSecret, generateClientSecret } from "./protocol/client-secret";
+export { digestClientSecret, generateClientSecret } from "./clients/client-secret";
 export type { Consent, ConsentKey } from "./protocol/consent";
 export type { EndMark } from "./protocol/end-mark";
 export type { ScopeSentence } from "./protocol/issuer";
-export type { Lifetimes } from "./protocol/lifetimes";
-export type { EpochSeconds } from "./protocol/epoch-seconds";
+export type { Lifetimes } from "./protocol/issuer";
+export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
@@ -47,7 +52,7 @@ export {
   type SigningAlgorithm,
   type SigningKeySource,
 } from "./signing/signing-key";
-export { memoryStorage, type MemoryStorageOptions } from "./storage/memory";
+export { memoryStorage, type MemoryStorageOptions } from "./storage/memory/memory-storage";
 export type {
   AccessTokenStore,
   AuthorizationCodeStore,

@@ -1,14 +1,18 @@
 // A client polls silently, or holds a consent page open, while the person takes their consent back. The order in which storage
 // answers is drawn by chance. Whatever it is, nothing that is older than the withdrawal may work after it.
 import { type AuthServerEvent, type Consent, memoryStorage, type Storage } from "../../lib";
-import { authorizationEndpoint, type AuthorizationOutcome } from "../../lib/endpoints/authorization";
-import type { ClientRequestContext } from "../../lib/endpoints/client-request";
-import type { ConsentDecision, EndUserPort } from "../../lib/endpoints/end-user";
+import {
+  authorizationEndpoint,
+  type AuthorizationOutcome,
+  type AuthorizationPorts,
+} from "../../lib/endpoints/authorization";
+import type { ClientEndpointPorts } from "../../lib/endpoints/client-endpoint";
+import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
 import { tokenEndpoint } from "../../lib/endpoints/token";
-import { withdrawConsent } from "../../lib/grants/withdraw-consent";
+import { withdrawConsent } from "../../lib/end-user/withdraw-consent";
 import { parametersFromObject } from "../../lib/protocol/parameters";
-import { randomSource } from "../../lib/random-source";
-import { checkedClients } from "../../lib/storage/checked-clients";
+import { randomValues } from "../../lib/system";
+import { clientLookup } from "../../lib/clients/client-lookup";
 import { apiRecord, confidentialRecord, issuerRecord } from "../fixture/records";
 import { randomOf, scheduled } from "../fixture/schedule";
 
@@ -30,20 +34,16 @@ type Asked = Extract<AuthorizationOutcome, { kind: "ask" }>;
 
 /** The server's rules over this storage, without HTTP. */
 function newServer(storage: Storage) {
-  const random = randomSource();
   const events: AuthServerEvent["kind"][] = [];
-  const context: ClientRequestContext = {
-    storage: {
-      ...storage,
-      clients: checkedClients(storage.clients, { lagSeconds: 5, now: () => now, redirectSchemes: [] }),
-    },
+  const ports: AuthorizationPorts & ClientEndpointPorts = {
+    storage,
+    clients: clientLookup(storage.clients, { lagSeconds: 5, clock: () => now, redirectSchemes: [] }),
     signer: { sign: () => "a.b.c", verify: () => undefined, trusts: () => false },
     emit: ({ kind }) => void events.push(kind),
-    now: () => now,
+    clock: () => now,
     redirectSchemes: [],
-    randomToken: () => random(32),
-    randomId: () => random(16),
-    checkSecret: async () => true,
+    ...randomValues(),
+    verifySecret: async () => true,
   };
 
   function authorize(
@@ -57,7 +57,7 @@ function newServer(storage: Storage) {
       scope,
       ...(prompt !== undefined && { prompt }),
     });
-    return authorizationEndpoint(context, {
+    return authorizationEndpoint(ports, {
       issuer,
       parameters,
       endUser,
@@ -70,8 +70,9 @@ function newServer(storage: Storage) {
   async function token(fields: Record<string, string>): Promise<string | undefined> {
     try {
       const parameters = parametersFromObject(fields);
-      const answer = await tokenEndpoint.answer(context, { issuer, client, parameters, now });
-      return (answer as { refresh_token?: string }).refresh_token;
+      const http = { method: "POST", url: "/", headers: {} };
+      const answer = await tokenEndpoint.answer(ports, { issuer, client, parameters, now, ...http });
+      return (answer.body as { refresh_token?: string }).refresh_token;
     } catch {
       return undefined;
     }
@@ -97,7 +98,7 @@ function newServer(storage: Storage) {
     /** The refresh token that a code buys, `undefined` when it is refused. */
     redeem: (code: string) => token({ grant_type: "authorization_code", code }),
     refresh: (refreshToken: string) => token({ grant_type: "refresh_token", refresh_token: refreshToken }),
-    withdraw: () => withdrawConsent(context, { key, longestLifeSeconds: 1_000_000 }),
+    withdraw: () => withdrawConsent(ports, { key, longestLifeSeconds: 1_000_000 }),
     consents: (): Promise<readonly Consent[]> => storage.consents.list("alice", now),
   };
   return server;

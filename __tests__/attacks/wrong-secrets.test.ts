@@ -2,7 +2,7 @@
 // They hold no credential and know how the checks are ordered.
 import crypto from "node:crypto";
 import { type ConfidentialClient, digestClientSecret, generateClientSecret, memoryStorage } from "../../lib";
-import { clientSecretChecker } from "../../lib/endpoints/client-secret-check";
+import { clientSecretVerifier } from "../../lib/clients/client-secret";
 import { stopClock } from "../fixture/clock";
 import { clients, credentials, pairPath, testHost, type TestHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens, redeem } from "../fixture/journey";
@@ -252,7 +252,7 @@ describe("a flood of wrong secrets for one client (RFC 6749 §2.3.1, §10.10)", 
 describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
   it("runs two derivations at a time, whatever the number of clients", async () => {
     const derivations = watchDerivations("held");
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const checks = Array.from({ length: 6 }, (_, index) => {
       const client = confidential(`client ${index}`, chosenDigest);
       return [check(client, chosenSecret), check(client, `wrong ${index}`)];
@@ -266,7 +266,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("takes turns: a client that comes later waits for one of another, not for all", async () => {
     const derivations = watchDerivations("held");
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const order: string[] = [];
     const one = (client: ConfidentialClient, secret: string): Promise<unknown> =>
       check(client, secret).finally(() => order.push(client.clientId));
@@ -280,7 +280,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("refuses the oldest that waits, never the newcomer, of the client that has most waiting", async () => {
     const derivations = watchDerivations("held");
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const outcomes = new Map<string, unknown>();
     const one = (client: ConfidentialClient, secret: string): Promise<unknown> =>
       check(client, secret).then(
@@ -301,7 +301,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("keeps the turn of a client whose waiters are refused", async () => {
     const derivations = watchDerivations("held");
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const order: string[] = [];
     const one = (client: ConfidentialClient, secret: string): Promise<unknown> =>
       check(client, secret).then(
@@ -319,7 +319,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("shares one derivation between equal checks at one time, good or bad", async () => {
     const derivations = watchDerivations("held");
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const good = Array.from({ length: 50 }, () => check(chosen, chosenSecret));
     const bad = Array.from({ length: 50 }, () => check(chosen, "wrong"));
     derivations.letGo();
@@ -330,7 +330,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("remembers a success, never a failure", async () => {
     const derivations = watchDerivations();
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     for (let time = 0; time < 3; time += 1) expect(await check(chosen, chosenSecret)).toBe(true);
     expect(derivations.begun()).toBe(1);
     for (let time = 0; time < 3; time += 1) expect(await check(chosen, "wrong")).toBe(false);
@@ -339,7 +339,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("remembers a success for its digest alone", async () => {
     const derivations = watchDerivations();
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     await check(chosen, chosenSecret);
     expect(await check(other, chosenSecret)).toBe(false);
     expect(await check(confidential("chosen", otherDigest), chosenSecret)).toBe(false);
@@ -349,7 +349,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
   it("derives nothing for a generated secret whose digest stands behind one of scrypt", async () => {
     const derivations = watchDerivations();
     const generated = generateClientSecret();
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const rotating = confidential("chosen", otherDigest, generated.digest);
     expect(await check(rotating, generated.secret)).toBe(true);
     expect(derivations.begun()).toBe(0);
@@ -357,7 +357,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("derives nothing for a secret that was verified before, in whichever place its digest stands", async () => {
     const derivations = watchDerivations();
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const both = confidential("chosen", otherDigest, chosenDigest);
     expect(await check(both, chosenSecret)).toBe(true);
     expect(derivations.begun()).toBe(2);
@@ -367,7 +367,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
 
   it("takes both secrets during a rotation, and refuses the old one at once when its digest is gone", async () => {
     watchDerivations();
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const both = confidential("chosen", otherDigest, chosenDigest);
     expect(await check(both, chosenSecret)).toBe(true);
     expect(await check(both, otherSecret)).toBe(true);
@@ -377,7 +377,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
   });
 
   it("goes on after a derivation that failed", async () => {
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     const broken = jest
       .spyOn(crypto, "scrypt")
       .mockImplementation((_password, _salt, _length, _options, done) => {
@@ -390,7 +390,7 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
   });
 
   it("keeps a success through more failures than it remembers successes", async () => {
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     expect(await check(chosen, chosenSecret)).toBe(true);
     const derive = jest
       .spyOn(crypto, "scrypt")
@@ -440,7 +440,7 @@ describe("secrets with control characters (RFC 6749 Appendix A.2)", () => {
 
   it("are not those with text beyond ASCII", async () => {
     const secret = "Geheimnis für Ärzte – \u0085 😀";
-    const check = clientSecretChecker();
+    const check = clientSecretVerifier();
     expect(await check(confidential("chosen", await digestClientSecret(secret)), secret)).toBe(true);
   });
 });

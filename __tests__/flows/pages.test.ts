@@ -8,7 +8,7 @@ import {
   type PageContent,
   type PagesOptions,
 } from "../../lib";
-import { mergeTexts, pageTextNames, type PageTexts } from "../../lib/interaction/page-texts";
+import { mergeTexts, pageTextNames, type PageTexts } from "../../lib/pages/page-texts";
 import { type Browser, type Fields, formFields } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import {

@@ -1,5 +1,5 @@
 import { type Client, memoryStorage } from "../../lib";
-import { checkClient } from "../../lib/storage/check-client";
+import { checkClient } from "../../lib/clients/client-record";
 import { stopClock } from "../fixture/clock";
 import { clients, testHost } from "../fixture/host";
 import { authorize, obtainTokens, redirectParameters } from "../fixture/journey";

@@ -1,12 +1,10 @@
 import * as fc from "fast-check";
 import type { Client } from "../../lib";
-import {
-  type AuthorizationRequest,
-  checkAuthorizationRequest,
-} from "../../lib/protocol/authorization-request";
+import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
+import { checkAuthorizationRequest } from "../../lib/requests/check-authorization-request";
 import { errorLocation, successLocation } from "../../lib/protocol/authorization-response";
 import { type Api, type Issuer, isResourceOf } from "../../lib/protocol/issuer";
-import { checkRequestedScopes } from "../../lib/protocol/requested-scopes";
+import { checkRequestedScopes } from "../../lib/requests/check-scopes";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
 import { type RedirectTarget, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
@@ -288,7 +286,6 @@ describe("requested scopes (RFC 6749 §3.3)", () => {
 
 describe("resource indicator (RFC 8707 §2)", () => {
   it.each([
-    [undefined, true],
     ["https://api.example/orders", true],
     ["https://api.example/orders?a=b", false],
     ["https://api.example/ORDERS", false],

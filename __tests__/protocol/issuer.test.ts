@@ -1,12 +1,8 @@
 import * as fc from "fast-check";
 import type { Consent } from "../../lib";
 import { rememberedScopes } from "../../lib/protocol/consent";
-import {
-  belongsTo,
-  isPathId,
-  protectedResourceMetadataUrl,
-  serverMetadataUrl,
-} from "../../lib/protocol/issuer";
+import { belongsTo } from "../../lib/protocol/authorization";
+import { isPathId, protectedResourceMetadataUrl, serverMetadataUrl } from "../../lib/protocol/issuer";
 import { OAuthError, type OAuthErrorCode, serverError, toOAuthError } from "../../lib/protocol/oauth-error";
 import { protectedResourceMetadata } from "../../lib/protocol/protected-resource-metadata";
 import { errorPage, jsonError } from "../../lib/protocol/protocol-response";

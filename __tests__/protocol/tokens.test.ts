@@ -8,7 +8,7 @@ import { formatChallenge, readBearerToken } from "../../lib/protocol/bearer-toke
 import { activeAccessToken, activeRefreshToken, inactive } from "../../lib/protocol/introspection-response";
 import { ownershipProblem } from "../../lib/protocol/refresh-token";
 import { tokenResponse } from "../../lib/protocol/token-response";
-import { digestToken, formatToken, parseToken } from "../../lib/protocol/token-value";
+import { digestToken, formatToken, parseTokenHandle } from "../../lib/protocol/token-value";
 import {
   accessTokenRecord,
   authorizationRecord,
@@ -30,7 +30,7 @@ describe("code and refresh token values (RFC 6749 §10.10)", () => {
   it("are the authorization's id and 256 random bits, and are known by both", () => {
     const token = formatToken(id, random);
     expect(token).toBe(`${id}.${random}`);
-    expect(parseToken(token)).toEqual({
+    expect(parseTokenHandle(token)).toEqual({
       authorizationId: id,
       digest: createHash("sha256").update(token).digest("base64url"),
     });
@@ -39,7 +39,7 @@ describe("code and refresh token values (RFC 6749 §10.10)", () => {
   it("have one digest for each whole value", () => {
     expect(digestToken("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
     const other = formatToken(id.replace("A", "B"), random);
-    expect(parseToken(other)?.digest).not.toBe(parseToken(formatToken(id, random))?.digest);
+    expect(parseTokenHandle(other)?.digest).not.toBe(parseTokenHandle(formatToken(id, random))?.digest);
   });
 
   it.each([
@@ -55,14 +55,14 @@ describe("code and refresh token values (RFC 6749 §10.10)", () => {
     ["a line feed at the end", `${id}.${random}\n`],
     ["a JWT", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln"],
   ])("are none of ours: %s", (_, token) => {
-    expect(parseToken(token)).toBeUndefined();
+    expect(parseTokenHandle(token)).toBeUndefined();
   });
 
   it("are parsed as they were formatted, whatever the random bits", () => {
     fc.assert(
       fc.property(base64urlOf(16), base64urlOf(32), (authorizationId, chance) => {
         const token = formatToken(authorizationId, chance);
-        expect(parseToken(token)).toEqual({ authorizationId, digest: digestToken(token) });
+        expect(parseTokenHandle(token)).toEqual({ authorizationId, digest: digestToken(token) });
       }),
     );
   });

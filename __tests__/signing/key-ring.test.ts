@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync } from "node:crypto";
 import * as fc from "fast-check";
 import request from "supertest";
 import { generateSigningKey, type PrivateJwk, type SigningKeySource } from "../../lib";
-import { readSigningKeys } from "../../lib/read-signing-keys";
+import { readSigningKeys } from "../../lib/options/signing-keys";
 import { jwtSigner } from "../../lib/signing/jwt-signer";
 import { type KeyRing, keyRing } from "../../lib/signing/key-ring";
 import { readSigningKey, type SigningKey } from "../../lib/signing/signing-key";

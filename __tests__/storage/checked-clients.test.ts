@@ -5,7 +5,7 @@ import {
   generateClientSecret,
   memoryStorage,
 } from "../../lib";
-import { type CheckedClients, checkedClients } from "../../lib/storage/checked-clients";
+import { type ClientLookup, clientLookup } from "../../lib/clients/client-lookup";
 import { stopClock } from "../fixture/clock";
 import { clients as hostClients, credentials, testHost, type TestHost } from "../fixture/host";
 import { authorize, obtainTokens, postToken, refresh } from "../fixture/journey";
@@ -15,7 +15,7 @@ afterEach(() => jest.restoreAllMocks());
 
 interface Table {
   /** The table behind the checks. */
-  readonly clients: CheckedClients;
+  readonly clients: ClientLookup;
   /** What the table was asked for. */
   readonly asked: string[];
   /** Answers or throws for an id; change it as you like. */
@@ -40,7 +40,7 @@ function table(answer: (clientId: string) => unknown, { lagSeconds = 5 } = {}): 
     },
   };
   const made: Table = {
-    clients: checkedClients(store, { lagSeconds, now: () => made.now, redirectSchemes: [] }),
+    clients: clientLookup(store, { lagSeconds, clock: () => made.now, redirectSchemes: [] }),
     asked,
     answer,
     origins: store.origins,

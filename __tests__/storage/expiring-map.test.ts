@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { type ExpiringMap, expiringMap } from "../../lib/storage/expiring-map";
-import { keyGroups } from "../../lib/storage/key-groups";
+import { type ExpiringMap, expiringMap } from "../../lib/storage/memory/expiring-map";
+import { keyGroups } from "../../lib/storage/memory/key-groups";
 
 const now = 1_000;
 

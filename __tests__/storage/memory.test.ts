@@ -9,7 +9,7 @@ import {
   type StoredAccessToken,
 } from "../../lib";
 import { digestToken } from "../../lib/protocol/token-value";
-import { checkClient } from "../../lib/storage/check-client";
+import { checkClient } from "../../lib/clients/client-record";
 import {
   accessTokenRecord,
   authorizationRecord,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import type { AuthorizationCode, RefreshToken } from "../../lib";
-import type { EpochSeconds } from "../../lib/protocol/epoch-seconds";
+import type { EpochSeconds } from "../../lib/protocol/time";
 import { type RedisClient, redisStorage, type RedisStorage } from "../../lib/redis";
 import { newCode, newDigest, newId, newRefreshToken } from "../../lib/storage/contract/records";
 import {

@@ -1,7 +1,7 @@
 import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
 import { browserOriginsOf, type Storage } from "../../lib";
-import type { EpochSeconds } from "../../lib/protocol/epoch-seconds";
+import type { EpochSeconds } from "../../lib/protocol/time";
 import { redisStorage, type RedisStorageOptions } from "../../lib/redis";
 import {
   awkwardText,

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import request, { type Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
-import { timeLimited } from "../../lib/storage/time-limit";
+import { timeLimited } from "../../lib/storage/calls";
 import { type Browser, encode } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import {

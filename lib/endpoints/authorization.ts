@@ -1,22 +1,42 @@
 /** The authorization endpoint. RFC 6749 §3.1, §4.1.1, §4.1.2; 9207 §2; 9700 §4.11.2. */
+import type { ClientLookup } from "../clients/client-lookup";
+import { type ApprovalPorts, approve } from "../end-user/approve";
+import { authenticateEndUser } from "../end-user/authenticate-end-user";
+import { obtainConsent } from "../end-user/obtain-consent";
+import type { ConsentDecision, EndUser, EndUserPort } from "../end-user/port";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import type { EventSubject } from "../events/port";
-import type { GrantContext } from "../grants/grant";
-import { type AuthorizationRequest, checkAuthorizationRequest } from "../protocol/authorization-request";
+import type { EmitEvent, EventSubject } from "../events/port";
+import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { errorLocation } from "../protocol/authorization-response";
 import type { Client } from "../protocol/client";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
 import type { Issuer } from "../protocol/issuer";
 import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
-import { approve } from "./approve";
-import { authenticateEndUser } from "./authenticate-end-user";
-import type { ConsentDecision, EndUser, EndUserPort } from "./end-user";
-import { obtainConsent } from "./obtain-consent";
+import type { Clock, EpochSeconds } from "../protocol/time";
+import { checkAuthorizationRequest } from "../requests/check-authorization-request";
 
+/** What recognising a client uses. */
+interface RecognitionPorts {
+  readonly clients: Pick<ClientLookup, "find">;
+  /** The schemes without a dot that redirect URIs of native clients may have. */
+  readonly redirectSchemes: readonly string[];
+}
+
+/** What the authorization endpoint uses, beside the adapters of the host. */
+export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
+  readonly clients: Pick<ClientLookup, "find" | "isTaken">;
+  readonly clock: Clock;
+}
+
+/** A refusal is told to the host. */
+interface RefusalPorts {
+  readonly emit: EmitEvent;
+}
+
+/** An authorization request, on its first visit or back from a page. */
 export interface AuthorizationEndpointRequest {
   readonly issuer: Issuer;
   readonly parameters: Parameters;
@@ -69,7 +89,7 @@ const omittedReason =
 
 /** Until this has passed, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
 async function recogniseClient(
-  { storage, redirectSchemes: dotless }: GrantContext,
+  { clients, redirectSchemes: dotless }: RecognitionPorts,
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
 ): Promise<RecognisedClient> {
   const clientId = parameters.get("client_id");
@@ -78,7 +98,7 @@ async function recogniseClient(
       "client_id is missing or repeated.",
       "every authorization request has one client_id (RFC 6749 §4.1.1): add it to the URL's query",
     );
-  const client = await storage.clients.find(clientId);
+  const client = await clients.find(clientId);
   if (!client)
     throw unredirectable(
       "The client is unknown.",
@@ -102,16 +122,16 @@ async function recogniseClient(
 
 /** The checked request, for pages that show it. @throws OAuthError */
 export async function readAuthorizationRequest(
-  context: GrantContext,
+  ports: RecognitionPorts,
   message: { issuer: Issuer; parameters: Parameters; shown: ShownScopes },
 ): Promise<AuthorizationRequest> {
-  const recognised = await recogniseClient(context, message);
+  const recognised = await recogniseClient(ports, message);
   return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
 }
 
 /** Tells the host; the description for the client is in the error. */
 function reportRefusal(
-  { emit }: GrantContext,
+  { emit }: RefusalPorts,
   { error, subject }: { error: OAuthError; subject: EventSubject },
 ): void {
   if (isFailure(error)) emit({ kind: "server-error", ...subject, cause: error.cause });
@@ -120,7 +140,7 @@ function reportRefusal(
 
 /** From here on every refusal is a redirect. */
 async function decide(
-  context: GrantContext,
+  ports: AuthorizationPorts,
   {
     endpointRequest,
     recognised,
@@ -129,37 +149,37 @@ async function decide(
   const { issuer, parameters, endUser: port, interactionBegan, shown, decision } = endpointRequest;
   const { client, target } = recognised;
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
-  const now = context.now();
+  const now = ports.clock();
   const { clientId } = client;
   if (interactionBegan === undefined) {
     const scopes = request.requestedScopes;
-    context.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
-    reportIgnoredScopes(context.emit, { request, ignoredScopes: request.ignoredScopes });
+    ports.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
+    reportIgnoredScopes(ports.emit, { request, ignoredScopes: request.ignoredScopes });
   }
-  const authenticated = await authenticateEndUser(context, { request, endUser: port, interactionBegan, now });
+  const authenticated = await authenticateEndUser(ports, { request, endUser: port, interactionBegan, now });
   if (authenticated.kind === "interaction") {
     return { ...authenticated, request, endUser: undefined, endMark: undefined };
   }
   const { endUser } = authenticated;
-  const consent = await obtainConsent(context, { request, endUser, port, decision, now });
+  const consent = await obtainConsent(ports, { request, endUser, port, decision, now });
   if (consent.kind !== "granted") return { ...consent, request, endUser };
-  const response = await approve(context, { request, endUser, consent, now });
+  const response = await approve(ports, { request, endUser, consent, now });
   return { kind: "answered", response, isDecided: true };
 }
 
 /** A refusal that only the person at the browser sees. @rfc 6749 §4.1.2.1 */
 export function refuseByPage(
-  context: GrantContext,
+  ports: RefusalPorts,
   { issuer, thrown }: { issuer: Issuer | undefined; thrown: unknown },
 ): ErrorPageResponse {
   const error = toOAuthError(thrown);
-  reportRefusal(context, { error, subject: issuer ? { issuer: issuer.identifier } : {} });
+  reportRefusal(ports, { error, subject: issuer ? { issuer: issuer.identifier } : {} });
   return errorPage(error);
 }
 
 /** A refusal that the client hears of: it takes a proven redirect target. @rfc 6749 §4.1.2.1 */
 export function refuseByRedirect(
-  context: GrantContext,
+  ports: RefusalPorts,
   refusal: RecognisedClient & {
     readonly issuer: Issuer;
     readonly state: string | undefined;
@@ -168,42 +188,42 @@ export function refuseByRedirect(
 ): RedirectResponse {
   const { client, target, issuer, state, error } = refusal;
   const iss = issuer.identifier;
-  reportRefusal(context, { error, subject: { issuer: iss, clientId: client.clientId } });
+  reportRefusal(ports, { error, subject: { issuer: iss, clientId: client.clientId } });
   return { kind: "redirect", location: errorLocation(target, { error, state, iss }) };
 }
 
 /** The end user or the host says no before consent was asked for. @rfc 6749 §4.1.2.1 */
 export async function denyAuthorization(
-  context: GrantContext,
+  ports: RecognitionPorts & RefusalPorts,
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
 ): Promise<RedirectResponse | ErrorPageResponse> {
   try {
-    const recognised = await recogniseClient(context, { issuer, parameters });
+    const recognised = await recogniseClient(ports, { issuer, parameters });
     const error = new OAuthError("access_denied", { description: "The end user did not grant access." });
-    return refuseByRedirect(context, { ...recognised, issuer, state: parameters.get("state"), error });
+    return refuseByRedirect(ports, { ...recognised, issuer, state: parameters.get("state"), error });
   } catch (thrown) {
-    return refuseByPage(context, { issuer, thrown });
+    return refuseByPage(ports, { issuer, thrown });
   }
 }
 
 /** Answers an authorization request, on the first visit and on every return from a page. */
 export async function authorizationEndpoint(
-  context: GrantContext,
+  ports: AuthorizationPorts,
   endpointRequest: AuthorizationEndpointRequest,
 ): Promise<AuthorizationOutcome> {
   const { issuer, parameters } = endpointRequest;
   let recognised: RecognisedClient;
   try {
-    recognised = await recogniseClient(context, endpointRequest);
+    recognised = await recogniseClient(ports, endpointRequest);
   } catch (thrown) {
-    return { kind: "answered", response: refuseByPage(context, { issuer, thrown }), isDecided: false };
+    return { kind: "answered", response: refuseByPage(ports, { issuer, thrown }), isDecided: false };
   }
   try {
-    return await decide(context, { endpointRequest, recognised });
+    return await decide(ports, { endpointRequest, recognised });
   } catch (thrown) {
     const error = toOAuthError(thrown);
     const refusal = { issuer, ...recognised, state: parameters.get("state"), error };
-    const response = refuseByRedirect(context, refusal);
+    const response = refuseByRedirect(ports, refusal);
     return { kind: "answered", response, isDecided: error.code === "access_denied" };
   }
 }

@@ -1,5 +1,5 @@
 /** The introspection endpoint: what a token means, for those that the API is for. RFC 7662 §2. */
-import { type GrantContext, requireParameter, type TokenRequest } from "../grants/grant";
+import type { ClientRequest } from "../clients/authenticate-client";
 import { isLive } from "../protocol/authorization";
 import { subscriptionOf } from "../protocol/client";
 import {
@@ -10,12 +10,15 @@ import {
 } from "../protocol/introspection-response";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownershipProblem } from "../protocol/refresh-token";
-import { digestToken, parseToken, type TokenHandle } from "../protocol/token-value";
-import type { ClientEndpoint } from "./client-request";
-import { accessTokenStands, readAccessToken } from "./read-access-token";
+import { jsonAnswer } from "../protocol/protocol-response";
+import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
+import { requireParameter } from "../requests/check-parameters";
+import type { Storage } from "../storage/port";
+import { accessTokenStands, readAccessToken, type TokenReadPorts } from "../tokens/read-access-token";
+import type { ClientEndpoint } from "./client-endpoint";
 
 /** Whoever may ask could try tokens one after the other, so asking takes a proof. @rfc 7662 §2.1 */
-function checkCaller({ client, issuer }: TokenRequest): void {
+function checkCaller({ client, issuer }: ClientRequest): void {
   if (!client.confidential) {
     const description = "Introspection takes client authentication.";
     throw new OAuthError("invalid_client", { description, reason: "a public client asks for introspection" });
@@ -29,23 +32,23 @@ function checkCaller({ client, issuer }: TokenRequest): void {
 }
 
 async function introspectAccessToken(
-  context: GrantContext,
-  { request, token }: { request: TokenRequest; token: string },
+  ports: TokenReadPorts,
+  { request, token }: { request: ClientRequest; token: string },
 ): Promise<IntrospectionResponse> {
-  const { issuer, now: at } = request;
+  const { issuer, now } = request;
   const digest = digestToken(token);
-  const accessToken = (await readAccessToken(context, { token, digest, api: issuer.api, at }))?.accessToken;
-  if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= at)
+  const accessToken = (await readAccessToken(ports, { token, digest, api: issuer.api, now }))?.accessToken;
+  if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now)
     return inactive;
-  return (await accessTokenStands(context, { accessToken, at }))
+  return (await accessTokenStands(ports, { accessToken, now }))
     ? activeAccessToken(accessToken, issuer)
     : inactive;
 }
 
 /** A refresh token is a matter between its client and the server: nobody else is told of it. */
 async function introspectRefreshToken(
-  { storage }: GrantContext,
-  { request, handle }: { request: TokenRequest; handle: TokenHandle },
+  { storage }: { readonly storage: Pick<Storage, "refreshTokens" | "authorizations"> },
+  { request, handle }: { request: ClientRequest; handle: TokenHandle },
 ): Promise<IntrospectionResponse> {
   const { now, issuer } = request;
   const [token, authorization] = await Promise.all([
@@ -57,14 +60,17 @@ async function introspectRefreshToken(
   return activeRefreshToken({ token, authorization }, issuer);
 }
 
+/** Tells what a token means to a confidential client with a subscription to the API. @rfc 7662 §2 */
 export const introspectionEndpoint: ClientEndpoint = {
   refused: "introspection-refused",
-  async answer(context, request) {
+  async answer(ports, request) {
     checkCaller(request);
     const token = requireParameter(request.parameters, "token");
-    const handle = parseToken(token);
-    return handle
-      ? introspectRefreshToken(context, { request, handle })
-      : introspectAccessToken(context, { request, token });
+    const handle = parseTokenHandle(token);
+    return jsonAnswer(
+      handle
+        ? await introspectRefreshToken(ports, { request, handle })
+        : await introspectAccessToken(ports, { request, token }),
+    );
   },
 };

@@ -1,15 +1,24 @@
 /** The revocation endpoint: a client ends its own tokens. RFC 7009 §2. */
-import { type GrantContext, requireParameter, type TokenRequest } from "../grants/grant";
+import type { ClientRequest } from "../clients/authenticate-client";
+import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownershipProblem } from "../protocol/refresh-token";
-import { digestToken, parseToken, type TokenHandle } from "../protocol/token-value";
-import type { ClientEndpoint } from "./client-request";
-import { readAccessToken } from "./read-access-token";
+import { jsonAnswer } from "../protocol/protocol-response";
+import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
+import { requireParameter } from "../requests/check-parameters";
+import type { Storage } from "../storage/port";
+import { readAccessToken, type TokenReadPorts } from "../tokens/read-access-token";
+import type { ClientEndpoint } from "./client-endpoint";
+
+interface RefreshTokenRevocationPorts {
+  readonly storage: Pick<Storage, "refreshTokens" | "authorizationCodes" | "authorizations">;
+  readonly emit: EmitEvent;
+}
 
 /** With its refresh token an authorization ends, and every access token that descends from it. @rfc 7009 §2.1, §2.2.1 */
 async function revokeRefreshToken(
-  { storage, emit }: GrantContext,
-  { request, handle }: { request: TokenRequest; handle: TokenHandle },
+  { storage, emit }: RefreshTokenRevocationPorts,
+  { request, handle }: { request: ClientRequest; handle: TokenHandle },
 ): Promise<void> {
   const { issuer, client, now } = request;
   const { authorizationId } = handle;
@@ -38,34 +47,35 @@ async function revokeRefreshToken(
 }
 
 async function revokeAccessToken(
-  context: GrantContext,
-  { request, token }: { request: TokenRequest; token: string },
+  ports: TokenReadPorts & { readonly emit: EmitEvent },
+  { request, token }: { request: ClientRequest; token: string },
 ): Promise<void> {
   const { issuer, client, now } = request;
-  const genuine = await readAccessToken(context, {
+  const genuine = await readAccessToken(ports, {
     token,
     digest: digestToken(token),
     api: issuer.api,
-    at: now,
+    now,
   });
   const accessToken = genuine?.accessToken;
   if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId)
     return;
   const { tokenId, expiresAt, clientId } = accessToken;
   if (expiresAt <= now) return;
-  await context.storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);
-  context.emit({ kind: "token-revoked", revoked: "access_token", issuer: issuer.identifier, clientId });
+  await ports.storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);
+  ports.emit({ kind: "token-revoked", revoked: "access_token", issuer: issuer.identifier, clientId });
 }
 
+/** Ends a token that the client names. @rfc 7009 §2 */
 export const revocationEndpoint: ClientEndpoint = {
   refused: "revocation-refused",
-  async answer(context, request) {
+  async answer(ports, request) {
     const token = requireParameter(request.parameters, "token");
     // the form of a token tells its kind: token_type_hint is not needed, and a wrong one must not matter
-    const handle = parseToken(token);
-    if (handle) await revokeRefreshToken(context, { request, handle });
-    else await revokeAccessToken(context, { request, token });
+    const handle = parseTokenHandle(token);
+    if (handle) await revokeRefreshToken(ports, { request, handle });
+    else await revokeAccessToken(ports, { request, token });
     // a token that is unknown, or somebody else's, gets the same answer: there is nothing to be done
-    return {};
+    return jsonAnswer({});
   },
 };

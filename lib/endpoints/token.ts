@@ -1,24 +1,28 @@
 /** The token endpoint. RFC 6749 §3.2, §5; 8707 §2.2. */
-import { findGrant } from "../grants/index";
-import { requireParameter } from "../grants/grant";
-import { checkResource } from "../protocol/authorization-request";
-import { mayUseGrant } from "../protocol/client";
+import { grants } from "../grants/index";
+import { type GrantType, grantTypes, mayUseGrant } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
-import type { ClientEndpoint } from "./client-request";
+import { jsonAnswer } from "../protocol/protocol-response";
+import { checkResource, requireParameter } from "../requests/check-parameters";
+import type { ClientEndpoint } from "./client-endpoint";
 
+function isGrantType(name: string): name is GrantType {
+  return Object.hasOwn(grants, name);
+}
+
+/** Exchanges what a client presents for tokens. @rfc 6749 §3.2 */
 export const tokenEndpoint: ClientEndpoint = {
   refused: "token-refused",
-  async answer(context, request) {
+  async answer(ports, request) {
     const { issuer, client, parameters } = request;
-    const grant = findGrant(requireParameter(parameters, "grant_type"));
-    if (!grant) {
+    const grantType = requireParameter(parameters, "grant_type");
+    if (!isGrantType(grantType)) {
       throw new OAuthError("unsupported_grant_type", {
         description: "The server does not know this grant_type.",
-        reason:
-          "grant_type is none of authorization_code, refresh_token and client_credentials (RFC 6749 §5.2): send one of them",
+        reason: `grant_type is not one of ${grantTypes.join(", ")} (RFC 6749 §5.2): send one of them`,
       });
     }
-    if (!mayUseGrant(client, { apiId: issuer.api.apiId, grantType: grant.grantType })) {
+    if (!mayUseGrant(client, { apiId: issuer.api.apiId, grantType })) {
       throw new OAuthError("unauthorized_client", {
         description: "The client may not use this grant at this API.",
         reason:
@@ -26,6 +30,6 @@ export const tokenEndpoint: ClientEndpoint = {
       });
     }
     checkResource(parameters, issuer);
-    return grant.exchange(context, request);
+    return jsonAnswer(await grants[grantType].exchange(ports, request));
   },
 };

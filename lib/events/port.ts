@@ -1,5 +1,5 @@
 /** What happened, for the host's logs and alarms. No event carries a code, token, verifier or secret. */
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Clock, EpochSeconds } from "../protocol/time";
 import type { GrantType } from "../protocol/client";
 import type { OAuthErrorCode } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/own";
@@ -50,13 +50,15 @@ export type NewEvent = WithoutTime<AuthServerEvent>;
 /** The host's handler. An event is a copy, lists and all, and the handler's to keep. What it throws or rejects with is ignored: an event can never break a request. */
 export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 
+/** Tells the host of an event; it never throws. */
 export type EmitEvent = (event: NewEvent) => void;
 
-export function eventEmitter(onEvent: OnEvent | undefined, now: () => EpochSeconds): EmitEvent {
+/** An emitter that sets the time of each event and survives what the handler throws. */
+export function eventEmitter(onEvent: OnEvent | undefined, clock: Clock): EmitEvent {
   if (!onEvent) return () => undefined;
   return (event) => {
     try {
-      Promise.resolve(onEvent(Object.assign({ at: now() }, ownRecord(event)))).catch(() => undefined);
+      Promise.resolve(onEvent(Object.assign({ at: clock() }, ownRecord(event)))).catch(() => undefined);
     } catch {
       // a handler that fails has no one to tell
     }

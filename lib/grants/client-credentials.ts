@@ -1,19 +1,17 @@
 /** The client credentials grant: a client on its own behalf. RFC 6749 §4.4. */
+import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import { checkRequestedScopes } from "../protocol/requested-scopes";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
-import type { Grant, GrantContext, TokenRequest } from "./grant";
-import { issueAccessToken } from "./issue-tokens";
+import { checkRequestedScopes } from "../requests/check-scopes";
+import { issueAccessToken } from "../tokens/issue-tokens";
+import type { Grant, GrantPorts } from "./grant";
 
-async function exchange(context: GrantContext, request: TokenRequest): Promise<TokenResponse> {
+async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { issuer, client, parameters } = request;
   const { grantableScopes: scopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), request);
-  reportIgnoredScopes(context.emit, { request, ignoredScopes });
-  const accessToken = await issueAccessToken(context, {
-    request,
-    grant: { authorization: undefined, scopes },
-  });
-  context.emit({
+  reportIgnoredScopes(ports.emit, { request, ignoredScopes });
+  const accessToken = await issueAccessToken(ports, { request, authorization: undefined, scopes });
+  ports.emit({
     kind: "token-issued",
     grantType: "client_credentials",
     issuer: issuer.identifier,
@@ -24,4 +22,5 @@ async function exchange(context: GrantContext, request: TokenRequest): Promise<T
   return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: undefined, scopes });
 }
 
-export const clientCredentialsGrant: Grant = { grantType: "client_credentials", exchange };
+/** @rfc 6749 §4.4 */
+export const clientCredentialsGrant: Grant = { exchange };

@@ -1,11 +1,13 @@
 /** The grants of the token endpoint. RFC 6749 §4.1.3, §4.4.2, §6. */
+import type { GrantType } from "../protocol/client";
 import { authorizationCodeGrant } from "./authorization-code";
 import { clientCredentialsGrant } from "./client-credentials";
 import type { Grant } from "./grant";
 import { refreshTokenGrant } from "./refresh-token";
 
-const grants: readonly Grant[] = [authorizationCodeGrant, refreshTokenGrant, clientCredentialsGrant];
-
-export function findGrant(grantType: string): Grant | undefined {
-  return grants.find((grant) => grant.grantType === grantType);
-}
+/** Every grant by its `grant_type`. */
+export const grants: Readonly<Record<GrantType, Grant>> = {
+  authorization_code: authorizationCodeGrant,
+  refresh_token: refreshTokenGrant,
+  client_credentials: clientCredentialsGrant,
+};

@@ -1,6 +1,6 @@
 /** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9728 §5.1. */
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import type { AccessTokenVerdict } from "../endpoints/verify-access-token";
+import type { AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { EmitEvent, EventSubject } from "../events/port";
 import type { AccessToken } from "../protocol/access-token";
 import { type ChallengeParameters, formatChallenge, readBearerToken } from "../protocol/bearer-token";
@@ -9,9 +9,10 @@ import { serverError } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
-import { hasSeveralAuthorizationHeaders, readQuery } from "./read-request";
-import { writeResponse } from "./write-response";
+import { hasSeveralAuthorizationHeaders, readQuery } from "./request";
+import { writeResponse } from "./response";
 
+/** What guards a route. */
 export interface BearerGuard {
   readonly api: Api;
   /** The scopes that a request needs, all of them. What it throws is the host's mistake. */
@@ -152,28 +153,28 @@ interface Guarded extends BearerGuard {
   readonly challengeOf: Challenges;
 }
 
-interface GuardedExchange {
+interface GuardedRequest {
   readonly req: Request;
   readonly res: Response;
 }
 
 function refuse(
-  exchange: GuardedExchange,
+  guardedRequest: GuardedRequest,
   { guarded, scopes, refusal }: { guarded: Guarded; scopes: readonly string[]; refusal: Refusal },
 ): void {
   const { emit, api, challengeOf } = guarded;
   emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
-  writeResponse(exchange, challengeOf(scopes, refusal));
+  writeResponse(guardedRequest, challengeOf(scopes, refusal));
 }
 
 /** True when the request may pass; otherwise it is answered. */
-async function passes(guarded: Guarded, exchange: GuardedExchange): Promise<boolean> {
-  const { req } = exchange;
+async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise<boolean> {
+  const { req } = guardedRequest;
   try {
     const scopes = guarded.scopesFor(req);
     const result = await check(guarded, { req, scopes });
     if ("status" in result) {
-      refuse(exchange, { guarded, scopes, refusal: result });
+      refuse(guardedRequest, { guarded, scopes, refusal: result });
       return false;
     }
     // the handler may change it: what is remembered of the token must not change with it
@@ -181,7 +182,7 @@ async function passes(guarded: Guarded, exchange: GuardedExchange): Promise<bool
     return true;
   } catch (cause) {
     guarded.emit({ kind: "server-error", cause });
-    writeResponse(exchange, jsonError(serverError(cause)));
+    writeResponse(guardedRequest, jsonError(serverError(cause)));
     return false;
   }
 }
@@ -189,9 +190,9 @@ async function passes(guarded: Guarded, exchange: GuardedExchange): Promise<bool
 /** Lets a request pass with a valid access token for the API that has the scopes; sets `req.auth`. */
 export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): RequestHandler {
   const guarded = { ...options, challengeOf: challenges(options.api) };
-  const handle = async (exchange: GuardedExchange & { next: NextFunction }): Promise<void> => {
-    if (!(await passes(guarded, exchange))) return;
-    const { req, res, next } = exchange;
+  const handle = async (guardedRequest: GuardedRequest & { next: NextFunction }): Promise<void> => {
+    if (!(await passes(guarded, guardedRequest))) return;
+    const { req, res, next } = guardedRequest;
     if (handler) await handler(req as Request & { auth: AccessToken }, res, next);
     else next();
   };
@@ -202,11 +203,11 @@ export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler):
 
 /** For a handler that finds out by itself that a request needs more scope. @rfc 6750 §3.1 */
 export function writeChallenge(
-  exchange: GuardedExchange,
+  guardedRequest: GuardedRequest,
   { api, scopes, emit }: { api: Api; scopes: readonly string[]; emit: EmitEvent },
 ): void {
-  const { auth } = exchange.req;
+  const { auth } = guardedRequest.req;
   const refusal = auth ? lacksScope(auth) : noToken;
   emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
-  writeResponse(exchange, challenge({ api, scopes }, refusal));
+  writeResponse(guardedRequest, challenge({ api, scopes }, refusal));
 }

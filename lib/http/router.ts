@@ -1,17 +1,80 @@
-/** The router of all issuers. RFC 6749 §3.1, §3.2; 7009 §2; 7662 §2; 8414 §3; 7517 §5. */
-import type { Request, Router } from "express";
-import type { ProtocolResponse } from "../protocol/protocol-response";
-import { clientRoutes } from "./client-route";
-import { directRouter } from "./direct-router";
-import type { ServeOptions } from "./exchange";
-import { pageRoutes } from "./page-route";
-import { placesOf } from "./places";
-import { answerDocument } from "./public-document";
-import { readPath } from "./read-request";
-import { serve } from "./serve";
-import { writeResponse } from "./write-response";
+/** From HTTP to the routes and back: inside Express, at the root of an origin, and in front of the host's app. RFC 6749 §3, 8414 §3.1, 9110 §15.5.6, 9728 §3.1. */
+import type { RequestListener, ServerResponse } from "node:http";
+import { type Request, type RequestHandler, Router } from "express";
+import type { RootDocuments } from "../endpoints/metadata";
+import type { Issuer } from "../protocol/issuer";
+import { serverError } from "../protocol/oauth-error";
+import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
+import { type HttpRequest, readPath } from "./request";
+import { writeResponse } from "./response";
+import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
 
-const names = new Set([...Object.keys(clientRoutes), ...Object.keys(pageRoutes)]);
+/** What the routers answer with. */
+export interface RouterParts extends ServedParts {
+  readonly issuers: readonly Issuer[];
+  /** The key set as it is now. */
+  readonly keySet: () => JsonResponse;
+}
+
+/** A route of an issuer. */
+interface Place<Req extends HttpRequest> {
+  readonly route: Route<Req>;
+  readonly issuer: Issuer;
+}
+
+/** Path below the mount point → what is there. */
+function placesOf<Req extends HttpRequest>(
+  issuers: readonly Issuer[],
+  routes: Routes<Req>,
+): ReadonlyMap<string, Place<Req>> {
+  const entries = issuers.flatMap((issuer) =>
+    Object.entries(routes).map(([name, route]) => {
+      const path = `/auth/${issuer.authMethodId}/api/${issuer.api.apiId}/${name}`;
+      return [path, { route, issuer }] as const;
+    }),
+  );
+  return new Map(entries);
+}
+
+function methodNotAllowed(methods: Readonly<Record<string, unknown>>): ProtocolResponse {
+  return { kind: "empty", status: 405, headers: { Allow: Object.keys(methods).join(", ") } };
+}
+
+/** Answers a request for a place. */
+async function serve<Req extends HttpRequest>(
+  parts: ServedParts,
+  { req, res, place }: { req: Req; res: ServerResponse; place: Place<Req> },
+): Promise<void> {
+  const { route, issuer } = place;
+  const handler = route.methods[req.method ?? ""];
+  let response: ProtocolResponse;
+  try {
+    response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(route.methods);
+  } catch (cause) {
+    // a client that went away while it was sending is nobody's fault
+    if (!req.readableAborted) parts.ports.emit({ kind: "server-error", issuer: issuer.identifier, cause });
+    response = route.failure(serverError(cause));
+  }
+  writeResponse({ req, res, pages: parts.pages, headers: route.headers }, response);
+}
+
+/** The answer of a place where nothing but a document is. */
+function answerDocument({ method }: HttpRequest, document: JsonResponse): ProtocolResponse {
+  return method === "GET" || method === "HEAD" ? document : methodNotAllowed({ GET: true, HEAD: true });
+}
+
+/**
+ * A Router whose requests need no walk through its layers: a request that no layer answers is handed on by Express in a later
+ * turn of the event loop, and most requests of a host are not for us. What a host adds to it comes after the answers.
+ */
+function directRouter(answer: RequestHandler): Router {
+  const router = Router().use(answer) as Router & { handle: RequestHandler };
+  const walk = router.handle.bind(router);
+  router.handle = (req, res, next) => (router.stack.length > 1 ? walk : answer)(req, res, next);
+  return router;
+}
+
+const routePaths = new Set([...Object.keys(clientRoutes), ...Object.keys(pageRoutes)]);
 const issuerPath = /^\/auth\/[^/]+\/api\/[^/]+\/(.+)$/;
 
 const notFound: ProtocolResponse = {
@@ -20,16 +83,53 @@ const notFound: ProtocolResponse = {
   body: { error: "not_found", error_description: "There is no authorization server at this address." },
 };
 
-/** What is not for the issuers goes on to the host's next handler. */
-export function createRouter(options: ServeOptions): Router {
-  const places = placesOf<Request>(options.issuers, { ...clientRoutes, ...pageRoutes });
+/**
+ * The router of all issuers. What is not for them goes on to the host's next handler.
+ *
+ * @param onFirstRequest is told once where the router is mounted.
+ */
+export function createRouter(parts: RouterParts, onFirstRequest?: (mountPath: string) => void): Router {
+  const places = placesOf<Request>(parts.issuers, { ...clientRoutes, ...pageRoutes });
+  let isFirst = true;
   return directRouter((req, res, next) => {
+    if (isFirst) onFirstRequest?.(req.baseUrl);
+    isFirst = false;
     const path = readPath(req);
     const place = places.get(path);
-    if (place) return void serve(options, { req, res, place }).catch(next);
-    if (path === "/jwks") return writeResponse({ req, res }, answerDocument(req.method, options.jwks()));
+    if (place) return void serve(parts, { req, res, place }).catch(next);
+    if (path === "/jwks") return writeResponse({ req, res }, answerDocument(req, parts.keySet()));
     const name = issuerPath.exec(path)?.[1];
-    if (name === undefined || !names.has(name)) return next();
+    if (name === undefined || !routePaths.has(name)) return next();
     writeResponse({ req, res }, notFound);
   });
+}
+
+/** Serves the documents by their paths. Two APIs on different origins may have one path; the first one keeps it. */
+export function createWellKnownRouter(documents: RootDocuments): Router {
+  const byPath = new Map(
+    [...documents].toReversed().map(([url, document]) => [new URL(url).pathname, document]),
+  );
+  return directRouter((req, res, next) => {
+    const document = byPath.get(readPath(req));
+    if (!document) return next();
+    writeResponse({ req, res }, answerDocument(req, document));
+  });
+}
+
+/**
+ * A listener that answers clients itself and hands everything else to the app: the pages, which need the host's sessions, too.
+ *
+ * @param mountPath the path of `baseUrl`, without a slash at its end.
+ */
+export function listenInFront(
+  parts: RouterParts,
+  { app, mountPath }: { app: RequestListener; mountPath: string },
+): RequestListener {
+  const places = placesOf(parts.issuers, clientRoutes);
+  return (req, res) => {
+    const path = readPath(req);
+    const place = path.startsWith(mountPath) ? places.get(path.slice(mountPath.length)) : undefined;
+    if (!place) return app(req, res);
+    serve(parts, { req, res, place }).catch(() => res.destroy());
+  };
 }

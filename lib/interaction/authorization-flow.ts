@@ -2,11 +2,12 @@
 import type { Request } from "express";
 import {
   authorizationEndpoint,
+  type AuthorizationPorts,
   denyAuthorization,
   readAuthorizationRequest,
   refuseByPage,
 } from "../endpoints/authorization";
-import type { ConsentDecision } from "../endpoints/end-user";
+import type { ConsentDecision } from "../end-user/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
@@ -26,14 +27,17 @@ import { allowedFix, readAllowed } from "./allowed-scopes";
 import { endUserPort, type HostAdapters } from "./host-adapters";
 import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
-import { summarize } from "./summary";
+import { summarize } from "../pages/summary";
 
+/** What the flow is made of. */
 export interface AuthorizationFlowOptions extends ShowPageOptions, HostAdapters {
+  readonly ports: AuthorizationPorts;
   /** Origin of `baseUrl`. */
   readonly origin: string;
   readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
 }
 
+/** Everything that a browser or a page of the host asks of the authorization endpoint. */
 export interface AuthorizationFlow {
   /** A new authorization request. */
   start(req: Request, request: { issuer: Issuer; parameters: Parameters }): Promise<ProtocolResponse>;
@@ -84,20 +88,20 @@ function findPending(
 }
 
 function lost(
-  { context, origin }: AuthorizationFlowOptions,
+  { ports, origin }: AuthorizationFlowOptions,
   { req, issuer }: { req: Request; issuer: Issuer | undefined },
 ): ErrorPageResponse {
-  return refuseByPage(context, { issuer, thrown: interactionLost(req, origin) });
+  return refuseByPage(ports, { issuer, thrown: interactionLost(req, origin) });
 }
 
 function newPending(
-  { context }: AuthorizationFlowOptions,
+  { ports }: AuthorizationFlowOptions,
   { request, parameters }: { request: AuthorizationRequest; parameters: Parameters },
 ): PendingRequest {
   const { issuer } = request;
-  const now = context.now();
+  const now = ports.clock();
   return {
-    interactionId: context.randomId(),
+    interactionId: ports.randomId(),
     authMethodId: issuer.authMethodId,
     apiId: issuer.api.apiId,
     parameters: pendingParameters(parameters),
@@ -112,7 +116,7 @@ async function continueWith(
   { req, found, given }: { req: Request; found: Found; given: GivenAnswer | undefined },
 ): Promise<ProtocolResponse> {
   const { pending, issuer } = found;
-  const outcome = await authorizationEndpoint(options.context, {
+  const outcome = await authorizationEndpoint(options.ports, {
     issuer,
     parameters: parametersOf(pending),
     endUser: endUserPort(options, req),
@@ -131,7 +135,7 @@ async function start(
   { req, issuer, parameters }: { req: Request; issuer: Issuer; parameters: Parameters },
 ): Promise<ProtocolResponse> {
   const endUser = endUserPort(options, req);
-  const outcome = await authorizationEndpoint(options.context, {
+  const outcome = await authorizationEndpoint(options.ports, {
     issuer,
     parameters,
     endUser,
@@ -149,7 +153,7 @@ async function submitConsent(
   { req, issuer, form }: { req: Request; issuer: Issuer; form: Parameters },
 ): Promise<ProtocolResponse> {
   const { secrets, origin } = options;
-  const page = (thrown: OAuthError): ErrorPageResponse => refuseByPage(options.context, { issuer, thrown });
+  const page = (thrown: OAuthError): ErrorPageResponse => refuseByPage(options.ports, { issuer, thrown });
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   const answer = answerOf(form);
   const found = findPending(options, { req, interactionId: form.get("interaction"), answer });
@@ -164,10 +168,9 @@ async function approve(
   options: AuthorizationFlowOptions,
   { req, interactionId, chosen }: { req: Request; interactionId: string | undefined; chosen: unknown },
 ): Promise<ProtocolResponse> {
-  const { context, origin } = options;
+  const { ports, origin } = options;
   const found = findPending(options, { req, interactionId, answer: "approve" });
-  const page = (thrown: unknown): ErrorPageResponse =>
-    refuseByPage(context, { issuer: found?.issuer, thrown });
+  const page = (thrown: unknown): ErrorPageResponse => refuseByPage(ports, { issuer: found?.issuer, thrown });
   if (req.method !== "POST")
     return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
@@ -189,7 +192,7 @@ async function deny(
   const found = findPending(options, { req, interactionId, answer: "deny" });
   if (!found) return lost(options, { req, issuer: undefined });
   const { issuer, pending } = found;
-  const response = await denyAuthorization(options.context, { issuer, parameters: parametersOf(pending) });
+  const response = await denyAuthorization(options.ports, { issuer, parameters: parametersOf(pending) });
   return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
 }
 
@@ -201,7 +204,7 @@ async function describe(
   if (!found) return undefined;
   const { pending, issuer } = found;
   try {
-    const request = await readAuthorizationRequest(options.context, {
+    const request = await readAuthorizationRequest(options.ports, {
       issuer,
       parameters: parametersOf(pending),
       shown: shownScopesOf(pending),
@@ -214,6 +217,7 @@ async function describe(
   }
 }
 
+/** The authorization endpoint with its pages. */
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
   return {
     start: (req, request) => start(options, { req, ...request }),

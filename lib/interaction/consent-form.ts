@@ -1,8 +1,9 @@
 /** The consent form's answer, and what keeps other sites from giving it. RFC 6749 §10.12, 9700 §4.7. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
-import type { ConsentDecision } from "../endpoints/end-user";
+import type { ConsentDecision } from "../end-user/port";
 import { OAuthError } from "../protocol/oauth-error";
+import { scopeField } from "../pages/consent-page";
 import type { Parameters } from "../protocol/parameters";
 import type { PageAnswer } from "./pending-request";
 
@@ -55,11 +56,6 @@ export function notFromOurPage(): OAuthError {
 
 export function withoutAnswer(): OAuthError {
   return refusal("The form has no answer.", "decision is neither approve nor deny");
-}
-
-/** The form field of the requested scope at this place; scope names may hold characters that form parsers bend. */
-export function scopeField(index: number): string {
-  return `scope_${index}`;
 }
 
 /** What the person answered; a form that says neither gives `undefined`. */

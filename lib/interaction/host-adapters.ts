@@ -1,12 +1,13 @@
 /** The host's adapters as the authorization endpoint asks them. RFC 6749 §3.1, §10.2. */
 import type { Request } from "express";
-import type { EndUserPort } from "../endpoints/end-user";
+import type { EndUserPort } from "../end-user/port";
 import type { AuthMethod, ConsentAdapter } from "./port";
-import { summarize } from "./summary";
+import { summarize } from "../pages/summary";
 
+/** What the host supplies. */
 export interface HostAdapters {
   readonly authMethods: Readonly<Record<string, AuthMethod>>;
-  readonly consent: ConsentAdapter | undefined;
+  readonly consent: ConsentAdapter;
 }
 
 /** The host's adapters, bound to this HTTP request. */
@@ -18,7 +19,7 @@ export function endUserPort({ authMethods, consent }: HostAdapters, req: Request
       return authMethod.authenticate({ req, reauthenticate, ...summarize(req, request) });
     },
     async decideConsent({ request, subject }) {
-      return consent ? consent.decide({ req, subject, ...summarize(req, request) }) : { kind: "ask" };
+      return consent.decide({ req, subject, ...summarize(req, request) });
     },
   };
 }

@@ -3,8 +3,7 @@ import { createHmac } from "node:crypto";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
 import { authorizationParameterNames } from "../protocol/authorization-request";
-import { clockDriftSeconds } from "../protocol/clock-drift";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
 import type { ShownScopes } from "../protocol/requested-scopes";
 
@@ -45,7 +44,7 @@ export interface PendingRequestOptions {
   readonly secure: boolean;
   /** The first one seals, all of them open. */
   readonly secrets: readonly [string, ...string[]];
-  readonly now: () => EpochSeconds;
+  readonly clock: Clock;
 }
 
 /** How long the answer of a page can be repeated. */
@@ -160,7 +159,7 @@ function crowdedOut(oldestFirst: readonly Cookie[], bytes: number): readonly str
   });
 }
 
-export function pendingRequests({ secure, secrets, now }: PendingRequestOptions): PendingRequests {
+export function pendingRequests({ secure, secrets, clock }: PendingRequestOptions): PendingRequests {
   const keys = secrets.map(sealingKey);
   const cookies = sealedCookies(secure, keys);
   const { prefix, attributes } = cookies;
@@ -171,17 +170,17 @@ export function pendingRequests({ secure, secrets, now }: PendingRequestOptions)
     const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0] ?? "");
     if (value.length > maxCookieBytes) return undefined;
     const others = cookies.list(req).filter((other) => other.name !== name);
-    const cookie = `${name}=${value}; ${attributes}; Max-Age=${expiresAt - now()}`;
+    const cookie = `${name}=${value}; ${attributes}; Max-Age=${expiresAt - clock()}`;
     return [...crowdedOut(others, value.length).map(clear), cookie];
   };
   return {
     seal,
     open(req, interactionId = "") {
       const pending = decodePending(cookies.open(req, prefix + interactionId) ?? "");
-      return pending?.interactionId === interactionId && isOpen(pending, now()) ? pending : undefined;
+      return pending?.interactionId === interactionId && isOpen(pending, clock()) ? pending : undefined;
     },
     end(pending, { req, answer }) {
-      const expiresAt = Math.min(pending.expiresAt, now() + repetitionSeconds);
+      const expiresAt = Math.min(pending.expiresAt, clock() + repetitionSeconds);
       const repeatable = answer && seal({ ...pending, answered: answer, expiresAt }, req);
       return repeatable ?? [clear(prefix + pending.interactionId)];
     },

@@ -1,39 +1,8 @@
 /** The adapters that the host supplies for end-user authentication and consent. RFC 6749 §3.1, §10.2. */
 import type { Request } from "express";
-import type { Authentication, ConsentAnswer } from "../endpoints/end-user";
-import type { Prompt } from "../protocol/authorization-request";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
-
-/** A client as pages may show it. */
-export interface ClientSummary {
-  readonly clientId: string;
-  readonly name: string;
-  readonly confidential: boolean;
-  /** A `data:` URI. */
-  readonly logo?: string;
-  readonly clientUri?: string;
-  readonly policyUri?: string;
-  readonly tosUri?: string;
-}
-
-/** Who asks for what. */
-export interface AuthorizationSummary {
-  readonly authMethodId: string;
-  readonly api: { readonly apiId: string; readonly name: string; readonly audience: string };
-  readonly client: ClientSummary;
-  /** Where either answer leads: the origin of the redirect URI, or its scheme. */
-  readonly destination: string;
-  /** Requested scope → its sentence for people, in their language where the API has it. */
-  readonly scopes: Readonly<Record<string, string>>;
-  /** Requested scope that implies others → the scopes that are granted with it, each with its sentence. Show them beneath it. */
-  readonly impliedScopes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly prompt: readonly Prompt[];
-  /** Seconds. */
-  readonly maxAge: number | undefined;
-  readonly loginHint: string | undefined;
-  /** Preferred languages (BCP 47, separated by spaces). */
-  readonly uiLocales: string | undefined;
-}
+import type { Authentication, ConsentAnswer } from "../end-user/port";
+import type { AuthorizationSummary } from "../pages/summary";
+import type { EpochSeconds } from "../protocol/time";
 
 /** What `authenticate` is asked. */
 export interface AuthenticationRequest extends AuthorizationSummary {

@@ -1,16 +1,17 @@
 /** Sending the person to the page that is theirs to answer, with the request kept in its cookie. RFC 6749 §3.1. */
 import type { Request } from "express";
 import { type AuthorizationOutcome, refuseByPage, refuseByRedirect } from "../endpoints/authorization";
-import type { GrantContext } from "../grants/grant";
+import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
 import type { ProtocolResponse } from "../protocol/protocol-response";
 import { consentFormToken } from "./consent-form";
-import type { Pages } from "./pages";
+import type { Pages } from "../pages/pages";
 import type { PendingRequest, PendingRequests } from "./pending-request";
-import { summarize } from "./summary";
+import { summarize } from "../pages/summary";
 
+/** What showing a page uses. */
 export interface ShowPageOptions {
-  readonly context: GrantContext;
+  readonly ports: { readonly emit: EmitEvent; readonly randomId: () => string };
   readonly pendingRequests: PendingRequests;
   readonly secrets: readonly [string, ...string[]];
   readonly pages: Pages;
@@ -31,7 +32,7 @@ function formTargets(destination: string): readonly string[] {
 
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
 
-function consentPage(
+function showConsent(
   { secrets, pages }: ShowPageOptions,
   {
     req,
@@ -61,7 +62,7 @@ export function showPage(
   const { request, endUser, endMark } = outcome;
   // a page that was shown before a withdrawal must not be answered under the id of the one after it
   const isOutdated = endUser !== undefined && last.consentSubject !== undefined && last.endMark !== endMark;
-  const pending = isOutdated ? { ...last, interactionId: options.context.randomId() } : last;
+  const pending = isOutdated ? { ...last, interactionId: options.ports.randomId() } : last;
   const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject, endMark } : pending;
   const sealed = options.pendingRequests.seal(kept, req);
   const ended = isOutdated ? options.pendingRequests.end(last, { req, answer: undefined }) : [];
@@ -72,13 +73,13 @@ export function showPage(
       reason:
         "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state, or ask for fewer scopes",
     });
-    return refuseByRedirect(options.context, { ...request, error });
+    return refuseByRedirect(options.ports, { ...request, error });
   }
   if (outcome.kind === "interaction")
     return { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies };
   try {
-    return { kind: "page", ...consentPage(options, { req, outcome, pending }), cookies };
+    return { kind: "page", ...showConsent(options, { req, outcome, pending }), cookies };
   } catch (thrown) {
-    return refuseByPage(options.context, { issuer: request.issuer, thrown });
+    return refuseByPage(options.ports, { issuer: request.issuer, thrown });
   }
 }

@@ -1,6 +1,6 @@
 /** The access token and its form as JWT claims. RFC 9068 §2.2, §4. */
 import type { AuthenticationFacts } from "./authorization";
-import type { EpochSeconds } from "./epoch-seconds";
+import type { EpochSeconds } from "./time";
 import { formatScope, parseScope } from "./scope";
 
 /** What an access token stands for, whether it is written as a JWT or kept in storage. */

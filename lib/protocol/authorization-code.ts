@@ -1,9 +1,9 @@
-/** The authorization code: its record, and the proofs its redemption takes. RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1. */
-import type { Authorization } from "./authorization";
+/** The authorization code: its record, and the proofs its redemption takes. RFC 6749 §4.1.3, 7636 §4, 9700 §2.1.1. */
+import { hash, timingSafeEqual } from "node:crypto";
+import { type Authorization, belongsTo } from "./authorization";
 import type { Client } from "./client";
-import type { EpochSeconds } from "./epoch-seconds";
-import { belongsTo, type Issuer } from "./issuer";
-import { codeVerifierMatches } from "./pkce";
+import type { EpochSeconds } from "./time";
+import type { Issuer } from "./issuer";
 import type { TokenHandle } from "./token-value";
 
 /** What is stored of a code: never the code itself. */
@@ -18,6 +18,24 @@ export interface AuthorizationCode extends TokenHandle {
   readonly consumed: boolean;
 }
 
+/** True for the form of a PKCE code challenge: base64url of a SHA-256, 43 characters. @rfc 7636 §4.2 */
+export function isCodeChallenge(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/** True for the form of a PKCE code verifier. @rfc 7636 §4.1 */
+export function isCodeVerifier(text: string): boolean {
+  return /^[A-Za-z0-9._~-]{43,128}$/.test(text);
+}
+
+/** Compares in constant time, by the method S256. @rfc 7636 §4.6 */
+export function codeVerifierMatches(codeVerifier: string, codeChallenge: string): boolean {
+  const computed = Buffer.from(hash("sha256", codeVerifier, "base64url"));
+  const challenge = Buffer.from(codeChallenge);
+  return computed.length === challenge.length && timingSafeEqual(computed, challenge);
+}
+
+/** What a client presents with a code. */
 export interface Redemption {
   readonly issuer: Issuer;
   readonly client: Client;

@@ -3,13 +3,16 @@ import type { OAuthError } from "./oauth-error";
 import type { RedirectTarget } from "./redirect-uri";
 
 function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
-  const added = Object.entries(parameters)
-    .filter((entry): entry is [string, string] => entry[1] !== undefined)
-    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-    .join("&");
   // the registered query stays as it is: the client may compare it
-  const separator = target.uri.includes("?") ? (/[?&]$/.test(target.uri) ? "" : "&") : "?";
-  return target.uri + separator + added;
+  let location = target.uri;
+  let separator = location.includes("?") ? (/[?&]$/.test(location) ? "" : "&") : "?";
+  for (const name in parameters) {
+    const value = parameters[name];
+    if (value === undefined) continue;
+    location += `${separator}${name}=${encodeURIComponent(value)}`;
+    separator = "&";
+  }
+  return location;
 }
 
 /** @rfc 6749 §4.1.2, 9207 §2 */

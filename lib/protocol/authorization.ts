@@ -1,5 +1,6 @@
 /** The stored approval from which codes and tokens descend: one end user, one client, one issuer. RFC 6749 §1.3. */
-import type { EpochSeconds } from "./epoch-seconds";
+import type { Issuer } from "./issuer";
+import type { EpochSeconds } from "./time";
 
 /** How and when the end user signed in. RFC 9068 §2.2.1. */
 export interface AuthenticationFacts {
@@ -28,6 +29,19 @@ export interface Authorization extends AuthenticationFacts {
   readonly expiresAt: EpochSeconds;
   /** `true` once revoked: every code and token that carries its id is worth nothing. */
   readonly revoked: boolean;
+}
+
+/**
+ * True when a stored record belongs to this issuer: nothing issued at one pair works at another, nor at the same pair of
+ * another server that shares the storage.
+ */
+export function belongsTo(
+  { issuer, authMethodId, apiId }: Pick<Authorization, "issuer" | "authMethodId" | "apiId">,
+  at: Issuer,
+): boolean {
+  // a record of a version that did not store the issuer
+  if (issuer === undefined) return authMethodId === at.authMethodId && apiId === at.api.apiId;
+  return issuer === at.identifier;
 }
 
 /** True while the authorization stands. A missing one counts as revoked: the server fails closed. */

@@ -1,14 +1,38 @@
 /** How the client proves itself at the token endpoint: reading the credentials. RFC 6749 §2.3.1, §3.2.1; 7521 §4.2. */
 import type { Parameters } from "./parameters";
 
-export type ClientAuthentication =
-  | { readonly kind: "client_secret_basic"; readonly clientId: string; readonly clientSecret: string }
-  | { readonly kind: "client_secret_post"; readonly clientId: string; readonly clientSecret: string }
-  | { readonly kind: "none"; readonly clientId: string }
-  /** A signed assertion, which is not checked: it proves nothing. */
-  | { readonly kind: "client_assertion"; readonly clientId: string }
-  | { readonly kind: "malformed"; readonly problem: MalformedClientAuthentication };
+/**
+ * The methods by which clients authenticate; the metadata publishes this list, and what a request presents follows from it.
+ *
+ * @rfc 6749 §2.3.1, 8414 §2
+ */
+export const clientAuthenticationMethods = ["client_secret_basic", "client_secret_post", "none"] as const;
 
+/** A method by which clients authenticate. `none` is for public clients. */
+export type ClientAuthenticationMethod = (typeof clientAuthenticationMethods)[number];
+
+/** What each method presents beside the id of the client. */
+interface Credentials {
+  readonly client_secret_basic: { readonly clientSecret: string };
+  readonly client_secret_post: { readonly clientSecret: string };
+  readonly none: object;
+}
+
+type PresentedBy<Method extends ClientAuthenticationMethod> = Credentials[Method] & {
+  readonly kind: Method;
+  readonly clientId: string;
+};
+
+/** What a client presents to prove who it is. A signed assertion is not supported: it proves nothing. */
+export type PresentedClient =
+  | { [Method in ClientAuthenticationMethod]: PresentedBy<Method> }[ClientAuthenticationMethod]
+  | { readonly kind: "client_assertion"; readonly clientId: string };
+
+/** The client authentication of a request, or why there is not exactly one. */
+export type ClientAuthentication =
+  PresentedClient | { readonly kind: "malformed"; readonly problem: MalformedClientAuthentication };
+
+/** Why the client authentication of a request cannot be read. */
 export type MalformedClientAuthentication =
   "missing-client-id" | "several-methods" | "client-ids-differ" | "unreadable-authorization-header";
 
@@ -35,10 +59,6 @@ function readBasic(header: string): { clientId: string; clientSecret: string } |
   return colon < 1 || !clientId || clientSecret === undefined ? undefined : { clientId, clientSecret };
 }
 
-function hasAssertion(parameters: Parameters): boolean {
-  return ["client_assertion", "client_assertion_type"].some((name) => parameters.get(name) !== undefined);
-}
-
 /** Reads the one client authentication of a request. An empty secret in the body counts as absent. */
 export function readClientAuthentication(
   parameters: Parameters,
@@ -46,7 +66,8 @@ export function readClientAuthentication(
 ): ClientAuthentication {
   const clientId = parameters.get("client_id");
   const clientSecret = parameters.get("client_secret");
-  const isAsserted = hasAssertion(parameters);
+  const isAsserted =
+    (parameters.get("client_assertion") ?? parameters.get("client_assertion_type")) !== undefined;
   if (authorizationHeader === undefined) {
     if (!clientId) return malformed("missing-client-id");
     if (!clientSecret) return { kind: isAsserted ? "client_assertion" : "none", clientId };

@@ -2,8 +2,11 @@
 import { intersect } from "./scope";
 import type { Issuer } from "./issuer";
 
-/** The grants of the token endpoint. @rfc 6749 §4 */
-export type GrantType = "authorization_code" | "refresh_token" | "client_credentials";
+/** The grants of the token endpoint. The union, the schema of client records, the metadata and the texts follow from this list. @rfc 6749 §4 */
+export const grantTypes = ["authorization_code", "refresh_token", "client_credentials"] as const;
+
+/** A grant of the token endpoint. @rfc 6749 §4 */
+export type GrantType = (typeof grantTypes)[number];
 
 /** What a client may do at one API. */
 export interface Subscription {
@@ -53,26 +56,34 @@ export type Client = ConfidentialClient | PublicClient;
 /** 1 to 255 visible ASCII characters. @rfc 6749 Appendix A.1 */
 export const clientIdPattern: RegExp = /^[\x21-\x7e]{1,255}$/;
 
+/** True for a text that a registered client may have as its id. @rfc 6749 Appendix A.1 */
 export function isClientId(text: string): boolean {
   return clientIdPattern.test(text);
 }
 
-/** The grants open to this kind of client, whatever its subscriptions say. RFC 6749 §4.4, 9700 §4.14. */
-export function grantTypesOf(client: Client): readonly GrantType[] {
-  if (client.confidential) return ["authorization_code", "refresh_token", "client_credentials"];
-  return client.platform === "native" ? ["authorization_code", "refresh_token"] : ["authorization_code"];
-}
+type ClientKind = "confidential" | PublicClient["platform"];
 
+/** The kinds of client that each grant is open to. RFC 6749 §4.4, 9700 §4.14. */
+const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
+  authorization_code: ["confidential", "native", "browser"],
+  // a script cannot keep a refresh token from other scripts of its page: a browser client asks again with prompt=none
+  refresh_token: ["confidential", "native"],
+  client_credentials: ["confidential"],
+};
+
+/** What the client may do at this API, or `undefined` when it has no subscription there. */
 export function subscriptionOf(client: Client, apiId: string): Subscription | undefined {
   return Object.hasOwn(client.subscriptions, apiId) ? client.subscriptions[apiId] : undefined;
 }
 
+/** True when the grant is open to this kind of client and its subscription to the API does not leave it out. */
 export function mayUseGrant(
   client: Client,
   { apiId, grantType }: { apiId: string; grantType: GrantType },
 ): boolean {
   const subscription = subscriptionOf(client, apiId);
-  if (!subscription || !grantTypesOf(client).includes(grantType)) return false;
+  const kind = client.confidential ? "confidential" : client.platform;
+  if (!subscription || !clientKinds[grantType].includes(kind)) return false;
   return subscription.grantTypes?.includes(grantType) ?? true;
 }
 

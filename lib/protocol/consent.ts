@@ -1,5 +1,5 @@
 /** Standing permission of an end user for one client at one API. RFC 6749 §1.3, §10.2. */
-import type { EpochSeconds } from "./epoch-seconds";
+import type { EpochSeconds } from "./time";
 
 /** Whose permission, for which client, at which API. */
 export interface ConsentKey {

@@ -1,7 +1,7 @@
 /** The mark of an ending: what was begun before it is worth nothing after it, without a comparison of clocks. RFC 7009 §2.1. */
 import { hash } from "node:crypto";
 import type { ConsentKey } from "./consent";
-import type { EpochSeconds } from "./epoch-seconds";
+import type { EpochSeconds } from "./time";
 
 /** What is stored when something is ended. */
 export interface EndMark {

@@ -1,7 +1,16 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
 
 import type { ImpliedScopes } from "./implied-scopes";
-import type { Lifetimes } from "./lifetimes";
+
+/** Lifetimes in seconds. RFC 6749 §4.1.2, §10.4. */
+export interface Lifetimes {
+  readonly authorizationCodeSeconds: number;
+  readonly interactionSeconds: number;
+  readonly refreshTokenIdleSeconds: number;
+  readonly refreshTokenSeconds: number;
+  /** 0: no consent is remembered, and none that was is looked up. */
+  readonly consentSeconds: number;
+}
 
 /** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
 export type ScopeSentence = string | Readonly<Record<string, string>>;
@@ -27,6 +36,7 @@ export interface Api {
   readonly metadataUrl: string;
 }
 
+/** A pair of an authentication method and an API, which acts as an authorization server. */
 export interface Issuer {
   /** The issuer identifier: `{baseUrl}/auth/{authMethodId}/api/{apiId}`. */
   readonly identifier: string;
@@ -34,26 +44,25 @@ export interface Issuer {
   readonly api: Api;
 }
 
+/**
+ * The endpoints of an issuer, by the names that its metadata gives them → their paths below the issuer identifier. The routes and
+ * the metadata follow from this list.
+ *
+ * @rfc 6749 §3, 7009 §2, 7662 §2, 8414 §2
+ */
+export const endpointPaths = {
+  authorization: "authorize",
+  token: "token",
+  revocation: "revoke",
+  introspection: "introspect",
+} as const;
+
+/** An endpoint of an issuer. */
+export type EndpointName = keyof typeof endpointPaths;
+
 /** True for an id that stands in a URL path as it is. */
 export function isPathId(id: string): boolean {
   return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}$/.test(id);
-}
-
-/** What a stored record says about where it was issued. */
-export interface Issued {
-  readonly issuer?: string;
-  readonly authMethodId: string;
-  readonly apiId: string;
-}
-
-/**
- * True when a stored record belongs to this issuer: nothing issued at one pair works at another, nor at the same pair of
- * another server that shares the storage.
- */
-export function belongsTo({ issuer, authMethodId, apiId }: Issued, at: Issuer): boolean {
-  // a record of a version that did not store the issuer
-  if (issuer === undefined) return authMethodId === at.authMethodId && apiId === at.api.apiId;
-  return issuer === at.identifier;
 }
 
 /** An origin has an empty path and the path `/` for one thing (RFC 3986 §6.2.3), and clients write either. */
@@ -61,9 +70,8 @@ function withoutSlashOfOrigin(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^/?#]+)\/$/, "$1");
 }
 
-/** True when a `resource` parameter names this issuer's API, or is absent. Nothing but the slash of an origin is overlooked. @rfc 8707 §2 */
-export function isResourceOf(issuer: Issuer, resource: string | undefined): boolean {
-  if (resource === undefined || resource === issuer.api.audience) return true;
+/** True when a `resource` parameter names this issuer's API. Nothing but the slash of an origin is overlooked. @rfc 8707 §2 */
+export function isResourceOf(issuer: Issuer, resource: string): boolean {
   return withoutSlashOfOrigin(resource) === withoutSlashOfOrigin(issuer.api.audience);
 }
 

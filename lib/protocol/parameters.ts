@@ -1,6 +1,7 @@
 /** Decoding of query strings and form bodies: repeated and empty parameters. RFC 6749 §3.1, §3.2, Appendix B. */
 import { ownText } from "./own";
 
+/** The parameters of a request. */
 export interface Parameters {
   /** The value, as a text of its own, or `undefined` when the parameter is absent, empty or unusable. */
   get(name: string): string | undefined;
@@ -19,50 +20,49 @@ function decode(text: string): string | undefined {
 
 const none: ReadonlySet<string> = new Set();
 
-/** Parameters as they come in, one after the other. */
-interface Collector {
-  /** @param value `undefined` when it is no text. */
-  readonly add: (name: string, value: string | undefined) => void;
-  readonly parameters: () => Parameters;
-}
+/** A parameter as it has come; its value is `undefined` when it is no text. */
+type Pair = readonly [name: string, value: string | undefined];
 
-function collector(): Collector {
+function collect(pairs: readonly Pair[]): Parameters {
   // every name that has come, with its value while that can be trusted
   const values = new Map<string, string | undefined>();
   let unusable: Set<string> | undefined;
+  for (const [name, value] of pairs) {
+    const isUsable = value !== undefined && !values.has(name);
+    values.set(name, isUsable && value !== "" ? value : undefined);
+    if (!isUsable) unusable = (unusable ?? new Set()).add(name);
+  }
   return {
-    add(name, value) {
-      const isUsable = value !== undefined && !values.has(name);
-      values.set(name, isUsable && value !== "" ? value : undefined);
-      if (!isUsable) unusable = (unusable ?? new Set()).add(name);
+    get(name) {
+      const value = values.get(name);
+      return value === undefined ? undefined : ownText(value);
     },
-    parameters: () => ({
-      get(name) {
-        const value = values.get(name);
-        return value === undefined ? undefined : ownText(value);
-      },
-      unusable: unusable ?? none,
-    }),
+    unusable: unusable ?? none,
   };
 }
 
 /** Parameters from `application/x-www-form-urlencoded` text: a query string without `?`, or a form body. */
 export function parseParameters(encoded: string): Parameters {
-  const { add, parameters } = collector();
-  for (const pair of encoded.split("&")) {
-    if (pair === "") continue;
-    const at = pair.indexOf("=");
-    const name = decode(at < 0 ? pair : pair.slice(0, at));
-    if (name !== undefined) add(name, at < 0 ? "" : decode(pair.slice(at + 1)));
+  const pairs: Pair[] = [];
+  for (const text of encoded.split("&")) {
+    if (text === "") continue;
+    const at = text.indexOf("=");
+    const name = decode(at < 0 ? text : text.slice(0, at));
+    if (name !== undefined) pairs.push([name, at < 0 ? "" : decode(text.slice(at + 1))]);
   }
-  return parameters();
+  return collect(pairs);
+}
+
+const nothing = parseParameters("");
+
+/** The parameters of a URL's query. */
+export function parametersOfUrl(url: string): Parameters {
+  const query = url.indexOf("?");
+  return query < 0 ? nothing : parseParameters(url.slice(query + 1));
 }
 
 /** Parameters from an object that the host's body parser has made. A list or a nested object is unusable. */
 export function parametersFromObject(body: object): Parameters {
-  const { add, parameters } = collector();
-  for (const [name, value] of Object.entries(body) as [string, unknown][]) {
-    add(name, typeof value === "string" ? value : undefined);
-  }
-  return parameters();
+  const pairs = Object.entries(body) as readonly (readonly [string, unknown])[];
+  return collect(pairs.map(([name, value]) => [name, typeof value === "string" ? value : undefined]));
 }

@@ -1,6 +1,7 @@
-/** What an endpoint answers, as data: `http/write-response` alone writes it. RFC 6749 §4.1.2.1, §5.1, §5.2. */
+/** What an endpoint answers, as data: `http/response` alone writes it. RFC 6749 §4.1.2.1, §5.1, §5.2; 9111 §5.2.2. */
 import type { OAuthError, OAuthErrorCode } from "./oauth-error";
 
+/** An answer for a program. */
 export interface JsonResponse {
   readonly kind: "json";
   readonly status: number;
@@ -32,12 +33,14 @@ export interface ErrorPageResponse {
   readonly cookies?: readonly string[];
 }
 
+/** An answer without a body. */
 export interface EmptyResponse {
   readonly kind: "empty";
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The answer of an endpoint. */
 export type ProtocolResponse =
   JsonResponse | RedirectResponse | PageResponse | ErrorPageResponse | EmptyResponse;
 
@@ -54,13 +57,30 @@ function statusOf(code: OAuthErrorCode): number {
   }
 }
 
-/** @rfc 6749 §5.2 */
+/** A success. */
+export function jsonAnswer(body: object): JsonResponse {
+  return { kind: "json", status: 200, body };
+}
+
+/** A new key must not sign before every copy of the key set that lacks it is this old. */
+const documentSeconds = 300;
+
+/** A document that anybody may read, and keep for five minutes. @rfc 8414 §3, 9728 §3, 7517 §5, 9111 §5.2.2 */
+export function publicDocument(body: object): JsonResponse {
+  const headers = {
+    "Access-Control-Allow-Origin": "*",
+    "Cache-Control": `public, max-age=${documentSeconds}`,
+  };
+  return { kind: "json", status: 200, body, headers };
+}
+
+/** A refusal, for a program. @rfc 6749 §5.2 */
 export function jsonError(error: OAuthError, headers: Readonly<Record<string, string>> = {}): JsonResponse {
   const body = { error: error.code, error_description: error.description };
   return { kind: "json", status: statusOf(error.code), body, headers };
 }
 
-/** @rfc 6749 §4.1.2.1 */
+/** A refusal, for a person. @rfc 6749 §4.1.2.1 */
 export function errorPage(error: OAuthError): ErrorPageResponse {
   return { kind: "error-page", status: statusOf(error.code), error };
 }

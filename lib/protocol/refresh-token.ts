@@ -1,8 +1,8 @@
 /** The refresh token: its record, and when one may be used. RFC 6749 §6, 9700 §4.14. */
-import type { Authorization } from "./authorization";
+import { type Authorization, belongsTo } from "./authorization";
 import type { Client } from "./client";
-import type { EpochSeconds } from "./epoch-seconds";
-import { belongsTo, type Issuer } from "./issuer";
+import type { EpochSeconds } from "./time";
+import type { Issuer } from "./issuer";
 import type { TokenHandle } from "./token-value";
 
 /** What is stored of a refresh token: never the token itself. */

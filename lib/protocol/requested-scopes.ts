@@ -2,10 +2,9 @@
 import { type Client, registeredScopes } from "./client";
 import { withImplied } from "./implied-scopes";
 import type { Issuer } from "./issuer";
-import { OAuthError } from "./oauth-error";
 import { intersect, isSubset, parseScope } from "./scope";
 
-/** What a `scope` parameter comes to. */
+/** The scopes of a request. */
 export interface RequestedScopes {
   /** As the client has asked. */
   readonly requestedScopes: readonly string[];
@@ -18,71 +17,56 @@ export interface RequestedScopes {
 /** The scopes of a request as people were shown them. */
 export type ShownScopes = Omit<RequestedScopes, "ignoredScopes">;
 
-/** The scopes that count, of those that a client names; all of them where the API does not ignore any. @rfc 6749 §3.3 */
-export function ignoreUnknownScopes(
-  named: readonly string[],
-  { issuer, client }: { issuer: Issuer; client: Client },
-): Omit<RequestedScopes, "grantableScopes"> {
+/** The scopes that a client has named, without those that the API ignores. */
+export type NamedScopes = Omit<RequestedScopes, "grantableScopes">;
+
+/** Why a request cannot have the scopes that it asks for. */
+export type ScopeProblem =
+  "missing" | "malformed" | "none-registered" | "not-registered" | "no-longer-registered";
+
+/** The client that asks, and where. */
+export interface Asker {
+  readonly issuer: Issuer;
+  readonly client: Client;
+}
+
+/**
+ * The scopes of a `scope` parameter; an API with `unknownScopes: "ignore"` leaves out those that the client may not have, as long as
+ * one is left. With `unknownScopes: "refuse"` all of them, registered or not.
+ *
+ * @rfc 6749 §3.3
+ */
+export function readNamedScopes(scope: string, { issuer, client }: Asker): NamedScopes | ScopeProblem {
+  const named = parseScope(scope);
+  if (!named) return "malformed";
   if (issuer.api.unknownScopes === "refuse") return { requestedScopes: named, ignoredScopes: [] };
   const registered = registeredScopes(client, issuer);
   const requestedScopes = intersect(named, registered);
-  if (requestedScopes.length > 0)
-    return { requestedScopes, ignoredScopes: named.filter((scope) => !registered.includes(scope)) };
-  throw new OAuthError("invalid_scope", {
-    description: "The client may have no scope of these at this API.",
-    reason:
-      "scope names none that the API has and the client's subscription too (RFC 6749 §3.3): ask for one of them",
-  });
+  if (requestedScopes.length === 0) return "none-registered";
+  return { requestedScopes, ignoredScopes: named.filter((name) => !registered.includes(name)) };
 }
 
-function readRequestedScopes(
-  scope: string | undefined,
-  { issuer, client }: { issuer: Issuer; client: Client },
-): Omit<RequestedScopes, "grantableScopes"> {
+/** The scopes that a `scope` parameter asks for; without one those of the API by default, as far as the client may have them. */
+export function readRequestedScopes(scope: string | undefined, by: Asker): RequestedScopes | ScopeProblem {
+  const { issuer, client } = by;
+  if (scope === undefined && issuer.api.scope === "required") return "missing";
   const registered = registeredScopes(client, issuer);
-  if (scope === undefined) {
-    if (issuer.api.scope === "optional")
-      return { requestedScopes: intersect(issuer.api.defaultScopes, registered), ignoredScopes: [] };
-    throw new OAuthError("invalid_scope", {
-      description: "This API requires a scope.",
-      reason: 'scope was left out and the API says scope: "required" (RFC 6749 §3.3): send scope',
-    });
-  }
-  const named = parseScope(scope);
-  if (!named)
-    throw new OAuthError("invalid_scope", {
-      description: "The scope is malformed.",
-      reason: "scope is a list of names with one space between (RFC 6749 §3.3): mend it",
-    });
-  const resolved = ignoreUnknownScopes(named, { issuer, client });
-  if (isSubset(resolved.requestedScopes, registered)) return resolved;
-  throw new OAuthError("invalid_scope", {
-    description: "The client may not have this scope at this API.",
-    reason:
-      'scope names one that the API does not have, or the client\'s subscription does not (RFC 6749 §3.3): ask for less, widen subscriptions.<api>.scopes, or set unknownScopes: "ignore" for the API',
-  });
-}
-
-/** The scopes that a `scope` parameter asks for; those of the API by default, as far as the client may have them. */
-export function checkRequestedScopes(
-  scope: string | undefined,
-  by: { issuer: Issuer; client: Client },
-): RequestedScopes {
-  const { requestedScopes, ignoredScopes } = readRequestedScopes(scope, by);
+  const named =
+    scope === undefined
+      ? { requestedScopes: intersect(issuer.api.defaultScopes, registered), ignoredScopes: [] }
+      : readNamedScopes(scope, by);
+  if (typeof named === "string") return named;
+  const { requestedScopes, ignoredScopes } = named;
+  if (!isSubset(requestedScopes, registered)) return "not-registered";
   return { requestedScopes, grantableScopes: withImplied(requestedScopes, by), ignoredScopes };
 }
 
 /** What the pages of a request have shown: no more than this, and only while the client may have it. */
-export function checkShownScopes(
+export function stillGrantable(
   { requestedScopes, grantableScopes }: ShownScopes,
-  { issuer, client }: { issuer: Issuer; client: Client },
-): RequestedScopes {
+  { issuer, client }: Asker,
+): RequestedScopes | ScopeProblem {
   const registered = registeredScopes(client, issuer);
-  if (isSubset(requestedScopes, registered))
-    return { requestedScopes, grantableScopes: intersect(grantableScopes, registered), ignoredScopes: [] };
-  throw new OAuthError("invalid_scope", {
-    description: "The client may not have this scope at this API.",
-    reason:
-      "the API or the client's subscription has lost a scope since the request came (RFC 6749 §3.3): ask again",
-  });
+  if (!isSubset(requestedScopes, registered)) return "no-longer-registered";
+  return { requestedScopes, grantableScopes: intersect(grantableScopes, registered), ignoredScopes: [] };
 }

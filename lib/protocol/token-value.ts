@@ -21,8 +21,8 @@ export function formatToken(authorizationId: string, random: string): string {
   return `${authorizationId}.${random}`;
 }
 
-/** The handle of a presented code or refresh token, or `undefined` when it is none of ours. */
-export function parseToken(token: string): TokenHandle | undefined {
+/** The handle of a presented code or refresh token, or `undefined` for a text in another form. */
+export function parseTokenHandle(token: string): TokenHandle | undefined {
   const authorizationId = handledToken.exec(token)?.[1];
   return authorizationId === undefined ? undefined : { authorizationId, digest: digestToken(token) };
 }

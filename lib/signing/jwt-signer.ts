@@ -2,7 +2,7 @@
 import { constants, verify, type VerifyKeyObjectInput } from "node:crypto";
 import jwt from "jsonwebtoken";
 import type { AccessTokenClaims } from "../protocol/access-token";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Clock } from "../protocol/time";
 import type { KeyRing } from "./key-ring";
 import type { AccessTokenSigner } from "./port";
 import type { SigningKey } from "./signing-key";
@@ -44,10 +44,10 @@ function isSignedBy(key: SigningKey, { signed, encoded }: { signed: string; enco
 }
 
 /** Signs with the active key; verifies with the key that `kid` names and with that key's own algorithm, no other. */
-export function jwtSigner(ring: KeyRing, now: () => EpochSeconds): AccessTokenSigner {
+export function jwtSigner(ring: KeyRing, clock: Clock): AccessTokenSigner {
   return {
     sign(claims) {
-      const { algorithm, kid, privateKey } = ring.active(now());
+      const { algorithm, kid, privateKey } = ring.active(clock());
       return jwt.sign({ ...claims }, privateKey, {
         algorithm,
         header: { alg: algorithm, typ: "at+jwt", kid },
@@ -57,12 +57,12 @@ export function jwtSigner(ring: KeyRing, now: () => EpochSeconds): AccessTokenSi
       const [header = "", payload = "", signature = "", ...more] = token.split(".");
       const presented: JwtHeader | undefined = parseObject(header);
       if (more.length > 0 || !presented || !isAccessTokenHeader(presented)) return undefined;
-      const key = ring.published(now()).find(({ kid }) => kid === presented.kid);
+      const key = ring.published(clock()).find(({ kid }) => kid === presented.kid);
       if (!key || key.algorithm !== presented.alg) return undefined;
       if (!isSignedBy(key, { signed: `${header}.${payload}`, encoded: signature })) return undefined;
       const claims = parseObject(payload) as AccessTokenClaims | undefined;
       return claims && { claims, key };
     },
-    trusts: (key) => ring.published(now()).includes(key),
+    trusts: (key) => ring.published(clock()).includes(key),
   };
 }

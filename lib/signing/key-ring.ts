@@ -1,5 +1,5 @@
 /** Which key signs now, and which ones verify: rotation without a moment in which a token is refused. RFC 7517 §5, 9700 §2.5. */
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { EpochSeconds } from "../protocol/time";
 import type { SigningKey } from "./signing-key";
 
 export interface KeyRing {
@@ -29,10 +29,12 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
   let keys = initial;
   return {
     active(now) {
-      const begun = keys.filter(({ signsFrom }) => signsFrom <= now);
-      const [first, ...others] = begun;
-      if (!first) throw new Error("no signing key may sign yet");
-      return others.reduce((newest, key) => (key.signsFrom > newest.signsFrom ? key : newest), first);
+      let newest: SigningKey | undefined;
+      for (const key of keys) {
+        if (key.signsFrom <= now && (!newest || key.signsFrom > newest.signsFrom)) newest = key;
+      }
+      if (!newest) throw new Error("no signing key may sign yet");
+      return newest;
     },
     published: (now) => keys.filter((key) => !isRetired(key, { keys, before: now - tokenSeconds })),
     replace(next) {

@@ -8,7 +8,7 @@ import {
   sign,
   verify,
 } from "node:crypto";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { EpochSeconds } from "../protocol/time";
 
 /** Algorithms that access tokens can be signed with. @rfc 7518 §3.1 */
 export type SigningAlgorithm =

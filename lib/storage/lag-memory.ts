@@ -1,11 +1,11 @@
 /** Answers of storage that may be repeated for a moment, and look-ups that may be shared while they run. RFC 7662 §4 (caching). */
 import { LRUCache } from "lru-cache";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { Clock, EpochSeconds } from "../protocol/time";
 
 export interface Lag {
   /** How long, in seconds, an answer may be repeated without asking again; 0 to ask every time. */
   readonly lagSeconds: number;
-  readonly now: () => EpochSeconds;
+  readonly clock: Clock;
 }
 
 /**
@@ -31,24 +31,24 @@ const sharedSeconds = 1;
  *
  * @param isWorthIt what is not worth repeating is asked anew each time.
  */
-export function lagMemory<T>({ lagSeconds, now }: Lag, isWorthIt: (answer: T) => boolean): LagMemory<T> {
+export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) => boolean): LagMemory<T> {
   const remembered = new LRUCache<string, Dated<T>>({ max: maxRemembered });
   const underWay = new Map<string, Dated<Promise<T>>>();
   let latest = 0;
 
   function readClock(): EpochSeconds {
-    const at = now();
+    const now = clock();
     // nothing may last longer because a clock was set back
-    if (at < latest) {
+    if (now < latest) {
       remembered.clear();
       underWay.clear();
     }
-    latest = at;
-    return at;
+    latest = now;
+    return now;
   }
 
-  async function begin(key: string, by: { at: EpochSeconds; ask: Parameters<LagMemory<T>>[1] }): Promise<T> {
-    const { at, ask } = by;
+  async function begin(key: string, by: { now: EpochSeconds; ask: Parameters<LagMemory<T>>[1] }): Promise<T> {
+    const { now: at, ask } = by;
     const look: Dated<Promise<T>> = { answer: ask(remembered.get(key)?.answer), at };
     underWay.set(key, look);
     try {
@@ -64,15 +64,15 @@ export function lagMemory<T>({ lagSeconds, now }: Lag, isWorthIt: (answer: T) =>
   }
 
   return async (key, ask) => {
-    const at = readClock();
-    const isFresh = (dated: Dated<unknown>): boolean => at - dated.at < lagSeconds;
+    const now = readClock();
+    const isFresh = (dated: Dated<unknown>): boolean => now - dated.at < lagSeconds;
     const known = remembered.get(key);
     if (known && isFresh(known)) return known.answer;
     const begun = underWay.get(key);
     // one that hangs must not take all others with it
-    if (!begun || !isFresh(begun) || at - begun.at > sharedSeconds) return begin(key, { at, ask });
+    if (!begun || !isFresh(begun) || now - begun.at > sharedSeconds) return begin(key, { now, ask });
     const answer = await begun.answer;
     // what is registered this moment may come at once
-    return isWorthIt(answer) ? answer : begin(key, { at: readClock(), ask });
+    return isWorthIt(answer) ? answer : begin(key, { now: readClock(), ask });
   };
 }

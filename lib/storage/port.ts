@@ -5,7 +5,7 @@ import type { AuthorizationCode } from "../protocol/authorization-code";
 import type { Client } from "../protocol/client";
 import type { Consent, ConsentKey } from "../protocol/consent";
 import type { EndMark } from "../protocol/end-mark";
-import type { EpochSeconds } from "../protocol/epoch-seconds";
+import type { EpochSeconds } from "../protocol/time";
 import type { RefreshToken } from "../protocol/refresh-token";
 import type { TokenDigest, TokenHandle } from "../protocol/token-value";
 
@@ -139,3 +139,25 @@ export interface Storage {
   readonly accessTokens: AccessTokenStore;
   readonly endMarks: EndMarkStore;
 }
+
+/** A port of storage. */
+export type StoragePortName = keyof Storage;
+
+/**
+ * Every method that the server calls. The check of options and the time limit go through this list; the compiler refuses one that
+ * leaves a method out.
+ */
+export const storageMethods: {
+  readonly [Port in StoragePortName]: Readonly<Record<keyof Storage[Port], true>>;
+} = {
+  clients: { find: true, isBrowserOrigin: true },
+  consents: { find: true, save: true, list: true, delete: true },
+  authorizations: { create: true, find: true, revoke: true, revokeAll: true },
+  authorizationCodes: { create: true, find: true, consume: true },
+  refreshTokens: { create: true, find: true, rotate: true },
+  accessTokens: { create: true, find: true, revoke: true, isRevoked: true },
+  endMarks: { find: true, save: true },
+};
+
+/** Every port of storage. */
+export const storagePortNames = Object.keys(storageMethods) as readonly StoragePortName[];

@@ -1,6 +1,6 @@
 /** The contract of authorizations. RFC 6749 §1.3, 7009 §2.1, 9700 §4.14.2. */
 import type { Authorization } from "../../protocol/authorization";
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
 import { awkwardText, keysJoinedAlike, newAuthorization, newId, otherSubjects } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";

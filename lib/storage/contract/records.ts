@@ -5,7 +5,7 @@ import type { AuthorizationCode } from "../../protocol/authorization-code";
 import type { Client } from "../../protocol/client";
 import type { Consent, ConsentKey } from "../../protocol/consent";
 import type { EndMark } from "../../protocol/end-mark";
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { EpochSeconds } from "../../protocol/time";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { StoredAccessToken } from "../port";
 

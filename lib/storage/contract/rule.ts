@@ -1,7 +1,7 @@
 /** What a rule of the storage contract is given, and how it looks at an answer. RFC 6749 §10.5. */
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import type { Client } from "../../protocol/client";
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
 
 /** A store that a rule is tried on. It need not be empty. */

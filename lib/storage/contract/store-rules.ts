@@ -1,5 +1,5 @@
 /** The contract of the store as a whole: what it keeps is its own, and it says when it fails. RFC 6749 §10.5. */
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
 import {
   newAccessToken,

@@ -1,6 +1,6 @@
 /** The client table of the PostgreSQL adapter. RFC 6749 §2. */
 import { browserOriginsOf, type Client } from "../../protocol/client";
-import { checkClient } from "../check-client";
+import { checkClient } from "../../clients/client-record";
 import type { ClientRegistry } from "../port";
 import type { Query } from "./database";
 import type { PostgresRow } from "./pool";

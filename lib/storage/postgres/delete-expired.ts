@@ -1,6 +1,5 @@
 /** Removing what has expired, a batch at a time. RFC 6749 §10.5. */
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
-import { clockDriftSeconds } from "../../protocol/clock-drift";
+import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { Query } from "./database";
 import type { TableName } from "./names";
 

@@ -1,5 +1,5 @@
 /** Storage in PostgreSQL 13 or newer, for any number of processes. RFC 6749 §10.5. */
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../port";
 import { postgresAuthorizations, postgresConsents, postgresEndMarks } from "./approvals";
 import { postgresClients } from "./clients";

@@ -1,6 +1,6 @@
 /** Codes and tokens in PostgreSQL. A token is spent by a row in a table whose primary key admits one. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import type { AuthorizationCode } from "../../protocol/authorization-code";
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
+import type { EpochSeconds } from "../../protocol/time";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { TokenDigest } from "../../protocol/token-value";
 import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";

@@ -1,7 +1,7 @@
 /** Consents, authorizations and end marks in Redis. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
-import { clockDriftSeconds } from "../../protocol/clock-drift";
+import { clockDriftSeconds } from "../../protocol/time";
 import type { EndMark } from "../../protocol/end-mark";
 import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
 import { numberOf, textOf, textsOf } from "./answers";

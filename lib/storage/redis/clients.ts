@@ -1,6 +1,6 @@
 /** The client table of the Redis adapter. RFC 6749 §2. */
 import { browserOriginsOf, type Client } from "../../protocol/client";
-import { checkClient } from "../check-client";
+import { checkClient } from "../../clients/client-record";
 import type { ClientRegistry } from "../port";
 import { textOf, textsOf } from "./answers";
 import type { RedisStoreOptions } from "./records";

@@ -1,6 +1,5 @@
 /** How a record is kept in Redis: a flag, then JSON; and the scripts that change the flag. RFC 6749 §4.1.2, 9700 §4.14.2. */
-import type { EpochSeconds } from "../../protocol/epoch-seconds";
-import { clockDriftSeconds } from "../../protocol/clock-drift";
+import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import { textOf } from "./answers";
 import type { Send } from "./client";
 

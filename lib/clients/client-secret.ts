@@ -1,0 +1,155 @@
+/** Client secrets: made, stored as digests, verified in constant time without stalling the server. RFC 6749 §2.3.1, §10.10, Appendix A.2; 9700 §4.14. */
+import {
+  createHmac,
+  hash as digestOf,
+  randomBytes,
+  scrypt,
+  timingSafeEqual,
+  type ScryptOptions,
+} from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { ConfidentialClient } from "../protocol/client";
+import { derivationGate } from "./derivation-gate";
+
+/** A parsed `secretDigests` entry. */
+export type SecretDigest =
+  | { readonly kind: "sha256"; readonly hash: Buffer }
+  | { readonly kind: "scrypt"; readonly salt: Buffer; readonly hash: Buffer; readonly cost: ScryptOptions };
+
+const scryptCost = { ln: 15, r: 8, p: 1 };
+const sha256Form = /^sha256:([A-Za-z0-9_-]{43})$/;
+const scryptForm = /^scrypt:ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2}):([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]{43})$/;
+
+function costOptions({ ln, r, p }: { ln: number; r: number; p: number }): ScryptOptions {
+  return { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r };
+}
+
+/** The parts of a stored digest, or `undefined` when it has neither of the two forms. */
+export function parseSecretDigest(digest: string): SecretDigest | undefined {
+  const sha256 = sha256Form.exec(digest);
+  if (sha256?.[1]) return { kind: "sha256", hash: Buffer.from(sha256[1], "base64url") };
+  const parts = scryptForm.exec(digest);
+  if (!parts) return undefined;
+  const [ln, r, p] = parts.slice(1, 4).map(Number) as [number, number, number];
+  // a digest outside these bounds would be no protection, or a way to stall the server
+  if (ln < 14 || ln > 17 || r < 8 || r > 16 || p < 1 || p > 4) return undefined;
+  const [salt, hash] = parts.slice(4, 6).map((part) => Buffer.from(part, "base64url")) as [Buffer, Buffer];
+  return { kind: "scrypt", salt, hash, cost: costOptions({ ln, r, p }) };
+}
+
+function deriveKey(secret: string, { salt, cost }: { salt: Buffer; cost: ScryptOptions }): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(secret, salt, 32, cost, (error, key) => (error ? reject(error) : resolve(key)));
+  });
+}
+
+/**
+ * Control characters are none of a secret's: scrypt fills a short one up with NULs, so that one with NULs at its end would
+ * be the same. Text beyond ASCII is allowed, more than the RFC does.
+ *
+ * @rfc 6749 Appendix A.2
+ */
+export function isClientSecret(text: string): boolean {
+  // eslint-disable-next-line no-control-regex -- they are what it looks for
+  return !/[\0-\x1f\x7f]/.test(text);
+}
+
+/** Compares in constant time; scrypt runs off the event loop. */
+export async function secretMatches(secret: string, digest: SecretDigest): Promise<boolean> {
+  const derived =
+    digest.kind === "sha256"
+      ? Buffer.from(digestOf("sha256", secret, "base64url"), "base64url")
+      : await deriveKey(secret, digest);
+  return timingSafeEqual(derived, digest.hash);
+}
+
+/**
+ * A new client secret of 256 random bits. Hand `secret` to the client once, store `digest` in `secretDigests`.
+ *
+ * @rfc 6749 §2.3.1
+ */
+export function generateClientSecret(): { readonly secret: string; readonly digest: string } {
+  const secret = randomBytes(32).toString("base64url");
+  return { secret, digest: `sha256:${digestOf("sha256", secret, "base64url")}` };
+}
+
+/**
+ * The digest of a secret that a person chose (scrypt, N = 2^15, about 32 MiB and a tenth of a second each).
+ * Prefer `generateClientSecret()`: its secrets cannot be guessed, so checking them is cheap.
+ *
+ * @throws TypeError when the secret is shorter than 12 characters or has a control character.
+ * @rfc 6749 §2.3.1
+ */
+export async function digestClientSecret(secret: string): Promise<string> {
+  if (typeof secret !== "string" || secret.length < 12) {
+    throw new TypeError("digestClientSecret: the secret must have at least 12 characters.");
+  }
+  if (!isClientSecret(secret)) {
+    throw new TypeError(
+      "digestClientSecret: the secret must not have control characters, such as a line feed at its end (RFC 6749 Appendix A.2).",
+    );
+  }
+  const salt = randomBytes(16);
+  const hash = await deriveKey(secret, { salt, cost: costOptions(scryptCost) });
+  const { ln, r, p } = scryptCost;
+  return `scrypt:ln=${ln},r=${r},p=${p}:${salt.toString("base64url")}:${hash.toString("base64url")}`;
+}
+
+/** True when the secret is one of the client's. @throws OAuthError `temporarily_unavailable` when too many checks wait. */
+export type VerifyClientSecret = (client: ConfidentialClient, clientSecret: string) => Promise<boolean>;
+
+const maxRemembered = 10_000;
+
+/** A presented secret and a digest that takes a derivation; `key` names the two. */
+interface SlowCheck {
+  readonly digest: SecretDigest;
+  readonly key: string;
+}
+
+/**
+ * Verifies what is cheap first: SHA-256 digests, then which derivations have succeeded before. Failures are never
+ * remembered, so no number of wrong secrets can push a success out. Equal checks at one time share one derivation.
+ */
+export function clientSecretVerifier(): VerifyClientSecret {
+  const memoryKey = randomBytes(32);
+  const remembered = new LRUCache<string, true>({ max: maxRemembered });
+  const underWay = new Map<string, Promise<boolean>>();
+  const throughGate = derivationGate();
+
+  function keyOf(...parts: readonly string[]): string {
+    return createHmac("sha256", memoryKey).update(JSON.stringify(parts)).digest("base64url");
+  }
+
+  async function derive(secret: string, checks: readonly SlowCheck[]): Promise<boolean> {
+    for (const { digest, key } of checks) {
+      if (!(await secretMatches(secret, digest))) continue;
+      remembered.set(key, true);
+      return true;
+    }
+    return false;
+  }
+
+  async function inTurn(clientId: string, check: { secret: string; slow: readonly SlowCheck[] }) {
+    const name = check.slow.map(({ key }) => key).join();
+    const already = underWay.get(name);
+    if (already) return already;
+    const derivation = throughGate(clientId, () => derive(check.secret, check.slow));
+    underWay.set(name, derivation);
+    try {
+      return await derivation;
+    } finally {
+      underWay.delete(name);
+    }
+  }
+
+  return async ({ clientId, secretDigests }, secret) => {
+    const slow: SlowCheck[] = [];
+    for (const text of secretDigests) {
+      const digest = parseSecretDigest(text);
+      if (digest?.kind === "scrypt") slow.push({ digest, key: keyOf(clientId, text, secret) });
+      else if (digest && (await secretMatches(secret, digest))) return true;
+    }
+    if (slow.some(({ key }) => remembered.get(key))) return true;
+    return slow.length > 0 && inTurn(clientId, { secret, slow });
+  };
+}

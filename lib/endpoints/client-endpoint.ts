@@ -1,0 +1,104 @@
+/** What the endpoints that a client calls by itself have in common: message, client authentication, refusal. RFC 6749 §3.2, §5.2. */
+import type { IncomingHttpHeaders } from "node:http";
+import {
+  authenticateClient,
+  type ClientAuthenticationPorts,
+  type ClientRequest,
+} from "../clients/authenticate-client";
+import type { NewEvent } from "../events/port";
+import type { GrantPorts } from "../grants/grant";
+import { formatChallenge } from "../protocol/bearer-token";
+import type { Issuer } from "../protocol/issuer";
+import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { type Parameters, parametersOfUrl } from "../protocol/parameters";
+import { jsonError, type JsonResponse } from "../protocol/protocol-response";
+import type { Clock } from "../protocol/time";
+import type { AccessTokenSigner } from "../signing/port";
+import { checkUsable } from "../requests/check-parameters";
+
+/** What these endpoints use, all of them together. */
+export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPorts {
+  readonly signer: AccessTokenSigner;
+  readonly clock: Clock;
+}
+
+/** An HTTP request to an endpoint of an issuer. */
+export interface EndpointRequest {
+  readonly issuer: Issuer;
+  readonly method: string;
+  /** The path and the query, as they were sent. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A request with its form, of a client that has still to prove itself. */
+export interface FormRequest extends EndpointRequest {
+  readonly parameters: Parameters;
+}
+
+/** An endpoint that a client calls by itself. */
+export interface ClientEndpoint {
+  /** The event that tells of a refusal. */
+  readonly refused: Extract<NewEvent, { error: unknown }>["kind"];
+  /** The answer to a client that has proved itself. @throws OAuthError */
+  answer(ports: ClientEndpointPorts, request: ClientRequest & EndpointRequest): Promise<JsonResponse>;
+}
+
+const bodyOnly = [
+  "client_id",
+  "client_secret",
+  "client_assertion",
+  "client_assertion_type",
+  "code",
+  "code_verifier",
+  "refresh_token",
+  "grant_type",
+  "scope",
+  "token",
+];
+
+function checkMessage({ url, parameters }: FormRequest): void {
+  if (url.includes("?")) {
+    const ofUrl = parametersOfUrl(url);
+    if (bodyOnly.some((name) => ofUrl.get(name) !== undefined || ofUrl.unusable.has(name))) {
+      throw new OAuthError("invalid_request", {
+        description: "Parameters belong in the body, not in the URL.",
+        reason: "URLs end up in logs (RFC 6749 §2.3.1, §3.2): send them in the form",
+      });
+    }
+  }
+  checkUsable(parameters);
+}
+
+/** @rfc 6749 §5.2, 9110 §10.2.3 */
+function refusalHeaders(
+  { code }: OAuthError,
+  { issuer, headers }: FormRequest,
+): Readonly<Record<string, string>> {
+  if (code === "temporarily_unavailable") return { "Retry-After": "1" };
+  if (code !== "invalid_client" || headers.authorization === undefined) return {};
+  return { "WWW-Authenticate": formatChallenge("Basic", { realm: issuer.identifier }) };
+}
+
+/** Answers a client; every refusal ends here. @rfc 6749 §5.2 */
+export async function answerClient(
+  ports: ClientEndpointPorts,
+  { endpoint, request }: { endpoint: ClientEndpoint; request: FormRequest },
+): Promise<JsonResponse> {
+  const { issuer, parameters, method, url, headers } = request;
+  let clientId: string | undefined;
+  try {
+    checkMessage(request);
+    const unproven = { issuer, parameters, authorizationHeader: headers.authorization };
+    const client = await authenticateClient(ports, unproven);
+    clientId = client.clientId;
+    const now = ports.clock();
+    return await endpoint.answer(ports, { issuer, client, parameters, now, method, url, headers });
+  } catch (thrown) {
+    const error = toOAuthError(thrown);
+    const subject = { issuer: issuer.identifier, ...(clientId !== undefined && { clientId }) };
+    if (isFailure(error)) ports.emit({ kind: "server-error", ...subject, cause: error.cause });
+    else ports.emit({ kind: endpoint.refused, ...subject, error: error.code, reason: error.reason });
+    return jsonError(error, refusalHeaders(error, request));
+  }
+}

@@ -1,0 +1,10 @@
+/** The key set: the public halves of the keys that verify access tokens. RFC 7517 §5. */
+import { type JsonResponse, publicDocument } from "../protocol/protocol-response";
+import type { Clock } from "../protocol/time";
+import type { KeyRing } from "../signing/key-ring";
+import { publicJwk } from "../signing/signing-key";
+
+/** The key set as it is now. @rfc 7517 §5 */
+export function keySetEndpoint(ring: Pick<KeyRing, "published">, clock: Clock): JsonResponse {
+  return publicDocument({ keys: ring.published(clock()).map(publicJwk) });
+}

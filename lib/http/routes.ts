@@ -1,0 +1,167 @@
+/** The routes of an issuer: which endpoint answers which method, and how a failure is told. RFC 6749 §3, 7009 §2, 7662 §2, 8414 §3; Fetch standard (CORS). */
+import type { Request } from "express";
+import type { ClientLookup } from "../clients/client-lookup";
+import { answerClient, type ClientEndpoint, type ClientEndpointPorts } from "../endpoints/client-endpoint";
+import { introspectionEndpoint } from "../endpoints/introspection";
+import { serverMetadataEndpoint } from "../endpoints/metadata";
+import { revocationEndpoint } from "../endpoints/revocation";
+import { tokenEndpoint } from "../endpoints/token";
+import type { AuthorizationFlow } from "../interaction/authorization-flow";
+import type { Pages } from "../pages/pages";
+import { type EndpointName, endpointPaths, type Issuer } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import {
+  errorPage,
+  jsonError,
+  type JsonResponse,
+  type ProtocolResponse,
+} from "../protocol/protocol-response";
+import {
+  formProblem,
+  hasSeveralAuthorizationHeaders,
+  type HttpRequest,
+  readForm,
+  readQuery,
+} from "./request";
+
+/** What the routes answer with. */
+export interface ServedParts {
+  readonly ports: ClientEndpointPorts & { readonly clients: Pick<ClientLookup, "isBrowserOrigin"> };
+  readonly flow: AuthorizationFlow;
+  readonly pages: Pages;
+  /** URL of the key set. */
+  readonly jwksUri: string;
+}
+
+/** A request for a route of an issuer. */
+export interface RoutedRequest<Req extends HttpRequest> {
+  readonly req: Req;
+  readonly issuer: Issuer;
+}
+
+/** Answers a request for a route. */
+export type RouteHandler<Req extends HttpRequest> = (
+  parts: ServedParts,
+  request: RoutedRequest<Req>,
+) => Promise<ProtocolResponse>;
+
+/** What is at a path of an issuer. */
+export interface Route<Req extends HttpRequest> {
+  /** Method → what it does; any other method is 405. */
+  readonly methods: Readonly<Record<string, RouteHandler<Req>>>;
+  /** How people or programs are told of a failure. */
+  readonly failure: (error: OAuthError) => ProtocolResponse;
+  /** Headers of all its answers. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Path below the issuer identifier → the route there. */
+export type Routes<Req extends HttpRequest> = Readonly<Record<string, Route<Req>>>;
+
+/** Lets the scripts of registered browser clients read the answer, and no others; never with credentials. */
+async function corsHeaders(
+  { ports }: ServedParts,
+  origin: string | undefined,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  if (origin === undefined || !(await ports.clients.isBrowserOrigin(origin))) return undefined;
+  return { "Access-Control-Allow-Origin": origin };
+}
+
+const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
+  const cors = await corsHeaders(parts, req.headers.origin);
+  if (!cors) return { kind: "empty", status: 204 };
+  const headers = {
+    ...cors,
+    "Access-Control-Allow-Methods": "POST",
+    "Access-Control-Allow-Headers": "Content-Type",
+    "Access-Control-Max-Age": "600",
+  };
+  return { kind: "empty", status: 204, headers };
+};
+
+async function answerForm(
+  { ports }: ServedParts,
+  { endpoint, request }: { endpoint: ClientEndpoint; request: RoutedRequest<HttpRequest> },
+): Promise<JsonResponse> {
+  const { req, issuer } = request;
+  const form = await readForm(req);
+  if (form.kind === "too-large") {
+    return { ...jsonError(formProblem(form), { Connection: "close" }), status: 413 };
+  }
+  if (form.kind !== "form") return jsonError(formProblem(form));
+  if (hasSeveralAuthorizationHeaders(req)) {
+    return jsonError(
+      new OAuthError("invalid_request", {
+        description: "Use one client authentication method.",
+        reason: "several Authorization headers (RFC 6749 §2.3): send one",
+      }),
+    );
+  }
+  const { method = "", url = "/", headers } = req;
+  return answerClient(ports, {
+    endpoint,
+    request: { issuer, method, url, headers, parameters: form.parameters },
+  });
+}
+
+/** A route that the scripts of browser clients use as well. */
+function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
+  const post: RouteHandler<HttpRequest> = async (parts, request) => {
+    const cors = await corsHeaders(parts, request.req.headers.origin);
+    const response = await answerForm(parts, { endpoint, request });
+    return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
+  };
+  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers: { Vary: "Origin" } };
+}
+
+/** A route for confidential clients only: no script of a page has business there. */
+function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
+  const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
+  return { methods: { POST: post }, failure: jsonError };
+}
+
+const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { issuer }) =>
+  serverMetadataEndpoint(issuer, jwksUri);
+
+type ClientEndpointName = Exclude<EndpointName, "authorization">;
+
+const clientEndpointRoutes: Readonly<Record<ClientEndpointName, Route<HttpRequest>>> = {
+  token: crossOriginRoute(tokenEndpoint),
+  revocation: crossOriginRoute(revocationEndpoint),
+  introspection: sameOriginRoute(introspectionEndpoint),
+};
+
+const byPath = Object.entries(clientEndpointRoutes).map(
+  ([name, route]) => [endpointPaths[name as ClientEndpointName], route] as const,
+);
+
+/** The routes that clients call by themselves. */
+export const clientRoutes: Routes<HttpRequest> = {
+  ".well-known/oauth-authorization-server": {
+    methods: { GET: metadata, HEAD: metadata },
+    failure: jsonError,
+  },
+  ...Object.fromEntries(byPath),
+};
+
+// a link checker's HEAD must not use up anything, so it learns nothing either
+const empty: RouteHandler<Request> = async () => ({ kind: "empty", status: 200 });
+
+const authorize: RouteHandler<Request> = ({ flow }, { req, issuer }) =>
+  flow.start(req, { issuer, parameters: readQuery(req) });
+
+const resume: RouteHandler<Request> = ({ flow }, { req, issuer }) =>
+  flow.resume(req, { issuer, interactionId: readQuery(req).get("interaction") });
+
+const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) => {
+  const form = await readForm(req);
+  if (form.kind !== "form") return errorPage(formProblem(form));
+  return flow.submitConsent(req, { issuer, form: form.parameters });
+};
+
+/** The routes that a browser is sent to. @rfc 6749 §3.1 */
+export const pageRoutes: Routes<Request> = {
+  [endpointPaths.authorization]: { methods: { GET: authorize, HEAD: empty }, failure: errorPage },
+  [`${endpointPaths.authorization}/resume`]: { methods: { GET: resume, HEAD: empty }, failure: errorPage },
+  [`${endpointPaths.authorization}/consent`]: { methods: { POST: submitConsent }, failure: errorPage },
+};

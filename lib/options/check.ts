@@ -1,0 +1,245 @@
+/** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
+import { Ajv, type ErrorObject } from "ajv";
+import { isPathId, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
+import { isSubset, parseScope } from "../protocol/scope";
+import type { ApiOptions, AuthServerOptions } from "./options";
+import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
+import { fixes, optionSchema } from "./schema";
+
+// compiled when it is first used, and not checked against the schema of schemas: both would delay every start
+const ajv = new Ajv({
+  verbose: true,
+  allowUnionTypes: true,
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+});
+ajv.addKeyword({
+  keyword: "isFunction",
+  validate: (_: unknown, value: unknown) => typeof value === "function",
+});
+ajv.addKeyword({
+  keyword: "hasMethods",
+  validate: (names: readonly string[], value: unknown) =>
+    typeof value === "object" &&
+    value !== null &&
+    names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+});
+
+interface DescribedSchema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, DescribedSchema>>;
+}
+
+/** What is wrong with an option, and what to write instead. */
+interface OptionProblem {
+  readonly path: string;
+  readonly problem: string;
+  readonly fix: string;
+}
+
+function joinPath(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+/** What a failed rule of the schema means to the host developer. */
+function describeSchemaError({
+  instancePath,
+  keyword,
+  params,
+  parentSchema,
+  message,
+}: ErrorObject): OptionProblem {
+  const at = instancePath.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
+  const { properties = {}, description = "" } = (parentSchema ?? {}) as DescribedSchema;
+  if (keyword === "required") {
+    const name = String(params["missingProperty"]);
+    return { path: joinPath(at, name), problem: "is missing", fix: properties[name]?.description ?? "" };
+  }
+  if (keyword === "additionalProperties") {
+    const path = joinPath(at, String(params["additionalProperty"]));
+    return { path, problem: "is not an option", fix: `Known here: ${Object.keys(properties).join(", ")}.` };
+  }
+  const problem =
+    keyword === "hasMethods" ? "lacks a method" : keyword === "isFunction" ? "must be a function" : message;
+  return { path: at === "" ? "options" : at, problem: problem ?? "is wrong", fix: description };
+}
+
+/** The first way in which the options have a wrong shape. */
+function shapeProblem(options: unknown): OptionProblem | undefined {
+  return !ajv.validate(optionSchema, options) && ajv.errors?.[0]
+    ? describeSchemaError(ajv.errors[0])
+    : undefined;
+}
+
+/** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
+function urlProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url) return "is not an absolute URL";
+  const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return "must be https";
+  if (/[?#]/.test(text)) return "must have neither query nor fragment";
+  if (url.username || url.password) return "must not hold a user name";
+  const canonical = url.href === text || url.href === `${text}/`;
+  return canonical ? undefined : "is not in its normal form";
+}
+
+function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
+  const fix =
+    'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+  const problem = urlProblem(baseUrl) ?? (baseUrl.endsWith("/") ? "ends with a slash" : undefined);
+  if (problem) yield { path: "baseUrl", problem, fix };
+}
+
+function* secretProblems({ secrets = [] }: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = fixes.secret;
+  for (const [index, secret] of secrets.entries()) {
+    if (secret.length < 32) yield { path: `secrets.${index}`, problem: "is shorter than 32 characters", fix };
+    if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is there twice", fix };
+  }
+}
+
+function* idProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
+  for (const [option, record] of Object.entries({ authMethods, apis })) {
+    for (const id of Object.keys(record)) {
+      if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is no usable id", fix };
+    }
+  }
+}
+
+function* implicationProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
+  for (const [name, implied] of resolveImplications(api)) {
+    const at = `${path}.scopes.${name}.implies`;
+    if (!isSubset(implied, Object.keys(api.scopes))) {
+      const fix = "Name only scopes that stand under scopes.";
+      yield { path: at, problem: "names or leads to a scope that this API does not have", fix };
+    }
+    if (implied.includes(name)) {
+      const fix = "Leave it out: two scopes that imply each other are one.";
+      yield { path: at, problem: "leads back to the scope itself", fix };
+    }
+  }
+}
+
+function* scopeProblems(
+  path: string,
+  { scopes, defaultScopes = [], scope }: ApiOptions,
+): Iterable<OptionProblem> {
+  for (const name of Object.keys(scopes)) {
+    const fix = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
+    if (parseScope(name)?.length !== 1)
+      yield { path: `${path}.scopes.${name}`, problem: "is no scope name", fix };
+  }
+  if (!isSubset(defaultScopes, Object.keys(scopes))) {
+    const fix = "Name only scopes that stand under scopes.";
+    yield { path: `${path}.defaultScopes`, problem: "names a scope that this API does not have", fix };
+  }
+  const again = defaultScopes.findIndex((name, index) => defaultScopes.indexOf(name) < index);
+  if (again >= 0)
+    yield { path: `${path}.defaultScopes.${again}`, problem: "is there twice", fix: "Leave it out." };
+  if (scope === "required" && defaultScopes.length > 0) {
+    const fix = 'Leave out defaultScopes, or write scope: "optional".';
+    yield { path: `${path}.defaultScopes`, problem: "can never be used, as scope is required", fix };
+  }
+}
+
+function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
+  const pathByUrl = new Map<string, string>();
+  for (const [apiId, apiOptions] of Object.entries(apis)) {
+    const { audience, authMethods: ids } = apiOptions;
+    const path = `apis.${apiId}`;
+    const problem = urlProblem(audience);
+    if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
+    // audiences that differ in an empty path would share one RFC 9728 document
+    const url = problem ? audience : protectedResourceMetadataUrl(audience);
+    const twin = pathByUrl.get(url);
+    pathByUrl.set(url, path);
+    if (twin) {
+      const fix = "Write a URL of its own for each API, or a token of one would be good at the other.";
+      yield { path: `${path}.audience`, problem: `is also that of ${twin}`, fix };
+    }
+    for (const [index, id] of ids.entries()) {
+      const at = `${path}.authMethods.${index}`;
+      const fix = `Write one of: ${Object.keys(authMethods).join(", ")}.`;
+      if (!Object.hasOwn(authMethods, id)) yield { path: at, problem: "is no id of authMethods", fix };
+      if (ids.indexOf(id) < index) yield { path: at, problem: "is there twice", fix: "Leave it out." };
+    }
+    yield* scopeProblems(path, apiOptions);
+    yield* implicationProblems(path, apiOptions);
+  }
+}
+
+function* lifetimeProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+  const ofApis = Object.entries(options.apis).map(
+    ([apiId, api]) => [`apis.${apiId}.lifetimes`, api] as const,
+  );
+  for (const [path, ofApi] of [["lifetimes", {}] as const, ...ofApis]) {
+    const { refreshTokenIdleSeconds, refreshTokenSeconds } = resolveLifetimes(options, ofApi);
+    if (refreshTokenIdleSeconds > refreshTokenSeconds)
+      yield { path: `${path}.refreshTokenIdleSeconds`, problem: "can never be reached", fix };
+  }
+}
+
+function schemeProblem(scheme: string): string | undefined {
+  if (isDotlessPrivateScheme(scheme)) return undefined;
+  if (scheme.includes(".")) return "has a dot, and needs no listing";
+  return isDotlessScheme(scheme)
+    ? "is a scheme that browsers open or run"
+    : 'is not a scheme in lower case without ":"';
+}
+
+function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<OptionProblem> {
+  for (const [index, scheme] of redirectSchemes.entries()) {
+    const problem = schemeProblem(scheme);
+    if (problem) yield { path: `redirectSchemes.${index}`, problem, fix: fixes.schemes };
+  }
+}
+
+function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
+  if (!isProduction()) return;
+  const problem = "is missing, and throw-away ones are not for production";
+  if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
+  if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
+}
+
+/** The path of the first property that is there and undefined, at any depth. */
+function undefinedIn(value: unknown, path: string): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const at = `${path}.${name}`;
+    const found = inner === undefined ? at : undefinedIn(inner, at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** An option that counts as left out by mistake, a misspelt constant say, would silently take its default. */
+function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Leave the key out for the default, or write a value.";
+  const { apis, lifetimes } = options;
+  const there = ["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].find(
+    (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
+  );
+  const path = there ?? undefinedIn(lifetimes, "lifetimes") ?? undefinedIn(apis, "apis");
+  if (path !== undefined) yield { path, problem: "is undefined", fix };
+}
+
+function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  yield* undefinedProblems(options);
+  yield* baseUrlProblems(options);
+  yield* secretProblems(options);
+  yield* idProblems(options);
+  yield* apiProblems(options);
+  yield* lifetimeProblems(options);
+  yield* schemeProblems(options);
+  yield* productionProblems(options);
+}
+
+/** @throws TypeError that names the first wrong option by its path, and what to write instead. */
+export function checkOptions(options: AuthServerOptions): void {
+  const found = shapeProblem(options) ?? [...valueProblems(options)][0];
+  if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+}

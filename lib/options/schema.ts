@@ -1,0 +1,185 @@
+/** The shape of the options, and what a host developer is told to write instead of a wrong one. */
+import { pageTextNames } from "../pages/page-texts";
+import { logoSchema } from "../clients/client-record";
+import { storageMethods, type StoragePortName, storagePortNames } from "../storage/port";
+
+const year = 31_536_000;
+const seconds = (minimum: number, maximum: number): object => ({
+  type: "integer",
+  minimum,
+  maximum,
+  description: `Write whole seconds from ${minimum} to ${maximum}.`,
+});
+const choice = (...values: readonly string[]): object => ({
+  enum: values,
+  description: `Write one of: ${values.join(", ")}.`,
+});
+const methods = (names: readonly string[], description: string): object => ({
+  hasMethods: names,
+  description,
+});
+
+/** What to write instead, where more than the shape may be wrong. */
+export const fixes: Readonly<Record<"audience" | "schemes" | "secret" | "secrets" | "signingKeys", string>> =
+  {
+    audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+    schemes: 'Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.',
+    secret: "Write random text, such as the output of: openssl rand -base64 32.",
+    secrets: "Write a list of secrets, the newest first.",
+    signingKeys: "Write a list of private keys, the active one first.",
+  };
+
+const listOf = (description: string, ofItem = description): object => ({
+  type: "array",
+  items: { type: "string", description: ofItem },
+  description,
+});
+
+const languageTag = {
+  pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$",
+  maxLength: 35,
+  description: "Write languages as en or de-AT.",
+};
+const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
+const sentence = {
+  type: ["string", "object"],
+  minLength: 1,
+  minProperties: 1,
+  propertyNames: languageTag,
+  additionalProperties: { type: "string", minLength: 1, description: sentenceFix },
+  description: sentenceFix,
+};
+const scopeOptions = {
+  type: "object",
+  additionalProperties: false,
+  required: ["text"],
+  properties: { text: sentence, implies: listOf("Write a list of scope names of this API.") },
+};
+
+const lifetimes = {
+  type: "object",
+  additionalProperties: false,
+  description: "Write an object of lifetimes in seconds.",
+  properties: {
+    authorizationCodeSeconds: seconds(1, 600),
+    interactionSeconds: seconds(30, 3_600),
+    refreshTokenIdleSeconds: seconds(1, year),
+    refreshTokenSeconds: seconds(1, year),
+    consentSeconds: seconds(0, 10 * year),
+  },
+};
+
+const apiSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["audience", "authMethods", "scopes"],
+  description: "Write an object with audience, authMethods and scopes.",
+  properties: {
+    name: { type: "string", minLength: 1, description: "Write the name that people read." },
+    audience: { type: "string", description: fixes.audience },
+    authMethods: { ...listOf("Write a list of ids of authMethods, at least one."), minItems: 1 },
+    scopes: {
+      type: "object",
+      additionalProperties: {
+        if: { type: "object", anyOf: [{ required: ["text"] }, { required: ["implies"] }] },
+        // eslint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+        then: scopeOptions,
+        else: sentence,
+      },
+      description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
+    },
+    defaultScopes: listOf("Write a list of scope names of this API."),
+    accessTokenSeconds: seconds(1, 86_400),
+    accessTokenFormat: choice("jwt", "opaque"),
+    redirectUri: choice("required", "optional"),
+    scope: choice("required", "optional"),
+    unknownScopes: choice("refuse", "ignore"),
+    lifetimes,
+  },
+};
+
+/** What to write where a port of storage is missing or lacks a method. */
+const storageFixes: Readonly<Record<StoragePortName, string>> = {
+  clients: "Write a ClientStore.",
+  consents: "Write a ConsentStore.",
+  authorizations: "Write an AuthorizationStore.",
+  authorizationCodes: "Write an AuthorizationCodeStore.",
+  refreshTokens: "Write a RefreshTokenStore.",
+  accessTokens: "Write an AccessTokenStore.",
+  endMarks:
+    "Write an EndMarkStore. An adapter for 0.1 also needs the new consents.delete and authorizations.revokeAll: CHANGELOG, upgrade steps.",
+};
+const storagePorts = Object.fromEntries(
+  storagePortNames.map((name) => [name, methods(Object.keys(storageMethods[name]), storageFixes[name])]),
+);
+
+/** The options of `createAuthServer`, as JSON Schema; a `description` says what to write instead. */
+export const optionSchema: object = {
+  type: "object",
+  additionalProperties: false,
+  required: ["baseUrl", "storage", "authMethods", "apis"],
+  properties: {
+    baseUrl: {
+      type: "string",
+      description: 'Write the public URL of the mount point, such as "https://host/login".',
+    },
+    secrets: { ...listOf(fixes.secrets, fixes.secret), minItems: 1 },
+    signingKeys: { type: "array", minItems: 1, description: fixes.signingKeys },
+    storage: {
+      type: "object",
+      required: storagePortNames,
+      properties: storagePorts,
+      description: "Write a Storage, such as memoryStorage({ clients }).",
+    },
+    authMethods: {
+      type: "object",
+      minProperties: 1,
+      additionalProperties: methods(
+        ["authenticate"],
+        "Write an AuthMethod: { authenticate(request) { … } }.",
+      ),
+      description: "Write at least one authentication method: { password: { authenticate } }.",
+    },
+    apis: {
+      type: "object",
+      minProperties: 1,
+      additionalProperties: apiSchema,
+      description: "Write at least one API: { orders: { audience, authMethods, scopes } }.",
+    },
+    consent: methods(["decide"], "Write a ConsentAdapter: { decide(request) { … } }."),
+    pages: {
+      type: "object",
+      additionalProperties: false,
+      description: "Write an object of name, logo, accentColor, texts and render.",
+      properties: {
+        name: { type: "string", description: "Write the name that people know you by." },
+        logo: {
+          ...logoSchema,
+          description: "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.",
+        },
+        accentColor: { type: "string", pattern: "^#[0-9a-fA-F]{6}$", description: "Write #rrggbb." },
+        texts: {
+          type: "object",
+          propertyNames: languageTag,
+          description: "Write language (such as de) → texts.",
+          additionalProperties: {
+            type: "object",
+            additionalProperties: false,
+            description: "Write an object of texts.",
+            properties: Object.fromEntries(
+              pageTextNames.map((name) => [
+                name,
+                { type: "string", minLength: 1, description: "Write a text." },
+              ]),
+            ),
+          },
+        },
+        render: { isFunction: true, description: "Write a function from page content to HTML." },
+      },
+    },
+    lifetimes,
+    revocationLagSeconds: seconds(0, 300),
+    redirectSchemes: listOf(fixes.schemes),
+    onEvent: { isFunction: true, description: "Write a function that takes an event." },
+  },
+};

@@ -1,0 +1,62 @@
+/** How storage is called: it answers in time or fails, says "none" in one way, and several calls end together. RFC 6749 §4.1.2.1, §5.2 (`temporarily_unavailable`), §10.5. */
+import { lateError } from "../protocol/oauth-error";
+import { type Storage, storageMethods, type StoragePortName, storagePortNames } from "./port";
+
+const limitSeconds = 5;
+
+type Call = (...args: unknown[]) => unknown;
+
+function inTime(name: string, call: () => unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    let timer: NodeJS.Timeout | undefined;
+    function end(): void {
+      isOver = true;
+      clearTimeout(timer);
+    }
+    // some databases say `null` where there is nothing
+    const answered = (value: unknown): void => (end(), resolve(value ?? undefined));
+    const failed = (thrown: unknown): void => (end(), reject(thrown));
+    function giveUp(): void {
+      failed(lateError(`${name} has not answered within ${limitSeconds} seconds`));
+    }
+    Promise.resolve(call()).then(answered, failed);
+    // an answer from memory is here one turn later, and a timer would cost more than the answer
+    void Promise.resolve().then(() => {
+      if (!isOver) timer = setTimeout(giveUp, limitSeconds * 1000);
+    });
+  });
+}
+
+function limited<Name extends StoragePortName>(storage: Storage, portName: Name): Storage[Name] {
+  const port: object = storage[portName];
+  const calls = Object.keys(storageMethods[portName]).map((method) => {
+    const name = `${portName}.${method}`;
+    const call: Call = (...args) =>
+      inTime(name, () => Reflect.apply(Reflect.get(port, method) as Call, port, args));
+    return [method, call];
+  });
+  return Object.fromEntries(calls) as Storage[Name];
+}
+
+/**
+ * The same storage, each call given five seconds, and `undefined` where it answers `null`. A call that is given up may still do its work: the request has failed by
+ * then, so a code or token that it spends stays spent and nothing is issued for it.
+ */
+export function timeLimited(storage: Storage): Storage {
+  const ports = storagePortNames.map((name) => [name, limited(storage, name)]);
+  return Object.fromEntries(ports);
+}
+
+/** What all of these calls gave. When some failed, the first failure in their order is thrown once the last one has ended. */
+export async function allStored<const Calls extends readonly unknown[]>(
+  calls: Calls,
+): Promise<{ -readonly [Place in keyof Calls]: Awaited<Calls[Place]> }> {
+  try {
+    return await Promise.all(calls);
+  } catch (earliest) {
+    const outcomes = await Promise.allSettled(calls);
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+    throw earliest;
+  }
+}

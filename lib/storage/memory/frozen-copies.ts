@@ -1,0 +1,26 @@
+/** Copies of records that nobody can change, so that a store may give out what it keeps. */
+import { LRUCache } from "lru-cache";
+
+const maxLists = 1_000;
+
+/** Makes copies that nobody can change, lists and all; equal lists become one, as a million tokens have the same few scopes. */
+export function frozenCopies<T extends object>(): (value: T, part?: object) => T {
+  const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
+  function frozenList(list: readonly unknown[]): readonly unknown[] {
+    if (Object.isFrozen(list)) return list;
+    const text = JSON.stringify(list);
+    const known = lists.get(text);
+    if (known) return known;
+    const frozen = Object.freeze([...list]);
+    lists.set(text, frozen);
+    return frozen;
+  }
+  return (value, part) => {
+    // not a spread: V8 makes a slow and large object of one that a literal begins with
+    const copy = Object.assign({}, value, part) as Record<string, unknown>;
+    for (const name in copy) {
+      if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);
+    }
+    return Object.freeze(copy) as T;
+  };
+}

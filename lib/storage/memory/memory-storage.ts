@@ -1,0 +1,173 @@
+/** Storage in the memory of one process: the embedded default, for development and for services of one process. */
+import { browserOriginsOf, type Client } from "../../protocol/client";
+import type { Authorization } from "../../protocol/authorization";
+import type { AuthorizationCode } from "../../protocol/authorization-code";
+import type { Consent, ConsentKey } from "../../protocol/consent";
+import type { EndMark } from "../../protocol/end-mark";
+import type { EpochSeconds } from "../../protocol/time";
+import type { RefreshToken } from "../../protocol/refresh-token";
+import type { TokenHandle } from "../../protocol/token-value";
+import { checkClient, ownClient } from "../../clients/client-record";
+import type { ListedClients } from "../../clients/client-lookup";
+import { type ExpiringMap, expiringMap } from "./expiring-map";
+import type {
+  AccessTokenStore,
+  AuthorizationCodeStore,
+  AuthorizationStore,
+  ConsentStore,
+  EndMarkStore,
+  RefreshTokenStore,
+  RevokedAccessToken,
+  Storage,
+  StoredAccessToken,
+} from "../port";
+
+/** What a `Map` of JavaScript holds. */
+const mostEntries = 2 ** 24;
+
+/** What `memoryStorage` takes. */
+export interface MemoryStorageOptions {
+  /** The registered clients. */
+  readonly clients: readonly Client[];
+  /**
+   * Bound of each kind of record; default 1,000,000. A full store refuses new records, it never drops a living one. A client that
+   * holds more authorizations, codes or tokens than there is room left is refused too, so that none can fill it for all: one
+   * alone has half of the room.
+   */
+  readonly maxEntries?: number;
+}
+
+function memoryClients(records: readonly Client[]): ListedClients {
+  const clients = new Map(records.map((record) => [checkClient(record).clientId, ownClient(record)]));
+  if (clients.size !== records.length)
+    throw new TypeError("memoryStorage: clients must have different clientIds.");
+  const origins = new Set(records.flatMap(browserOriginsOf));
+  const store = {
+    find: async (clientId: string) => clients.get(clientId),
+    isBrowserOrigin: async (origin: string) => origins.has(origin),
+    records: [...clients.values()],
+  };
+  // whoever goes through the members of a port finds calls alone
+  return Object.defineProperty(store, "records", { enumerable: false });
+}
+
+function consentId({ subject, clientId, apiId }: ConsentKey): string {
+  return JSON.stringify([subject, clientId, apiId]);
+}
+
+function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
+  return {
+    find: async (key, now) => consents.get(consentId(key), now),
+    save: async (consent, now) => consents.set(consentId(consent), consent, now),
+    list: async (subject, now) => consents.inGroup(subject, now),
+    delete: async ({ key, exceptEndMark }, now) => {
+      const id = consentId(key);
+      const consent = consents.get(id, now);
+      if (!consent || consent.endMark === exceptEndMark) return false;
+      consents.delete(id);
+      return true;
+    },
+  };
+}
+
+function memoryEndMarks(marks: ExpiringMap<EndMark>): EndMarkStore {
+  return {
+    find: async (key, now) => marks.get(key, now)?.mark,
+    save: async (endMark, now) => marks.set(endMark.key, endMark, now),
+  };
+}
+
+function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
+  function revoke(authorizationId: string, now: number): void {
+    authorizations.change(authorizationId, { revoked: true }, now);
+  }
+  return {
+    create: async (authorization, now) =>
+      authorizations.set(authorization.authorizationId, authorization, now),
+    find: async (authorizationId, now) => authorizations.get(authorizationId, now),
+    revoke: async (authorizationId, now) => revoke(authorizationId, now),
+    revokeAll: async (key, now) => {
+      const living = authorizations.inGroup(consentId(key), now).filter(({ revoked }) => !revoked);
+      for (const { authorizationId } of living) revoke(authorizationId, now);
+      return living.length;
+    },
+  };
+}
+
+// Within one process a step without `await` is atomic: nothing runs between its look and its write.
+
+function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): AuthorizationCodeStore {
+  return {
+    create: async (code, now) => codes.set(code.digest, code, now),
+    find: async ({ digest }, now) => codes.get(digest, now),
+    consume: async ({ digest }, now) => {
+      const code = codes.get(digest, now);
+      if (!code || code.consumed) return "not-consumed";
+      codes.change(digest, { consumed: true }, now);
+      return "consumed";
+    },
+  };
+}
+
+function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenStore {
+  return {
+    create: async (token, now) => tokens.set(token.digest, token, now),
+    find: async ({ digest }, now) => tokens.get(digest, now),
+    rotate: async ({ from, to }, now) => {
+      const token = tokens.get(from.digest, now);
+      if (!token || token.used) return "not-rotated";
+      // the step that can fail comes first, so that a full store leaves the old token usable
+      tokens.set(to.digest, to, now);
+      tokens.change(from.digest, { used: true }, now);
+      return "rotated";
+    },
+  };
+}
+
+/** Whose share of the room a record takes: that of its client. */
+const clientOf = ({ clientId }: { readonly clientId?: string }): string | undefined => clientId;
+
+interface AccessTokenMaps {
+  readonly tokens: ExpiringMap<StoredAccessToken>;
+  readonly revoked: ExpiringMap<RevokedAccessToken>;
+}
+
+function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenStore {
+  return {
+    create: async (token, now) => tokens.set(token.digest, token, now),
+    find: async (digest, now) => tokens.get(digest, now),
+    revoke: async ({ tokenId, clientId, expiresAt }, now) =>
+      revoked.set(tokenId, { tokenId, ...(clientId !== undefined && { clientId }), expiresAt }, now),
+    isRevoked: async (tokenId, now) => revoked.get(tokenId, now) !== undefined,
+  };
+}
+
+/**
+ * Storage in the memory of this process. It is lost when the process ends, and two processes do not share it.
+ *
+ * @throws TypeError when a client record is wrong.
+ */
+export function memoryStorage(options: MemoryStorageOptions): Storage {
+  const { clients, maxEntries = 1_000_000 } = options ?? {};
+  if (!Array.isArray(clients))
+    throw new TypeError("memoryStorage: clients is missing. Write a list of clients.");
+  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > mostEntries) {
+    throw new TypeError(`memoryStorage: maxEntries must be a whole number from 1 to ${mostEntries}.`);
+  }
+  const authorizations = expiringMap<Authorization>({ maxEntries, groupOf: consentId, ownerOf: clientOf });
+  // by themselves where authorizations are kept elsewhere
+  const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
+    authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
+  return {
+    clients: memoryClients(clients),
+    consents: memoryConsents(expiringMap({ maxEntries, groupOf: ({ subject }) => subject })),
+    authorizations: memoryAuthorizations(authorizations),
+    authorizationCodes: memoryAuthorizationCodes(expiringMap<AuthorizationCode>({ maxEntries, ownerOf })),
+    refreshTokens: memoryRefreshTokens(expiringMap<RefreshToken>({ maxEntries, ownerOf })),
+    accessTokens: memoryAccessTokens({
+      tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
+      revoked: expiringMap<RevokedAccessToken>({ maxEntries, ownerOf: clientOf }),
+    }),
+    endMarks: memoryEndMarks(expiringMap({ maxEntries })),
+  };
+}

@@ -1,0 +1,68 @@
+/** From the text of an access token to what it stands for, and whether it still stands. RFC 9068 §4, 6750 §5.2. */
+import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
+import { isLive } from "../protocol/authorization";
+import type { Api } from "../protocol/issuer";
+import type { EpochSeconds } from "../protocol/time";
+import type { TokenDigest } from "../protocol/token-value";
+import type { AccessTokenSigner } from "../signing/port";
+import type { SigningKey } from "../signing/signing-key";
+import type { Storage } from "../storage/port";
+
+/** What reading uses. */
+export interface TokenReadPorts {
+  readonly storage: Pick<Storage, "accessTokens" | "authorizations">;
+  readonly signer: Pick<AccessTokenSigner, "verify">;
+}
+
+/** A JWT has dots, an opaque token has none; an API may have changed its format while tokens live. */
+function isJwt(token: string): boolean {
+  return token.includes(".");
+}
+
+/** An access token that we have issued. */
+export interface GenuineToken {
+  readonly accessToken: AccessToken;
+  /** The key that has signed it; `undefined` for an opaque one. */
+  readonly key: SigningKey | undefined;
+}
+
+function readJwt(
+  { signer }: TokenReadPorts,
+  { token, api }: { token: string; api: Api },
+): GenuineToken | undefined {
+  const verified = signer.verify(token);
+  const accessToken = verified && readAccessTokenClaims(verified.claims, api.audience);
+  return accessToken && { accessToken, key: verified.key };
+}
+
+async function readOpaque(
+  { storage }: TokenReadPorts,
+  { digest, now }: { digest: TokenDigest; now: EpochSeconds },
+): Promise<GenuineToken | undefined> {
+  const stored = await storage.accessTokens.find(digest, now);
+  if (!stored) return undefined;
+  const { digest: _digest, ...accessToken } = stored;
+  return { accessToken, key: undefined };
+}
+
+/** The genuine access token with this text; issuer, time and revocation are the caller's to check. */
+export async function readAccessToken(
+  ports: TokenReadPorts,
+  { token, digest, api, now }: { token: string; digest: TokenDigest; api: Api; now: EpochSeconds },
+): Promise<GenuineToken | undefined> {
+  return isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { digest, now });
+}
+
+/** False once the token itself or the authorization that it descends from was revoked. */
+export async function accessTokenStands(
+  { storage }: Pick<TokenReadPorts, "storage">,
+  { accessToken, now }: { accessToken: AccessToken; now: EpochSeconds },
+): Promise<boolean> {
+  const { tokenId, authorizationId } = accessToken;
+  const [isRevoked, authorization] = await Promise.all([
+    storage.accessTokens.isRevoked(tokenId, now),
+    authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
+  ]);
+  // a client's own token descends from no authorization
+  return !isRevoked && (authorizationId === undefined || isLive(authorization, now));
+}
