@@ -88,7 +88,7 @@ Open ${origin}/
 People and their passwords; one-time codes are printed here:
 ${names.join("\n")}
 
-Confidential clients and their secrets, for a client of your own:
+Confidential clients and their secrets, for your own client:
 ${ids.join("\n")}
 `,
   );

@@ -6,8 +6,8 @@ const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
 const shop = { clientId: "shop", name: "Shop", redirectUris: [`${origin}/`], subscriptions: { orders: {} } };
 const { secret, digest } = generateClientSecret(); // the shop keeps the secret, you keep its digest
-const password = crypto.randomUUID(); // of alice; in a real app, compare salted hashes in constant time
-const sessions = new Map(); // people and sessions are yours: authmount has neither
+const password = crypto.randomUUID(); // alice's; a real app compares salted hashes in constant time
+const sessions = new Map(); // your app keeps the people and sessions; authmount keeps neither
 
 const auth = createAuthServer({
   baseUrl: `${origin}/login`,

@@ -18,7 +18,7 @@ const meanings = {
   amr: "How the person signed in.",
   acr: "How far the sign-in can be trusted.",
   active: "It is valid now.",
-  token_type: "It works for whoever bears it.",
+  token_type: "Whoever has the token can use it.",
 };
 const times = ["iat", "exp", "auth_time"];
 
