@@ -1,5 +1,5 @@
 // @ts-check
-/** What the client examples need around them: a host with one person, an authorization server and an API, in memory. */
+/** What the client examples need: a host with one person, an authorization server and an API, all in memory. */
 const { randomUUID } = require("node:crypto");
 const events = require("node:events");
 const cookieParser = require("cookie-parser");
@@ -54,7 +54,7 @@ async function startAuthorizationServer(client) {
   });
   app.use("/login", auth.router).use(auth.wellKnown);
 
-  /** Scripts of any page may call the API: what counts is the token, and no cookie is read here. */
+  /** Scripts of any page may call the API: it checks the token only and reads no cookie. */
   app.use("/orders", (req, res, next) => {
     res.set({ "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Authorization" });
     if (req.method === "OPTIONS") res.sendStatus(204);
@@ -65,7 +65,7 @@ async function startAuthorizationServer(client) {
   });
 
   app.all("/signin", (req, res) => {
-    // a form that another site sends must not sign this browser in as somebody else
+    // another site must not be able to send this form and sign this browser in as somebody else
     if (req.headers.origin !== origin || req.body?.password !== password) return void res.send(form);
     const id = randomUUID();
     sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });

@@ -1,5 +1,5 @@
 // @ts-check
-/** The page where people see what they have allowed, and take it back. */
+/** The page where people see what they have allowed and withdraw it. */
 const { Router } = require("express");
 const { field, formToken } = require("../own-sign-in/form");
 const { html, page } = require("../own-sign-in/page");
@@ -16,7 +16,7 @@ function date(seconds) {
 }
 
 /**
- * A consent in words: authmount gives ids, and the host knows what they stand for, unless it is gone.
+ * A consent in words. authmount gives ids; the host knows what they stand for, unless the client or API no longer exists.
  *
  * @type {(consent: import("authmount").Consent, known: Pick<AccountOptions, "clients" | "apis">) => Promise<Html>}
  */
@@ -62,7 +62,7 @@ function accountPages({ auth, clients, apis }) {
 
   router.post("/account/withdraw", async (req, res) => {
     const [clientId, apiId] = [field(req, "client_id"), field(req, "api_id")];
-    // the session says whose consent it is, never the form
+    // whose consent it is comes from the session, never from the form
     const subject = req.session.person?.subject;
     if (subject && clientId && apiId) await auth.consents.revoke({ subject, clientId, apiId });
     res.redirect(303, "/account");

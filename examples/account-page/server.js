@@ -1,5 +1,5 @@
 // @ts-check
-/** A host with a page where people see what they have allowed, and take it back. */
+/** A host with a page where people see what they have allowed and withdraw it. */
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { requireFormToken } = require("../own-sign-in/form");
@@ -37,7 +37,7 @@ const auth = createAuthServer({
   storage,
   authMethods: { password },
   apis,
-  // asks storage at every call; with the default, a withdrawal shows within five seconds
+  // requireBearer asks storage at every call; with the default, a withdrawal takes effect within five seconds
   revocationLagSeconds: 0,
 });
 
@@ -54,7 +54,7 @@ async function start() {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: req.auth?.subject });
   });
-  // would be a page of the client, which compares `state` and `iss` and redeems the code
+  // stands for a page of the client, which would compare `state` and `iss` and redeem the code
   app.get("/callback", (req, res) => void res.json(req.query));
   app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
   app.use(

@@ -1,10 +1,10 @@
-/** The types of the example; nothing here runs. */
+/** The types of the example. This file contains no code. */
 import type { AuthServer, ClientStore } from "authmount";
 
-/** What the account page is made with. */
+/** What the account page needs. */
 export interface AccountOptions {
   readonly auth: AuthServer;
   readonly clients: Pick<ClientStore, "find">;
-  /** By id: what the API is called, and what its scopes mean. */
+  /** By id: the name of the API, and what its scopes mean. */
   readonly apis: Readonly<Record<string, { name: string; scopes: Readonly<Record<string, string>> }>>;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Registers the app, starts the authorization server, and serves the app's files: all else happens in the page. */
+/** Registers the app, starts the authorization server, and serves the app's files. Everything else happens in the page. */
 const path = require("node:path");
 const express = require("express");
 const { startAuthorizationServer } = require("../authorization-server");
@@ -14,13 +14,13 @@ async function start() {
     confidential: false,
     platform: "browser",
     redirectUris: [`${origin}/`, `${origin}/silent.html`],
-    // any program may listen on localhost, so people would be asked each time; with https leave trust out: they are asked once
+    // any program may listen on localhost, so people would be asked each time; with https leave `trusted` out: they are asked once
     subscriptions: { orders: { trusted: true } },
   });
   const host = new URL(issuer).origin;
   const app = express().disable("x-powered-by");
 
-  /** A script from elsewhere would have the token: none runs here, and the token can be sent to the host only. */
+  /** A script from elsewhere could read the token, so none may run here, and the page may only send data to the app and the host. */
   app.use((req, res, next) => {
     const framedBy = req.path === "/silent.html" ? "'self'" : "'none'";
     const policy = [

@@ -1,5 +1,5 @@
 // @ts-check
-/** A worker: the host's app. It remembers nothing between two requests, so any worker can serve any of them. */
+/** A worker: the host's app. It keeps nothing in memory between two requests, so any worker can serve any request. */
 const { createHash, timingSafeEqual } = require("node:crypto");
 const cookieParser = require("cookie-parser");
 const express = require("express");
@@ -12,7 +12,7 @@ const sessionSeconds = 8 * 3_600;
 const now = () => Math.floor(Date.now() / 1000);
 
 /**
- * What every worker must be told. Left out or empty, it would let anybody in.
+ * A setting that every worker needs. If it were missing or empty, anybody could sign in.
  *
  * @type {(name: string, leastCharacters: number) => string}
  */
@@ -27,7 +27,7 @@ function setting(name, leastCharacters) {
 /** @param {string} text */
 const digest = (text) => createHash("sha256").update(text).digest();
 
-/** In constant time, whatever their lengths are. @type {(sent: unknown, expected: string) => boolean} */
+/** Compares in constant time, whatever the lengths are. @type {(sent: unknown, expected: string) => boolean} */
 const isEqual = (sent, expected) =>
   typeof sent === "string" && timingSafeEqual(digest(sent), digest(expected));
 
@@ -46,7 +46,7 @@ function createApp(storage) {
     authMethods: {
       password: {
         authenticate({ req, reauthenticate }) {
-          // the session is in the cookie itself, signed, so that every worker can read it
+          // the signed cookie contains the session itself, so every worker can read it
           const { subject, authTime } = req.signedCookies["session"] || {};
           if (reauthenticate || !(authTime > now() - sessionSeconds))
             return { kind: "interaction", url: "/signin" };
@@ -56,7 +56,7 @@ function createApp(storage) {
     },
     onEvent(event) {
       if (event.kind !== "server-error") return;
-      // not its message: a driver's may hold the values of a query
+      // do not print the message: a database driver's message may contain the values of a query
       const { name, code } = Object(event.cause);
       console.error("server-error", name, code);
     },
@@ -70,7 +70,7 @@ function createApp(storage) {
   });
   const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
   app.all("/signin", (req, res) => {
-    // a form that another site sends must not sign this browser in as somebody else
+    // another site must not be able to send this form and sign this browser in as somebody else
     const isOurs = req.headers.origin === origin;
     if (!isOurs || !isEqual(req.body?.password, password)) return void res.send(form);
     const session = { subject: "alice", authTime: now() };
@@ -83,16 +83,16 @@ function createApp(storage) {
 
 async function start() {
   const { storage, close } = await openStorage();
-  // plain http is for this machine alone: a proxy here puts https in front
+  // plain http, so only this machine may connect: a proxy on it puts https in front
   const server = createApp(storage).listen(Number(PORT), "127.0.0.1");
 
-  /** Takes no more connections, answers what has come, and only then lets go of the storage. */
+  /** Accepts no more connections, answers the requests that have arrived, and only then closes the storage. */
   function stop() {
-    setTimeout(() => process.exit(1), 10_000).unref(); // a client that never ends its request must not keep us
+    setTimeout(() => process.exit(1), 10_000).unref(); // a client that never ends its request must not keep this process alive
     server.close(() => void close().finally(() => process.exit()));
   }
   process.once("SIGTERM", stop);
-  // Ctrl-C reaches every process of the terminal; the first one tells the workers when to stop
+  // Ctrl-C reaches every process of the terminal; the first process tells the workers when to stop
   process.on("SIGINT", () => undefined);
 }
 

@@ -1,12 +1,12 @@
 // @ts-check
-/** The first process: prepares the storage, keeps the workers running, clears away what has expired. It serves nobody. */
+/** The first process: prepares the storage, keeps the workers running, deletes what has expired. It serves no requests. */
 const { randomBytes, randomUUID } = require("node:crypto");
 const os = require("node:os");
 const path = require("node:path");
 const { generateClientSecret, generateSigningKey } = require("authmount");
 const { openStorage } = require("./storage");
 
-// the cast, as its types know it as an ES module only
+// the cast is needed because the types of node:cluster describe an ES module only
 const cluster = /** @type {import("node:cluster").Cluster} */ (
   /** @type {unknown} */ (require("node:cluster"))
 );
@@ -15,8 +15,8 @@ const { SECRETS, SESSION_SECRET, SIGNING_KEYS, PASSWORD } = process.env;
 const origin = `http://localhost:${PORT}`;
 
 /**
- * What every worker must have alike. Of your own they outlive a restart; these do as long as this process lives.
- * A variable that is set to nothing counts as not set.
+ * Settings that must be the same in every worker. Those that you set outlive a restart; generated ones last as long as this
+ * process. A variable that is set to an empty string counts as not set.
  */
 const shared = {
   ...process.env,
@@ -55,7 +55,7 @@ async function start() {
   cluster.on("listening", ({ process: { pid } }) => console.log(`worker ${pid} serves`));
   cluster.on("exit", ({ process: { pid } }, code, signal) => {
     console.log(`worker ${pid} has ended (${signal ?? code})`);
-    // a second later: one that cannot start must not keep the machine busy
+    // wait a second: a worker that cannot start must not keep the machine busy
     if (!stopping) setTimeout(startWorker, 1_000);
   });
   for (let index = 0; index < Number(WORKERS); index += 1) startWorker();
@@ -69,7 +69,7 @@ async function start() {
     for (const worker of workers) worker.process.kill("SIGTERM");
     await Promise.all(ended);
     await close();
-    process.exit(); // a connection that came too late may still be open here
+    process.exit(); // a connection that arrived too late may still be open here
   }
   process.on("SIGTERM", () => void stop()).on("SIGINT", () => void stop());
   const issuer = `${origin}/login/auth/password/api/orders`;

@@ -12,15 +12,15 @@ const complain = (error) => console.error(`storage of ${process.pid}: ${error.me
 async function openPostgres(connectionString) {
   const pool = new Pool({
     connectionString,
-    // times the number of processes: together less than max_connections of the server
+    // per process: all processes together must stay below max_connections of the server
     max: 10,
-    // authmount gives up after five seconds: these end what nobody waits for any more
+    // authmount gives up after five seconds; these limits end what nobody waits for any more
     connectionTimeoutMillis: 2_000,
     statement_timeout: 3_000,
-    // and this one lets go of a connection that has fallen silent
+    // this limit drops a connection that no longer responds
     query_timeout: 6_000,
   });
-  // without it a connection that breaks while idle would end the process
+  // without this, a connection that breaks while idle ends the process
   pool.on("error", complain);
   const storage = postgresStorage({ pool });
   return {
@@ -36,7 +36,7 @@ async function openRedis(url) {
   const client = createClient({
     url,
     socket: { connectTimeout: 2_000 },
-    // while there is no connection a request fails at once; it does not wait in a queue
+    // without a connection, a request fails at once instead of waiting in a queue
     disableOfflineQueue: true,
   });
   client.on("error", complain);
@@ -45,7 +45,7 @@ async function openRedis(url) {
   return {
     storage,
     migrate: async () => undefined,
-    // Redis does it by itself
+    // Redis deletes expired keys itself
     deleteExpired: async () => 0,
     close: () => client.close(),
   };

@@ -1,5 +1,5 @@
 // @ts-check
-/** The refresh token, in a file that only its owner can read. Where there is a keychain, that is the better place. */
+/** The refresh token, in a file that only its owner can read. If the system has a keychain, that is the better place. */
 import { randomUUID } from "node:crypto";
 import { constants, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -14,22 +14,22 @@ const newName = () => `${file}.${randomUUID()}`;
 const refusal = (problem) => new Error(`${problem}. Delete ${file} and sign in again.`);
 
 /**
- * Windows has no such modes: there the folder is its owner's by itself.
+ * True if others may do what the mode bits stand for. Windows has no such modes; there the folder belongs to its owner anyway.
  *
  * @type {(stats: import("node:fs").Stats, bits: number) => boolean}
  */
 const othersMay = ({ uid, mode }, bits) =>
   process.getuid !== undefined && (uid !== process.getuid() || (mode & bits) !== 0);
 
-/** Whoever may write there could put another file in the place of ours. */
+/** Anybody who can write to the folder could replace our file. */
 async function checkFolder() {
   if (othersMay(await stat(folder), 0o022))
     throw new Error(`No token is kept in ${folder}: others can write there.`);
 }
 
 /**
- * What is in the file of this name, unless it is a link or others can read it. Looks at what it has opened: the name could
- * stand for something else a moment later.
+ * The content of the file with this name, unless it is a link or others can read it. Checks the opened file, because the name
+ * could lead to a different file a moment later.
  *
  * @type {(name: string) => Promise<{ issuer: string, refreshToken: string }>}
  */
@@ -45,7 +45,7 @@ async function readPrivately(name) {
     try {
       return JSON.parse(text);
     } catch {
-      // the message of the error would quote the token
+      // the message of the original error would quote the token
       throw refusal("The file with the token is broken");
     }
   } finally {
@@ -58,14 +58,14 @@ export async function keepRefreshToken(issuer, refreshToken) {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await checkFolder();
   const ownFile = newName();
-  // wx: makes a new file, so it follows no link and takes no file that somebody else has made
+  // wx always makes a new file: it follows no link and uses no file that somebody else has made
   await writeFile(ownFile, JSON.stringify({ issuer, refreshToken }), { flag: "wx", mode: 0o600 });
   await rename(ownFile, file);
 }
 
 /**
- * Takes it out of its place, so that of two runs at the same time one gets it: a refresh token that is used twice
- * ends the authorization. It goes to the issuer that gave it and to nobody else.
+ * Moves the file away first, so that only one of two simultaneous runs gets the token: using a refresh token twice revokes
+ * the authorization. Returns the token only for the issuer that issued it.
  *
  * @param {string} issuer
  * @returns {Promise<string | undefined>}
@@ -74,7 +74,7 @@ export async function takeRefreshToken(issuer) {
   const ownFile = newName();
   try {
     await checkFolder();
-    // what is refused stays where it is
+    // if the file is refused, it stays where it is
     await readPrivately(file);
     await rename(file, ownFile);
   } catch (error) {

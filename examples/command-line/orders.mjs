@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // @ts-check
-/** A native client: `orders` shows the orders, `orders sign-out` forgets the person. */
+/** A native client. `orders` shows the orders; `orders sign-out` forgets the person. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -11,25 +11,25 @@ const { ISSUER = "", API_URL = "", CLIENT_ID = "", BROWSER } = process.env;
 
 const config = await oauth.discovery(new URL(ISSUER), CLIENT_ID, undefined, oauth.None(), {
   algorithm: "oauth2",
-  // without https on localhost only
+  // http is for localhost only
   execute: [oauth.allowInsecureRequests],
 });
 
-/** Opens the person's own browser: there they see where they type their password. @param {string} url */
+/** Opens the person's own browser, where they can see which site asks for their password. @param {string} url */
 function openBrowser(url) {
   console.log(`Sign in at\n${url}`);
   if (BROWSER === "none") return;
   const commands = { darwin: ["open"], win32: ["rundll32", "url.dll,FileProtocolHandler"] };
   const known = /** @type {Record<string, string[]>} */ (commands);
   const [command = "", ...args] = BROWSER ? [BROWSER] : (known[process.platform] ?? ["xdg-open"]);
-  // without a browser here there is still the printed address
+  // if there is no browser, the person can still use the printed address
   spawn(command, [...args, url], { stdio: "ignore", detached: true })
     .on("error", () => undefined)
     .unref();
 }
 
 /**
- * The query of the answer to our request; whatever else comes to this port is turned away.
+ * The query of the answer to our request. Any other request to this port gets a 404.
  *
  * @type {(server: import("node:http").Server, state: string) => Promise<string>}
  */
@@ -48,7 +48,7 @@ function receiveAnswer(server, state) {
 }
 
 async function signIn() {
-  // this machine alone can reach it; RFC 8252 wants the IP, as the name may lead elsewhere
+  // only this machine can reach it; RFC 8252 wants the IP address, because the name may resolve to another address
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
@@ -65,16 +65,16 @@ async function signIn() {
   openBrowser(url.href);
   try {
     const answer = new URL(`${redirectUri}?${await receiveAnswer(server, expectedState)}`);
-    // checks state and iss, proves the verifier
+    // checks state and iss, and sends the verifier as proof
     return await oauth.authorizationCodeGrant(config, answer, { expectedState, pkceCodeVerifier });
   } finally {
     server.close();
-    // browsers open connections that they may need, and say nothing there
+    // browsers open spare connections and send nothing on them
     server.closeAllConnections();
   }
 }
 
-/** Tokens by the kept refresh token, or `undefined` when the person has to sign in. */
+/** New tokens from the stored refresh token, or `undefined` if the person has to sign in. */
 async function refresh() {
   const refreshToken = await takeRefreshToken(ISSUER);
   if (!refreshToken) return undefined;
@@ -82,7 +82,7 @@ async function refresh() {
     return await oauth.refreshTokenGrant(config, refreshToken);
   } catch (error) {
     if (error instanceof oauth.ResponseBodyError && error.error === "invalid_grant") return undefined;
-    // it may be good still, when only the network is not
+    // if only the network failed, the token may still be valid
     await keepRefreshToken(ISSUER, refreshToken);
     throw error;
   }
@@ -100,7 +100,7 @@ async function signOut() {
   try {
     if (refreshToken) await oauth.tokenRevocation(config, refreshToken);
   } catch (error) {
-    // it is as good as before: it must be possible to sign out again
+    // the token is still valid, so keep it: it must be possible to try signing out again
     if (refreshToken) await keepRefreshToken(ISSUER, refreshToken);
     throw error;
   }
@@ -110,7 +110,7 @@ async function signOut() {
 try {
   await (process.argv[2] === "sign-out" ? signOut() : showOrders());
 } catch (error) {
-  // what goes wrong here is told without the answer's URL, which holds the code
+  // print no URL of the answer: it contains the code
   console.error(
     error instanceof oauth.AuthorizationResponseError ? `Not signed in: ${error.error}` : String(error),
   );

@@ -43,7 +43,7 @@ function createDemoAuthServer({ origin, clients, sessions, onEvent }) {
         accessTokenFormat: "opaque",
       },
     },
-    // every API call looks whether the authorization still stands, so that a revocation shows at once
+    // every API call checks that the authorization is still valid, so a revocation takes effect at once
     revocationLagSeconds: 0,
     onEvent,
   });

@@ -1,5 +1,5 @@
 // @ts-check
-/** The registered clients, one of each kind, and the secrets that the confidential ones were handed. */
+/** The registered clients, one of each kind, and the secrets of the confidential ones. */
 const { generateClientSecret } = require("authmount");
 
 /** @param {string} origin */
@@ -32,7 +32,7 @@ function registerClients(origin) {
       name: "Phone App",
       confidential: false,
       platform: "native",
-      // the port is chosen by the app when it runs
+      // the app chooses the port when it runs
       redirectUris: ["http://127.0.0.1/native/callback"],
       subscriptions: everything,
     },
@@ -42,7 +42,7 @@ function registerClients(origin) {
       confidential: false,
       platform: "browser",
       redirectUris: [`${origin}/browser/callback`],
-      // on http://localhost nobody is asked once only: without trust there would be no silent refresh
+      // on http://localhost people are asked every time, so silent refresh only works for a trusted client
       subscriptions: { orders: { trusted: true }, reports: { trusted: true } },
     },
     {

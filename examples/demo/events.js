@@ -1,5 +1,5 @@
 // @ts-check
-/** The host's own events: a line on the console each, and here also beside the answer that they belong to. */
+/** The host's own events. Each is printed on the console, and the demo also sends it along with the answer that it belongs to. */
 const { AsyncLocalStorage } = require("node:async_hooks");
 
 /** @param {Parameters<import("authmount").OnEvent>[0]} event */
@@ -12,19 +12,19 @@ function logEvent(event) {
 }
 
 function newEventLog() {
-  /** The answer that is being made. @type {AsyncLocalStorage<import("express").Response>} */
+  /** The answer to the current request. @type {AsyncLocalStorage<import("express").Response>} */
   const answers = new AsyncLocalStorage();
 
   /** @type {import("express").RequestHandler} */
   const tieEvents = (_req, res, next) => answers.run(res, next);
 
-  /** Events hold no token and no secret. @type {import("authmount").OnEvent} */
+  /** Events contain no tokens and no secrets. @type {import("authmount").OnEvent} */
   function onEvent(event) {
     logEvent(event);
     const res = answers.getStore();
     if (!res || res.headersSent || event.kind === "server-error") return;
     const { at: _at, issuer: _issuer, authorizationId: _authorizationId, ...facts } = event;
-    // a reason helps whoever reads the log, and an attacker just as well: only a demo sends it along
+    // a reason helps whoever reads the log, but it also helps an attacker: only a demo sends it along
     res.append("Demo-Event", encodeURIComponent(JSON.stringify(facts)));
   }
   return { tieEvents, onEvent };

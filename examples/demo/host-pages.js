@@ -1,5 +1,5 @@
 // @ts-check
-/** The host's pages: signing in, which ends with `auth.resume` or `auth.deny`, and the person's account. */
+/** The host's pages: sign-in, which ends with `auth.resume` or `auth.deny`, and the person's account. */
 const { Router } = require("express");
 const { html, page } = require("./page");
 
@@ -61,7 +61,7 @@ function signInPages({ auth, people, sessions }) {
   async function codePage(req, sent, problem) {
     const asking = await auth.interaction(req);
     const fields = sent
-      ? html`<p>The code is on the console of the demo.</p>
+      ? html`<p>The demo has printed the code on its console.</p>
           <input type="hidden" name="sent" value="${sent}" />
           <label>
             Code <input name="code" inputmode="numeric" autocomplete="one-time-code" required autofocus />
@@ -75,7 +75,7 @@ function signInPages({ auth, people, sessions }) {
   });
   router.post("/signin/password", async (req, res) => {
     const subject = field(req, "name");
-    // a real one counts the wrong passwords: ../own-sign-in/guesses.js
+    // a real host limits wrong passwords: ../own-sign-in/guesses.js
     if (subject && (await people.passwordMatches(subject, field(req, "password"))))
       return finish({ req, res }, { subject, method: "password" });
     res.status(403).send(await passwordPage(req, "The name or the password is wrong."));
@@ -89,7 +89,7 @@ function signInPages({ auth, people, sessions }) {
     if (!sent) return void res.send(await codePage(req, people.sendCode(field(req, "name"))));
     const subject = people.redeemCode(sent, field(req, "code"));
     if (subject) return finish({ req, res }, { subject, method: "otp" });
-    res.status(403).send(await codePage(req, sent, "The code is wrong, or too old."));
+    res.status(403).send(await codePage(req, sent, "The code is wrong or too old."));
   });
 
   router.post("/signin/cancel", (req, res) => auth.deny(req, res));
@@ -108,7 +108,7 @@ const consentItem = ({ clientId, apiId, scopes, grantedAt }) =>
       ${new Date(grantedAt * 1000).toLocaleTimeString("en-GB")}
       <input type="hidden" name="clientId" value="${clientId}" />
       <input type="hidden" name="apiId" value="${apiId}" />
-      <button>Take it back</button>
+      <button>Withdraw</button>
     </form>
   </li>`;
 

@@ -1,10 +1,10 @@
 // @ts-check
-/** The host's own pages: HTML in which every inserted text is escaped. */
+/** The host's own pages. `html` escapes every inserted text. */
 
 /** @typedef {{ readonly text: string }} Html */
 /** @typedef {string | undefined | Html | readonly Html[]} Insert */
 
-/** What `html` has made; nothing else is taken for HTML. */
+/** Objects that `html` has made. Only these count as HTML. */
 const made = new WeakSet();
 
 /** @type {(value: Insert) => string} */

@@ -1,5 +1,5 @@
 // @ts-check
-/** The host's people and its own sessions: authmount has neither. */
+/** The host's people and sessions: authmount has neither. */
 const { randomBytes, randomInt, scrypt, timingSafeEqual } = require("node:crypto");
 
 /** @typedef {"password" | "otp"} Method */
@@ -26,24 +26,24 @@ function newPeople(passwords) {
   /** @type {Map<string, { name: string, code: string, triesLeft: number, expiresAt: number }>} */
   const sentCodes = new Map();
   return {
-    /** Takes as long for a name that does not exist. */
+    /** Takes just as long for a name that does not exist. */
     async passwordMatches(name = "", password = "") {
-      // scrypt fills a short password up with NULs, so one with NULs at its end would be the same
+      // scrypt pads a short password with NULs, so the same password with NULs at its end would also match
       if (/\p{Cc}/u.test(password)) return false;
       const { salt, hash } = people.get(name) ?? nobody;
       return timingSafeEqual(await hashPassword(password, salt), await hash) && people.has(name);
     },
-    /** Sends a one-time code, here to the console, and gives the id that it must come back with. */
+    /** Sends a one-time code, here to the console. Returns the id that must come back with the code. */
     sendCode(name = "") {
       for (const [old, { expiresAt }] of sentCodes) if (expiresAt <= Date.now()) sentCodes.delete(old);
       const id = randomBytes(16).toString("base64url");
       const code = String(randomInt(1_000_000)).padStart(6, "0");
       sentCodes.set(id, { name, code, triesLeft: 5, expiresAt: Date.now() + 300_000 });
-      // a real one also limits how many codes a person is sent in an hour
+      // a real host also limits how many codes it sends to a person in an hour
       if (people.has(name)) console.log(`One-time code for ${name}: ${code}`);
       return id;
     },
-    /** The name that the code was sent to, if this is the code. */
+    /** The name that the code was sent to, if the code is right. */
     redeemCode(id = "", code = "") {
       const sent = sentCodes.get(id);
       if (!sent) return undefined;
@@ -75,7 +75,7 @@ function newSessions({ secure }) {
       return { kind: "authenticated", subject: session.subject, authTime, amr: amr[method] };
     },
     /**
-     * A new session under a new id; what the same person has proved before stays proved.
+     * Starts a new session under a new id. It keeps the earlier sign-ins of the same person.
      *
      * @type {(exchange: import("./types").Exchange, proved: import("./types").Proved) => void}
      */

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The client programs outside the browser: two web apps, a phone app and a night job. They would be apps of
- * their own; here they share a process with the authorization server, and talk to it over HTTP like anybody.
+ * The client programs outside the browser: two web apps, a phone app and a night job. In reality they would be
+ * separate apps. Here they share a process with the authorization server, but talk to it over HTTP.
  */
 const { randomBytes } = require("node:crypto");
 const { json, Router } = require("express");
@@ -11,11 +11,11 @@ const { html, page } = require("./page");
 /** @typedef {import("./types").Workbench} Workbench */
 
 const cookieName = "demo_workbench";
-/** The hops of an authorization request that come with the cookie: all but the phone app's callback. */
+/** The requests of an authorization flow that come with the cookie: all but the phone app's callback. */
 const hops = /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|portal|browser)\/callback)/;
 
 /**
- * Writes down a visit of the browser. Its forms are left out: they hold passwords.
+ * Records a request of the browser, without its form: forms contain passwords.
  *
  * @type {(workbench: Workbench, exchange: import("./types").Exchange) => Promise<void>}
  */
@@ -53,7 +53,7 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
 
   /** @type {import("express").RequestHandler} */
   const recordHops = async (req, res, next) => {
-    // what a script of the page fetches, that script writes down itself
+    // a script of the page records its own requests
     const isHop = hops.test(req.path) && req.headers["sec-fetch-dest"] !== "empty";
     const workbench = isHop ? findWorkbench(req) : undefined;
     if (workbench) await recordHop(workbench, { req, res });
@@ -76,12 +76,12 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
     next();
   });
 
-  /** The steps since the last question. */
+  /** The steps since the last request for steps. */
   router.post("/steps", (req, res) => {
     res.json(findWorkbench(req)?.steps.splice(0) ?? []);
   });
 
-  /** What the buttons do with a program; to start an authorization request, the browser has to go somewhere. */
+  /** What the buttons do with a program. `start` returns the URL that the browser has to go to. */
   router.post("/programs/:clientId/:action", json(), async (req, res) => {
     const { clientId, action } = req.params;
     const choices = req.body ?? {};
@@ -101,7 +101,7 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
     const [, clientId = ""] = req.path.split("/");
     const answer = new URL(req.originalUrl, origin).searchParams;
     const run = runs.get(answer.get("state") ?? "");
-    // the phone app has a window of its own, which knows no cookie of ours: there its state must do
+    // the phone app has a separate window without our cookie: there only the state is checked
     const isHere = clientId === "native" || run?.workbench === findWorkbench(req);
     if (run?.clientId === clientId && isHere) {
       runs.delete(run.request.state);

@@ -1,5 +1,5 @@
 // @ts-check
-/** A host app with its people, an authorization server, two protected APIs, and clients that use them. */
+/** A host app with people, an authorization server, two protected APIs, and clients that use them. */
 const path = require("node:path");
 const cookieParser = require("cookie-parser");
 const express = require("express");
@@ -26,10 +26,10 @@ const app = express();
 app.disable("x-powered-by");
 app.use(cookieParser());
 
-/** No other site may frame our pages, run scripts in them or send our forms. */
+/** Other sites may not frame our pages, run scripts in them or receive our forms. */
 app.use((req, res, next) => {
   const framedBy = req.path === "/browser/callback" ? "'self'" : "'none'";
-  // a form may lead on to a client's redirect URI, and the phone app's is at 127.0.0.1
+  // a form may redirect to a client's redirect URI, and the phone app's is at 127.0.0.1
   const policy = [
     "default-src 'self'",
     "img-src data:",
@@ -46,7 +46,7 @@ app.use((req, res, next) => {
   next();
 });
 
-/** Cookies and `baseUrl` are those of localhost; only the phone app is answered at 127.0.0.1. */
+/** Cookies and `baseUrl` belong to localhost; only the phone app's callback is served at 127.0.0.1. */
 app.use((req, res, next) => {
   if (req.headers.host === new URL(origin).host || req.path === "/native/callback") next();
   else res.redirect(origin);
@@ -58,7 +58,7 @@ app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.use(protectedApis(auth));
 
-/** Browsers say with every form and every POST of a script where it comes from. */
+/** Browsers send the origin with every form and every POST of a script, so forms of other sites are refused here. */
 app.use((req, res, next) => {
   if (req.method === "POST" && req.headers.origin !== origin) res.sendStatus(403);
   else next();
@@ -88,7 +88,7 @@ Open ${origin}/
 People and their passwords; one-time codes are printed here:
 ${names.join("\n")}
 
-Confidential clients and their secrets, for a client of your own:
+Confidential clients and their secrets, for your own client:
 ${ids.join("\n")}
 `,
   );

@@ -1,5 +1,5 @@
 // @ts-check
-/** The page where a client, a way to sign in and an API are chosen; public/demo.mjs does the rest. */
+/** The page where you choose a client, a way to sign in and an API. public/demo.mjs does the rest. */
 const { html, page } = require("./page");
 const { failures, flow, furtherSteps } = require("./stories");
 
@@ -60,7 +60,7 @@ const method = choose("People sign in with", "method", [
 ]);
 const api = choose("API", "api", [
   ["orders", "Orders", "JWT, 10 minutes, default scope"],
-  ["reports", "Reports", "opaque, 2 minutes, scope required, one-time code only"],
+  ["reports", "Reports", "opaque, 2 minutes, scope required, only with a one-time code"],
 ]);
 const request = html`<fieldset>
   <legend>Request</legend>
@@ -85,29 +85,29 @@ const startPage = ({ passwords, secrets }) =>
     head: html`<link rel="stylesheet" href="/start-page.css" />
       <script type="module" src="/demo.mjs"></script>`,
     main: html`<p>
-        Every valid pair of a way to sign in and an API is an authorization server of its own. Choose a pair
-        and a client, run the flow, and read each HTTP step as it happened.
+        Every valid pair of a way to sign in and an API is a separate authorization server. Choose a pair and
+        a client, run the flow, and read each HTTP step as it happened.
       </p>
       <p class="notice">
         <strong>This is a demo, so it shows secrets:</strong> passwords, client secrets, codes and tokens, and
-        the reasons that otherwise only the host's log has. They are worth nothing elsewhere. A real host
-        shows none of them.
+        the reasons that otherwise only the host's log contains. They are useless elsewhere. A real host shows
+        none of them.
       </p>
       <details>
         <summary>Passwords and client secrets</summary>
         ${secretList("People", passwords)} ${secretList("Confidential clients", secrets)}
       </details>
       <p>Signed in: <strong id="person">nobody</strong>. <a href="/account">Account page</a></p>
-      <noscript><p class="notice">This page needs its script.</p></noscript>
+      <noscript><p class="notice">This page needs JavaScript.</p></noscript>
       <h2>Choose</h2>
       <form id="choices">${[client, method, api, request]}</form>
       <p id="issuer" aria-live="polite"></p>
       <h2>Run</h2>
       ${buttons(flow)}
-      <h3>Go on with what it has brought</h3>
+      <h3>Continue with the result</h3>
       ${buttons(furtherSteps)}
       <h2>Let it fail</h2>
-      <p>Each runs as the client chosen above, or as one that can.</p>
+      <p>Each runs as the client chosen above, or as another client if that one cannot.</p>
       ${buttons(failures)}
       <h2 id="happened" tabindex="-1">What happened</h2>
       <p id="status" role="status"></p>

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the buttons of the start page do. The page's script reads it from the buttons. */
+/** What the buttons of the start page do. The script of the page reads this from the buttons. */
 
 /** @typedef {import("./types").Story} Story */
 /** @typedef {Readonly<Record<string, Story>>} Stories */
@@ -11,7 +11,7 @@ const withRefreshToken = ["web", "portal", "native"];
 const flow = {
   run: {
     text: "Run the flow",
-    note: "Sign in and allow it where you are asked; then the client redeems its code and calls the API.",
+    note: "Sign in and allow access when you are asked. Then the client redeems its code and calls the API.",
     actions: ["start", "call"],
     isNew: true,
     anyPair: true,
@@ -20,34 +20,34 @@ const flow = {
 
 /** @type {Stories} */
 const furtherSteps = {
-  call: { text: "Call the API", note: "With the access token that the client holds.", actions: ["call"] },
+  call: { text: "Call the API", note: "With the access token that the client has.", actions: ["call"] },
   change: {
     text: "Order something",
-    note: "Takes orders:write; refused when it was not allowed.",
+    note: "Needs orders:write; refused if you did not allow it.",
     actions: ["change"],
   },
   refresh: {
     text: "Refresh",
-    note: "A new access token and a new refresh token for the old one.",
+    note: "Exchanges the refresh token for a new access token and a new refresh token.",
     actions: ["refresh"],
   },
   silentRefresh: {
     text: "Refresh silently",
-    note: "In a hidden iframe with prompt=none: what a client in a page does.",
+    note: "In a hidden iframe with prompt=none, as a client in a page does it.",
     actions: ["silentRefresh"],
     clients: ["browser"],
   },
   clientCredentials: {
     text: "Client credentials",
-    note: "A token for the client itself. Public clients may not.",
+    note: "A token for the client itself. Refused for public clients.",
     actions: ["clientCredentials"],
   },
   introspect: {
     text: "Introspect",
-    note: "What the token means, told to confidential clients only. The way to read an opaque one.",
+    note: "What the token means, for confidential clients only. This is the way to read an opaque token.",
     actions: ["introspect"],
   },
-  revoke: { text: "Revoke", note: "The client gives its access token back.", actions: ["revoke"] },
+  revoke: { text: "Revoke", note: "The client revokes its access token.", actions: ["revoke"] },
 };
 
 /** @type {Stories} */
@@ -62,21 +62,21 @@ const failures = {
   },
   replayedCode: {
     text: "Replayed code",
-    note: "The code is redeemed twice: invalid_grant, and the tokens of the first time die.",
+    note: "The code is redeemed twice: invalid_grant, and the tokens of the first time are revoked.",
     actions: ["start", "call", "replayCode", "call"],
     clients: withPerson,
     isNew: true,
   },
   reusedRefreshToken: {
     text: "Reused refresh token",
-    note: "The old one is tried again: invalid_grant, and the new one dies too, with its access token.",
+    note: "The old one is used again: invalid_grant, and the new one and its access token are revoked too.",
     actions: ["start", "refresh", "reuseRefreshToken", "refresh", "call"],
     clients: withRefreshToken,
     isNew: true,
   },
   wrongApi: {
     text: "Token of the wrong API",
-    note: "The token is good at its own API and invalid_token at the other one.",
+    note: "The token works at its own API; the other API answers invalid_token.",
     actions: ["start", "call", "callOtherApi"],
     isNew: true,
   },
@@ -90,7 +90,7 @@ const failures = {
   },
   wrongRedirectUri: {
     text: "Wrong redirect URI",
-    note: "One that is not registered: a page, and no redirect that could carry anything there.",
+    note: "It is not registered: an error page, and no redirect that could send anything there.",
     actions: ["open"],
     clients: withPerson,
     choices: { redirectUri: "/elsewhere", sendRedirectUri: true },
@@ -98,14 +98,14 @@ const failures = {
   },
   wideScope: {
     text: "Too wide a scope",
-    note: "More than this API has to give: invalid_scope.",
+    note: "More than this API offers: invalid_scope.",
     actions: ["start"],
     choices: { scope: "orders:read reports:read everything" },
     isNew: true,
   },
   noIssuer: {
-    text: "A pair that is none",
-    note: "Reports are not for people who sign in with a password: 404, there is no such authorization server.",
+    text: "An invalid pair",
+    note: "Reports does not accept people who sign in with a password: 404, there is no such authorization server.",
     actions: ["open"],
     clients: withPerson,
     choices: { method: "password", api: "reports" },

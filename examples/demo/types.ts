@@ -1,11 +1,11 @@
-/** The types that the files of the demo share; nothing here runs. */
+/** The types that the files of the demo share. This file contains no code. */
 import type { Request, Response } from "express";
 import type { AuthServer, Interaction } from "authmount";
 import type { Html } from "./page";
 import type { Method, People, Sessions } from "./people";
 import type { ClientProgram } from "./public/client-program.mjs";
 
-/** What the host's pages are made with. */
+/** What the host's pages need. */
 export interface Host {
   auth: AuthServer;
   people: People;
@@ -17,7 +17,7 @@ export interface Exchange {
   res: Response;
 }
 
-/** What a person has just proved. */
+/** Who has just signed in, and how. */
 export interface Proved {
   subject: string;
   method: Method;
@@ -43,9 +43,9 @@ export interface Step {
   sent: Record<string, unknown>;
   status: number;
   headers: Record<string, string>;
-  /** Fields of a JSON answer; the text of any other. */
+  /** Fields of a JSON answer, or the text of any other answer. */
   body: Record<string, unknown>;
-  /** What the host's `onEvent` has heard meanwhile. */
+  /** The events that the host's `onEvent` received meanwhile. */
   events: Record<string, unknown>[];
 }
 
@@ -57,7 +57,7 @@ export interface Choices {
   prompt?: string;
   pkce?: boolean;
   sendRedirectUri?: boolean;
-  /** Another one than the client's own, below the origin of the demo. */
+  /** Not the client's own, but another path of the demo. */
   redirectUri?: string;
 }
 
@@ -65,15 +65,15 @@ export interface Choices {
 export interface Story {
   text: string;
   note: string;
-  /** What happens one after the other; see `public/demo.mjs` and `public/client-program.mjs`. */
+  /** What happens, in this order; see `public/demo.mjs` and `public/client-program.mjs`. */
   actions: string[];
-  /** Those that can play it; when another one is chosen, the first of them does. Otherwise any. */
+  /** The clients that can run it; if another client is chosen, the first one of these runs it. Left out: every client can. */
   clients?: string[];
-  /** Instead of what was chosen. */
+  /** Override what was chosen. */
   choices?: Partial<Choices>;
-  /** It begins a sequence of steps; otherwise it goes on with the one that is there. */
+  /** It starts a new sequence of steps; otherwise it continues the current one. */
   isNew?: boolean;
-  /** It can be played at a pair that is no issuer. */
+  /** It can also run with an invalid pair. */
   anyPair?: boolean;
 }
 
@@ -81,14 +81,14 @@ export interface ProgramOptions {
   name: string;
   clientId: string;
   secret?: string;
-  /** Proves itself by HTTP Basic; otherwise in the body. */
+  /** Sends the secret with HTTP Basic; otherwise in the body. */
   basic?: boolean;
   redirectUri?: string;
   origin: string;
   record: (step: Step) => void;
 }
 
-/** A request that is written down as a step. */
+/** A request that is recorded as a step. */
 export interface RecordedRequest {
   by: string;
   record: (step: Step) => void;
@@ -99,7 +99,7 @@ export interface RecordedRequest {
   json?: object;
 }
 
-/** What a client program was given last. */
+/** What a client program received last. */
 export interface Held {
   issuer?: string;
   /** `code` and `code_verifier`. */
@@ -109,7 +109,7 @@ export interface Held {
   usedRefreshToken?: string | undefined;
 }
 
-/** What makes the answer to an authorization request trustworthy and usable. */
+/** What a client needs to check and use the answer to its authorization request. */
 export interface SentRequest {
   issuer: string;
   state: string;
@@ -118,13 +118,13 @@ export interface SentRequest {
 
 /** What belongs to one browser. */
 export interface Workbench {
-  /** Those that the page was not told yet. */
+  /** Steps that were not yet sent to the page. */
   steps: Step[];
   /** By client id. */
   programs: Map<string, ClientProgram>;
 }
 
-/** An authorization request under way. */
+/** A pending authorization request. */
 export interface Run {
   clientId: string;
   workbench: Workbench;

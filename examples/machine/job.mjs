@@ -1,5 +1,5 @@
 // @ts-check
-/** A job without a person: it gets a token in its own name and keeps it until it expires. */
+/** A job without a person: it gets a token for itself and keeps it until it expires. */
 import * as oauth from "openid-client";
 
 const { ISSUER = "", API_URL = "", CLIENT_ID = "", CLIENT_SECRET = "" } = process.env;
@@ -9,7 +9,7 @@ const config = await oauth.discovery(
   CLIENT_ID,
   undefined,
   oauth.ClientSecretBasic(CLIENT_SECRET),
-  // without https on localhost only
+  // http is for localhost only
   { algorithm: "oauth2", execute: [oauth.allowInsecureRequests] },
 );
 
@@ -17,7 +17,7 @@ const config = await oauth.discovery(
 let held;
 
 async function getAccessToken() {
-  // ten seconds early: it must last until the API has read it
+  // ten seconds early: the token must be valid until the API has read it
   if (!held || held.expiresAt - Date.now() < 10_000) {
     const { access_token, expires_in = 0 } = await oauth.clientCredentialsGrant(config, { scope: "read" });
     held = { accessToken: access_token, expiresAt: Date.now() + expires_in * 1000 };

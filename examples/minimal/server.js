@@ -6,8 +6,8 @@ const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
 const shop = { clientId: "shop", name: "Shop", redirectUris: [`${origin}/`], subscriptions: { orders: {} } };
 const { secret, digest } = generateClientSecret(); // the shop keeps the secret, you keep its digest
-const password = crypto.randomUUID(); // alice's; for yours, compare salted hashes in constant time
-const sessions = new Map(); // the people and their sessions are yours: authmount has none
+const password = crypto.randomUUID(); // alice's; a real app compares salted hashes in constant time
+const sessions = new Map(); // your app keeps the people and sessions; authmount keeps neither
 
 const auth = createAuthServer({
   baseUrl: `${origin}/login`,
@@ -27,7 +27,7 @@ const forPeople = auth.requireBearer({ api: "orders", scope: "read", subject: "r
 app.get("/orders", forPeople, (req, res) => res.json(req.auth));
 const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
 app.all("/signin", (req, res) => {
-  if (req.headers.origin !== origin || req.body?.password !== password) return void res.send(form); // no other site's form
+  if (req.headers.origin !== origin || req.body?.password !== password) return void res.send(form); // refuses other sites' forms
   const id = crypto.randomUUID();
   sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });
   res.cookie("session", id, { httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") });
@@ -37,4 +37,4 @@ const issuer = `${origin}/login/auth/password/api/orders`;
 const help = `Sign in with ${password} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
 then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
 then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`;
-app.listen(Number(PORT), "127.0.0.1").once("listening", () => console.log(help)); // plain http: this machine only
+app.listen(Number(PORT), "127.0.0.1").once("listening", () => console.log(help)); // plain http, so only this machine may connect

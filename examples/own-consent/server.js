@@ -1,5 +1,5 @@
 // @ts-check
-/** A host that decides about consent, and asks for it on a page of its own. */
+/** A host that decides about consent and asks for it on its own page. */
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { field, formToken, requireFormToken } = require("../own-sign-in/form");
@@ -12,7 +12,7 @@ const origin = `http://localhost:${PORT}`;
 const { secret, digest } = generateClientSecret(); // the shop keeps the secret, you keep its digest
 const passwords = { alice: crypto.randomUUID(), bob: crypto.randomUUID() };
 
-/** The catalogue is the same for everybody: nobody has to be asked. */
+/** The catalogue is the same for everybody, so nobody has to be asked. */
 const scopesWithoutQuestion = new Set(["catalogue:read"]);
 
 /** @type {import("authmount").ConsentAdapter} */
@@ -54,7 +54,7 @@ const auth = createAuthServer({
   },
 });
 
-/** A person may allow some of what is asked and not the rest. @type {(scope: string, sentence: string) => import("../own-sign-in/page").Html} */
+/** A person may allow some of the requested scopes and not the rest. @type {(scope: string, sentence: string) => import("../own-sign-in/page").Html} */
 const choice = (scope, sentence) =>
   scopesWithoutQuestion.has(scope)
     ? html`<li>${sentence}</li>`
@@ -66,7 +66,7 @@ const consentPages = express.Router();
 consentPages.get("/consent", async (req, res) => {
   const asking = await auth.interaction(req);
   const { person } = req.session;
-  // nothing is pending any more, or the session has ended: authmount knows what comes next
+  // no request is pending any more, or the session has ended: authmount knows what to do next
   if (!asking || !person) return auth.resume(req, res);
   const { client, api, scopes, destination } = asking;
   const main = html`<p>You are signed in as <strong>${person.name}</strong>, and go on to ${destination}.</p>
@@ -98,7 +98,7 @@ async function start() {
   app.use(sessions({ secure: origin.startsWith("https:") }));
   app.use("/login", auth.router);
   app.use(auth.wellKnown);
-  // would be a page of the shop, which compares `state` and `iss` and redeems the code
+  // stands for a page of the shop, which would compare `state` and `iss` and redeem the code
   app.get("/callback", (req, res) => void res.json(req.query));
   app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
   app.use(signInPages({ auth, people, home: "/" }), consentPages);

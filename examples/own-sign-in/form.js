@@ -1,17 +1,17 @@
 // @ts-check
-/** Forms that another site cannot send: each carries a token of the session, which only our pages know. */
+/** Forms that another site cannot send: each contains a token of the session, which only our pages know. */
 const { randomBytes, timingSafeEqual } = require("node:crypto");
 const { html, page } = require("./page");
 
 /** @typedef {import("express").Request} Request */
 
-/** What was typed into a field; forms may come without it. @type {(req: Request, name: string) => string | undefined} */
+/** The value of a field, or `undefined` if the form does not have it. @type {(req: Request, name: string) => string | undefined} */
 function field(req, name) {
   const value = /** @type {Record<string, unknown> | undefined} */ (req.body)?.[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Belongs into every form. @param {Request} req */
+/** Put this into every form. @param {Request} req */
 function formToken({ session }) {
   session.formToken ??= randomBytes(32).toString("base64url");
   return html`<input type="hidden" name="form_token" value="${session.formToken}" />`;
@@ -24,7 +24,7 @@ function hasFormToken(req) {
   return sent.length > 0 && sent.length === expected.length && timingSafeEqual(sent, expected);
 }
 
-/** Stands in front of every route that takes a form. @type {import("express").RequestHandler} */
+/** Mount this in front of every route that accepts a form. @type {import("express").RequestHandler} */
 const requireFormToken = (req, res, next) => {
   if (["GET", "HEAD"].includes(req.method) || hasFormToken(req)) next();
   else {

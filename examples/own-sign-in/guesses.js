@@ -1,5 +1,5 @@
 // @ts-check
-/** What keeps passwords from being guessed: after ten wrong ones an address has to wait. */
+/** Keeps passwords from being guessed: after ten wrong ones an address has to wait. */
 const { ipKeyGenerator } = require("express-rate-limit");
 
 /** @typedef {{ wrong: number, underWay: number, waiting: (() => void)[] }} Guesses */
@@ -7,18 +7,18 @@ const { ipKeyGenerator } = require("express-rate-limit");
 const limit = 10;
 const windowMs = 900_000;
 
-/** Counts in this process and by address; count by name too, and in a store that your processes share. */
+/** Counts in this process and by address. In a real app, count by name too, and in a store that your processes share. */
 function newGuessLimit() {
   /** @type {Map<string, Guesses>} */
   const addresses = new Map();
   setInterval(() => addresses.clear(), windowMs).unref();
 
   /**
-   * Counts a check that finds nobody. At most ten of an address run at the same moment and the others wait for them: so many
-   * guesses at once get no further, and right passwords are never counted.
+   * Runs a check, and counts it as wrong if it finds nobody. At most ten checks per address run at once, and the others wait for
+   * them, so sending many guesses at once does not help. Right passwords are never counted.
    *
    * @template T
-   * @param {string | undefined} ip of the caller; an IPv6 address counts with its whole network
+   * @param {string | undefined} ip of the caller; an IPv6 address counts together with its whole network
    * @param {() => Promise<T | undefined>} check
    * @returns {Promise<T | "too many" | undefined>}
    */

@@ -1,10 +1,10 @@
 // @ts-check
-/** The host's pages: every inserted text is escaped, which your template engine does for you. */
+/** The host's pages. `html` escapes every inserted text; your template engine does that for you. */
 
 /** @typedef {{ readonly html: string }} Html */
 /** @typedef {string | undefined | Html | readonly Html[]} Insert */
 
-/** What `html` has made. Nothing else is markup: the JSON of a request can have a property `html`, too. */
+/** Objects that `html` has made. Only these count as markup: the JSON of a request can also have a property `html`. */
 const made = new WeakSet();
 
 /** @type {(value: Insert) => string} */
@@ -35,11 +35,11 @@ const page = (title, main) =>
       </main>
     </html>`.html;
 
-/** No other site may frame these pages, and no script runs in them. @type {import("express").RequestHandler} */
+/** Other sites may not frame these pages, and no script runs in them. @type {import("express").RequestHandler} */
 const pageHeaders = (_req, res, next) => {
   res.set({
     "Cache-Control": "no-store",
-    // without form-action: browsers apply it to the redirects after a form too, and those end at the client
+    // no form-action: browsers also apply it to the redirects after a form, and those end at the client
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",

@@ -1,11 +1,11 @@
 // @ts-check
-/** The host's people and the hashes of their passwords. Yours are in your database. */
+/** The host's people and the hashes of their passwords. In a real app, these are in your database. */
 const { randomBytes, scrypt, timingSafeEqual } = require("node:crypto");
 
 /** @typedef {import("./types").Person} Person */
 /** @typedef {Awaited<ReturnType<typeof newPeople>>} People */
 
-/** 16 MiB and some tenths of a second for each guess. */
+/** Each guess costs 16 MiB and a few tenths of a second. */
 const cost = { N: 2 ** 14, r: 8, p: 5 };
 
 /** @type {(password: string, salt: Buffer) => Promise<Buffer>} */
@@ -16,13 +16,14 @@ function hashPassword(password, salt) {
 }
 
 /**
- * scrypt fills a short password up with NULs, so one with NULs at its end would be the same. No key types a control character.
+ * scrypt pads a short password with NULs, so the same password with NULs at its end would also match. Nobody types control
+ * characters, so they are refused.
  *
  * @param {string} password
  */
 const isPassword = (password) => !/\p{Cc}/u.test(password);
 
-/** A salt of their own for each, so that equal passwords have different hashes. @param {string} password */
+/** Each password gets its own salt, so that equal passwords have different hashes. @param {string} password */
 async function saltedHash(password) {
   const salt = randomBytes(16);
   return { salt, hash: await hashPassword(password, salt) };
@@ -37,7 +38,7 @@ async function newPeople(list) {
   }
   const nobody = { person: undefined, ...(await saltedHash("")) };
   return {
-    /** Who this is, if the password is right. Takes as long for a name that does not exist. */
+    /** The person, if the password is right. Takes just as long for a name that does not exist. */
     async findByPassword(name = "", password = "") {
       if (!isPassword(password)) return undefined;
       const { person, salt, hash } = records.get(name) ?? nobody;

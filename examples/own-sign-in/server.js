@@ -1,5 +1,5 @@
 // @ts-check
-/** A host with a sign-in page of its own, on express-session. */
+/** A host with its own sign-in page and sessions from express-session. */
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { formToken, requireFormToken } = require("./form");
@@ -49,7 +49,7 @@ async function start() {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: req.auth?.subject });
   });
-  // would be a page of the shop, which compares `state` and `iss` and redeems the code
+  // stands for a page of the shop, which would compare `state` and `iss` and redeem the code
   app.get("/callback", (req, res) => void res.json(req.query));
 
   app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);

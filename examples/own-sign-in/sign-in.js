@@ -1,5 +1,5 @@
 // @ts-check
-/** The host's sign-in: its session, its page, and the adapter by which authmount asks who is there. */
+/** The host's sign-in: its session, its page, and the adapter that tells authmount who is at the browser. */
 const { randomBytes } = require("node:crypto");
 const { promisify } = require("node:util");
 const { Router } = require("express");
@@ -10,16 +10,16 @@ const { html, page } = require("./page");
 
 /** @typedef {import("express").Request} Request */
 
-/** Ahead of `auth.router`, which asks `password` below. @param {{ secure: boolean }} options */
+/** Mount this before `auth.router`, which calls `password` below. @param {{ secure: boolean }} options */
 function sessions({ secure }) {
   return session({
-    // with __Host- no other host of the domain can set it
+    // with __Host- no other host of the domain can set the cookie
     name: secure ? "__Host-session" : "session",
-    // yours comes from your secret store, or a restart signs everybody out; so does a `store`
+    // take yours from your secret store and add a `store`; otherwise a restart signs everybody out
     secret: randomBytes(32).toString("base64url"),
     resave: false,
     saveUninitialized: false,
-    // `strict` would hide the session from the first request that a client sends the browser with
+    // with `strict`, the browser would leave the cookie out when it comes from a client on another site
     cookie: { httpOnly: true, sameSite: "lax", secure },
   });
 }
@@ -36,10 +36,10 @@ const password = {
 
 /** @type {(req: Request, person: import("./types").Person) => Promise<void>} */
 async function beginSession(req, person) {
-  // whoever has planted the id of the session so far must not be signed in by it: session fixation
+  // a new id: somebody may have planted the old one, and would be signed in with it (session fixation)
   await promisify(req.session.regenerate.bind(req.session))();
   req.session.person = { ...person, authTime: Math.floor(Date.now() / 1000) };
-  // the redirect may be followed before express-session has saved by itself
+  // otherwise the browser may follow the redirect before express-session has saved the session
   await promisify(req.session.save.bind(req.session))();
 }
 
@@ -83,7 +83,7 @@ function signInPages({ auth, people, home }) {
 
   router.get("/sign-in", async (req, res) => {
     const isLost = req.query["interaction"] !== undefined && !(await auth.interaction(req));
-    // authmount has a page that says so
+    // the interaction is lost: authmount shows a page that says so
     if (isLost) return auth.resume(req, res);
     res.send(await signInPage(req));
   });

@@ -1,10 +1,10 @@
-/** The types that the files of the example share; nothing here runs. */
+/** The types that the files of the example share. This file contains no code. */
 import type { AuthServer } from "authmount";
 import type { People } from "./people";
 
-/** Somebody whom the host knows. */
+/** A person that the host knows. */
 export interface Person {
-  /** Stays the same whatever else changes: what authmount and its clients know a person by. */
+  /** Stays the same whatever else changes. authmount and its clients identify a person by it. */
   readonly subject: string;
   readonly name: string;
 }
@@ -19,10 +19,10 @@ declare module "express-session" {
   }
 }
 
-/** What the sign-in pages are made with. */
+/** What the sign-in pages need. */
 export interface SignInOptions {
   readonly auth: AuthServer;
   readonly people: People;
-  /** Where people go who came by themselves, and not from a client. */
+  /** Where people go after sign-in if they did not come from a client. */
   readonly home: string;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** A confidential client: tokens stay on this server, the browser holds the id of a session. */
+/** A confidential client: tokens stay on this server, and the browser has only the id of a session. */
 import { randomUUID } from "node:crypto";
 import cookieParser from "cookie-parser";
 import express from "express";
@@ -12,9 +12,9 @@ const secure = origin.startsWith("https:");
 const cookieName = secure ? "__Host-order_book" : "order_book";
 
 /** @typedef {{ accessToken: string, refreshToken: string, expiresAt: number }} Tokens */
-/** @typedef {{ verifiers: Map<string, string>, tokens?: Tokens, refreshing?: Promise<Tokens> | undefined }} Session the code verifier of each sign-in under way, by its state */
+/** @typedef {{ verifiers: Map<string, string>, tokens?: Tokens, refreshing?: Promise<Tokens> | undefined }} Session `verifiers`: the code verifier of each pending sign-in, by its state */
 
-/** By the id in the cookie. A real one ends them in time. @type {Map<string, Session>} */
+/** By the id in the cookie. In a real app, sessions expire. @type {Map<string, Session>} */
 const sessions = new Map();
 
 const config = await oauth.discovery(
@@ -22,7 +22,7 @@ const config = await oauth.discovery(
   CLIENT_ID,
   undefined,
   oauth.ClientSecretBasic(CLIENT_SECRET),
-  // without https on localhost only
+  // http is for localhost only
   { algorithm: "oauth2", execute: [oauth.allowInsecureRequests] },
 );
 
@@ -56,7 +56,7 @@ async function refresh(tokens) {
  */
 async function callApi(session, tokens) {
   if (tokens.expiresAt - Date.now() < 10_000) {
-    // two requests of one browser share one refresh: a refresh token that is used twice ends the authorization
+    // requests of one browser share one refresh, because using a refresh token twice revokes the authorization
     session.refreshing ??= refresh(tokens).finally(() => (session.refreshing = undefined));
     tokens = session.tokens = await session.refreshing;
   }
@@ -64,7 +64,7 @@ async function callApi(session, tokens) {
 }
 
 /**
- * A refusal, and not a failure that passes: no answer, a 5xx, too many requests.
+ * True for a refusal, false for a temporary failure: no answer, a 5xx, too many requests.
  *
  * @param {unknown} error
  * @returns {error is oauth.AuthorizationResponseError | oauth.ResponseBodyError}
@@ -78,7 +78,7 @@ function isRefusal(error) {
 const escape = (text) => text.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 const signIn = `<p><a href="/signin">Sign in</a></p>`;
 const signOut = `<form method="post" action="/signout"><button>Sign out</button></form>`;
-// an empty href is the page itself
+// an empty href leads to the page itself
 const tryAgain = `<p>That cannot be done just now. Nothing is lost. <a href="">Try again</a></p>`;
 
 /** @type {(res: express.Response, main: string) => void} */
@@ -86,7 +86,7 @@ function sendPage(res, main) {
   res.set({
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
-    // the address of the callback holds the code
+    // the URL of the callback contains the code
     "Referrer-Policy": "same-origin",
   });
   res.send(`<!doctype html><html lang="en"><title>Order Book</title><h1>Order Book</h1>${main}</html>`);
@@ -104,13 +104,13 @@ app.get("/", async (req, res) => {
   } catch (error) {
     if (!isRefusal(error)) return sendPage(res.status(503), tryAgain);
   }
-  // revoked, or not used for too long
+  // the tokens were revoked, or unused for too long
   sessions.delete(req.cookies[cookieName]);
   sendPage(res, `<p>Your access has ended.</p>${signIn}`);
 });
 
 app.get("/signin", async (req, res) => {
-  // any site can send people here: whoever is signed in stays so until the new sign-in is done
+  // any site can send people here, so whoever is signed in stays signed in until the new sign-in is done
   const { verifiers } = sessions.get(req.cookies[cookieName]) ?? beginSession(res);
   const state = oauth.randomState();
   const verifier = oauth.randomPKCECodeVerifier();
@@ -132,16 +132,16 @@ app.get("/callback", async (req, res) => {
   const answer = new URL(redirectUri + new URL(req.url, origin).search);
   const state = answer.searchParams.get("state") ?? "";
   const pkceCodeVerifier = verifiers?.get(state);
-  // any site can send people here, too: what was not asked for, or is another server's answer, changes nothing
+  // any site can send people here, too: an answer that was not asked for, or from another server, changes nothing
   if (!verifiers || !pkceCodeVerifier || answer.searchParams.get("iss") !== config.serverMetadata().issuer)
     return sendPage(res.status(400), `<p>This browser has not asked for that.</p>${signIn}`);
-  // an answer counts once: the same one may come twice at the same moment
+  // each answer is used once, even if it arrives twice at the same moment
   verifiers.delete(state);
   try {
-    // proves the verifier and the secret
+    // sends the verifier and the secret as proof
     const checks = { expectedState: state, pkceCodeVerifier };
     const tokens = keepTokens(await oauth.authorizationCodeGrant(config, answer, checks));
-    // whoever has planted the id of the session so far must not be signed in by it: session fixation
+    // a new id: somebody may have planted the old one, and would be signed in with it (session fixation)
     sessions.delete(req.cookies[cookieName]);
     beginSession(res, tokens);
     res.redirect("/");

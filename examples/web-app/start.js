@@ -1,5 +1,5 @@
 // @ts-check
-/** Registers the web app, starts the authorization server and then the app, which knows only what stands in its environment. */
+/** Registers the web app and starts the authorization server. Then starts the app, which gets all its settings from its environment. */
 const { generateClientSecret } = require("authmount");
 const { startAuthorizationServer } = require("../authorization-server");
 

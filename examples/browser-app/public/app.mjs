@@ -21,5 +21,5 @@ function report(error) {
 find("sign-in").addEventListener("click", () => signIn().catch(report));
 find("load").addEventListener("click", () => show().catch(report));
 
-// a reloaded page has lost its token, and gets another one without a question
+// a reloaded page has lost its token, and gets another one without asking the person
 await finishSignIn().then(show).catch(report);

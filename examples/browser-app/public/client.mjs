@@ -5,14 +5,14 @@ let token;
 
 const { issuer, apiUrl, clientId } = await (await fetch("/settings.json")).json();
 const client = { client_id: clientId };
-// without https on localhost only
+// http is for localhost only
 const insecure = { [oauth.allowInsecureRequests]: true };
 const server = await oauth.processDiscoveryResponse(
   new URL(issuer),
   await oauth.discoveryRequest(new URL(issuer), { algorithm: "oauth2", ...insecure }),
 );
 
-/** Where the browser has to go, and what the answer must match. */
+/** The URL to send the browser to, and the values that the answer must match. */
 async function newRequest(redirectUri, parameters = {}) {
   const state = oauth.generateRandomState();
   const codeVerifier = oauth.generateRandomCodeVerifier();
@@ -30,7 +30,7 @@ async function newRequest(redirectUri, parameters = {}) {
   return { url: url.href, request: { redirectUri, state, codeVerifier } };
 }
 
-/** Checks `state` and `iss` of the answer and gets the token for its code. */
+/** Checks `state` and `iss` of the answer and exchanges its code for a token. */
 async function takeAnswer(answer, { redirectUri, state, codeVerifier }) {
   const checked = oauth.validateAuthResponse(server, client, answer, state);
   const response = await oauth.authorizationCodeGrantRequest(
@@ -46,27 +46,27 @@ async function takeAnswer(answer, { redirectUri, state, codeVerifier }) {
   token = { value: access_token, expiresAt: Date.now() + expires_in * 1000 };
 }
 
-/** Leaves the page. What the answer must match waits for it in sessionStorage; no token is ever put there. */
+/** Leaves the page. The values that the answer must match wait in sessionStorage; no token is ever stored there. */
 export async function signIn() {
   const { url, request } = await newRequest(`${location.origin}/`);
   sessionStorage.setItem("request", JSON.stringify(request));
   location.assign(url);
 }
 
-/** Takes the answer if this page was loaded with one. */
+/** Handles the answer if this page was loaded with one. */
 export async function finishSignIn() {
   const answer = new URLSearchParams(location.search);
   if (!answer.has("state")) return;
-  // out of the address bar and the history
+  // remove the answer from the address bar and the history
   history.replaceState(undefined, "", "/");
   const request = JSON.parse(sessionStorage.getItem("request") ?? "{}");
-  // any site can link here: what was not asked for must not end what was
+  // any site can link here: an answer that this page did not ask for must not end a request that it made
   if (answer.get("state") !== request.state) throw new Error("This page has not asked.");
   sessionStorage.removeItem("request");
   await takeAnswer(answer, request);
 }
 
-/** Where a hidden iframe ends up; `prompt=none` sees to it that it shows nothing. */
+/** The query of the URL where a hidden iframe ends up. Because of `prompt=none` the iframe shows nothing. */
 function answerOfFrame(url) {
   const frame = document.createElement("iframe");
   const done = new AbortController();
@@ -95,7 +95,7 @@ export async function readOrders() {
   try {
     if (!token || token.expiresAt - Date.now() < 10_000) await refreshSilently();
   } catch (error) {
-    // only the person can go on; any other failure may pass
+    // these need the person; any other failure may be temporary
     if (/^(login|consent|interaction)_required$/.test(error.error)) return undefined;
     throw error;
   }

@@ -1,2 +1,2 @@
-/** Where the hidden iframe ends up: hands the answer to the page around it, if that is ours. */
+/** The hidden iframe ends up here. Passes the answer to the page around it, if that page has the same origin. */
 window.parent.postMessage(location.search, location.origin);

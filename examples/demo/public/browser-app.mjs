@@ -1,4 +1,4 @@
-/** The browser app: a public client in this page. Its tokens live as long as the page does. */
+/** The browser app: a public client in this page. Its tokens live as long as the page. */
 import { clientProgram } from "./client-program.mjs";
 import { addSteps } from "./steps.mjs";
 
@@ -11,7 +11,7 @@ const program = clientProgram({
   record: (step) => addSteps([step]),
 });
 
-/** Where a hidden iframe ends up; `prompt=none` sees to it that it does. */
+/** The query of the URL where a hidden iframe ends up. Because of `prompt=none` it always gets there without a page. */
 function answerOfFrame(url) {
   const frame = document.createElement("iframe");
   frame.hidden = true;
@@ -37,13 +37,13 @@ async function take(answer, request) {
 
 export const browserApp = {
   run: (action, choices) => program.run(action, choices),
-  /** The request has to outlive the redirect, so it waits in sessionStorage. */
+  /** The request must outlive the redirect, so it waits in sessionStorage. */
   async requestUrl(choices) {
     const { url, request } = await program.newRequest(choices);
     sessionStorage.setItem("request", JSON.stringify(request));
     return url;
   },
-  /** Takes the answer, when this page was loaded as the redirect URI. */
+  /** Handles the answer if this page was loaded as the redirect URI. */
   async finish() {
     if (location.pathname !== callbackPath) return;
     const request = JSON.parse(sessionStorage.getItem("request") ?? "{}");

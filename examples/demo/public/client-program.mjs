@@ -1,5 +1,5 @@
 // @ts-check
-/** A client program: what an OAuth client does, whether it runs on a server or in a page. */
+/** A client program: what an OAuth client does, on a server or in a page. */
 import { recordedFetch } from "./recorded-fetch.mjs";
 
 /** @typedef {import("../types.js").Choices} Choices */
@@ -32,7 +32,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   const own = { by: name, record };
 
   /**
-   * Asks an endpoint of the authorization server, with proof of who asks.
+   * Sends a request with client authentication to an endpoint of the authorization server.
    *
    * @type {(url: string, form: Record<string, string>) => ReturnType<typeof recordedFetch>}
    */
@@ -43,7 +43,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   }
 
   /**
-   * Asks the token endpoint and keeps what it gives.
+   * Sends a token request and keeps the tokens of the response.
    *
    * @type {(issuer: string, form: Record<string, string>) => Promise<void>}
    */
@@ -55,7 +55,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   }
 
   /**
-   * Shows an endpoint of the authorization server the access token. Without one it makes one up.
+   * Sends the access token to an endpoint of the authorization server. If there is none, it sends a made-up one.
    *
    * @type {(endpoint: string, choices: Choices) => Promise<void>}
    */
@@ -64,7 +64,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   }
 
   /**
-   * Shows the API its access token, if it has one.
+   * Calls the API with the access token, if there is one.
    *
    * @type {(method: "GET" | "POST", api: string) => Promise<void>}
    */
@@ -79,7 +79,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   const refresh = (choices, refreshToken) =>
     requestTokens(held.issuer ?? issuerOf(choices), {
       grant_type: "refresh_token",
-      // without one it makes one up, to see what is said to that
+      // if there is none, send a made-up one to see the answer
       refresh_token: refreshToken ?? random(),
     });
 
@@ -110,7 +110,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
       if (Object.hasOwn(actions, action)) await actions[action]?.(choices);
     },
 
-    /** An authorization request: where the browser has to go. @param {Choices} choices */
+    /** An authorization request, with the URL that the browser has to go to. @param {Choices} choices */
     async newRequest(choices) {
       const issuer = issuerOf(choices);
       const state = random();
@@ -135,7 +135,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
     },
 
     /**
-     * Redeems the code of an answer; false when it is not the answer to this request.
+     * Redeems the code of an answer. Returns false if it is not the answer to this request.
      *
      * @type {(answer: URLSearchParams, request: SentRequest) => Promise<boolean>}
      */

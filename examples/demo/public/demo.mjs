@@ -1,4 +1,4 @@
-/** The start page: reads the choices, does what the buttons say, shows the steps. */
+/** The start page: reads the choices, runs what the buttons say, and shows the steps. */
 import { browserApp } from "./browser-app.mjs";
 import { recordedFetch } from "./recorded-fetch.mjs";
 import { addSteps, clearSteps, hasToken, showSteps, summary } from "./steps.mjs";
@@ -22,7 +22,7 @@ function showChoices(choices) {
 async function post(path, body = {}) {
   const headers = { "content-type": "application/json" };
   const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error("The demo knows nothing of this page: reload it.");
+  if (!response.ok) throw new Error("The demo does not know this page: reload it.");
   return response.json();
 }
 
@@ -36,7 +36,7 @@ const serverProgram = (clientId) => ({
 
 const issuerOf = ({ method, api }) => `${location.origin}/login/auth/${method}/api/${api}`;
 
-/** The valid pairs are published per API. RFC 9728. */
+/** Each API publishes its valid pairs. RFC 9728. */
 async function isIssuer({ method, api }) {
   const metadata = await (await fetch(`/.well-known/oauth-protected-resource/api/${api}`)).json();
   return metadata.authorization_servers.includes(issuerOf({ method, api }));
@@ -47,17 +47,17 @@ async function start(program, choices) {
   if (choices.clientId === "machine") return program.run("clientCredentials", choices);
   if (!(await isIssuer(choices))) return open(program, choices);
   location.assign(await program.requestUrl(choices));
-  // what comes next is for the page that comes after this one
+  // the rest happens in the page that is loaded next
   return new Promise(() => {});
 }
 
-/** Asks the authorization endpoint from here, where the answer is to be a page that leads nowhere. */
+/** Sends the authorization request with fetch, because the answer is an error page without a way back. */
 async function open(program, choices) {
   const url = await program.requestUrl(choices);
   await recordedFetch({ by: "Browser", record: (step) => addSteps([step]), method: "GET", url });
 }
 
-/** The other actions are those of a client program. */
+/** All other actions belong to a client program. */
 const actions = {
   start,
   open,
@@ -72,7 +72,7 @@ async function fetchSteps() {
   addSteps(await post("/steps"));
 }
 
-/** One action after the other. What is left outlives the redirects of a flow. */
+/** Runs one action after the other. The remaining actions are stored, so they outlive the redirects of a flow. */
 async function play([action, ...rest], choices) {
   if (action === undefined) return;
   const program = choices.clientId === "browser" ? browserApp : serverProgram(choices.clientId);
@@ -82,7 +82,7 @@ async function play([action, ...rest], choices) {
   if (action !== "start" || hasToken()) await play(rest, choices);
 }
 
-/** Back from the authorization server: goes on, if it has brought a token. */
+/** Back from the authorization server: continues if the flow has brought a token. */
 async function goOn() {
   const [rest, choices] = JSON.parse(sessionStorage.getItem("rest") ?? "[[]]");
   await browserApp.finish();
@@ -90,7 +90,7 @@ async function goOn() {
   if (rest.length > 0 && hasToken()) await play(rest, choices);
 }
 
-/** Does something and shows the steps it took. */
+/** Runs something and shows its steps. */
 async function attempt(work) {
   find("status").textContent = "";
   let problem;
@@ -104,11 +104,11 @@ async function attempt(work) {
   find("status").textContent = problem ?? summary();
 }
 
-/** What a story is played with: another client or pair, where the chosen one cannot. */
+/** The choices that a story runs with: another client or pair if the chosen one cannot run it. */
 async function choicesFor({ clients, isNew, anyPair, choices }) {
   const chosen = { ...readChoices(), ...choices };
   if (clients && !clients.includes(chosen.clientId)) [chosen.clientId] = clients;
-  // every API takes people with a one-time code
+  // every API accepts people who sign in with a one-time code
   if (isNew && !anyPair && !(await isIssuer(chosen))) chosen.method = "otp";
   return chosen;
 }
@@ -156,6 +156,6 @@ async function main() {
   if (isBack) lookAtEnd();
 }
 
-// in the hidden iframe the answer belongs to the page around it
+// in the hidden iframe, pass the answer to the page around it
 if (window.parent === window) await main();
 else window.parent.postMessage(location.search, location.origin);

@@ -1,6 +1,6 @@
 /** Elements of the page. Every value is written as text, never as HTML. */
 
-/** An element with its content, texts or elements. */
+/** An element with its content: texts or elements. */
 export function element(name, content, className = "") {
   const made = document.createElement(name);
   made.className = className;

@@ -1,4 +1,4 @@
-/** The sequence picture: browser, client, authorization server and API, and an arrow there and back for each step. */
+/** The sequence picture: browser, client, authorization server and API, with an arrow there and back for each step. */
 import { element, shape } from "./dom.mjs";
 import { refusalOf } from "./refusal.mjs";
 
@@ -13,7 +13,7 @@ function targetOf({ url }) {
   return url.endsWith("/callback") ? 1 : 2;
 }
 
-/** The endpoint without the issuer, which is the same in every step. */
+/** The path without the issuer, which is the same in every step. */
 const shortPath = (url) => url.replace(/^\/login\/auth\/[^/]+\/api\/[^/]+/, "");
 
 function arrow({ from, to, y, text, className }) {
@@ -65,10 +65,10 @@ export function sequencePicture(steps) {
   });
   const attributes = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told.join(" ") };
   const picture = shape("svg", attributes, [...lines, ...steps.flatMap(stepArrows)]);
-  // on a narrow screen the picture is wider than the page; the keyboard has to be able to scroll it
+  // on a narrow screen the picture is wider than the page, so it must be scrollable with the keyboard
   const frame = element("div", [picture], "scroll");
   frame.tabIndex = 0;
   frame.role = "region";
   frame.ariaLabel = "Sequence picture";
-  return [element("figcaption", ["Who asked whom; the numbers are those of the steps below."]), frame];
+  return [element("figcaption", ["Who asked whom. The numbers match the steps below."]), frame];
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** A request as it goes out and the answer as it comes back, written down as a step. */
+/** Sends a request and records it with its answer as a step. */
 
 export const shownHeaders = ["location", "content-type", "cache-control", "www-authenticate"];
 
@@ -11,7 +11,7 @@ export const shownHeaders = ["location", "content-type", "cache-control", "www-a
 export const readEvents = (header) =>
   header.split(", ").flatMap((event) => (event ? [JSON.parse(decodeURIComponent(event))] : []));
 
-/** What a person would read on a page. @param {string} html */
+/** The text that a person would read on a page. @param {string} html */
 const textOf = (html) =>
   html
     .replaceAll(/<style[^]*?<\/style>|<title[^]*?<\/title>|<[^>]*>/g, " ")

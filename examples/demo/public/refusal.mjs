@@ -1,4 +1,4 @@
-/** What a step was refused with: the client's error, and the reason that only the host is told. */
+/** Why a step was refused: the error that the client gets, and the reason that only the host gets. */
 
 const inLocation = ({ location: target }) =>
   Object.fromEntries(new URL(target || "/", location.href).searchParams);

@@ -22,7 +22,7 @@ export function showSteps() {
   find("story").hidden = steps.length === 0;
 }
 
-/** The steps of the server and those of this page come apart. */
+/** Steps of the server and steps of this page arrive separately, so they are sorted by time. */
 export function addSteps(added) {
   if (added.length === 0) return;
   steps = [...steps, ...added].toSorted((a, b) => a.at - b.at).slice(-50);

@@ -1,24 +1,24 @@
-/** The access token that came last, taken apart, with what each part means. RFC 9068 §2. */
+/** The latest access token, split into its parts, with the meaning of each. RFC 9068 §2. */
 import { element } from "./dom.mjs";
 
 const meanings = {
   alg: "The algorithm of the signature.",
-  typ: "An access token, so that no other signed JWT passes for one.",
-  kid: "The key that signed it: one of those at /login/jwks.",
+  typ: "It is an access token, so no other signed JWT can be used as one.",
+  kid: "The key that signed it, one of the keys at /login/jwks.",
   iss: "The authorization server that issued it: one pair of a way to sign in and an API.",
-  aud: "The API that it is for. Every other API refuses it.",
-  sub: "The person it speaks for; the client itself when there is none.",
-  client_id: "The client that it was issued to.",
+  aud: "The API it is for. Every other API refuses it.",
+  sub: "The person it stands for; the client itself if there is no person.",
+  client_id: "The client it was issued to.",
   scope: "What it allows.",
-  jti: "Its own id, by which it can be revoked.",
+  jti: "Its own id; it can be revoked by this id.",
   iat: "When it was issued.",
-  exp: "When it ends by itself.",
-  authorization_id: "The approval it descends from. Revoking that one ends all its tokens.",
+  exp: "When it expires.",
+  authorization_id: "The approval it descends from. Revoking the approval ends all its tokens.",
   auth_time: "When the person signed in.",
   amr: "How the person signed in.",
   acr: "How far the sign-in can be trusted.",
   active: "It is valid now.",
-  token_type: "It works for whoever bears it.",
+  token_type: "Whoever has the token can use it.",
 };
 const times = ["iat", "exp", "auth_time"];
 
@@ -46,11 +46,11 @@ function partsOf(token, steps) {
   const introspected = steps.findLast(({ sent, body }) => sent.token === token && body.active);
   if (introspected) return [partTable("Introspection", introspected.body)];
   const note =
-    "It is opaque: there is nothing to decode. A confidential client can ask what it means: Introspect.";
+    "It is opaque: there is nothing to decode. A confidential client can ask what it means with Introspect.";
   return [element("p", [note])];
 }
 
-/** Empty while there is no token. */
+/** Empty if there is no token yet. */
 export function tokenView(steps) {
   const token = steps.findLast(({ body }) => body.access_token)?.body.access_token;
   if (!token) return [];
