@@ -163,8 +163,8 @@ function tableOf(rows) {
   const head = ["round trips · CPU µs · requests/s", "processes", "token", ...ids];
   return `${table([head, ...lines.values()])}
 
-Round trips to the storage and CPU time of the server processes: of one request; W3 is two requests. \\* not pinned to a core:
-they share all cores with the database and the generator.`;
+Round trips to the storage and CPU time of the server processes are for one request; W3 is two requests. \\* These processes are not
+pinned to a core: they share all cores with the database and the generator.`;
 }
 
 /** @type {How} */
