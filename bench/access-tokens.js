@@ -1,5 +1,5 @@
 // @ts-check
-/** ES256 access tokens for the middleware of servers that issue none themselves. */
+/** Creates ES256 access tokens for servers whose middleware needs tokens but which issue none themselves. */
 "use strict";
 const { randomUUID } = require("node:crypto");
 const jwt = require("jsonwebtoken");

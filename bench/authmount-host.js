@@ -1,12 +1,12 @@
 // @ts-check
-/** The host of authmount that is measured: it gives the options that a host must give and no others. */
+/** The authmount host that is measured. It sets only the options that a host must set. */
 "use strict";
 const { createRequire } = require("node:module");
 const { createAuthServer, generateClientSecret } = require("..");
 const { allRoutes } = require("./request-templates");
 const terms = require("./terms");
 
-// the copy that the library loads: a host has one Express, but this folder has another one for the peers
+// the copy that the library loads: a host has one Express, but this folder has a second one for the peers
 /** @type {typeof import("express")} */
 const express = createRequire(require.resolve(".."))("express");
 
@@ -14,7 +14,7 @@ const authorizePath = "/auth/password/api/orders/authorize";
 const tokenPath = "/auth/password/api/orders/token";
 const consentSeconds = 86_400;
 
-/** The registration of the client. @param {HostSecrets} secrets @returns {import("..").Client} */
+/** Returns the registration of the client. @param {HostSecrets} secrets @returns {import("..").Client} */
 function clientOf({ secretDigest }) {
   return {
     clientId: terms.clientId,
@@ -26,7 +26,7 @@ function clientOf({ secretDigest }) {
   };
 }
 
-/** The person's consent, so that nobody is asked. @param {import("..").Storage} storage */
+/** Stores the person's consent, so that nobody is asked. @param {import("..").Storage} storage */
 async function giveConsent(storage) {
   const now = Math.floor(Date.now() / 1000);
   const key = { subject: terms.subject, clientId: terms.clientId, apiId: "orders" };
@@ -36,7 +36,7 @@ async function giveConsent(storage) {
 
 /**
  * @typedef {{ readonly clientSecret: string; readonly secretDigest: string; readonly signingKey: string }} HostSecrets
- *   What the processes of one server have alike; `signingKey` as PEM.
+ *   What all processes of one server share; `signingKey` is PEM.
  * @typedef {HostSecrets & { readonly format: import("./types").Format; readonly storage: import("..").Storage }} HostOptions
  *   `BENCH_ACCESS_TOKEN_SECONDS` in the environment sets how long access tokens live.
  */
@@ -81,7 +81,7 @@ async function startHost(options) {
   await giveConsent(options.storage);
   const auth = newAuthServer(options);
   const app = express();
-  // ahead of the routers, as every layer ahead of a route costs that route time; F1 has none
+  // ahead of the routers, because every layer ahead of a route costs that route time; F1 has none
   app.get("/orders", auth.requireBearer({ api: "orders", scope: terms.scope }), (_req, res) => {
     res.json(terms.greeting);
   });

@@ -1,11 +1,11 @@
 // @ts-check
-/** One request of a template, outside of any measurement. */
+/** Sends one request from a template, outside of any measurement. */
 "use strict";
 
 /**
  * @param {import("./child").RunningServer} server
  * @param {import("./types").RequestTemplate} template
- * @param {string} [value] what stands in the place of `{value}`
+ * @param {string} [value] what replaces `{value}`
  * @returns {Promise<{ status: number; location: URL | undefined; body: any }>}
  */
 async function call({ url }, { method, path, headers = {}, body }, value = "") {
@@ -27,34 +27,34 @@ async function call({ url }, { method, path, headers = {}, body }, value = "") {
 }
 
 /**
- * A code of the signed-in person.
+ * Obtains a code of the signed-in person.
  *
  * @param {import("./child").RunningServer} server
  */
 async function obtainCode(server) {
   const { authorize } = server.routes;
-  if (!authorize) throw new Error(`${server.name} has no authorize`);
+  if (!authorize) throw new Error(`${server.name} has no authorize route`);
   const { location, body } = await call(server, authorize);
   const code = location?.searchParams.get("code");
-  if (!code) throw new Error(`${server.name}: no code at ${location?.href ?? JSON.stringify(body)}`);
+  if (!code) throw new Error(`${server.name}: no code in ${location?.href ?? JSON.stringify(body)}`);
   return code;
 }
 
 /**
- * The answer of the token endpoint to a new code.
+ * Returns the answer of the token endpoint to a new code.
  *
  * @param {import("./child").RunningServer} server
  */
 async function obtainTokens(server) {
   const { exchange } = server.routes;
-  if (!exchange) throw new Error(`${server.name} has no exchange`);
+  if (!exchange) throw new Error(`${server.name} has no exchange route`);
   const { status, body } = await call(server, exchange, encodeURIComponent(await obtainCode(server)));
   if (status !== 200) throw new Error(`${server.name}: ${JSON.stringify(body)}`);
   return body;
 }
 
 /**
- * Access tokens that the server's protected route takes.
+ * Obtains access tokens that the server's protected route accepts.
  *
  * @param {import("./child").RunningServer} server
  * @param {number} count

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a server must do before it is measured: a fast one that checks nothing is no peer. */
+/** Checks what a server must do before it is measured: a fast server that checks nothing would not be a fair comparison. */
 "use strict";
 const terms = require("./terms");
 const { call, obtainAccessTokens, obtainCode, obtainTokens } = require("./call");
@@ -29,7 +29,7 @@ function withWrong(template, name, wrong) {
 /** @param {RunningServer} server @param {unknown} token */
 function expectFormat(server, token) {
   const isJwt = typeof token === "string" && token.split(".").length === 3;
-  expect(server, "an access token of the asked format comes out", isJwt === (server.format === "jwt"));
+  expect(server, "an access token has the requested format", isJwt === (server.format === "jwt"));
 }
 
 /** @param {RunningServer} server */
@@ -55,7 +55,7 @@ async function checkCodes(server) {
   if (!refresh) return;
   const first = tokens.refresh_token;
   const { status, body } = await call(server, refresh, first);
-  expect(server, "a refresh token buys tokens", status === 200);
+  expect(server, "a refresh token is exchanged for tokens", status === 200);
   expectFormat(server, body.access_token);
   expect(
     server,
@@ -85,16 +85,16 @@ async function checkSilent(server) {
   const { silent } = server.routes;
   if (!silent) return;
   const { location } = await call(server, silent);
-  expect(server, "prompt=none gives a code", location?.searchParams.has("code") === true);
+  expect(server, "prompt=none returns a code", location?.searchParams.has("code") === true);
   const { location: refused } = await call(server, { ...silent, headers: {} });
   expect(
     server,
-    "prompt=none without a session gives login_required",
+    "prompt=none without a session returns login_required",
     refused?.searchParams.get("error") === "login_required",
   );
 }
 
-/** @param {RunningServer} server @throws Error that names the first check which fails */
+/** @param {RunningServer} server @throws Error that names the first check that fails */
 async function check(server) {
   await checkClientCredentials(server);
   await checkCodes(server);

@@ -1,5 +1,5 @@
 // @ts-check
-/** A server of the benchmark in a process of its own, on the servers' core. */
+/** Starts a server of the benchmark in a separate process, on the servers' core. */
 "use strict";
 const { spawn } = require("node:child_process");
 const path = require("node:path");
@@ -16,7 +16,7 @@ const { onCore } = require("./load/generate");
 /**
  * @param {string} name the server's file
  * @param {import("./types").Format} format
- * @param {Readonly<Record<string, string>>} [env] with `BENCH_PROCESSES` it is so many processes, on any core
+ * @param {Readonly<Record<string, string>>} [env] with `BENCH_PROCESSES` it starts that many processes, on any core
  * @returns {Promise<RunningServer>}
  */
 async function startServer(name, format, env = {}) {
@@ -36,7 +36,7 @@ async function startServer(name, format, env = {}) {
     });
   const started = await new Promise((resolve, reject) => {
     child.once("message", resolve);
-    child.once("exit", () => reject(new Error(`${name} has ended by itself`)));
+    child.once("exit", () => reject(new Error(`${name} ended unexpectedly`)));
   });
   return {
     name,

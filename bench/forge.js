@@ -1,10 +1,10 @@
 // @ts-check
-/** Tokens that nobody issued. */
+/** Makes tokens that nobody issued. */
 "use strict";
 const { randomBytes } = require("node:crypto");
 
 /**
- * As many forged tokens as there are good ones: JWTs that carry the signature of another one, random text of the same length.
+ * Makes one forged token for each good one: a JWT with the signature of another JWT, or random text of the same length.
  *
  * @param {readonly string[]} tokens
  * @returns {readonly string[]}

@@ -1,10 +1,11 @@
 // @ts-check
 /**
- * The memory of authmount for each access token that it has issued, while all of them live and after all have expired:
+ * Measures how much memory authmount uses for each access token that it has issued: while all tokens are live, and after all have
+ * expired.
  *
  *     node memory.js [--tokens=200000] [--warm-up=5000]
  *
- * It prints Markdown. Most of its time it waits for tokens to expire: about five minutes with these numbers.
+ * It prints Markdown. Most of the time it waits for tokens to expire: about five minutes with these numbers.
  */
 "use strict";
 const { setTimeout: delay } = require("node:timers/promises");
@@ -18,32 +19,32 @@ const { table } = require("./report");
  * @typedef {import("./child").RunningServer} RunningServer
  * @typedef {import("./types").Format} Format
  * @typedef {{ readonly rss: number; readonly heapUsed: number; readonly external: number }} Memory
- *   In bytes, after garbage collection; `external` is what buffers hold outside of the heap.
+ *   In bytes, after garbage collection; `external` is the memory of buffers outside the heap.
  * @typedef {{
  *   readonly format: Format; readonly tokens: number;
  *   readonly start: Memory; readonly full: Memory; readonly end: Memory;
  *   readonly bytesPerToken: number; readonly leftBytes: number;
  * }} TokenMemory
- *   `start` after the warm-up, `full` while all tokens live, `end` after the last one has expired and another one was asked for;
- *   `leftBytes`: `end` over `start`.
+ *   `start` after the warm-up, `full` while all tokens are live, `end` after the last one has expired and one more was requested;
+ *   `leftBytes`: `end` minus `start`.
  * @typedef {{ readonly server: RunningServer; readonly fullAt: number; readonly tokens: number; readonly start: Memory; readonly full: Memory }} Filled
  */
 
 /** @type {readonly Format[]} */
 const formats = ["jwt", "opaque"];
 
-/** What a slow machine can issue; all tokens must be alive together. */
+/** The rate that a slow machine can reach; all tokens must be live at the same time. */
 const tokensPerSecond = 1_500;
-/** For starting, and for measuring. */
+/** Extra time for starting and for measuring. */
 const spareSeconds = 30;
-/** The memory storage looks for what has expired at most this often. */
+/** The memory storage looks for expired records at most this often. */
 const sweepSeconds = 31;
 const readings = 7;
 
 /** @param {Memory} memory */
 const held = ({ heapUsed, external }) => heapUsed + external;
 
-/** The least of several readings: what is more is garbage. @param {RunningServer} server @returns {Promise<Memory>} */
+/** The lowest of several readings: anything above it is garbage. @param {RunningServer} server @returns {Promise<Memory>} */
 async function leastMemory(server) {
   /** @type {Memory[]} */
   const all = [];
@@ -56,15 +57,16 @@ async function leastMemory(server) {
   return { rss: least("rss"), heapUsed: least("heapUsed"), external: least("external") };
 }
 
-/** Issues at least so many tokens. @param {RunningServer} server @param {number} count @returns {Promise<number>} */
+/** Issues at least `count` tokens. @param {RunningServer} server @param {number} count @returns {Promise<number>} */
 async function issue(server, count) {
   const { clientCredentials } = server.routes;
-  if (!clientCredentials) throw new Error(`${server.name} has no client credentials`);
+  if (!clientCredentials) throw new Error(`${server.name} does not support client credentials`);
   let issued = 0;
   for (let perSecond = tokensPerSecond; issued < count;) {
     const seconds = Math.min(10, Math.max(1, Math.floor((count - issued) / perSecond)));
     const result = await generate([clientCredentials], { url: server.url, seconds });
-    if (result.refused > 0 || result.broken > 0) throw new Error(`not answered: ${JSON.stringify(result)}`);
+    if (result.refused > 0 || result.broken > 0)
+      throw new Error(`some requests failed: ${JSON.stringify(result)}`);
     issued += result.requests;
     perSecond = Math.max(1, result.requests / result.seconds);
   }
@@ -72,7 +74,7 @@ async function issue(server, count) {
 }
 
 /**
- * A server with its tokens, all of them alive.
+ * Starts a server and issues its tokens, all of which are then live.
  *
  * @param {Format} format
  * @param {{ tokens: number; warmUp: number; lifetimeSeconds: number }} how
@@ -98,7 +100,7 @@ async function fill(format, { tokens: count, warmUp, lifetimeSeconds }) {
 }
 
 /**
- * Waits for the tokens to expire. One more request lets the storage clear away what has.
+ * Waits for the tokens to expire. One more request makes the storage remove them.
  *
  * @param {Filled} filled
  * @param {number} lifetimeSeconds
@@ -106,7 +108,7 @@ async function fill(format, { tokens: count, warmUp, lifetimeSeconds }) {
  */
 async function empty({ server, fullAt, tokens, start, full }, lifetimeSeconds) {
   const { clientCredentials } = server.routes;
-  if (!clientCredentials) throw new Error(`${server.name} has no client credentials`);
+  if (!clientCredentials) throw new Error(`${server.name} does not support client credentials`);
   const seconds = Math.max(lifetimeSeconds + 1, sweepSeconds);
   await delay(fullAt + 1000 * seconds - Date.now());
   await call(server, clientCredentials);
@@ -124,7 +126,7 @@ async function empty({ server, fullAt, tokens, start, full }, lifetimeSeconds) {
 }
 
 /**
- * Both formats: one server waits while the other one issues.
+ * Measures both formats: one server waits while the other one issues.
  *
  * @param {{ tokens: number; warmUp: number; tell: (line: string) => void }} how
  * @returns {Promise<readonly TokenMemory[]>}
@@ -136,7 +138,7 @@ async function measureMemory({ tokens, warmUp, tell }) {
   try {
     for (const format of formats) {
       all.push(await fill(format, { tokens, warmUp, lifetimeSeconds }));
-      tell(`${format}: issued; they live for ${lifetimeSeconds} s`);
+      tell(`${format}: tokens issued; they live for ${lifetimeSeconds} s`);
     }
     return await Promise.all(all.map((filled) => empty(filled, lifetimeSeconds)));
   } finally {
@@ -175,7 +177,7 @@ const usual = {
   tell: (/** @type {string} */ line) => void process.stderr.write(`${line}\n`),
 };
 
-/** The results as Markdown. */
+/** Returns the results as Markdown. */
 const section = async (how = usual) => tableOf(await measureMemory(how));
 
 async function main() {

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Latency at a fixed rate, open loop, of client credentials with JWTs (W1) and of its floor F3, in turn:
+ * Measures latency at a fixed rate (open loop) for client credentials with JWTs (W1) and for its floor F3, in turn:
  *
  *     node open-loop.js [--seconds=20] [--per-second=500]
  *
- * A request that had to wait for the one before it counts from when it should have been sent. It prints Markdown.
+ * The latency of a request that had to wait counts from the time when it should have been sent. It prints Markdown.
  */
 "use strict";
 const { execFile } = require("node:child_process");
@@ -66,7 +66,7 @@ async function measureOpenLoop({ seconds, perSecond }) {
     const [authmount, floor] = (await runPlan(plan)).map((measured, index) =>
       latencyOf(servers[index]?.title ?? "", measured),
     );
-    if (!authmount || !floor) throw new Error("a server has not been measured");
+    if (!authmount || !floor) throw new Error("a server was not measured");
     const [p50Ratio, p99Ratio] = [authmount.p50 / floor.p50, authmount.p99 / floor.p99];
     return { perSecond, authmount, floor, p50Ratio, p99Ratio };
   } finally {
@@ -90,7 +90,7 @@ const tableOf = ({ perSecond, authmount, floor, p50Ratio, p99Ratio }) =>
 
 const usual = { seconds: 20, perSecond: 500 };
 
-/** The results as Markdown. */
+/** Returns the results as Markdown. */
 const section = async (how = usual) => tableOf(await measureOpenLoop(how));
 
 async function main() {

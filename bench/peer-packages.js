@@ -1,5 +1,5 @@
 // @ts-check
-/** What a host installs and loads of each peer; the versions are those of `package.json` here. */
+/** What a host installs and loads for each peer; the versions are those in this folder's `package.json`. */
 "use strict";
 const { dependencies } = require("./package.json");
 
@@ -9,7 +9,7 @@ const { dependencies } = require("./package.json");
  *   readonly packages: readonly (keyof typeof dependencies)[];
  *   readonly imports?: readonly string[];
  * }} Peer
- *   `imports` where they are others than the packages. Express is among them where it is needed.
+ *   `imports` is set if they differ from the packages. Express is among them if it is needed.
  */
 
 /** @type {readonly Peer[]} */
@@ -42,7 +42,7 @@ const peers = [
   { title: "express-oauth2-jwt-bearer", packages: ["express", "express-oauth2-jwt-bearer"] },
 ];
 
-/** `name@version` for the installer. @param {Peer} peer */
+/** Returns `name@version` for the installer. @param {Peer} peer */
 const installable = ({ packages }) => packages.map((name) => `${name}@${dependencies[name]}`);
 
 module.exports = { installable, peers };

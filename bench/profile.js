@@ -1,5 +1,5 @@
 // @ts-check
-/** The heaviest frames of a workload: `node profile.js W1 jwt [servers/authmount] [frames]`. It prints Markdown. */
+/** Finds the heaviest frames of a workload: `node profile.js W1 jwt [servers/authmount] [frames]`. It prints Markdown. */
 "use strict";
 const path = require("node:path");
 const { startServer } = require("./child");
@@ -19,7 +19,7 @@ function nameOf({ functionName, url, lineNumber }) {
   return `${functionName || "(anonymous)"}${place.replace(/.*node_modules\//, " ")}`;
 }
 
-/** Microseconds that each frame has taken itself. @param {Profile} profile */
+/** Returns the microseconds that each frame took, without the frames that it called. @param {Profile} profile */
 function selfTimes({ nodes, samples = [], timeDeltas = [] }) {
   const names = new Map(nodes.map(({ id: node, callFrame }) => [node, nameOf(callFrame)]));
   /** @type {Map<string, number>} */
@@ -35,7 +35,7 @@ function selfTimes({ nodes, samples = [], timeDeltas = [] }) {
 async function planOf(server) {
   if (id === "F1" || id === "F2" || id === "F3") return floors[id];
   const workload = workloads.find((each) => each.id === id);
-  if (!workload) throw new Error(`${id} is no workload and no floor`);
+  if (!workload) throw new Error(`${id} is neither a workload nor a floor`);
   return workload.plan(server);
 }
 
@@ -52,7 +52,7 @@ async function main() {
   const heaviest = [...times].toSorted(([, a], [, b]) => b - a);
   const busy = heaviest.reduce((sum, [frame, time]) => sum + (frame === "(idle)" ? 0 : time), 0);
   process.stdout.write(
-    `${id} ${format}: ${(busy / requests).toFixed(1)} µs a request\n\n| µs | % | frame |\n|---|---|---|\n`,
+    `${id} ${format}: ${(busy / requests).toFixed(1)} µs per request\n\n| µs | % | frame |\n|---|---|---|\n`,
   );
   for (const [frame, time] of heaviest.filter(([each]) => each !== "(idle)").slice(0, Number(frames))) {
     const percent = ((100 * time) / busy).toFixed(1);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The results as Markdown. */
+/** Formats the results as Markdown. */
 "use strict";
 const { readFileSync, writeFileSync } = require("node:fs");
 const { cpus } = require("node:os");
@@ -14,18 +14,18 @@ const { generate, generator, isPinned } = require("./load/generate");
 
 const ids = ["W1", "W2", "W3", "W4", "W4b", "W4c", "W5"];
 
-/** @param {readonly (readonly string[])[]} rows the first one is the head */
+/** @param {readonly (readonly string[])[]} rows the first one is the header */
 function table(rows) {
   const [head = [], ...others] = rows.map((row) => `| ${row.join(" | ")} |`);
   return [head, `|${"---|".repeat(rows[0]?.length ?? 0)}`, ...others].join("\n");
 }
 
-/** Date, versions and machine. */
+/** Describes the date, versions and machine. */
 function environment() {
   const { version: express } = require("express/package.json");
   const { version } = require("../package.json");
   const [cpu] = cpus();
-  const cores = isPinned ? "server and generator on a core each" : "not pinned to cores";
+  const cores = isPinned ? "server and generator on one core each" : "not pinned to cores";
   const today = new Date().toISOString().slice(0, 10);
   return `Last run: ${today}, authmount ${version}, Express ${express}, Node ${process.versions.node}, ${generator}, ${cpus().length} × ${cpu?.model.trim()}, ${cores}.`;
 }
@@ -36,7 +36,7 @@ function spread(values) {
   return `**${median(values).toFixed(2)}** (${low}–${high})`;
 }
 
-/** One table for each format of tokens: servers × workloads. @param {ReadonlyMap<Cell, readonly number[]>} measured */
+/** Makes one table for each token format: servers × workloads. @param {ReadonlyMap<Cell, readonly number[]>} measured */
 function comparisonTables(measured) {
   return ["jwt", "opaque"]
     .map((format) => {

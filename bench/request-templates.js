@@ -1,5 +1,5 @@
 // @ts-check
-/** The requests that servers are sent. */
+/** The requests that are sent to the servers. */
 "use strict";
 const terms = require("./terms");
 
@@ -16,7 +16,7 @@ const asked = new URLSearchParams({
 }).toString();
 
 /**
- * The routes of a server that can do everything; others leave some out.
+ * Returns the routes of a server that supports everything; other servers leave some out.
  *
  * @param {{ authorizePath?: string; tokenPath?: string; clientSecret?: string; cookie?: string }} [server]
  * @returns {Required<Omit<import("./types").Routes, "accessTokens">>}

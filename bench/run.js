@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * The benchmark: `npm start` in this folder, after `npm ci`. It prints Markdown.
+ * Runs the benchmark: `npm start` in this folder, after `npm ci`. It prints Markdown.
  *
  *     node run.js [--servers=authmount,express-jwt] [--workloads=W1,W4] [--samples=5] [--seconds=1] [--parts] [--write]
  *     node run.js --smoke
  *
- * `--parts` adds memory, start-up, sizes, latency and databases; `--write` puts all into docs/performance.md. `--smoke` checks
- * every server and samples ours once: it says that the benchmark works, and nothing about speed.
+ * `--parts` adds memory, start-up, sizes, latency and databases; `--write` writes everything into docs/performance.md. `--smoke` checks
+ * every server and samples ours once: it shows that the benchmark works, and says nothing about speed.
  */
 "use strict";
 const { readdirSync } = require("node:fs");
@@ -23,7 +23,7 @@ const { floors, workloads } = require("./workloads");
  */
 
 const floorFiles = ["express", "node-http"];
-/** Servers of other parts of the benchmark. */
+/** Servers that other parts of the benchmark use. */
 const otherFiles = ["authmount-shared"];
 
 const { values: options } = parseArgs({
@@ -41,7 +41,7 @@ const { values: options } = parseArgs({
 /** @param {string} line */
 const tell = (line) => void process.stderr.write(`${line}\n`);
 
-/** Ours first, then the others. */
+/** Lists our servers first, then the peers. */
 function serverFiles() {
   const asked = options.servers?.split(",");
   return ["servers", "peers"].flatMap((folder) => {
@@ -77,8 +77,8 @@ async function smoke() {
 }
 
 /**
- * A new process for each cell, alone with the floor: one that has waited for its turn, or has done something else before, would
- * not be measured like the floor.
+ * Starts a new process for each cell, alone with the floor. A process that has waited for its turn, or has done something else
+ * before, would not be measured under the same conditions as the floor.
  */
 async function measure() {
   const seconds = Number(options.seconds);
@@ -107,7 +107,7 @@ async function measure() {
   return sections;
 }
 
-/** The parts that start servers of their own. */
+/** Measures the parts that start their own servers. */
 async function measureParts() {
   const sections = [];
   for (const part of ["open-loop", "memory", "start-up", "sizes", "storage"]) {

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Several processes of one server, on one port: `BENCH_PROCESSES=4 node serve-cluster.js <file> <jwt|opaque>`. They answer like
- * one: what is asked of a server is the sum over its processes.
+ * Runs several processes of one server on one port: `BENCH_PROCESSES=4 node serve-cluster.js <file> <jwt|opaque>`. They behave like
+ * one server: the answer to a question is the sum over the processes.
  */
 "use strict";
 const path = require("node:path");
 
-// the cast, as its types know it as an ES module only
+// the cast is needed because the types describe it only as an ES module
 const cluster = /** @type {import("node:cluster").Cluster} */ (
   /** @type {unknown} */ (require("node:cluster"))
 );
@@ -22,7 +22,7 @@ function sumOf(answers) {
   return sum;
 }
 
-/** What this process has used itself: it hands out the connections. */
+/** The CPU time of this process, which hands out the connections. */
 function ownCpu() {
   const { user, system } = process.cpuUsage();
   return { seconds: (user + system) / 1e6 };

@@ -1,5 +1,5 @@
 // @ts-check
-/** One server of the benchmark in a process of its own: `node serve.js <file> <jwt|opaque>`. */
+/** Runs one server of the benchmark in a separate process: `node serve.js <file> <jwt|opaque>`. */
 "use strict";
 const { createServer } = require("node:http");
 const { Session } = require("node:inspector/promises");
@@ -11,7 +11,7 @@ const tell = (message) => void process.send?.(message);
 
 const profiler = new Session();
 
-/** What the benchmark asks of a server while it runs. @type {Readonly<Record<string, () => Promise<object>>>} */
+/** The questions that the benchmark asks a server while it runs. @type {Readonly<Record<string, () => Promise<object>>>} */
 const answers = {
   async memory() {
     globalThis.gc?.();

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What an installation takes on disk, of the built library and of its peers: `node sizes.js`. It needs the network, and prints
- * Markdown.
+ * Measures how much disk space an installation needs, for the built library and for its peers: `node sizes.js`. It needs the
+ * network, and prints Markdown.
  */
 "use strict";
 const { execFile } = require("node:child_process");
@@ -15,7 +15,7 @@ const { table } = require("./report");
 
 /**
  * @typedef {{ readonly title: string; readonly bytes: number; readonly bytesOnDisk: number; readonly files: number; readonly packages: number }} InstalledSize
- *   `bytes`: of the files themselves; `bytesOnDisk`: with what the file system adds.
+ *   `bytes`: the files themselves; `bytesOnDisk`: including what the file system adds.
  */
 
 const run = promisify(execFile);
@@ -30,7 +30,7 @@ async function npm(args, folder) {
   } catch (error) {
     const { stderr = "" } = /** @type {{ stderr?: string }} */ (error);
     const line = stderr.split("\n").find((each) => /npm (error|ERR!)/.test(each)) ?? String(error);
-    throw new Error(`npm ${args[0]} has failed; it needs the network: ${line}`, { cause: error });
+    throw new Error(`npm ${args[0]} failed; it needs the network: ${line}`, { cause: error });
   }
 }
 
@@ -61,9 +61,9 @@ async function install(title, packages) {
   }
 }
 
-/** The library as it is built, packed. @param {string} folder @returns {Promise<string>} */
+/** Packs the library as it is built now. @param {string} folder @returns {Promise<string>} */
 async function pack(folder) {
-  // without scripts, as they would build it anew under whoever uses it
+  // without scripts: they would rebuild it while others may be using it
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
   const [{ filename }] = JSON.parse(await npm(args, path.join(__dirname, "..")));
   return path.join(folder, filename);
@@ -72,13 +72,13 @@ async function pack(folder) {
 /**
  * @param {{ tell: (line: string) => void }} how
  * @returns {Promise<readonly InstalledSize[]>}
- * @throws Error in one line when the network is not there
+ * @throws Error with a one-line message if there is no network
  */
 async function measureSizes({ tell }) {
   const folder = await mkdtemp(path.join(tmpdir(), "authmount-bench-pack-"));
   try {
     const candidates = [
-      // first, as it alone says plainly that the network is not there
+      // first, because only this one says clearly that there is no network
       { title: "Express alone", packages: [express] },
       { title: "authmount", packages: [await pack(folder), express] },
       ...peers.map((peer) => ({ title: peer.title, packages: installable(peer) })),
@@ -116,7 +116,7 @@ function tableOf(sizes) {
 /** @param {string} line */
 const tell = (line) => void process.stderr.write(`${line}\n`);
 
-/** The results as Markdown, or one line that says why there are none. */
+/** Returns the results as Markdown, or one line that says why there are none. */
 const section = () =>
   measureSizes({ tell }).then(tableOf, (/** @type {Error} */ { message }) => `No sizes: ${message}`);
 

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * How long a process takes until its first answer, and how long the import of the library takes:
+ * Measures how long a process takes until its first answer, and how long importing the library takes:
  *
  *     node start-up.js [--times=11]
  *
- * Every figure is of a fresh process; the candidates take turns. It prints Markdown.
+ * Every measurement uses a fresh process, and the candidates take turns. It prints Markdown.
  */
 "use strict";
 const { execFileSync } = require("node:child_process");
@@ -21,22 +21,22 @@ const { peers } = require("./peer-packages");
 const { table } = require("./report");
 
 /**
- * @typedef {{ readonly title: string; readonly milliseconds: readonly number[] }} Times one figure of each process
+ * @typedef {{ readonly title: string; readonly milliseconds: readonly number[] }} Times one measurement per process
  * @typedef {{
  *   readonly firstAnswer: { readonly authmount: Times; readonly express: Times; readonly ratio: number };
  *   readonly imports: { readonly authmount: Times; readonly dependencies: Times; readonly ratio: number; readonly others: readonly Times[] };
  * }} StartUp
- *   `ratio`: over bare Express, and over the dependencies alone: the median of the ratios of each turn.
+ *   `ratio`: compared with bare Express, or with the dependencies alone: the median of the ratios of the turns.
  */
 
 const library = path.join(__dirname, "..");
 const dependencies = ["express", "cookie-parser", "jsonwebtoken", "ajv", "lru-cache"];
 
-/** Let the process before it end. */
+/** Gives the previous process time to end. */
 const pauseMilliseconds = 100;
 
 /**
- * From the start of the process to the end of its first answer.
+ * Measures the time from the start of the process to the end of its first answer.
  *
  * @param {string} name
  * @param {(server: import("./child").RunningServer) => import("./types").RequestTemplate | undefined} requestOf
@@ -48,7 +48,7 @@ async function timeToFirstAnswer(name, requestOf) {
   const { status } = request ? await call(server, request) : { status: 0 };
   const milliseconds = performance.now() - start;
   server.stop();
-  if (status !== 200) throw new Error(`${name} has answered ${status}`);
+  if (status !== 200) throw new Error(`${name} answered ${status}`);
   await delay(pauseMilliseconds);
   return milliseconds;
 }
@@ -58,16 +58,16 @@ const importAndTell = `
   for (const name of process.argv.slice(1)) require(name);
   process.stdout.write(String(Number(process.hrtime.bigint() - start) / 1e6));`;
 
-/** Milliseconds in a fresh process. @param {readonly string[]} names @param {string} folder where they are installed */
+/** Measures milliseconds in a fresh process. @param {readonly string[]} names @param {string} folder where they are installed */
 function timeToImport(names, folder) {
   const [command, ...args] = onCore(0, [process.execPath, "-e", importAndTell, "--", ...names]);
-  // what node says about ES modules that are required is not ours
+  // Node may warn about ES modules that are required: not part of the result
   const output = execFileSync(command, args, { cwd: folder, stdio: ["ignore", "pipe", "ignore"] });
   return Number(output);
 }
 
 /**
- * Lets the candidates take turns; the first turn fills the caches of the disk and is not counted.
+ * Lets the candidates take turns. The first turn fills the disk caches and is not counted.
  *
  * @param {readonly { readonly title: string; readonly time: () => number | Promise<number> }[]} candidates
  * @param {number} times
@@ -84,11 +84,11 @@ async function takeTurns(candidates, times) {
   return measured.map(({ title, milliseconds }) => ({ title, milliseconds }));
 }
 
-/** What slows the machine down for a while slows both of a turn. @param {Times} times @param {Times} over */
+/** Compares turn by turn: a slow phase of the machine slows both measurements of a turn. @param {Times} times @param {Times} over */
 const ratioOf = (times, over) =>
   median(times.milliseconds.map((milliseconds, turn) => milliseconds / (over.milliseconds[turn] ?? 0)));
 
-/** Peers that are installed here. */
+/** The peers that are installed here. */
 function otherImports() {
   const withExpress = [{ title: "Express alone", packages: ["express"] }, ...peers];
   return withExpress
@@ -152,7 +152,7 @@ const tableOf = ({ firstAnswer, imports }) =>
 
 const usual = { times: 11 };
 
-/** The results as Markdown. */
+/** Returns the results as Markdown. */
 const section = async (how = usual) => tableOf(await measureStartUp(how));
 
 async function main() {

@@ -1,12 +1,13 @@
 // @ts-check
 /**
- * Measures what an authorization takes in a database, each with a consumed code and three rotations of its refresh token:
+ * Measures how much space an authorization needs in a database, with a consumed code and three rotations of its refresh token:
  *
  *     npm run build
  *     DATABASE_URL=postgres://… node bench/storage-size.js
  *     REDIS_URL=redis://… node bench/storage-size.js
  *
- * PostgreSQL: a schema of its own, removed at the end. Redis: an empty server that does nothing else, left empty.
+ * PostgreSQL: it creates a separate schema and removes it at the end. Redis: it needs an empty server that does nothing else, and leaves it
+ * empty.
  */
 "use strict";
 const { createHash, randomBytes } = require("node:crypto");
@@ -39,7 +40,7 @@ function printTable(rows) {
   }
 }
 
-/** One sign-in, its code exchange and three refreshes, as the server stores them. @param {Storage} storage */
+/** Stores one sign-in, its code exchange and three refreshes, as the server does. @param {Storage} storage */
 async function storeOne(storage) {
   const authorizationId = newId();
   await storage.authorizations.create(
@@ -130,7 +131,7 @@ async function measureRedis(url) {
   try {
     if ((await client.dbSize()) > 0) throw new Error("The Redis server is not empty.");
     const storage = redisStorage({ client });
-    // the first one loads scripts and the like, which are not to be counted
+    // the first one loads scripts and the like, which must not be counted
     await storeOne(storage);
     const [usedBefore, keysBefore] = [await usedMemory(client), await client.dbSize()];
     await storeAll(storage);

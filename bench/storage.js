@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * The same server over the storage of one process, PostgreSQL and Redis on the loopback address, in 1, 2 and 4 processes:
+ * Measures the same server with memory storage, and with PostgreSQL and Redis on the loopback address, in 1, 2 and 4 processes:
  *
  *     node storage.js [--seconds=2] [--warm-up=4] [--processes=1,2,4] [--storages=memory,postgres,redis] [--workloads=W1,W2,W3,W4]
  *
- * It prints Markdown. Round trips are of one request at a time, all other figures of 16 connections.
+ * It prints Markdown. Round trips are measured with one request at a time, all other figures with 16 connections.
  */
 "use strict";
 const { parseArgs } = require("node:util");
@@ -24,7 +24,7 @@ const { workloads } = require("./workloads");
  *   readonly storage: string; readonly processes: number; readonly workload: string; readonly format: Format;
  *   readonly roundTrips: number; readonly cpuMicroseconds: number; readonly perSecond: number;
  * }} StorageRow
- *   `roundTrips` and `cpuMicroseconds` (of all server processes) are of one request.
+ *   `roundTrips` and `cpuMicroseconds` (of all server processes) are per request.
  * @typedef {{
  *   readonly seconds: number; readonly warmUp: number; readonly processes: readonly number[]; readonly workloads: readonly string[];
  *   readonly storages: readonly string[]; readonly tell: (line: string) => void;
@@ -34,17 +34,17 @@ const { workloads } = require("./workloads");
 /** @type {readonly Format[]} */
 const formats = ["jwt", "opaque"];
 
-/** W4 sends one token, so one is enough. @param {string} id @param {RunningServer} server */
+/** W4 sends only one token, so one is enough. @param {string} id @param {RunningServer} server */
 async function planOf(id, server) {
   const { protected: route } = server.routes;
   if (id === "W4" && route) return [{ ...route, values: (await obtainAccessTokens(server, 1)).slice(0, 1) }];
   const workload = workloads.find((each) => each.id === id);
-  if (!workload) throw new Error(`${id} is no workload`);
+  if (!workload) throw new Error(`${id} is not a workload`);
   return workload.plan(server);
 }
 
 /**
- * Requests of one workload, and what they took.
+ * Sends requests of one workload and measures what they cost.
  *
  * @param {string} id
  * @param {RunningServer} server
@@ -107,7 +107,7 @@ const storages = {
 async function measureDatabase(name, { url, version }, how) {
   /** @type {StorageRow[]} */
   const rows = [];
-  // memory is of one process
+  // memory storage works in one process only
   for (const processes of name === "memory" ? [1] : how.processes) {
     for (const format of formats) {
       const measured = await measureServer({ storage: name, url, processes, format }, how);
@@ -118,7 +118,7 @@ async function measureDatabase(name, { url, version }, how) {
 }
 
 /**
- * The rows of every storage that can be had; what can't be is told, and left out.
+ * Measures every storage that is available; one that is not available is reported and left out.
  *
  * @param {How} how
  * @returns {Promise<readonly StorageRow[]>}
@@ -128,7 +128,7 @@ async function measureStorages(how) {
   const rows = [];
   for (const name of how.storages) {
     const storage = storages[name];
-    if (!storage) throw new Error(`${name} is no storage`);
+    if (!storage) throw new Error(`${name} is not a storage`);
     /** @type {import("./databases").Database | undefined} */
     const database = await storage.start().catch((/** @type {Error} */ { message }) => {
       how.tell(`${storage.title} is left out: ${message}`);
@@ -153,7 +153,7 @@ function figuresOf({ roundTrips, cpuMicroseconds, perSecond }) {
 /** @param {readonly StorageRow[]} rows */
 function tableOf(rows) {
   const ids = [...new Set(rows.map(({ workload }) => workload))];
-  /** A line for each server: its workloads come in the same order. @type {Map<string, string[]>} */
+  /** One line for each server, with its workloads in the same order. @type {Map<string, string[]>} */
   const lines = new Map();
   for (const row of rows) {
     const server = [row.storage, row.processes === 1 ? "1" : `${row.processes} *`, row.format];
@@ -163,8 +163,8 @@ function tableOf(rows) {
   const head = ["round trips · CPU µs · requests/s", "processes", "token", ...ids];
   return `${table([head, ...lines.values()])}
 
-Round trips to the storage and CPU time of the server processes: of one request; W3 is two requests. \\* not pinned to a core:
-they share all cores with the database and the generator.`;
+Round trips to the storage and CPU time of the server processes are for one request; W3 is two requests. \\* These processes are not
+pinned to a core: they share all cores with the database and the generator.`;
 }
 
 /** @type {How} */
@@ -177,7 +177,7 @@ const usual = {
   tell: (line) => void process.stderr.write(`${line}\n`),
 };
 
-/** The results as Markdown. */
+/** Returns the results as Markdown. */
 const section = async (how = usual) => tableOf(await measureStorages(how));
 
 async function main() {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What every server of the benchmark is set up with, so that one generator can talk to all of them. */
+/** The values that every server of the benchmark is configured with, so that one generator can talk to all of them. */
 "use strict";
 const { createHash, generateKeyPairSync } = require("node:crypto");
 
@@ -14,17 +14,17 @@ module.exports = {
   state: "a-state-of-the-benchmark",
   verifier,
   challenge: createHash("sha256").update(verifier).digest("base64url"),
-  /** The session of a person who has signed in and has given consent. */
+  /** The session cookie of a person who has signed in and consented. */
   cookie: "session=alice",
   /** The answer of a protected route, and of F1. */
   greeting: { message: "hello", from: "the benchmark" },
-  /** The answer of F2: as long as one of the token endpoint with an opaque token. */
+  /** The answer of F2: as long as a token endpoint's answer with an opaque token. */
   tokenAnswer: {
     access_token: "dG9rZW4tb2YtdGhlLWZsb29yLW9mLXRoZS1iZW5jaG1hcms",
     token_type: "bearer",
     expires_in: 3600,
     scope: "read",
   },
-  /** An ES256 key, new in every process. */
+  /** Returns a new ES256 key; every process has a different one. */
   newSigningKey: () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
 };

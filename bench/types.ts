@@ -1,7 +1,7 @@
-/** The form of a server file. */
+/** The shape of a server file. */
 import type { RequestListener } from "node:http";
 
-/** A request of a workload; `{value}` in a header or in the body stands for the token or code that it sends. */
+/** A request of a workload; `{value}` in a header or in the body is replaced by the token or code that it sends. */
 export interface RequestTemplate {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -9,21 +9,21 @@ export interface RequestTemplate {
   readonly body?: string;
 }
 
-/** What a server can do; what is left out is not measured. */
+/** What a server supports; what is left out is not measured. */
 export interface Routes {
   /** Client credentials; the client's secret is in the body. */
   readonly clientCredentials?: RequestTemplate;
-  /** Sends the signed-in person on with a code (a redirect), without a question. */
+  /** Redirects the signed-in person with a code, without asking. */
   readonly authorize?: RequestTemplate;
-  /** Buys tokens for the code `{value}`, with PKCE. */
+  /** Exchanges the code `{value}` for tokens, with PKCE. */
   readonly exchange?: RequestTemplate;
-  /** Buys tokens for the refresh token `{value}`. */
+  /** Exchanges the refresh token `{value}` for tokens. */
   readonly refresh?: RequestTemplate;
   /** `authorize` with `prompt=none`. */
   readonly silent?: RequestTemplate;
-  /** A route that takes the access token `{value}`. */
+  /** A route that accepts the access token `{value}`. */
   readonly protected?: RequestTemplate;
-  /** Gives that many access tokens for `protected`, where the server issues none itself. */
+  /** Returns that many access tokens for `protected`, if the server issues none itself. */
   readonly accessTokens?: (count: number) => readonly string[];
 }
 
@@ -35,10 +35,10 @@ export interface Server {
 }
 
 export interface ServerFile {
-  /** What it is called in the tables. */
+  /** Its name in the tables. */
   readonly title: string;
   readonly formats: readonly Format[];
   readonly start: (options: { readonly format: Format }) => Promise<Server>;
-  /** What it can be asked besides while it runs. */
+  /** Additional questions that it can answer while it runs. */
   readonly ask?: Readonly<Record<string, () => Promise<object>>>;
 }

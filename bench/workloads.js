@@ -1,5 +1,5 @@
 // @ts-check
-/** The workloads: what is sent, and which floor it is measured against. */
+/** The workloads: what is sent, and which floor it is compared with. */
 "use strict";
 const { obtainAccessTokens, obtainTokens } = require("./call");
 const { forge } = require("./forge");
@@ -20,7 +20,7 @@ const terms = require("./terms");
 
 const refreshTokens = 64;
 const accessTokens = 10_000;
-/** The smoke run takes fewer. */
+/** The smoke run uses fewer. */
 const fewAccessTokens = 200;
 const code = "[?&]code=([^&]+)";
 const refreshToken = '"refresh_token":"([^"]+)"';
@@ -50,7 +50,7 @@ const floors = {
 };
 
 /**
- * The step of a route that is there.
+ * Makes the step of a route that exists.
  *
  * @param {import("./types").RequestTemplate | undefined} template
  * @param {Partial<Step>} [more]
@@ -61,7 +61,7 @@ function step(template, more = {}) {
   return { ...template, ...more };
 }
 
-/** Good tokens of a server, asked for once. @type {WeakMap<RunningServer, Promise<readonly string[]>>} */
+/** Good tokens of a server, requested once. @type {WeakMap<RunningServer, Promise<readonly string[]>>} */
 const tokensOf = new WeakMap();
 
 /** @param {RunningServer} server @returns {Promise<readonly string[]>} */

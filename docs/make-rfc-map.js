@@ -1,5 +1,5 @@
 // @ts-check
-/** Writes docs/rfc-map.md: each section of a standard, the files that keep to it, the tests that try it. */
+/** Writes docs/rfc-map.md: each section of a standard, the files that implement it, and the tests that check it. */
 const { readdirSync, readFileSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 
@@ -7,7 +7,7 @@ const repository = path.join(__dirname, "..");
 
 /** @typedef {{ files: Set<string>, tests: Set<string> }} Places */
 
-/** The sections that a text names, such as `6749 §4.1.2, §5.1; 9207 §2`. @param {string} text */
+/** Returns the sections that a text names, such as `6749 §4.1.2, §5.1; 9207 §2`. @param {string} text */
 function* sectionsIn(text) {
   let standard = "";
   for (const [word] of text.matchAll(/\b\d{4}\b|OpenID Connect Core|§[\dA-Z][\d.]*/g)) {
@@ -16,13 +16,13 @@ function* sectionsIn(text) {
   }
 }
 
-/** The first comment of a file and every `@rfc` tag. @param {string} text */
+/** Returns the first comment of a file and every `@rfc` tag. @param {string} text */
 function tagsOf(text) {
   const head = /^\/\*\*[^]*?\*\//.exec(text)?.[0] ?? "";
   return [head, ...(text.match(/@rfc [^\n*]+/g) ?? [])];
 }
 
-/** What its `describe` blocks are about. @param {string} text */
+/** Returns the titles of its `describe` blocks. @param {string} text */
 function subjectsOf(text) {
   return text.match(/describe(?:\.each\([^]*?\))?\(\s*"[^"]+"/g) ?? [];
 }

@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * Takes the pictures of the built-in pages in docs/screenshots/, with Chromium:
+ * Takes the screenshots of the built-in pages in docs/screenshots/ with Chromium:
  *
  *     npm run build
  *     node docs/make-screenshots.js
  *
- * Another Chromium than /usr/bin/chromium: AUTHMOUNT_TEST_CHROMIUM=/path/to/it
+ * To use another Chromium than /usr/bin/chromium, set AUTHMOUNT_TEST_CHROMIUM=/path/to/it
  */
 const { randomBytes } = require("node:crypto");
 const events = require("node:events");
@@ -33,7 +33,7 @@ const clientLogo = svg(
   '<circle cx="20" cy="20" r="20" fill="#0b7a5b"/><path d="M11 16h18l-2 14H13zM15 16a5 6 0 0 1 10 0" fill="none" stroke="#fff" stroke-width="2.5"/>',
 );
 
-/** Client id → its logo. */
+/** Client id → logo. */
 const clientLogos = { shop: {}, "shop-with-logo": { logo: clientLogo } };
 
 const storage = memoryStorage({
@@ -77,7 +77,7 @@ function authServer({ baseUrl, pages }) {
   });
 }
 
-/** @type {Readonly<Record<string, PagesOptions>>} Where a server is mounted → its pages. */
+/** @type {Readonly<Record<string, PagesOptions>>} Path where a server is mounted → its pages. */
 const hosts = {
   plain: {},
   branded: { name: "Example Ltd", logo: hostLogo, accentColor: "#7a1fd0" },
@@ -124,7 +124,7 @@ function authorizeUrl(origin, { host, fields }) {
 }
 
 async function startHosts() {
-  // error pages tell people nothing that is for developers
+  // in production, error pages show nothing that is meant for developers
   process.env["NODE_ENV"] = "production";
   const app = express();
   const server = app.listen(0, "localhost");

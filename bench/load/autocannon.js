@@ -1,4 +1,4 @@
-/** Runs a plan by autocannon, where wrk is missing: `node autocannon.js <url> <seconds> <connections> <plan.json>`. */
+/** Runs a plan with autocannon, if wrk is missing: `node autocannon.js <url> <seconds> <connections> <plan.json>`. */
 "use strict";
 const { readFileSync } = require("node:fs");
 const autocannon = require("autocannon");
@@ -17,7 +17,7 @@ function nextRequest() {
     );
     return { method: step.method, path: step.path, headers, ...(step.body && { body: fill(step.body) }) };
   }
-  throw new Error("no step has anything to send");
+  throw new Error("no step has a value to send");
 }
 
 function takeAnswer(_status, body, _context, headers) {

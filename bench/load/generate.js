@@ -1,5 +1,5 @@
 // @ts-check
-/** The load generator on a core of its own: wrk, or autocannon where wrk is missing or `BENCH_GENERATOR` says so. */
+/** Runs the load generator on its own core: wrk, or autocannon if wrk is missing or `BENCH_GENERATOR` selects it. */
 "use strict";
 const { execFileSync, spawn } = require("node:child_process");
 const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
@@ -7,7 +7,7 @@ const { availableParallelism, tmpdir } = require("node:os");
 const path = require("node:path");
 
 /**
- * One step of a plan. Of the steps that have something to send, the last one goes next.
+ * One step of a plan. The generator always sends the last step that has a value to send.
  *
  * @typedef {import("../types").RequestTemplate & {
  *   readonly values?: readonly string[];
@@ -15,8 +15,8 @@ const path = require("node:path");
  *   readonly yields?: string;
  *   readonly to?: number;
  * }} Step
- *   `values` stand in the place of `{value}`: in turn, or each once when the step `takes` them. `yields` is a pattern (one
- *   that Lua and JavaScript read alike) whose capture in an answer's `Location` or body becomes a value of step `to`, counted from 1.
+ *   `values` replace `{value}`: in turn, or each value once if the step `takes` them. `yields` is a pattern (one
+ *   that Lua and JavaScript read alike). What it captures in an answer's `Location` or body becomes a value of step `to`, counted from 1.
  *
  * @typedef {{
  *   requests: number; seconds: number; refused: number; broken: number; p50: number; p99: number
@@ -38,7 +38,7 @@ const generator = process.env["BENCH_GENERATOR"] ?? (isThere("wrk") ? "wrk" : "a
 const isPinned = isThere("taskset") && availableParallelism() > 1;
 
 /**
- * The same command on one core: servers have core 0, the generator has core 1.
+ * Pins the command to one core: servers run on core 0, the generator on core 1.
  *
  * @param {0 | 1} core
  * @param {readonly string[]} command
@@ -100,7 +100,7 @@ function generate(plan, { url, seconds, connections = 16 }) {
     child.on("close", () => {
       const line = output.trim().split("\n").at(-1) ?? "";
       if (line.startsWith("{")) resolve(JSON.parse(line));
-      else reject(new Error(`the load generator has failed: ${output}`));
+      else reject(new Error(`the load generator failed: ${output}`));
     });
   });
 }

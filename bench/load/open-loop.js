@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Sends requests at their planned times, whether or not earlier ones are answered, to targets in turn:
+ * Sends requests to the targets in turn, at their planned times, whether or not earlier requests have been answered:
  * `node open-loop.js '<plan as JSON>'`. It prints the latencies of each target as JSON.
  */
 "use strict";
@@ -16,9 +16,9 @@ const { setTimeout: delay } = require("node:timers/promises");
  *   In milliseconds, from the planned time to the end of the answer; `refused`: answers of 400 and more.
  */
 
-/** Opens the connections and is not counted. */
+/** The lead-in opens the connections and is not counted. */
 const leadInSeconds = 1;
-/** More than enough: a target that needs them all is seconds behind. */
+/** More than enough: a target that needs all of them is seconds behind. */
 const maxSockets = 1_024;
 const answerMilliseconds = 10_000;
 
@@ -49,7 +49,7 @@ async function shoot(target, { agent, planned, into }) {
   }
 }
 
-/** One slice. The loop spins, as a timer would be late by up to a millisecond. @param {Target} target @param {OpenLoopPlan} plan @param {Latencies} into */
+/** Runs one slice. The loop spins: a timer can be up to a millisecond late. @param {Target} target @param {OpenLoopPlan} plan @param {Latencies} into */
 async function runSlice(target, { perSecond, sliceSeconds }, into) {
   const agent = new Agent({ keepAlive: true, maxSockets });
   const leadIn = perSecond * leadInSeconds;
@@ -84,7 +84,7 @@ async function main() {
   const plan = JSON.parse(process.argv[2] ?? "");
   /** @type {readonly Latencies[]} */
   const all = plan.targets.map(() => ({ latencies: [], refused: 0, broken: 0 }));
-  // the first round is for the generator's own code to be compiled
+  // the first round lets V8 compile the generator's own code
   for (let slice = 0; slice <= plan.slices; slice += 1) {
     for (const [index, target] of plan.targets.entries()) {
       const into = all[index];

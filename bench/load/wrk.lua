@@ -1,4 +1,4 @@
--- Runs a plan (see load/generate.js) under wrk. What the answers yield is what the next step sends.
+-- Runs a plan (see load/generate.js) under wrk. The values that answers yield are sent by the next step.
 local steps = {}
 local yields = false
 
@@ -22,7 +22,7 @@ function write(step, value)
   return wrk.format(step.method, step.path, headers, body)
 end
 
--- the last step that has something to send
+-- the last step that has a value to send
 function request()
   for i = #steps, 1, -1 do
     local step = steps[i]

@@ -1,4 +1,4 @@
-/** express-jwt before an API, with a check of the scope by hand as it has none; the tokens come from `jsonwebtoken`. */
+/** express-jwt in front of an API, with a hand-written scope check because it has none; the tokens come from `jsonwebtoken`. */
 "use strict";
 const { createPublicKey } = require("node:crypto");
 const express = require("express");

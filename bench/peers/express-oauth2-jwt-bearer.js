@@ -1,4 +1,4 @@
-/** express-oauth2-jwt-bearer before an API; the tokens come from `jsonwebtoken`. */
+/** express-oauth2-jwt-bearer in front of an API; the tokens come from `jsonwebtoken`. */
 "use strict";
 const { createPublicKey } = require("node:crypto");
 const express = require("express");
@@ -16,7 +16,7 @@ module.exports = {
   formats: ["jwt"],
   async start() {
     const privateKey = terms.newSigningKey();
-    // It takes no KeyObject; the JWK becomes a key at the first request, and is kept.
+    // It accepts no KeyObject; it makes a key from the JWK at the first request, and keeps it.
     const publicKey = { ...createPublicKey(privateKey).export({ format: "jwk" }), alg: "ES256" };
     const app = express();
     const algorithm = { tokenSigningAlg: "ES256", strict: true, dpop: { enabled: false } };

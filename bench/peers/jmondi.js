@@ -1,8 +1,8 @@
 /**
  * `@jmondi/oauth2-server` with its Express adapter, on Maps.
  *
- * Its own `JwtService` signs with HS256 only, as it passes no algorithm on; so a service by `jsonwebtoken` with ES256
- * takes its place. Codes and refresh tokens are opaque by its options: each would cost one more signature as a JWT.
+ * Its own `JwtService` signs with HS256 only, because it passes no algorithm on. So a service with `jsonwebtoken` and ES256
+ * replaces it. Its options make codes and refresh tokens opaque: as JWTs, each would cost one more signature.
  */
 "use strict";
 const { createPublicKey, randomBytes, timingSafeEqual } = require("node:crypto");
@@ -63,7 +63,7 @@ const scopes = {
 
 const users = { getUserByCredentials: async () => user };
 
-/** The access tokens are signed, so only what has a refresh token is stored. */
+/** The access tokens are signed, so a token is stored only if it comes with a refresh token. */
 function newTokenStore() {
   const refreshTokens = new Map();
   return {

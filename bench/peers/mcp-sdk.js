@@ -12,7 +12,7 @@ const terms = require("../terms");
 const issuer = "https://host.example/";
 const audience = "https://host.example/orders";
 
-/** It answers no client credentials and has no prompt=none. */
+/** It does not support client credentials or prompt=none. */
 const { clientCredentials: _clientCredentials, silent: _silent, ...routes } = allRoutes();
 
 const client = {
@@ -24,7 +24,7 @@ const client = {
 const seconds = () => Math.floor(Date.now() / 1000);
 const newToken = () => randomBytes(32).toString("base64url");
 
-/** Random access tokens, in a Map as they are. */
+/** Random access tokens, stored in a Map without hashing. */
 function opaqueTokens() {
   const tokens = new Map();
   return {
@@ -99,7 +99,7 @@ class Provider {
     return saved.codeChallenge;
   }
 
-  /** The router has compared the verifier by now, and leaves the redirect URI and the code's age to its provider. */
+  /** The router has already compared the verifier. It leaves checking the redirect URI and the code's age to its provider. */
   async exchangeAuthorizationCode(_ofClient, code, _verifier, uri) {
     const saved = this.codes.get(code);
     this.codes.delete(code);

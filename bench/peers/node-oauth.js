@@ -1,4 +1,4 @@
-/** `@node-oauth/express-oauth-server` on Maps; with JWT access tokens that its model signs and checks by `jsonwebtoken`. */
+/** `@node-oauth/express-oauth-server` on Maps; its model signs and checks JWT access tokens with `jsonwebtoken`. */
 "use strict";
 const { createPublicKey, randomUUID, timingSafeEqual } = require("node:crypto");
 const OAuthServer = require("@node-oauth/express-oauth-server");
@@ -24,12 +24,12 @@ function isClientSecret(given) {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** What both formats need: the client, codes and refresh tokens, which are stored as they are. */
+/** What both formats need: the client, codes and refresh tokens, stored without hashing. */
 function newModel() {
   const codes = new Map();
   const refreshTokens = new Map();
   return {
-    /** The secret is null at the authorization endpoint, and undefined where the client has sent none. */
+    /** The secret is null at the authorization endpoint, and undefined if the client has sent none. */
     getClient: (id, secret) =>
       id === terms.clientId &&
       (secret === null || (secret !== undefined && isClientSecret(secret))) &&
@@ -58,7 +58,7 @@ function newModel() {
   };
 }
 
-/** Random access tokens, in a Map. */
+/** Random access tokens, stored in a Map. */
 function withOpaqueTokens(model) {
   const accessTokens = new Map();
   return {
@@ -72,7 +72,7 @@ function withOpaqueTokens(model) {
   };
 }
 
-/** Signed access tokens, which are stored nowhere. */
+/** Signed access tokens, which are not stored. */
 function withJwts(model) {
   const privateKey = terms.newSigningKey();
   const publicKey = createPublicKey(privateKey);

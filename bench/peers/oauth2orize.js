@@ -1,4 +1,4 @@
-/** oauth2orize on Express and Maps, with passport-http-bearer before the API; JWT access tokens come from `jsonwebtoken`. */
+/** oauth2orize on Express and Maps, with passport-http-bearer in front of the API; JWT access tokens come from `jsonwebtoken`. */
 "use strict";
 const { createHash, createPublicKey, randomBytes, randomUUID, timingSafeEqual } = require("node:crypto");
 const express = require("express");
@@ -23,7 +23,7 @@ function isEqual(given, right) {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Random access tokens, in a Map as they are. */
+/** Random access tokens, stored in a Map without hashing. */
 function opaqueTokens() {
   const tokens = new Map();
   return {
@@ -66,7 +66,7 @@ function jwts() {
 
 const isAllowed = (scope) => Array.isArray(scope) && scope.every((name) => name === terms.scope);
 
-/** It has no support for PKCE: the challenge is read by its extension point, and compared by hand at the exchange. */
+/** It does not support PKCE: its extension point reads the challenge, and code here compares it at the exchange. */
 function readChallenge(req) {
   const { code_challenge: codeChallenge, code_challenge_method: method } = req.query;
   if (!codeChallenge || method !== "S256") {
@@ -136,7 +136,7 @@ function newOauthServer(tokens) {
   return server;
 }
 
-/** In the place of passport-oauth2-client-password. */
+/** Used instead of passport-oauth2-client-password. */
 function requireClient(req, res, next) {
   const { client_id: id, client_secret: secret } = req.body;
   if (id !== client.id || typeof secret !== "string" || !isEqual(secret, client.secret)) {
@@ -168,7 +168,7 @@ function validate(request, done) {
   done(new oauth2orize.AuthorizationError("Unknown scope", "invalid_scope"), client, client.redirectUri);
 }
 
-/** Everything is allowed at once, so that no transaction goes to a session. */
+/** Everything is allowed at once, so that no transaction is stored in a session. */
 const allow = (_transaction, done) => done(null, true);
 
 /** @type {import("../types").ServerFile} */

@@ -1,4 +1,4 @@
-/** oidc-provider, mounted in Express on a Map; it has no middleware for an API, so `protected` is left out. */
+/** oidc-provider, mounted in Express, with a Map as storage. It has no middleware for an API, so `protected` is left out. */
 "use strict";
 const express = require("express");
 const { allRoutes } = require("../request-templates");
@@ -12,7 +12,7 @@ function routesOf(cookie) {
   return routes;
 }
 
-/** Its own storage in memory keeps 1000 entries only. This one looks through all of them where a grant is revoked. */
+/** Its own memory storage keeps only 1000 entries. This one searches all entries when a grant is revoked. */
 class MapAdapter {
   constructor() {
     this.entries = new Map();
@@ -63,7 +63,7 @@ async function newGrant(provider) {
   return grant;
 }
 
-/** What the person has consented to; it is consented to anew where a refresh token that came twice has revoked it. */
+/** What the person has consented to; consent is given again if a refresh token that came twice has revoked it. */
 async function loadExistingGrant({ oidc: { provider, session } }) {
   return (await provider.Grant.find(session.grantIdFor(terms.clientId))) ?? newGrant(provider);
 }
@@ -71,7 +71,7 @@ async function loadExistingGrant({ oidc: { provider, session } }) {
 const newConfiguration = (format) => ({
   adapter: MapAdapter,
   clients: [client],
-  // It takes its keys as JWKs, and makes KeyObjects of them.
+  // It accepts its keys as JWKs, and makes KeyObjects from them.
   jwks: { keys: [{ ...terms.newSigningKey().export({ format: "jwk" }), alg: "ES256", use: "sig" }] },
   findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
   features: {
@@ -86,10 +86,10 @@ const newConfiguration = (format) => ({
   },
   interactions: { url: () => "/sign-in" },
   loadExistingGrant,
-  // Without openid there is no offline_access, which its default asks for.
+  // Without openid there is no offline_access, which its default requires.
   issueRefreshToken: (_ctx, ofClient) => ofClient.grantTypeAllowed("refresh_token"),
   rotateRefreshToken: true,
-  // With it, each use of a code or refresh token would look the session up.
+  // With this option, each use of a code or refresh token would look up the session.
   expiresWithSession: () => false,
   ttl: {
     AccessToken: 3600,
@@ -102,7 +102,7 @@ const newConfiguration = (format) => ({
   },
 });
 
-/** Gives the cookie of a person who has signed in and has consented; its cookies are signed only where `cookies.keys` is given. */
+/** Returns the cookie of a person who has signed in and consented; its cookies are signed only if `cookies.keys` is set. */
 async function signIn(provider) {
   const session = new provider.Session();
   session.loginAccount({ accountId: terms.subject });

@@ -1,4 +1,4 @@
-/** passport-http-bearer before an API, without a session; the tokens are looked up by their SHA-256 digest in a Map. */
+/** passport-http-bearer in front of an API, without a session; the tokens are looked up in a Map by their SHA-256 digest. */
 "use strict";
 const { createHash, randomBytes } = require("node:crypto");
 const express = require("express");
@@ -9,7 +9,7 @@ const terms = require("../terms");
 
 const digestOf = (token) => createHash("sha256").update(token).digest("base64url");
 
-/** What the strategy's verify function finds tokens in. */
+/** The map in which the strategy's verify function finds tokens. */
 function newTokenStore() {
   const tokens = new Map();
   return {

@@ -1,5 +1,5 @@
 // @ts-check
-/** authmount on its embedded storage, its client endpoints in front of Express. */
+/** authmount with its memory storage and with its client endpoints in front of Express. */
 "use strict";
 const { memoryStorage } = require("../..");
 const { clientOf, newSecrets, startHost } = require("../authmount-host");
@@ -13,7 +13,7 @@ module.exports = {
     const storage = memoryStorage({ maxEntries: 10_000_000, clients: [clientOf(secrets)] });
     const { auth, listener, routes } = await startHost({ ...secrets, format, storage });
     const { silent: _silent, protected: _protected, ...others } = routes;
-    // the two that Express answers alone are left out
+    // the two routes that only Express answers are left out
     return { listener: auth.inFrontOf(listener), routes: others };
   },
 };

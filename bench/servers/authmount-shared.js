@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * authmount on a storage that processes can share: `BENCH_STORAGE` is `memory`, `postgres` or `redis`, `BENCH_STORAGE_URL` its
- * address. `BENCH_SECRETS` is what all of them must have alike. It counts what it sends to the storage.
+ * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `postgres` or `redis`, and `BENCH_STORAGE_URL` is its
+ * address. `BENCH_SECRETS` must be the same in all processes. The server counts its round trips to the storage.
  */
 "use strict";
 const { Pool } = require("pg");
@@ -17,8 +17,8 @@ const sent = { roundTrips: 0 };
 let answered = 0;
 
 /**
- * A round trip is a call that could not be sent before the one before it was answered. It counts right for one request at
- * a time.
+ * Counts a call as a round trip if it could not be sent before the previous call was answered. The count is right for one
+ * request at a time.
  *
  * @template T
  * @param {() => Promise<T>} call
@@ -36,9 +36,9 @@ async function count(call) {
 /** @param {import("../..").Client} client */
 async function openPostgres(client) {
   const pool = new Pool({ connectionString: url });
-  // the database may end first
+  // the database may stop first
   pool.on("error", () => undefined);
-  // nothing but `query` is given: what the adapter sends is counted here, or it fails
+  // the pool has nothing but `query`: everything that the adapter sends is counted here, or it fails
   const storage = postgresStorage({
     pool: { query: (text, values) => count(() => pool.query(text, values)) },
   });
@@ -74,7 +74,7 @@ module.exports = {
   formats: ["jwt", "opaque"],
   async start({ format }) {
     const open = openers[BENCH_STORAGE];
-    if (!open) throw new Error(`BENCH_STORAGE=${BENCH_STORAGE} is no storage`);
+    if (!open) throw new Error(`BENCH_STORAGE=${BENCH_STORAGE} is not a storage`);
     /** @type {import("../authmount-host").HostSecrets} */
     const secrets = BENCH_SECRETS === undefined ? newSecrets() : JSON.parse(BENCH_SECRETS);
     return startHost({ ...secrets, format, storage: await open(clientOf(secrets)) });

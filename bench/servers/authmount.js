@@ -1,5 +1,5 @@
 // @ts-check
-/** authmount on its embedded storage. */
+/** authmount with its memory storage. */
 "use strict";
 const { memoryStorage } = require("../..");
 const { clientOf, newSecrets, startHost } = require("../authmount-host");

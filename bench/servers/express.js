@@ -1,5 +1,5 @@
 // @ts-check
-/** Bare Express: a route with JSON (F1), a form and constant JSON (F2), the same with a signature by `jsonwebtoken` (F3). */
+/** Bare Express: a route with JSON (F1), a form with constant JSON (F2), and the same with a signature by `jsonwebtoken` (F3). */
 "use strict";
 const express = require("express");
 const jwt = require("jsonwebtoken");

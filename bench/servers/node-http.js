@@ -1,5 +1,5 @@
 // @ts-check
-/** The floors without Express: what `node:http` itself costs. */
+/** The floors without Express: they show what `node:http` itself costs. */
 "use strict";
 const jwt = require("jsonwebtoken");
 const terms = require("../terms");
