@@ -453,6 +453,46 @@ describe("the laws of the house", () => {
   });
 });
 
+/** The files of lib/ that a file imports, types too. */
+function importsOf({ path, tree }: SourceFile): readonly string[] {
+  return [...nodesOf(tree)].flatMap((node) => {
+    const name = importedBy(node);
+    return name?.startsWith(".") ? [`${posix.join(posix.dirname(path), name)}.ts`] : [];
+  });
+}
+
+/** The files that lead back to themselves, by whatever they import. */
+function filesInCycles(files: readonly SourceFile[]): readonly string[] {
+  const imports = new Map(files.map((file) => [file.path, importsOf(file)]));
+  function reachable(from: string): ReadonlySet<string> {
+    const found = new Set(imports.get(from));
+    // a set also gives what is added to it while it is iterated
+    for (const path of found) for (const next of imports.get(path) ?? []) found.add(next);
+    return found;
+  }
+  return [...imports.keys()].filter((path) => reachable(path).has(path));
+}
+
+describe("imports", () => {
+  it("never lead back to the file that they began in, not even by types alone", () => {
+    expect(filesInCycles(library)).toEqual([]);
+  });
+
+  it("would be seen leading back", () => {
+    const bait = [
+      { path: "lib/protocol/a.ts", text: 'import type { B } from "./b";' },
+      { path: "lib/protocol/b.ts", text: 'export type B = import("./c").C;' },
+      { path: "lib/protocol/c.ts", text: 'export { type A } from "./a";' },
+      { path: "lib/protocol/d.ts", text: 'import { a } from "./a";' },
+    ];
+    expect(filesInCycles(bait.map(parse))).toEqual([
+      "lib/protocol/a.ts",
+      "lib/protocol/b.ts",
+      "lib/protocol/c.ts",
+    ]);
+  });
+});
+
 interface ExportedName {
   readonly name: string;
   readonly declarations: readonly ts.Node[];

@@ -1,8 +1,14 @@
 /** From checked options to what everything else works with: every default is filled in here, and only here. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { ConsentAdapter } from "../interaction/port";
-import { followImplications, type ImpliedScopes } from "../protocol/implied-scopes";
-import { type Api, type Issuer, type Lifetimes, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { followImplications } from "../protocol/implied-scopes";
+import {
+  type Api,
+  type ImpliedScopes,
+  type Issuer,
+  type Lifetimes,
+  protectedResourceMetadataUrl,
+} from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import { generateSigningKey, type SigningKey } from "../signing/signing-key";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";

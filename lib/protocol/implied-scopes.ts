@@ -1,10 +1,7 @@
 /** Scopes that come with others: who may write may read. RFC 6749 §3.3. */
 import { type Client, registeredScopes } from "./client";
-import type { Issuer } from "./issuer";
+import type { ImpliedScopes, Issuer } from "./issuer";
 import { intersect } from "./scope";
-
-/** Scope → the scopes that come with it, and those that come with these. */
-export type ImpliedScopes = ReadonlyMap<string, readonly string[]>;
 
 /** All that follows from what each scope implies by itself. A scope that is in its own list implies itself, by a circle. */
 export function followImplications(implies: ImpliedScopes): ImpliedScopes {

@@ -1,7 +1,5 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
 
-import type { ImpliedScopes } from "./implied-scopes";
-
 /** Lifetimes in seconds. RFC 6749 §4.1.2, §10.4. */
 export interface Lifetimes {
   readonly authorizationCodeSeconds: number;
@@ -14,6 +12,9 @@ export interface Lifetimes {
 
 /** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
 export type ScopeSentence = string | Readonly<Record<string, string>>;
+
+/** Scope → the scopes that come with it, and those that come with these. */
+export type ImpliedScopes = ReadonlyMap<string, readonly string[]>;
 
 /** An API as the rules see it: the host's options with every default filled in. */
 export interface Api {
