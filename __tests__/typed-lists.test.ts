@@ -35,7 +35,7 @@ function refusedFiles(edits: readonly Edit[]): readonly string[] {
     rootNames: fileNames,
     options: { ...options, noEmit: true },
     host,
-    oldProgram: before,
+    ...(before && { oldProgram: before }),
   });
   before ??= program;
   const refused = ts.getPreEmitDiagnostics(program).flatMap(({ file }) => (file ? [file.fileName] : []));
