@@ -9,9 +9,11 @@ export interface AccessToken extends AuthenticationFacts {
   readonly tokenId: string;
   /** Identifier of the issuer: the (authentication method, API) pair that issued it. */
   readonly issuer: string;
+  /** The client that it was issued to. */
   readonly clientId: string;
   /** The end user; `undefined` for a token that a client got for itself (client credentials). */
   readonly subject?: string;
+  /** What the token allows: the granted scopes, or fewer after a refresh. */
   readonly scopes: readonly string[];
   readonly issuedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
@@ -21,7 +23,9 @@ export interface AccessToken extends AuthenticationFacts {
 
 /** An access token that an end user has approved. */
 export interface EndUserAccessToken extends AccessToken {
+  /** The end user. */
   readonly subject: string;
+  /** The authorization that the token descends from. */
   readonly authorizationId: string;
 }
 

@@ -18,10 +18,13 @@ export interface Authorization extends AuthenticationFacts {
   readonly authorizationId: string;
   /** Identifier of the issuer; `undefined` in records written by versions before 0.2. */
   readonly issuer?: string;
+  /** How the end user signed in: the id of the authentication method. */
   readonly authMethodId: string;
   readonly apiId: string;
   readonly clientId: string;
+  /** The stable id of the end user. */
   readonly subject: string;
+  /** What the end user allowed, implied scopes included. Tokens may have fewer, never more. */
   readonly grantedScopes: readonly string[];
   readonly createdAt: EpochSeconds;
   /** When its last refresh token ends; rotation does not move it. `undefined` when it has no refresh tokens. */

@@ -56,7 +56,7 @@ export interface ConfidentialClient extends ClientBase {
 /** A client that runs in its end user's hands: it has no secret and must use PKCE. */
 export interface PublicClient extends ClientBase {
   readonly confidential: false;
-  /** `native`: an app on the device, which may use custom schemes and loopback. `browser`: a script on a web page, which needs CORS. */
+  /** `native`: an app on the device, with custom schemes and loopback. `browser`: a script on a web page, which needs CORS. */
   readonly platform: "native" | "browser";
 }
 

@@ -3,6 +3,7 @@ import type { EpochSeconds } from "./time";
 
 /** Whose permission, for which client, at which API. */
 export interface ConsentKey {
+  /** The stable id of the end user. */
   readonly subject: string;
   readonly clientId: string;
   readonly apiId: string;
@@ -10,8 +11,10 @@ export interface ConsentKey {
 
 /** A remembered consent. Scopes that were added to the client later are not in it, so people are asked about them. */
 export interface Consent extends ConsentKey {
+  /** What the end user allowed, implied scopes included. */
   readonly scopes: readonly string[];
   readonly grantedAt: EpochSeconds;
+  /** From then on the person is asked again. */
   readonly expiresAt: EpochSeconds;
   /** The end mark that was in force when the person was asked; `undefined` when there was none. */
   readonly endMark?: string;

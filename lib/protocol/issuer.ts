@@ -4,6 +4,7 @@ import type { ImpliedScopes } from "./implied-scopes";
 
 /** Lifetimes in seconds. RFC 6749 §4.1.2, §10.4. */
 export interface Lifetimes {
+  /** How long a code can be redeemed. */
   readonly authorizationCodeSeconds: number;
   /** How long the person may take for signing in and consent. */
   readonly interactionSeconds: number;
@@ -27,6 +28,7 @@ export interface Api {
   readonly audience: string;
   /** Scope name → the sentence that people read on the consent page. */
   readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  /** Scope name → all scopes that it implies. */
   readonly impliedScopes: ImpliedScopes;
   /** The scopes of a request without `scope`. */
   readonly defaultScopes: readonly string[];

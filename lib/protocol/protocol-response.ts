@@ -14,6 +14,7 @@ export interface RedirectResponse {
   readonly kind: "redirect";
   /** Absolute, or a path of the host. */
   readonly location: string;
+  /** Whole `Set-Cookie` values. */
   readonly cookies?: readonly string[];
 }
 

@@ -8,6 +8,7 @@ declare const verified: unique symbol;
  * client needs one, so an open redirect does not compile.
  */
 export interface RedirectTarget {
+  /** The URI exactly as it was requested or registered. */
   readonly uri: string;
   /** The CSP source that allows the answer of a form to redirect there: the URI's origin or its scheme. */
   readonly source: string;

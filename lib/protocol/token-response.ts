@@ -7,6 +7,7 @@ export interface TokenResponse {
   readonly token_type: "bearer";
   /** Lifetime of the access token in seconds. */
   readonly expires_in: number;
+  /** Left out when the client may not refresh. */
   readonly refresh_token?: string;
   /** The granted scopes, separated by spaces. */
   readonly scope?: string;

@@ -37,6 +37,7 @@ export type PrivateKeySource = string | PrivateJwk | KeyObject;
 export interface ScheduledKey {
   /** The private key. */
   readonly key: PrivateKeySource;
+  /** When it takes over, in epoch seconds. */
   readonly signsFrom: EpochSeconds;
 }
 

@@ -67,6 +67,7 @@ function newAuthorization(authorizationId: string, approval: Approval): Authoriz
 export interface IssuedCode {
   /** The code itself: it goes to the client and nowhere else. */
   readonly code: string;
+  /** The authorization that it stands for. */
   readonly authorizationId: string;
 }
 
