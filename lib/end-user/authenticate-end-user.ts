@@ -91,7 +91,7 @@ function notChosen(): OAuthError {
   return new OAuthError("interaction_required", {
     description: "The end user has to choose an account.",
     reason:
-      "prompt=select_account, but authenticate returned a session although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
+      "prompt=select_account, but authenticate returned a signed-in end user although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
   });
 }
 

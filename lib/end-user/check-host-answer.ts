@@ -32,7 +32,7 @@ function endUserProblem(
     return "authTime must be whole seconds since 1970";
   // a time in milliseconds, for example, would meet every max_age
   if (authTime !== undefined && authTime > now + clockDriftSeconds)
-    return "authTime must not be in the future: is it in milliseconds?";
+    return "authTime must not be in the future; it is in seconds, not milliseconds";
   if (amr !== undefined && !(Array.isArray(amr) && amr.every(isText))) return "amr must be a list of strings";
   return acr === undefined || isText(acr) ? undefined : "acr must be a string";
 }

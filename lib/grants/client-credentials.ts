@@ -23,5 +23,5 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: undefined, scopes });
 }
 
-/** The client credentials grant. Its tokens have no authorization, so they end by expiring or one by one. @rfc 6749 §4.4 */
+/** The client credentials grant. Its tokens have no authorization, so each ends by expiry or its own revocation. @rfc 6749 §4.4 */
 export const clientCredentialsGrant: Grant = { exchange };

@@ -1,4 +1,4 @@
-/** How the server calls storage: in limited time, with one form of "none", and awaiting all calls. RFC 6749 §4.1.2.1, §5.2, §10.5. */
+/** How the server calls storage: in limited time, with one form of "none", awaiting all. RFC 6749 §4.1.2.1, §5.2, §10.5. */
 import { lateError } from "../protocol/oauth-error";
 import { type Storage, storageMethods, type StoragePortName, storagePortNames } from "./port";
 
@@ -40,8 +40,8 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
 }
 
 /**
- * The same storage, where each call rejects if it takes longer than five seconds, and returns `undefined` instead of `null`. The
- * rejection leads to `temporarily_unavailable`: without a limit, requests would pile up behind a broken connection. A call that was
+ * The same storage, where each call rejects if it takes too long, and returns `undefined` instead of `null`. The rejection leads to
+ * `temporarily_unavailable`: without a limit, requests would hang behind a broken connection and hold their sockets. A call that was
  * given up may still be executed. The request has failed by then, so a code or token that it spends stays spent, and nothing is
  * issued for it.
  */

@@ -10,7 +10,7 @@ import {
   type RuleSubject,
 } from "./rule";
 
-/** Redeems one code many times at once. Several winners would mean that a stolen code and the honest one both get tokens. */
+/** Redeems one code many times at once. Two winners would mean that both a thief and the client get tokens. */
 async function raceForCode(subject: RuleSubject, runners: number): Promise<void> {
   const { storage, peer, now } = subject;
   const code = newCode(now);

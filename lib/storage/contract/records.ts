@@ -31,7 +31,7 @@ export function newDigestWithLookalikes(): {
 /** Text that a careless key, column or query would change: umlaut, surrogates, quotes, wildcards, braces, spaces. */
 export const awkwardText = `ä€😀 "'\\;--{}%_\u00a0\n`;
 
-/** A new authorization with these changes. Its fields are in use by nobody else. */
+/** A new authorization with these changes. Its ids are used nowhere else. */
 export function newAuthorization(now: EpochSeconds, changes: Partial<Authorization> = {}): Authorization {
   return {
     authorizationId: newId(),

@@ -43,7 +43,7 @@ function problemOf(
 ): string | undefined {
   const column = missingColumn(shape, columns);
   if (column !== undefined) {
-    return `exists but was not created by authmount: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
+    return `exists but is not authmount's: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
   }
   const key = shape.key.join(", ");
   return hasKey(shape, keys)

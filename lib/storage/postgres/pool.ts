@@ -19,7 +19,7 @@ const undone: ReadonlySet<unknown> = new Set(["40001", "40P01"]);
 
 const maxAttempts = 20;
 
-/** The SQLSTATE of an error that the database reported; `undefined` for other errors. */
+/** The `code` of an error: its SQLSTATE if the database reported it. */
 export function sqlState(error: unknown): unknown {
   return (error as { code?: unknown } | undefined)?.code;
 }

@@ -75,7 +75,7 @@ export function redisEndMarks({ prefix, send, sendReplicated }: RedisStoreOption
   };
 }
 
-/** Adds ARGV[1] with the end ARGV[2] to the index, drops entries that ended before ARGV[3], and keeps it until its last entry ends. */
+/** Adds ARGV[1] with the end ARGV[2] to the index, drops those that ended before ARGV[3], and keeps it until its last one ends. */
 const addToIndexScript = `
 redis.call("ZADD", KEYS[1], ARGV[2], ARGV[1])
 redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[3])

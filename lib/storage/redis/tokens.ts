@@ -41,7 +41,7 @@ export function redisAuthorizationCodes({
   };
 }
 
-/** Refresh tokens: one key each. A rotation is one script with two keys of one slot. Redis removes expired ones. @rfc 9700 §4.14.2 */
+/** Refresh tokens: one key each. Rotating is one script with two keys of one slot. Redis removes expired ones. @rfc 9700 §4.14.2 */
 export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreOptions): RefreshTokenStore {
   const keyOf = ({ authorizationId, digest }: TokenHandle): string =>
     `${prefix}{${authorizationId}}:refresh:${digest}`;
