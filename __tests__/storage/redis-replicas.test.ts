@@ -227,7 +227,7 @@ function standingStill(bed: () => Bed): void {
   });
 }
 
-function connections(bed: () => Bed): void {
+function ownConnections(bed: () => Bed): void {
   it("are waited for again by a new connection when the storage's own was lost", async () => {
     const { connect, server } = bed();
     const storage = redisStorage({ client: await connect(), replicas: 1 });
@@ -299,6 +299,6 @@ describeWith(redis, {
     waitedFor(bed);
     acknowledged(bed);
     standingStill(bed);
-    connections(bed);
+    ownConnections(bed);
   },
 });
