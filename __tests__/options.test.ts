@@ -1,81 +1,38 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
-import {
-  type AuthServerOptions,
-  createAuthServer,
-  defaultLifetimes,
-  digestClientSecret,
-  memoryStorage,
-} from "../lib";
+import { createAuthServer, defaultLifetimes, memoryStorage } from "../lib";
 import { stopClock } from "./fixture/clock";
 import { testHost } from "./fixture/host";
 import { obtainTokens } from "./fixture/journey";
-import { confidentialRecord } from "./fixture/records";
+import {
+  api,
+  authMethod,
+  expectRefusal,
+  good,
+  jwk,
+  key,
+  marker,
+  pem,
+  secret,
+  storage,
+  withChanges,
+} from "./fixture/options";
 
 afterEach(() => jest.restoreAllMocks());
 
-/** Stands in every secret value of this file: no message may repeat it. */
-const marker = "hunter2";
-
-const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const jwk = key.export({ format: "jwk" });
 const otherJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
-const pem = key.export({ format: "pem", type: "pkcs8" }) as string;
-const secret = `${marker} and enough to be long for a secret`;
-const storage = memoryStorage({ clients: [] });
-const authMethod: AuthServerOptions["authMethods"][string] = { authenticate: () => ({ kind: "denied" }) };
-const api = {
-  audience: "https://api.example/orders",
-  authMethods: ["password"],
-  scopes: { "orders:read": "See your orders" },
-};
-const good: AuthServerOptions = {
-  baseUrl: "https://host.example/login",
-  secrets: [secret],
-  signingKeys: [key],
-  storage,
-  authMethods: { password: authMethod },
-  apis: { orders: api },
-};
-
-function withChanges(changes: object): AuthServerOptions {
-  return { ...good, ...changes };
-}
 
 function orders(changes: object): object {
   return { apis: { orders: { ...api, ...changes } } };
 }
 
-async function thrownBy(act: () => unknown): Promise<TypeError> {
-  try {
-    await act();
-  } catch (error) {
-    if (error instanceof TypeError) return error;
-    throw error;
-  }
-  throw new Error("nothing was refused");
-}
-
-/** A mistake that is refused by its path, with what to write instead, and without a value that is nobody's business. */
-async function expectRefusal(
-  act: () => unknown,
-  { who, path, fix }: { who: string; path: string; fix: string },
-): Promise<void> {
-  const { message, stack, cause } = await thrownBy(act);
-  expect(message.slice(0, `${who}: ${path} `.length)).toBe(`${who}: ${path} `);
-  expect(message.slice(-fix.length)).toBe(fix);
-  const pemLines = pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
-  for (const value of [marker, jwk.d ?? "", ...pemLines]) {
-    expect(message).not.toContain(value);
-    expect(stack).not.toContain(value);
-  }
-  expect(cause).toBeUndefined();
-}
-
 const writeBaseUrl =
   'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+
 const writeSecret = "Write random text, such as the output of: openssl rand -base64 32.";
+
 const writeKey =
   "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits; or { key, signsFrom } with epoch seconds.";
+
 const writeId = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
 const writeAudience = 'Write the API\'s URL, such as "https://api.example.com/orders".';
 const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
@@ -83,6 +40,7 @@ const writeLifetime = "Write an idle lifetime that is not longer than refreshTok
 const writeSentence = "Write the sentence that people read, or a sentence for each language.";
 const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.";
 const writeLanguage = "Write languages as en or de-AT.";
+
 const knownOptions =
   "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
 
@@ -575,102 +533,4 @@ describe("secrets and signingKeys that are left out", () => {
     const host = testHost({ secrets: undefined, signingKeys: undefined } as never);
     expect(await obtainTokens(host, { client: "web" })).toMatchObject({ token_type: "bearer" });
   });
-});
-
-describe("options of requireBearer", () => {
-  const { requireBearer } = createAuthServer(good);
-  const knownApis = "Write one of: orders.";
-  const knownScopes = "Known: orders:read.";
-
-  it.each([
-    ["an API that is not there", { api: "files" }, "api", knownApis],
-    ["an API that every object inherits", { api: "constructor" }, "api", knownApis],
-    ["no API", {}, "api", knownApis],
-    ["no options", undefined, "api", knownApis],
-    ["a scope that the API does not have", { api: "orders", scope: "files:read" }, "scope", knownScopes],
-    ["a scope that every object inherits", { api: "orders", scope: ["constructor"] }, "scope", knownScopes],
-    ["one wrong scope of two", { api: "orders", scope: "orders:read files:read" }, "scope", knownScopes],
-    [
-      "an empty scope, which is a mistake and not no scope",
-      { api: "orders", scope: "" },
-      "scope",
-      knownScopes,
-    ],
-    ["a number for the scope", { api: "orders", scope: 5 }, "scope", knownScopes],
-    ["null for the scope", { api: "orders", scope: null }, "scope", knownScopes],
-    [
-      "another word for subject",
-      { api: "orders", subject: "optional" },
-      "subject",
-      "Leave it out where both kinds of token are welcome.",
-    ],
-    ["a yes for subject", { api: "orders", subject: true }, "subject", "both kinds of token are welcome."],
-    [
-      "scopes for scope, which would let everybody in",
-      { api: "orders", scopes: "orders:read" },
-      "scopes",
-      "Known here: api, scope, subject.",
-    ],
-  ])("refuses %s", (_, options, path, fix) =>
-    expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, fix }),
-  );
-});
-
-describe("options of memoryStorage", () => {
-  const wrongEntries = "must be a whole number from 1 to 16777216.";
-
-  it.each([
-    ["no room", { clients: [], maxEntries: 0 }, "maxEntries", wrongEntries],
-    ["more than a Map holds", { clients: [], maxEntries: 2 ** 24 + 1 }, "maxEntries", wrongEntries],
-    ["half a room", { clients: [], maxEntries: 1.5 }, "maxEntries", wrongEntries],
-    ["endless room", { clients: [], maxEntries: Number.POSITIVE_INFINITY }, "maxEntries", wrongEntries],
-    ["a text for a number", { clients: [], maxEntries: "5" }, "maxEntries", wrongEntries],
-    [
-      "two clients with one id",
-      { clients: [confidentialRecord(), confidentialRecord({ name: "Twin" })] },
-      "clients",
-      "must have different clientIds.",
-    ],
-    ["no options", undefined, "clients", "Write a list of clients."],
-    ["no clients", {}, "clients", "Write a list of clients."],
-    [
-      "a record of clients",
-      { clients: { web: confidentialRecord() } },
-      "clients",
-      "Write a list of clients.",
-    ],
-  ])("refuses %s", (_, options, path, fix) =>
-    expectRefusal(() => memoryStorage(options as never), { who: "memoryStorage", path, fix }),
-  );
-
-  it.each([
-    ["secretDigests.0", { secretDigests: [marker] }, "from generateClientSecret() or digestClientSecret()."],
-    [
-      "redirectUris.0",
-      { redirectUris: [`http://${marker}.example/`] },
-      "without fragment, user name or wildcard.",
-    ],
-  ])("refuses a client with wrong %s", (path, changes, fix) =>
-    expectRefusal(() => memoryStorage({ clients: [confidentialRecord(changes)] }), {
-      who: 'client "web"',
-      path,
-      fix,
-    }),
-  );
-});
-
-describe("the secret of digestClientSecret", () => {
-  it.each([
-    ["short", marker],
-    ["of eleven characters", `${marker}....`],
-    ["missing", undefined],
-    ["a number", 123_456_789_012],
-    ["a buffer", Buffer.from(secret)],
-  ])("is refused when it is %s", (_, value) =>
-    expectRefusal(() => digestClientSecret(value as string), {
-      who: "digestClientSecret",
-      path: "the secret",
-      fix: "must have at least 12 characters.",
-    }),
-  );
 });

@@ -1,131 +1,40 @@
 // The attacker holds everything that is public (keys, identifiers, their own genuine tokens) and writes access tokens of their
 // own, or presents one kind of value as another. They did not get a private key, nor anybody else's token. Some tokens below
 // are signed with the right key all the same: another part of the host may use it for something that is no access token.
-import {
-  constants,
-  createHash,
-  createHmac,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-} from "node:crypto";
-import request, { type Response } from "supertest";
+import { createPublicKey, sign } from "node:crypto";
 import { type Client, memoryStorage, type SigningKeySource } from "../../lib";
-import { encode, formFields } from "../fixture/browser";
+import { clients } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import {
-  clients,
-  codeChallenge,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  testHost,
-  type TestHost,
-  webSecret,
-} from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+  answerToToken,
+  attackersEcKey,
+  ecKey,
+  es256,
+  type Genuine,
+  genuine,
+  hs256,
+  type Json,
+  newHost,
+  newRsaKey,
+  now,
+  ps256,
+  refused,
+  rs256,
+  rsaKey,
+  segment,
+  type Sign,
+  unsigned,
+  write,
+} from "../fixture/forged-tokens";
+import type { TestHost } from "../fixture/host";
+import { callApi, obtainTokens, postAbout, refresh } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 
-const now = 1_800_000_000;
-
-function newEcKey(): KeyObject {
-  return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-}
-
-function newRsaKey(): KeyObject {
-  return generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-}
-
-const ecKey = newEcKey();
-const rsaKey = newRsaKey();
-const attackersEcKey = newEcKey();
 const attackersRsaKey = newRsaKey();
 const publicKey = createPublicKey(ecKey);
 const publicPem = publicKey.export({ type: "spki", format: "pem" }) as string;
 const publicJwk = publicKey.export({ format: "jwk" });
-
-type Json = Readonly<Record<string, unknown>>;
-type Sign = (input: string) => Buffer;
-
-const es256 =
-  (key: KeyObject): Sign =>
-  (input) =>
-    sign("sha256", Buffer.from(input), { key, dsaEncoding: "ieee-p1363" });
-const rs256 =
-  (key: KeyObject): Sign =>
-  (input) =>
-    sign("sha256", Buffer.from(input), key);
-const ps256 =
-  (key: KeyObject): Sign =>
-  (input) =>
-    sign("sha256", Buffer.from(input), { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 });
-const hs256 =
-  (secret: string | Buffer): Sign =>
-  (input) =>
-    createHmac("sha256", secret).update(input).digest();
-const unsigned: Sign = () => Buffer.alloc(0);
-
-function segment(part: Json | string): string {
-  return Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
-}
-
-function write(header: Json | string, claims: Json | string, by: Sign): string {
-  const input = `${segment(header)}.${segment(claims)}`;
-  return `${input}.${by(input).toString("base64url")}`;
-}
-
-interface Genuine {
-  readonly token: string;
-  readonly header: Json;
-  readonly claims: Json;
-}
-
-function read(token: string): Genuine {
-  const [header, claims] = token
-    .split(".")
-    .slice(0, 2)
-    .map((part) => JSON.parse(Buffer.from(part, "base64url").toString()) as Json);
-  if (!header || !claims) throw new Error("not a JWT");
-  return { token, header, claims };
-}
-
-function newHost(options: Parameters<typeof testHost>[0] = {}): TestHost {
-  return testHost({ signingKeys: [ecKey, rsaKey], revocationLagSeconds: 0, ...options });
-}
-
-async function genuine(host: TestHost): Promise<Genuine> {
-  return read((await obtainTokens(host, { client: "web" })).access_token);
-}
-
-const refusal = {
-  status: 401,
-  body: {
-    error: "invalid_token",
-    error_description: "The access token is invalid, expired or revoked.",
-  },
-  challenge:
-    'Bearer realm="https://api.example/orders", ' +
-    'resource_metadata="https://api.example/.well-known/oauth-protected-resource/orders", ' +
-    'error="invalid_token", error_description="The access token is invalid, expired or revoked."',
-};
-
-function answer({ status, body, headers }: Response): object {
-  return { status, body: body as object, challenge: headers["www-authenticate"] as unknown };
-}
-
-function postAsWeb(
-  host: TestHost,
-  { endpoint, token, pair }: { endpoint: "introspect" | "revoke"; token: string; pair?: Pair },
-): Promise<Response> {
-  const sent = request(host.app)
-    .post(`${pairPath(pair)}/${endpoint}`)
-    .type("form");
-  return Promise.resolve(sent.send(encode({ ...credentials("web"), token })));
-}
 
 type Forgery = (genuine: Genuine) => string;
 
@@ -136,8 +45,8 @@ function expectRefused(forgeries: Readonly<Record<string, Forgery>>): void {
     const own = await genuine(host);
     const forged = forge(own);
     expect(forged).not.toBe(own.token);
-    expect(answer(await callApi(host, "/orders", forged))).toEqual(refusal);
-    const introspected = await postAsWeb(host, { endpoint: "introspect", token: forged });
+    expect(answerToToken(await callApi(host, "/orders", forged))).toEqual(refused);
+    const introspected = await postAbout(host, { endpoint: "introspect", token: forged });
     expect({ status: introspected.status, body: introspected.body as object }).toEqual({
       status: 200,
       body: { active: false },
@@ -213,7 +122,7 @@ describe("the signature of an access token (RFC 8725 §2.1, §3.1, §3.2; 9068 �
     const host = newHost();
     const own = await genuine(host);
     for (const forge of Object.values(forgeries)) {
-      const { status, body } = await postAsWeb(host, { endpoint: "revoke", token: forge(own) });
+      const { status, body } = await postAbout(host, { endpoint: "revoke", token: forge(own) });
       expect({ status, body: body as object }).toEqual({ status: 200, body: {} });
     }
     expect((await callApi(host, "/orders", own.token)).status).toBe(200);
@@ -228,11 +137,12 @@ beforeAll(async () => {
   secondKeyId = String((await genuine(host)).header["kid"]);
 });
 
+const withHeader =
+  (added: Json, by: Sign = es256(ecKey)): Forgery =>
+  ({ header, claims }) =>
+    write({ ...header, ...added }, claims, by);
+
 describe("the header of an access token (RFC 7515 §4.1; 8725 §3.10, §3.11; 9068 §4)", () => {
-  const withHeader =
-    (added: Json, by: Sign = es256(ecKey)): Forgery =>
-    ({ header, claims }) =>
-      write({ ...header, ...added }, claims, by);
   const attackersJwk = createPublicKey(attackersEcKey).export({ format: "jwk" });
 
   expectRefused({
@@ -361,7 +271,7 @@ describe("the claims of an access token that is rightly signed (RFC 9068 §2.2, 
       write({ ...header, typ: "JWT" }, idToken, es256(ecKey)),
       write(header, idToken, es256(ecKey)),
     ];
-    for (const token of forged) expect(answer(await callApi(host, "/orders", token))).toEqual(refusal);
+    for (const token of forged) expect(answerToToken(await callApi(host, "/orders", token))).toEqual(refused);
   });
 
   it("end at exp, to the second", async () => {
@@ -371,7 +281,7 @@ describe("the claims of an access token that is rightly signed (RFC 9068 §2.2, 
     clock.advance(599);
     expect((await callApi(host, "/orders", token)).status).toBe(200);
     clock.advance(1);
-    expect(answer(await callApi(host, "/orders", token))).toEqual(refusal);
+    expect(answerToToken(await callApi(host, "/orders", token))).toEqual(refused);
   });
 
   it("end at exp even when the token was remembered", async () => {
@@ -381,7 +291,7 @@ describe("the claims of an access token that is rightly signed (RFC 9068 §2.2, 
     clock.advance(599);
     expect((await callApi(host, "/orders", token)).status).toBe(200);
     clock.advance(1);
-    expect(answer(await callApi(host, "/orders", token))).toEqual(refusal);
+    expect(answerToToken(await callApi(host, "/orders", token))).toEqual(refused);
   });
 });
 
@@ -404,7 +314,7 @@ describe("signing keys that come and go (RFC 7517 §4.5, 8725 §3.2)", () => {
     stopClock(now);
     const hostWith = hosts();
     const { token } = await genuine(hostWith([rsaKey, ecKey]));
-    expect(answer(await callApi(hostWith([ecKey]), "/orders", token))).toEqual(refusal);
+    expect(answerToToken(await callApi(hostWith([ecKey]), "/orders", token))).toEqual(refused);
   });
 
   it("does not start with a JWK whose private half belongs to another public one", () => {
@@ -420,7 +330,7 @@ describe("signing keys that come and go (RFC 7517 §4.5, 8725 §3.2)", () => {
     const old = { ...attackersEcKey.export({ format: "jwk" }), kid: "current" } as SigningKeySource;
     const current = { ...ecKey.export({ format: "jwk" }), kid: "current" } as SigningKeySource;
     const { token } = await genuine(hostWith([old]));
-    expect(answer(await callApi(hostWith([current]), "/orders", token))).toEqual(refusal);
+    expect(answerToToken(await callApi(hostWith([current]), "/orders", token))).toEqual(refused);
   });
 });
 
@@ -464,19 +374,19 @@ describe("another writing of a genuine token (RFC 8725 §3.2; 7515 §2)", () => 
     expect(texts.length).toBeGreaterThan(15);
     await refresh(host, { client: "native", refreshToken: refresh_token });
     await refresh(host, { client: "native", refreshToken: refresh_token });
-    for (const text of texts) expect(answer(await callApi(host, "/orders", text))).toEqual(refusal);
+    for (const text of texts) expect(answerToToken(await callApi(host, "/orders", text))).toEqual(refused);
     clock.advance(revocationLagSeconds);
     for (const text of [access_token, ...texts])
-      expect(answer(await callApi(host, "/orders", text))).toEqual(refusal);
+      expect(answerToToken(await callApi(host, "/orders", text))).toEqual(refused);
   });
 
   it("does not revive one that was revoked by itself", async () => {
     stopClock(now);
     const host = newHost();
     const { token } = await genuine(host);
-    expect((await postAsWeb(host, { endpoint: "revoke", token: twin(token) })).status).toBe(200);
+    expect((await postAbout(host, { endpoint: "revoke", token: twin(token) })).status).toBe(200);
     for (const text of [token, ...writings(token)])
-      expect(answer(await callApi(host, "/orders", text))).toEqual(refusal);
+      expect(answerToToken(await callApi(host, "/orders", text))).toEqual(refused);
   });
 
   it("does not outlive the first one", async () => {
@@ -485,166 +395,7 @@ describe("another writing of a genuine token (RFC 8725 §3.2; 7515 §2)", () => 
     const { token } = await genuine(host);
     await callApi(host, "/orders", token);
     clock.advance(600);
-    for (const text of writings(token)) expect(answer(await callApi(host, "/orders", text))).toEqual(refusal);
+    for (const text of writings(token))
+      expect(answerToToken(await callApi(host, "/orders", text))).toEqual(refused);
   });
-});
-
-describe("guesses of an opaque access token (RFC 6750 §5.2; 9700 §4.14)", () => {
-  const reports: Pair = { api: "reports" };
-
-  it("buy nothing", async () => {
-    stopClock(now);
-    const host = newHost();
-    const { access_token: token } = await obtainTokens(host, { client: "web", pair: reports });
-    const guesses = [
-      ...Array.from({ length: 50 }, () => randomBytes(32).toString("base64url")),
-      token.slice(0, -1),
-      `${token}A`,
-      `${token}=`,
-      token.toLowerCase(),
-      createHash("sha256").update(token).digest("base64url"),
-      Buffer.from(token).toString("base64url"),
-      "__proto__",
-      "constructor",
-      "0",
-      "A".repeat(43),
-      "A".repeat(8_000),
-    ];
-    for (const guess of guesses) {
-      const call = await callApi(host, "/reports", guess);
-      expect({ guess, status: call.status, body: call.body as object }).toEqual({
-        guess,
-        status: 401,
-        body: refusal.body,
-      });
-    }
-    expect((await callApi(host, "/reports", token)).status).toBe(200);
-  });
-});
-
-describe("an access token at another API (RFC 9068 §4, 9700 §2.3)", () => {
-  const apiIds = ["orders", "reports", "files"] as const;
-  const strangers = apiIds.flatMap((own) =>
-    apiIds.filter((other) => other !== own).map((other) => [own, other] as const),
-  );
-
-  it.each(strangers)("of %s is refused at %s", async (own, other) => {
-    stopClock(now);
-    const host = newHost({ revocationLagSeconds: 5 });
-    const { access_token } = await obtainTokens(host, { client: "web", pair: { api: own } });
-    for (let call = 0; call < 2; call += 1) {
-      expect((await callApi(host, `/${own}`, access_token)).status).toBe(200);
-      const { status, body } = await callApi(host, `/${other}`, access_token);
-      expect({ status, body: body as object }).toEqual({ status: 401, body: refusal.body });
-    }
-  });
-
-  it("of a client's own is no end user's", async () => {
-    stopClock(now);
-    const host = newHost();
-    const fields = { grant_type: "client_credentials", ...credentials("machine") };
-    const { access_token } = (await postToken(host, { fields })).body as { access_token: string };
-    const call = await callApi(host, "/orders", access_token);
-    expect(call.status).toBe(200);
-    expect(call.body).not.toHaveProperty("subject");
-    expect(call.body).not.toHaveProperty("authorizationId");
-  });
-
-  it("is not issued to an end user with the name of a client", async () => {
-    stopClock(now);
-    const host = newHost();
-    host.session = { kind: "authenticated", subject: "machine" };
-    const response = await authorize(host.browser(), { client: "web" });
-    expect(response.headers["location"]).toMatch(/^https:\/\/web\.example\/callback\?error=server_error&/);
-  });
-});
-
-const invalidGrant = {
-  error: "invalid_grant",
-  error_description: "The code or refresh token is unknown, expired, used or not for this client.",
-};
-const invalidClient = { error: "invalid_client", error_description: "Client authentication failed." };
-
-/** One of everything that a client or a browser may hold, and the consent page that is still open. */
-async function collect(host: TestHost, pair: Pair) {
-  const browser = host.browser();
-  const page = await authorize(browser, { client: "other", pair });
-  const { interaction = "", form_token = "" } = formFields(page.text);
-  const { access_token, refresh_token = "" } = await obtainTokens(host, { client: "web", pair });
-  const code = await obtainCode(host, { client: "web", pair });
-  const values = {
-    code,
-    refreshToken: refresh_token,
-    accessToken: access_token,
-    formToken: form_token,
-    interactionId: interaction,
-    sealedRequest: [...browser.cookies.values()][0] ?? "",
-    authorizationId: code.split(".")[0] ?? "",
-    secretHalf: code.split(".")[1] ?? "",
-    clientSecret: webSecret.secret,
-    secretDigest: webSecret.digest,
-    codeVerifier,
-    codeChallenge,
-    clientId: "web",
-    subject: "alice",
-  };
-  return { browser, page, values };
-}
-
-describe("one kind of value presented as another (RFC 6749 §10.3, §10.4, §10.5)", () => {
-  it.each(["orders", "reports"] as const)(
-    "buys nothing and burns nothing at the endpoints of %s",
-    async (api) => {
-      stopClock(now);
-      const host = newHost();
-      const pair: Pair = { api };
-      const { browser, page, values } = await collect(host, pair);
-      const redeeming = { client: "web", pair, code: values.code } as const;
-      const form = { interaction: values.interactionId, decision: "approve", scope_0: "on" };
-      type Place = readonly [status: number, send: (value: string) => Promise<Response>];
-      const places: Readonly<Record<string, Place>> = {
-        accessToken: [401, (value) => callApi(host, `/${api}`, value)],
-        code: [400, (value) => redeem(host, { ...redeeming, code: value })],
-        refreshToken: [400, (value) => refresh(host, { client: "web", pair, refreshToken: value })],
-        clientSecret: [401, (value) => redeem(host, { ...redeeming, fields: { client_secret: value } })],
-        codeVerifier: [400, (value) => redeem(host, { ...redeeming, fields: { code_verifier: value } })],
-        interactionId: [
-          400,
-          (value) => browser.get(`${pairPath(pair)}/authorize/resume`, { interaction: value }),
-        ],
-        // this was nobody's answer, so the page is shown anew
-        formToken: [
-          200,
-          (value) => browser.post(`${pairPath(pair)}/authorize/consent`, { ...form, form_token: value }),
-        ],
-      };
-      for (const [kind, value] of Object.entries(values)) {
-        for (const [place, [status, send]] of Object.entries(places)) {
-          if (kind === place) continue;
-          const sent = await send(value);
-          const malformed = place === "accessToken" && /[^\w.~+/=-]/.test(value);
-          expect({ kind, place, status: sent.status }).toEqual({
-            kind,
-            place,
-            status: malformed ? 400 : status,
-          });
-          expect(sent.headers["location"]).toBeUndefined();
-          if (place === "code" || place === "refreshToken") expect(sent.body).toEqual(invalidGrant);
-          if (place === "clientSecret") expect(sent.body).toEqual(invalidClient);
-        }
-      }
-      const { accessToken: _access, refreshToken: _refresh, ...noTokens } = values;
-      for (const [kind, token] of Object.entries(noTokens)) {
-        const introspected = await postAsWeb(host, { endpoint: "introspect", token, pair });
-        expect({ kind, body: introspected.body as object }).toEqual({ kind, body: { active: false } });
-        const revoked = await postAsWeb(host, { endpoint: "revoke", token, pair });
-        expect({ kind, status: revoked.status }).toEqual({ kind, status: kind === "code" ? 400 : 200 });
-      }
-      expect((await callApi(host, `/${api}`, values.accessToken)).status).toBe(200);
-      const refreshing = { client: "web", pair, refreshToken: values.refreshToken } as const;
-      expect((await refresh(host, refreshing)).status).toBe(200);
-      expect((await redeem(host, redeeming)).status).toBe(200);
-      expect((await browser.answer(page, "approve")).status).toBe(303);
-    },
-  );
 });

@@ -7,6 +7,7 @@ import { freePort } from "../fixture/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 
+/** An example that runs. */
 export interface Example {
   readonly origin: string;
   /** What it has printed so far. */
@@ -40,6 +41,31 @@ export async function startExample(file: string, lastPrinted: RegExp): Promise<E
   };
 }
 
+/** The same for all tests of a file, and ends it after them. */
+export function startExampleForAllTests(
+  file: string,
+  lastPrinted: RegExp,
+): Pick<Example, "origin" | "printed"> {
+  let example: Example | undefined;
+  const started = (): Example => {
+    if (!example) throw new Error(`${file} has not started`);
+    return example;
+  };
+  beforeAll(async () => {
+    example = await startExample(file, lastPrinted);
+  });
+  afterAll(() => example?.stop());
+  return {
+    get origin() {
+      return started().origin;
+    },
+    get printed() {
+      return started().printed;
+    },
+  };
+}
+
+/** What the browser has loaded. */
 export interface Page {
   readonly url: URL;
   /** 0 when the browser has stopped before loading the page. */
@@ -56,6 +82,7 @@ export interface WebBrowser {
   post(url: URL | string, body?: object): Promise<{ status: number; body: unknown }>;
 }
 
+/** A browser that nobody has used. */
 export function newWebBrowser(): WebBrowser {
   const cookies = new Map<string, string>();
 
