@@ -8,18 +8,14 @@ import request, { type Response } from "supertest";
 import * as authmount from "../lib";
 import type { AuthMethod, AuthServer, OnEvent } from "../lib";
 import { newWebBrowser, type Page, type WebBrowser } from "./clients/example";
+import { baseUrl, pairPath } from "./fixture/apis";
+import { authorizationParameters } from "./fixture/authorization-request";
+import { authorize, redirectParameters } from "./fixture/authorize";
+import { postToken } from "./fixture/client-requests";
+import { clients, credentials, webSecret } from "./fixture/clients";
 import { runBlock, runWaitingBlock } from "./fixture/doc-block";
-import {
-  authorizationParameters,
-  baseUrl,
-  clients,
-  credentials,
-  pairPath,
-  type TestHost,
-  testHost,
-  webSecret,
-} from "./fixture/host";
-import { authorize, obtainTokens, postToken, redirectParameters } from "./fixture/journey";
+import { type TestHost, testHost } from "./fixture/host";
+import { obtainTokens } from "./fixture/journey";
 import { listen } from "./fixture/listening";
 
 const issuerPath = pairPath();

@@ -3,12 +3,12 @@
 import { createHmac } from "node:crypto";
 import request, { type Response } from "supertest";
 import { memoryStorage } from "../../lib";
+import { authorize } from "../fixture/authorize";
 import { clients } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import { expectPage, lost, resumePath } from "../fixture/cross-site";
 import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
 import { interactionOf } from "../fixture/interaction";
-import { authorize } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

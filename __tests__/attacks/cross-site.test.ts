@@ -4,7 +4,9 @@ import request, { type Response } from "supertest";
 import type { AuthServerOptions } from "../../lib";
 import { issuer, pairPath } from "../fixture/apis";
 import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { type Browser, encode, type Fields, formFields } from "../fixture/browser";
+import { redeem } from "../fixture/client-requests";
 import { stopClock } from "../fixture/clock";
 import {
   consentPath,
@@ -18,7 +20,7 @@ import {
 } from "../fixture/cross-site";
 import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
 import { interactionOf } from "../fixture/interaction";
-import { authorize, obtainCode, redeem, redirectParameters } from "../fixture/journey";
+import { obtainCode } from "../fixture/journey";
 import { tokenPath } from "../fixture/token-requests";
 
 afterEach(() => jest.restoreAllMocks());

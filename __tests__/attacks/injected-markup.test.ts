@@ -3,10 +3,10 @@
 // They did not get to register anything with the client that the link names.
 import { apis, pairPath } from "../fixture/apis";
 import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
 import { clients } from "../fixture/clients";
 import { testHost } from "../fixture/host";
-import { authorize } from "../fixture/journey";
 import { app, host, listenForAllTests, open, requestOf, web } from "../fixture/opened-links";
 
 listenForAllTests();

@@ -5,10 +5,10 @@ import * as fc from "fast-check";
 import { type Authentication, type Client, memoryStorage, type Storage } from "../../lib";
 import { pairPath } from "../fixture/apis";
 import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { encode, type Fields } from "../fixture/browser";
 import { type ClientName, clients } from "../fixture/clients";
 import { signedIn, signedOut, testHost } from "../fixture/host";
-import { authorize } from "../fixture/journey";
 import type { Answer } from "../fixture/listening";
 import { app, host, listenForAllTests, open, phone, requestOf, rich, web } from "../fixture/opened-links";
 

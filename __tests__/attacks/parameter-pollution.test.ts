@@ -4,12 +4,14 @@ import express from "express";
 import request from "supertest";
 import { issuer, pairPath } from "../fixture/apis";
 import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { encode, formFields } from "../fixture/browser";
+import { redeem, refresh } from "../fixture/client-requests";
 import { basic, credentials, webSecret } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import { consentPath, expectPage, lost, postForm, resumePath } from "../fixture/cross-site";
 import { testHost, type TestHost } from "../fixture/host";
-import { authorize, obtainCode, obtainTokens, redeem, redirectParameters, refresh } from "../fixture/journey";
+import { obtainCode, obtainTokens } from "../fixture/journey";
 import { tokenPath } from "../fixture/token-requests";
 
 afterEach(() => jest.restoreAllMocks());

@@ -3,6 +3,7 @@
 // are signed with the right key all the same: another part of the host may use it for something that is no access token.
 import { createPublicKey, sign } from "node:crypto";
 import { type Client, memoryStorage, type SigningKeySource } from "../../lib";
+import { postAbout, refresh } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import {
@@ -27,7 +28,7 @@ import {
   write,
 } from "../fixture/forged-tokens";
 import type { TestHost } from "../fixture/host";
-import { callApi, obtainTokens, postAbout, refresh } from "../fixture/journey";
+import { callApi, obtainTokens } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

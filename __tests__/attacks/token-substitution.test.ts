@@ -5,21 +5,14 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Response } from "supertest";
 import { type Pair, pairPath } from "../fixture/apis";
 import { codeChallenge, codeVerifier } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
+import { postAbout, postToken, redeem, refresh } from "../fixture/client-requests";
 import { credentials, webSecret } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import { newHost, now, refused } from "../fixture/forged-tokens";
 import type { TestHost } from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  obtainTokens,
-  postAbout,
-  postToken,
-  redeem,
-  refresh,
-} from "../fixture/journey";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

@@ -3,10 +3,12 @@ import type { Response } from "supertest";
 import { type Authentication, type ConsentAnswer, memoryStorage, type Storage } from "../../lib";
 import { issuer } from "../fixture/apis";
 import { causes, redirectOf, refusedByRedirect } from "../fixture/authorization-answers";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem } from "../fixture/client-requests";
 import { clients, trustedWeb } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, type TestHost, testHost } from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, redeem, redirectParameters } from "../fixture/journey";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
 import { watchedHost } from "../fixture/watched-host";
 

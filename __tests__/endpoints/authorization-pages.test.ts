@@ -3,10 +3,10 @@ import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
 import { apis, issuer, pairPath } from "../fixture/apis";
 import { causes, refusedAsJson } from "../fixture/authorization-answers";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { clients, trustedWeb } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost, type TestHostOptions } from "../fixture/host";
-import { authorize, redirectParameters } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
 
 const clock = stopClockForEachTest();

@@ -1,10 +1,12 @@
 import { issuer, pairPath } from "../fixture/apis";
 import { description, redirectOf, refusedByRedirect } from "../fixture/authorization-answers";
 import { codeChallenge } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem } from "../fixture/client-requests";
 import { clients, trustedWeb } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedOut, testHost } from "../fixture/host";
-import { authorize, obtainCode, obtainTokens, redeem, redirectParameters } from "../fixture/journey";
+import { obtainCode, obtainTokens } from "../fixture/journey";
 
 stopClockForEachTest();
 

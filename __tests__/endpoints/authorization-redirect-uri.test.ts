@@ -1,8 +1,10 @@
 import { redirectOf, refusedAsJson } from "../fixture/authorization-answers";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
-import { authorize, obtainCode, redeem, redirectParameters } from "../fixture/journey";
+import { obtainCode } from "../fixture/journey";
 
 stopClockForEachTest();
 

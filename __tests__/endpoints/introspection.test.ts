@@ -1,23 +1,20 @@
 import request from "supertest";
-import { memoryStorage } from "../../lib";
 import { issuer, type Pair, pairPath } from "../fixture/apis";
 import { encode, type Fields } from "../fixture/browser";
-import { type ClientName, clients, credentials, webSecret } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
 import {
-  callApi,
-  familyOf,
   introspect,
-  obtainCode,
   postToken,
   redeem,
   refresh,
   revoke,
   type TokenQuestion,
-} from "../fixture/journey";
+} from "../fixture/client-requests";
+import { type ClientName, credentials, webSecret } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
+import { callApi, familyOf, obtainCode } from "../fixture/journey";
 import { answerOf, postTo, refusal } from "../fixture/json-answers";
-import { intercept } from "../fixture/slow-storage";
+import { failingStorage } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -409,18 +406,14 @@ describe("storage that fails during an introspection request (RFC 7662 §2.3)", 
     ["authorizations.find", "refreshToken", "orders"],
   ] as const)("is a server_error when %s throws for the %s of %s", async (name, kind, api) => {
     const failure = new Error("the database says: password=hunter2");
-    let failing: string | undefined;
-    const storage = intercept(memoryStorage({ clients: Object.values(clients) }), async (called, call) => {
-      if (called === failing) throw failure;
-      return call();
-    });
-    const host = newHost({ storage, revocationLagSeconds: 0 });
+    const watch = failingStorage(failure);
+    const host = newHost({ storage: watch.storage, revocationLagSeconds: 0 });
     const pair: Pair = { api };
     const question = { pair, token: (await familyOf(host, "web", pair))[kind] };
     host.events.length = 0;
-    failing = name;
+    watch.failing = name;
     const response = await introspect(host, question);
-    failing = undefined;
+    watch.failing = undefined;
     expect(answerOf(response)).toEqual(
       refusal(500, "server_error", "The server could not answer this request."),
     );

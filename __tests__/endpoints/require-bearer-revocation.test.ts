@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { memoryStorage } from "../../lib";
+import { authorize } from "../fixture/authorize";
 import {
   accessTokenOf,
   bearerAnswerOf,
@@ -8,18 +9,11 @@ import {
   refusedByBearer,
   watchedStorage,
 } from "../fixture/bearer-answers";
+import { redeem, refresh } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { bob, type TestHost, testHost } from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  consentKey,
-  obtainCode,
-  obtainTokens,
-  redeem,
-  refresh,
-} from "../fixture/journey";
+import { callApi, consentKey, obtainCode, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
 
 const clock = stopClockForEachTest();

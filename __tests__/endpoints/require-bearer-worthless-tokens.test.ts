@@ -3,10 +3,11 @@ import request from "supertest";
 import { type AuthServerOptions, memoryStorage, type Storage } from "../../lib";
 import { apis } from "../fixture/apis";
 import { accessTokenOf, bearerAnswerOf, formats, refusedByBearer } from "../fixture/bearer-answers";
+import { redeem, refresh } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
-import { callApi, consentKey, obtainCode, obtainTokens, redeem, refresh } from "../fixture/journey";
+import { callApi, consentKey, obtainCode, obtainTokens } from "../fixture/journey";
 
 const clock = stopClockForEachTest();
 

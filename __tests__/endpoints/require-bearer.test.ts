@@ -11,10 +11,11 @@ import {
   refusedByBearer,
   watchedStorage,
 } from "../fixture/bearer-answers";
+import { redeem } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, redeem } from "../fixture/journey";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { rawRequest } from "../fixture/raw-request";
 
 const clock = stopClockForEachTest();

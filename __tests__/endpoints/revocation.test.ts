@@ -2,10 +2,11 @@ import request from "supertest";
 import { memoryStorage } from "../../lib";
 import { issuer, type Pair, pairPath } from "../fixture/apis";
 import { encode, type Fields } from "../fixture/browser";
+import { postToken, redeem, refresh, revoke } from "../fixture/client-requests";
 import { basic, type ClientName, clients, credentials, webSecret } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { type TestHost, testHost } from "../fixture/host";
-import { callApi, familyOf, obtainCode, postToken, redeem, refresh, revoke } from "../fixture/journey";
+import { callApi, familyOf, obtainCode } from "../fixture/journey";
 import {
   type Answer,
   answerOf,
@@ -16,6 +17,7 @@ import {
   serverError,
 } from "../fixture/json-answers";
 import { intercept } from "../fixture/slow-storage";
+import { failingStorage } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -480,19 +482,15 @@ describe("storage that fails during a revocation request (RFC 7009 §2.2.1)", ()
     ["authorizations.find", "refreshToken", "orders"],
     ["authorizations.revoke", "refreshToken", "orders"],
   ] as const)("is a server_error when %s throws for the %s of %s", async (name, kind, api) => {
-    let failing: string | undefined;
-    const storage = intercept(memoryStorage({ clients: Object.values(clients) }), async (called, call) => {
-      if (called === failing) throw failure;
-      return call();
-    });
-    const host = promptHost({ storage });
+    const watch = failingStorage(failure);
+    const host = promptHost({ storage: watch.storage });
     const pair: Pair = { api };
     const family = await familyOf(host, "web", pair);
     const asked = { pair, token: family[kind] };
     host.events.length = 0;
-    failing = name;
+    watch.failing = name;
     const response = await revoke(host, asked);
-    failing = undefined;
+    watch.failing = undefined;
     expect(answerOf(response)).toEqual(serverError);
     expect(response.headers).toMatchObject({
       "content-type": "application/json",

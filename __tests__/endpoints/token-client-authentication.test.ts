@@ -10,10 +10,11 @@ import {
 import { issuer, revocationLagSeconds } from "../fixture/apis";
 import { codeVerifier } from "../fixture/authorization-request";
 import { encode, type Fields } from "../fixture/browser";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
 import { basic, type ClientName, clients, credentials, machineSecret, webSecret } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { type TestHost, testHost } from "../fixture/host";
-import { obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+import { obtainCode, obtainTokens } from "../fixture/journey";
 import { answerOf, formType, invalidClient, refusal, serverError } from "../fixture/json-answers";
 import { rawRequest } from "../fixture/raw-request";
 import { clientCredentials, postTokenText, tokenPath } from "../fixture/token-requests";

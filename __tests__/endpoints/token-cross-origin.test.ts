@@ -2,10 +2,11 @@ import request from "supertest";
 import { type ClientStore, memoryStorage } from "../../lib";
 import { pairPath } from "../fixture/apis";
 import { codeVerifier } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { encode } from "../fixture/browser";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
-import { authorize, obtainCode } from "../fixture/journey";
+import { obtainCode } from "../fixture/journey";
 import { corsHeaders, formType, preflight } from "../fixture/json-answers";
 import { clientCredentials, maxFormBytes, postTokenText, tokenPath } from "../fixture/token-requests";
 

@@ -1,10 +1,11 @@
 import request, { type Response } from "supertest";
 import { type AuthServerEvent, type ClientStore, type GrantType, memoryStorage } from "../../lib";
 import { issuer, type Pair, pairPath } from "../fixture/apis";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
 import { clients, credentials } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { answerOf, invalidGrant, refusal, serverError } from "../fixture/json-answers";
 import { intercept } from "../fixture/slow-storage";
 import { clientCredentials, postTokenText, tokenPath, tokensOf } from "../fixture/token-requests";

@@ -3,10 +3,11 @@ import express from "express";
 import request, { type Response } from "supertest";
 import { codeVerifier } from "../fixture/authorization-request";
 import { encode } from "../fixture/browser";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
 import { credentials, webSecret } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { answerOf, formType, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
 import { rawRequest, type RawResponse } from "../fixture/raw-request";
 import {

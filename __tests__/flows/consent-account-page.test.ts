@@ -1,17 +1,11 @@
 import type { Authentication } from "../../lib";
+import { authorize, type CodeRequest } from "../fixture/authorize";
+import { redeem, refresh } from "../fixture/client-requests";
 import type { ClientName } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { allow, bothScopes, outcomeOf, outcomeOfVisit, rememberedScopes } from "../fixture/consent";
 import { bob, signedIn, testHost } from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  type CodeRequest,
-  obtainCode,
-  obtainTokens,
-  redeem,
-  refresh,
-} from "../fixture/journey";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
 const clock = stopClockForEachTest();
 

@@ -1,9 +1,9 @@
 import { origin, pairPath } from "../fixture/apis";
+import { authorize } from "../fixture/authorize";
 import { encode, formFields } from "../fixture/browser";
 import { stopClockForEachTest } from "../fixture/clock";
 import { bothScopes, expectNothingGranted, outcomeOf, postAnswer, showPage, yes } from "../fixture/consent";
 import { bob, signedIn } from "../fixture/host";
-import { authorize } from "../fixture/journey";
 
 stopClockForEachTest();
 

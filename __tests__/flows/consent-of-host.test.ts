@@ -1,6 +1,7 @@
 import request from "supertest";
 import type { ConsentAnswer } from "../../lib";
 import { issuer, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import type { Browser } from "../fixture/browser";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
@@ -16,7 +17,6 @@ import {
 } from "../fixture/consent";
 import { bob, signedIn, signedOut, testHost, type TestHostOptions } from "../fixture/host";
 import { interactionOf } from "../fixture/interaction";
-import { authorize, redirectParameters } from "../fixture/journey";
 import { watchedHost, type WatchedHost } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();

@@ -1,4 +1,5 @@
 import { memoryStorage, type Subscription } from "../../lib";
+import { authorize } from "../fixture/authorize";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import {
@@ -12,7 +13,6 @@ import {
 } from "../fixture/consent";
 import { bob, signedOut, testHost } from "../fixture/host";
 import { interactionOf } from "../fixture/interaction";
-import { authorize } from "../fixture/journey";
 import { watchedHost } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();

@@ -1,5 +1,7 @@
 import { apis, issuer, origin, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
+import { redeem } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import {
@@ -14,7 +16,6 @@ import {
   yes,
 } from "../fixture/consent";
 import { bob, signedOut, testHost } from "../fixture/host";
-import { authorize, redeem, redirectParameters } from "../fixture/journey";
 import { watchedHost } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();

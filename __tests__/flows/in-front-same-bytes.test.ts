@@ -3,10 +3,11 @@ import request from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
 import { pairPath } from "../fixture/apis";
 import { encode } from "../fixture/browser";
-import { clients, credentials } from "../fixture/clients";
+import { redeem } from "../fixture/client-requests";
+import { basic, clients, credentials } from "../fixture/clients";
 import type { TestHost } from "../fixture/host";
 import { answersOf, itAnswersAlike } from "../fixture/in-front";
-import { obtainCode, obtainTokens, redeem } from "../fixture/journey";
+import { obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
 import {
   asked,
   chunked,
@@ -25,20 +26,17 @@ import {
   token,
 } from "../fixture/raw-connections";
 import { intercept } from "../fixture/slow-storage";
+import { shortenTimeLimit } from "../fixture/time-limit";
 
 closeServersAfterEachTest();
 
 function basicLine(id: string, secret: string): string {
-  return `Authorization: Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;
+  return `Authorization: ${basic(id, secret)}`;
 }
 
 const web = credentials("web");
 const webBasic = basicLine("web", web["client_secret"] ?? "");
 const machineBasic = basicLine("machine", machine["client_secret"] ?? "");
-
-async function refreshToken(host: TestHost): Promise<string> {
-  return (await obtainTokens(host, { client: "web" })).refresh_token ?? "";
-}
 
 const unknownOrigin = "Origin: https://evil.example";
 const preflight = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type"];
@@ -77,7 +75,8 @@ describe("the same bytes: token requests that are good (RFC 6749 §5.1)", () => 
     ],
     "a refresh token": [
       200,
-      async (host) => form({ grant_type: "refresh_token", ...web, refresh_token: await refreshToken(host) }),
+      async (host) =>
+        form({ grant_type: "refresh_token", ...web, refresh_token: await obtainRefreshToken(host) }),
     ],
     "client credentials": [200, () => form(machine)],
     "client credentials, with Basic": [
@@ -140,7 +139,7 @@ describe("the same bytes: token requests that are refused (RFC 6749 §5.2)", () 
     "a refresh token that was used": [
       400,
       async (host) => {
-        const used = { grant_type: "refresh_token", ...web, refresh_token: await refreshToken(host) };
+        const used = { grant_type: "refresh_token", ...web, refresh_token: await obtainRefreshToken(host) };
         await request(host.app).post(token).type("form").send(encode(used));
         return form(used);
       },
@@ -218,7 +217,7 @@ describe("the same bytes: metadata, revoke, introspect (RFC 8414 §3, 7009 §2, 
       () => asked("GET", metadata, "If-None-Match: *"),
     ],
     "revoke an access token": [200, async (host) => about(revoke, await accessToken(host))],
-    "revoke a refresh token": [200, async (host) => about(revoke, await refreshToken(host))],
+    "revoke a refresh token": [200, async (host) => about(revoke, await obtainRefreshToken(host))],
     "revoke what is no token": [200, () => about(revoke, "x")],
     "revoke nothing": [400, () => form({}, { path: revoke, headers: [webBasic] })],
     "revoke with a wrong secret": [401, () => about(revoke, "x", [basicLine("web", "wrong")])],
@@ -227,7 +226,7 @@ describe("the same bytes: metadata, revoke, introspect (RFC 8414 §3, 7009 §2, 
       () => form({ token: "x", client_id: "spa" }, { path: revoke, headers: [spaOrigin] }),
     ],
     "introspect an access token": [200, async (host) => about(introspect, await accessToken(host))],
-    "introspect a refresh token": [200, async (host) => about(introspect, await refreshToken(host))],
+    "introspect a refresh token": [200, async (host) => about(introspect, await obtainRefreshToken(host))],
     "introspect what is no token": [200, () => about(introspect, "x")],
     "introspect with a wrong secret": [401, () => about(introspect, "x", [basicLine("web", "wrong")])],
     "introspect as a public client": [
@@ -278,20 +277,12 @@ const failing = (name: string, fail: () => Promise<never>): Storage =>
     called === name ? fail() : call(),
   );
 
-/** Lets the five seconds of a storage call pass in five milliseconds. */
-function shortenTimeLimit(): void {
-  const { setTimeout: begin } = globalThis;
-  const beginShort = (callback: () => void, milliseconds?: number): NodeJS.Timeout =>
-    begin(callback, milliseconds === 5_000 ? 5 : milliseconds);
-  jest.spyOn(globalThis, "setTimeout").mockImplementation(beginShort);
-}
-
 describe("the same bytes: storage fails (RFC 6749 §5.2)", () => {
   const throwing = failing("clients.find", () => Promise.reject(new Error("password=hunter2")));
   const silent = failing("clients.find", () => new Promise(() => {}));
   const noOrigin = failing("clients.isBrowserOrigin", () => Promise.reject(new Error("down")));
 
-  beforeEach(shortenTimeLimit);
+  beforeEach(() => void shortenTimeLimit());
 
   const faults: Record<string, { storage: Storage; status: number; error: string; send: () => string }> = {
     "it throws": { storage: throwing, status: 500, error: "server_error", send: () => form(machine) },

@@ -4,11 +4,13 @@ import express, { type Express, type RequestHandler } from "express";
 import request from "supertest";
 import type { AuthMethod } from "../../lib";
 import { origin, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { type Browser, newBrowser } from "../fixture/browser";
+import { redeem } from "../fixture/client-requests";
 import { express4 } from "../fixture/express4";
 import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
 import { answersOf, plainHost } from "../fixture/in-front";
-import { authorize, callApi, redeem, redirectParameters, type Tokens } from "../fixture/journey";
+import { callApi, type Tokens } from "../fixture/journey";
 import {
   asked,
   closeServersAfterEachTest,

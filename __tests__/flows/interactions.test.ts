@@ -2,11 +2,12 @@ import { createHmac } from "node:crypto";
 import type { Response } from "supertest";
 import { memoryStorage } from "../../lib";
 import { issuer, origin, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem } from "../fixture/client-requests";
 import { type ClientName, clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { alice, testHost } from "../fixture/host";
 import { cookiePrefix, resumePath, signIn, type Visit, visit } from "../fixture/interaction";
-import { authorize, redeem, redirectParameters } from "../fixture/journey";
 import { answerAtClient, expectLost, granted, movedTo } from "../fixture/sign-in";
 
 const clock = stopClockForEachTest();

@@ -4,10 +4,13 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import request from "supertest";
 import { generateClientSecret, generateSigningKey, type PrivateJwk, type SigningKeySource } from "../../lib";
+import { apis } from "../fixture/apis";
 import { buildOnce } from "../fixture/build-once";
+import { postToken, refresh } from "../fixture/client-requests";
+import { credentials } from "../fixture/clients";
 import { type Clock, stopClock } from "../fixture/clock";
-import { apis, credentials, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainTokens, postToken, refresh, type Tokens } from "../fixture/journey";
+import { testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainTokens, type Tokens } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

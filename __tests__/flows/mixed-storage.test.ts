@@ -1,32 +1,18 @@
 // A host keeps some of the stores itself, or each kind of record where it suits: the journeys are the same, and none of the
 // stores is given anything that opens something.
 import type { Pool } from "pg";
-import request, { type Response } from "supertest";
+import type { Response } from "supertest";
 import { browserOriginsOf, type Client, type ClientStore, memoryStorage, type Storage } from "../../lib";
 import { type PostgresStorage, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { digestToken } from "../../lib/protocol/token-value";
-import { encode } from "../fixture/browser";
-import {
-  clients,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  signedIn,
-  testHost,
-  type TestHost,
-  webSecret,
-} from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  redeem,
-  redirectParameters,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import type { Pair } from "../fixture/apis";
+import { codeVerifier } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem, refresh, revoke } from "../fixture/client-requests";
+import { clients, webSecret } from "../fixture/clients";
+import { signedIn, testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, type Tokens } from "../fixture/journey";
 import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
 import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
 import { describeWith } from "../fixture/server-process";
@@ -136,15 +122,6 @@ function holds(text: string, secret: string): boolean {
     }
     return false;
   });
-}
-
-function revoke(host: TestHost, { pair, token }: { pair: Pair; token: string }): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(`${pairPath(pair)}/revoke`)
-      .type("form")
-      .send(encode({ ...credentials("web"), token })),
-  );
 }
 
 interface Family {

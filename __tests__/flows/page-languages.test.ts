@@ -1,10 +1,10 @@
 import type { Authentication, ConsentAnswer } from "../../lib";
 import type { PageTexts } from "../../lib/interaction/page-texts";
 import { apis, pairPath } from "../fixture/apis";
+import { redirectParameters } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, signedOut, testHost, type TestHostOptions } from "../fixture/host";
-import { redirectParameters } from "../fixture/journey";
 import {
   accepting,
   asking,

@@ -1,11 +1,12 @@
 import type { Response } from "supertest";
-import { type ConsentAnswer, memoryStorage, type PageContent, type PagesOptions } from "../../lib";
+import type { ConsentAnswer, PageContent, PagesOptions } from "../../lib";
 import { pageTextNames } from "../../lib/interaction/page-texts";
-import { apis, issuer, origin } from "../fixture/apis";
+import { apis, issuer } from "../fixture/apis";
+import { redirectParameters } from "../fixture/authorize";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, testHost } from "../fixture/host";
-import { redirectParameters } from "../fixture/journey";
+import { interactionOf } from "../fixture/interaction";
 import {
   accepting,
   asking,
@@ -19,7 +20,7 @@ import {
   stylesOf,
   withPages,
 } from "../fixture/pages";
-import { watchWrites } from "../fixture/slow-storage";
+import { watchedHost } from "../fixture/watched-host";
 
 stopClockForEachTest();
 
@@ -170,8 +171,7 @@ function expectNoLeak({ text }: Response): void {
 
 describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2.1)", () => {
   it.each(failing)("on a consent page is an error page: it %s", async (_, render) => {
-    const { storage, writes } = watchWrites(memoryStorage({ clients: Object.values(clients) }));
-    const host = testHost({ storage, pages: asRender(render) });
+    const { host, writes } = watchedHost({ pages: asRender(render) });
     const page = await consentPageOf(host);
     expect(page.status).toBe(500);
     expect(page.headers["location"]).toBeUndefined();
@@ -221,17 +221,15 @@ describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2
   });
 
   it("in auth.approve, when another person has to be asked, is an error page", async () => {
-    const { storage, writes } = watchWrites(memoryStorage({ clients: Object.values(clients) }));
     const consent = {
       decide: ({ subject }: { subject: string }): ConsentAnswer =>
         subject === "alice" ? { kind: "interaction", url: "/ask" } : { kind: "ask" },
     };
-    const host = testHost({ storage, consent, pages: asRender(failing[0]![1]) });
+    const { host, writes } = watchedHost({ consent, pages: asRender(failing[0]![1]) });
     const browser = host.browser();
-    const { headers } = await consentPageOf(host, { browser });
-    const interaction = new URL(headers["location"] as string, origin).searchParams.get("interaction");
+    const interaction = interactionOf(await consentPageOf(host, { browser }));
     host.session = { ...signedIn, subject: "bob" };
-    const page = await browser.post("/allow", { interaction: interaction ?? "" });
+    const page = await browser.post("/allow", { interaction });
     expect(page.status).toBe(500);
     expectNoLeak(page);
     expect(page.text).toContain("<h1>This request cannot be answered</h1>");

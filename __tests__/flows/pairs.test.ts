@@ -1,23 +1,16 @@
 import request, { type Response } from "supertest";
 import type { AuthServerOptions } from "../../lib";
+import { apis, baseUrl, type Pair, pairPath } from "../fixture/apis";
+import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
-import { stopClock } from "../fixture/clock";
-import {
-  apis,
-  authorizationParameters,
-  baseUrl,
-  type ClientName,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  type TestHost,
-  testHost,
-} from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const methodIds = ["password", "otp", "sso"] as const;
 const apiIds = ["orders", "reports", "files"] as const;

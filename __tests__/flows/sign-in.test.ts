@@ -3,11 +3,12 @@ import type { Response } from "supertest";
 import { type Client, memoryStorage, type Storage } from "../../lib";
 import { issuer, pairPath, revocationLagSeconds } from "../fixture/apis";
 import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { alice, testHost } from "../fixture/host";
 import { cookiePrefix, interactionOf, resumePath, signIn, type Visit, visit } from "../fixture/interaction";
-import { authorize, obtainCode } from "../fixture/journey";
+import { obtainCode } from "../fixture/journey";
 import { answerAtClient, cookieLines, denial, expectLost, granted } from "../fixture/sign-in";
 import { watchedHost } from "../fixture/watched-host";
 

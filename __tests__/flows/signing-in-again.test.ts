@@ -1,8 +1,8 @@
+import { authorize } from "../fixture/authorize";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { alice, signedIn, signedOut, testHost } from "../fixture/host";
 import { interactionOf, resumePath, signIn } from "../fixture/interaction";
-import { authorize } from "../fixture/journey";
 import { answerAtClient, denial, granted } from "../fixture/sign-in";
 
 const clock = stopClockForEachTest();

@@ -1,8 +1,8 @@
 import { issuer, type Pair } from "../fixture/apis";
+import { ownToken } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
-import { ownToken } from "../fixture/journey";
 import { answerOf, refusal } from "../fixture/json-answers";
 import { tokensOf } from "../fixture/token-requests";
 import { countedStorage } from "../fixture/watched-host";

@@ -1,10 +1,11 @@
 import { type Client, memoryStorage, type Storage } from "../../lib";
 import { revocationLagSeconds } from "../fixture/apis";
 import type { Fields } from "../fixture/browser";
+import { redeem, refresh } from "../fixture/client-requests";
 import { type ClientName, clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainRefreshToken, obtainTokens, redeem, refresh } from "../fixture/journey";
+import { callApi, obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
 import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
 import { slowStorage } from "../fixture/slow-storage";
 import { type TokenBody, tokensOf } from "../fixture/token-requests";

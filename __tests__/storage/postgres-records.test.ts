@@ -2,17 +2,11 @@ import { randomBytes } from "node:crypto";
 import { Client as Connection } from "pg";
 import { browserOriginsOf, type Client } from "../../lib";
 import { postgresStorage, type PostgresStorage } from "../../lib/postgres";
+import { authorize } from "../fixture/authorize";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
 import { clients, machineSecret } from "../fixture/clients";
 import { testHost } from "../fixture/host";
-import {
-  authorize,
-  obtainCode,
-  obtainTokens,
-  postToken,
-  redeem,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import {
   ask,
   describeWithPostgres,

@@ -1,6 +1,7 @@
+import { postToken } from "../fixture/client-requests";
 import { credentials } from "../fixture/clients";
 import { testHost } from "../fixture/host";
-import { callApi, obtainTokens, postToken } from "../fixture/journey";
+import { callApi, obtainTokens } from "../fixture/journey";
 import { everythingUnderWay } from "../fixture/latch";
 import {
   crossOrigin,

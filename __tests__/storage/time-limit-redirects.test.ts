@@ -1,16 +1,17 @@
 import request, { type Response } from "supertest";
-import { pairPath } from "../fixture/apis";
+import { issuer, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import type { Browser } from "../fixture/browser";
+import { redeem } from "../fixture/client-requests";
 import type { TestHost } from "../fixture/host";
-import { authorize, obtainCode, redeem, redirectParameters } from "../fixture/journey";
+import { interactionOf, resumePath } from "../fixture/interaction";
+import { obtainCode } from "../fixture/journey";
 import { everythingUnderWay } from "../fixture/latch";
 import { expectOneFailure, isRead, slowHost, unavailable, ways } from "../fixture/slow-calls";
 import { begunBeside } from "../fixture/slow-storage";
 import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
 
 shortenTimeLimitForEachTest();
-
-const issuer = `https://host.example${pairPath()}`;
 
 interface Visit {
   /** The storage calls of the request, in their order. */
@@ -36,8 +37,7 @@ const visits: Readonly<Record<string, Visit>> = {
       host.session = { kind: "interaction", url: "/signin" };
       const first = await authorize(browser, { client: "web" });
       host.session = session;
-      const interaction = new URL(String(first.headers["location"]), issuer).searchParams.get("interaction");
-      return () => browser.get(`${pairPath()}/authorize/resume`, { interaction: interaction ?? "" });
+      return () => browser.get(resumePath(interactionOf(first)));
     },
   },
   "the approval": {
@@ -62,6 +62,15 @@ const rows = Object.entries(visits).flatMap(([name, visit]) =>
   visit.calls.flatMap((call, index) => ways.map((way) => ({ name, visit, call, index, way }))),
 );
 
+/** A visit during which one call goes unanswered. */
+async function slowVisit({ visit, index, way }: (typeof rows)[number]) {
+  const { host, slow } = slowHost();
+  const attempt = await visit.prepare(host, host.browser());
+  host.events.length = 0;
+  slow.arm(index, way);
+  return { host, slow, response: await attempt() };
+}
+
 describe("storage that does not answer in time, where a browser is redirected (RFC 6749 §4.1.2.1)", () => {
   it.each(Object.entries(visits))("is tried below in every call of %s", async (_, visit) => {
     const { host, slow } = slowHost();
@@ -74,42 +83,34 @@ describe("storage that does not answer in time, where a browser is redirected (R
 
   it.each(rows.filter(({ index }) => index > 0))(
     "is a redirect with temporarily_unavailable when $call ($index) of $name $way",
-    async ({ visit, call, index, way }) => {
-      const { host, slow } = slowHost();
-      const attempt = await visit.prepare(host, host.browser());
-      host.events.length = 0;
-      slow.arm(index, way);
-      const response = await attempt();
-      expect(response.status).toBe(visit.status);
+    async (row) => {
+      const { host, response } = await slowVisit(row);
+      expect(response.status).toBe(row.visit.status);
       expect(response.headers["location"]).toMatch(/^https:\/\/web\.example\/callback\?/);
       expect(redirectParameters(response)).toEqual({ ...unavailable, state: "a state", iss: issuer });
-      expectOneFailure(host, { call, secrets: [] });
+      expectOneFailure(host, { call: row.call, secrets: [] });
       expect(host.events.map(({ kind }) => kind)).not.toContain("authorization-granted");
     },
   );
 
   it.each(rows.filter(({ index }) => index === 0))(
     "is a page with 503 when $call of $name $way: the redirect URI is not proven",
-    async ({ visit, call, index, way }) => {
-      const { host, slow } = slowHost();
-      const attempt = await visit.prepare(host, host.browser());
-      host.events.length = 0;
-      slow.arm(index, way);
-      const response = await attempt();
+    async (row) => {
+      const { host, response } = await slowVisit(row);
       expect([response.status, response.headers["location"]]).toEqual([503, undefined]);
       expect(response.headers["content-type"]).toMatch(/^text\/html/);
       expect(response.text).toContain("Try again later.");
-      expectOneFailure(host, { call, secrets: [] });
+      expectOneFailure(host, { call: row.call, secrets: [] });
     },
   );
 
-  it.each(rows)("begins no later step when $call ($index) of $name $way", async ({ visit, index, way }) => {
-    const { host, slow } = slowHost();
-    const attempt = await visit.prepare(host, host.browser());
-    slow.arm(index, way);
-    await attempt();
+  it.each(rows)("begins no later step when $call ($index) of $name $way", async (row) => {
+    const { slow } = await slowVisit(row);
     await everythingUnderWay();
-    const { calls } = visit;
+    const {
+      visit: { calls },
+      index,
+    } = row;
     const begun = [...calls.slice(0, index + 1), ...begunBeside(calls, index)].filter(
       (each) => !isRead(each),
     );
@@ -123,11 +124,8 @@ describe("storage that does not answer in time, where a browser is redirected (R
 describe("what a browser gets when storage does not answer in time (RFC 6749 §4.1.2.1)", () => {
   it.each(rows)(
     "lets the next visit have a code that is usable once when $call ($index) of $name $way",
-    async ({ visit, index, way }) => {
-      const { host, slow } = slowHost();
-      const attempt = await visit.prepare(host, host.browser());
-      slow.arm(index, way);
-      await attempt();
+    async (row) => {
+      const { host, slow } = await slowVisit(row);
       await slow.mend();
       const code = await obtainCode(host, { client: "web" });
       const tries = [
@@ -152,8 +150,7 @@ describe("what a browser gets when storage does not answer in time (RFC 6749 §4
     host.session = { kind: "interaction", url: "/signin" };
     const browser = host.browser();
     const first = await authorize(browser, { client: "web" });
-    const interaction =
-      new URL(String(first.headers["location"]), issuer).searchParams.get("interaction") ?? "";
+    const interaction = interactionOf(first);
     host.events.length = 0;
     slow.arm(0, "is lost");
     const response = await browser.post("/cancel", { interaction });
