@@ -25,7 +25,7 @@ const project = {
 const clientEndpointTests = [
   "endpoints/{token,token-*,revocation,introspection,metadata}",
   "grants/*",
-  "flows/{authorization-code,pairs,key-rotation}",
+  "flows/{authorization-code,pairs,key-rotation,rotated-keys}",
   "attacks/{stolen-code,stolen-refresh-token,cross-site,cross-site-cookies,parameter-pollution}",
   "events",
 ];

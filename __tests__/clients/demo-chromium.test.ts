@@ -63,39 +63,45 @@ async function runStory(tab: Tab, { name, method }: { name: string; method: stri
 /** How far the page sticks out of its window. */
 const sidewaysPixels = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
 
+let browser: Browser;
+const contexts: BrowserContext[] = [];
+
+/** One browser for all tests, where nothing is left of the test before. */
+function openChromium(): void {
+  beforeAll(async () => {
+    const args = ["--no-sandbox", "--disable-quic", "--disable-background-networking"];
+    browser = await chromium.launch({ executablePath: chromiumPath, args });
+  });
+  afterEach(async () => {
+    for (const context of contexts.splice(0)) await context.close();
+  });
+  afterAll(() => browser.close());
+}
+
+/** The start page in a new window. */
+async function visit(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Visit> {
+  const context = await browser.newContext(options);
+  contexts.push(context);
+  const tab = await context.newPage();
+  const problems: string[] = [];
+  const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1"), "data:"];
+  tab.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) problems.push(message.text());
+  });
+  tab.on("pageerror", (error) => problems.push(error.message));
+  tab.on("request", (request) => {
+    if (!ours.some((our) => request.url().startsWith(our))) problems.push(request.url());
+  });
+  await tab.goto(demo.origin);
+  return { tab, problems };
+}
+
 describeWith(
   { name: "Chromium", found: existsSync(chromiumPath) },
   {
     name: "the start page in Chromium",
     tests() {
-      let browser: Browser;
-      const contexts: BrowserContext[] = [];
-
-      beforeAll(async () => {
-        const args = ["--no-sandbox", "--disable-quic", "--disable-background-networking"];
-        browser = await chromium.launch({ executablePath: chromiumPath, args });
-      });
-      afterEach(async () => {
-        for (const context of contexts.splice(0)) await context.close();
-      });
-      afterAll(() => browser.close());
-
-      async function visit(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Visit> {
-        const context = await browser.newContext(options);
-        contexts.push(context);
-        const tab = await context.newPage();
-        const problems: string[] = [];
-        const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1"), "data:"];
-        tab.on("console", (message) => {
-          if (["error", "warning"].includes(message.type())) problems.push(message.text());
-        });
-        tab.on("pageerror", (error) => problems.push(error.message));
-        tab.on("request", (request) => {
-          if (!ours.some((our) => request.url().startsWith(our))) problems.push(request.url());
-        });
-        await tab.goto(demo.origin);
-        return { tab, problems };
-      }
+      openChromium();
 
       it("runs a flow: the steps, the picture and the decoded token", async () => {
         const { tab, problems } = await visit();

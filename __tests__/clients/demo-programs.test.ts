@@ -17,7 +17,7 @@ import {
   secretOf,
   validPairs,
 } from "../fixture/demo";
-import { newWebBrowser, type WebBrowser } from "./example";
+import { newWebBrowser, type WebBrowser } from "../fixture/example";
 
 function configureOpenid(
   clientId: "web" | "portal" | "machine",

@@ -12,7 +12,7 @@ import {
   secretOf,
   validPairs,
 } from "../fixture/demo";
-import { newWebBrowser, type WebBrowser } from "./example";
+import { newWebBrowser, type WebBrowser } from "../fixture/example";
 
 interface Step {
   readonly by: string;

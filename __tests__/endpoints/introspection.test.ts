@@ -14,7 +14,7 @@ import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
 import { callApi, familyOf, obtainCode } from "../fixture/journey";
 import { answerOf, postTo, refusal } from "../fixture/json-answers";
-import { failingStorage } from "../fixture/watched-host";
+import { failingStorage, failureEvent } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -417,15 +417,7 @@ describe("storage that fails during an introspection request (RFC 7662 §2.3)", 
     expect(answerOf(response)).toEqual(
       refusal(500, "server_error", "The server could not answer this request."),
     );
-    expect(host.events).toEqual([
-      {
-        kind: "server-error",
-        at: clock.now(),
-        issuer: `https://host.example${pairPath(pair)}`,
-        ...(name !== "clients.find" && { clientId: "web" }),
-        cause: failure,
-      },
-    ]);
+    expect(host.events).toEqual([failureEvent(pair, { call: name, cause: failure, at: clock.now() })]);
     expect(await isActive(host, question)).toBe(true);
   });
 });

@@ -17,7 +17,7 @@ import {
   serverError,
 } from "../fixture/json-answers";
 import { intercept } from "../fixture/slow-storage";
-import { failingStorage } from "../fixture/watched-host";
+import { failingStorage, failureEvent } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -496,15 +496,7 @@ describe("storage that fails during a revocation request (RFC 7009 §2.2.1)", ()
       "content-type": "application/json",
       "cache-control": "no-store",
     });
-    expect(host.events).toEqual([
-      {
-        kind: "server-error",
-        at: clock.now(),
-        issuer: `https://host.example${pairPath(pair)}`,
-        ...(name !== "clients.find" && { clientId: "web" }),
-        cause: failure,
-      },
-    ]);
+    expect(host.events).toEqual([failureEvent(pair, { call: name, cause: failure, at: clock.now() })]);
     expect(await statusAt(host, family.accessToken, api)).toBe(200);
     expect(answerOf(await revoke(host, asked))).toEqual(done);
     expect(await statusAt(host, family.accessToken, api)).toBe(401);

@@ -171,7 +171,9 @@ describe("client authentication that fails (RFC 6749 §2.3.1, §5.2)", () => {
     expect(answerOf(response)).toEqual(invalidClient);
     expect((await redeem(host, { client: "native", code })).status).toBe(200);
   });
+});
 
+describe("what is told of a client authentication that fails (RFC 6749 §5.2)", () => {
   it("answers an unknown client and a wrong secret alike in every header", async () => {
     const host = testHost();
     const answers = await Promise.all(

@@ -1,3 +1,4 @@
+import request from "supertest";
 import { type ConsentAdapter, type PageContent, type ScopeOptions, type ScopeSentence } from "../../lib";
 import { followImplications } from "../../lib/protocol/implied-scopes";
 import { apis, pairPath } from "../fixture/apis";
@@ -7,7 +8,6 @@ import { clients, credentials } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { type TestHost, testHost } from "../fixture/host";
 import { callApi, obtainTokens } from "../fixture/journey";
-import request from "supertest";
 
 stopClockForEachTest();
 

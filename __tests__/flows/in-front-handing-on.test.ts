@@ -99,6 +99,101 @@ const tellPlace: RequestHandler = (req, res) => {
 const tellError: ErrorRequestHandler = (error: Error, _req, res, _next) =>
   void res.status(418).send(error.message);
 
+const modes = { "in production": inProduction, "in development": (): TestHost => testHost() };
+
+/** Tests of an app with the routers in it. */
+function routersHandOn({ newApp, newHost }: { newApp: typeof express; newHost: () => TestHost }): void {
+  it("routes that the host has added are served after ours", async () => {
+    const { auth } = newHost();
+    const app = newApp();
+    auth.router.get("/x", (_req, res) => void res.send("added"));
+    auth.router.post("/auth/password/api/orders/token", (_req, res) => void res.send("taken over"));
+    auth.router.get("/jwks", (_req, res) => void res.send("taken over"));
+    auth.wellKnown.get("/y", (_req, res) => void res.send("added"));
+    auth.wellKnown.get("/.well-known/oauth-protected-resource/orders", (_req, res) => void res.send("taken"));
+    app.use("/login", auth.router);
+    app.use(auth.wellKnown);
+    app.use(tellPlace);
+    expect((await request(app).get("/login/x")).text).toBe("added");
+    expect((await request(app).get("/y")).text).toBe("added");
+    const ours = await request(app).post(token).type("form").send(machineForm);
+    expect(ours.body).toMatchObject({ token_type: "bearer" });
+    expect((await request(app).get("/login/jwks")).body).toHaveProperty("keys");
+    const document = await request(app).get("/.well-known/oauth-protected-resource/orders");
+    expect(document.body).toHaveProperty("authorization_servers");
+    expect((await request(app).get("/login/z")).body).toEqual({
+      url: "/login/z",
+      baseUrl: "",
+      originalUrl: "/login/z",
+    });
+  });
+
+  it("an error of a route that the host has added goes to the host", async () => {
+    const { auth } = newHost();
+    const app = newApp();
+    auth.router.get("/x", (_req, _res, next) => next(new Error("of the host's route")));
+    app.use("/login", auth.router);
+    app.use(tellError);
+    expect((await request(app).get("/login/x")).text).toBe("of the host's route");
+  });
+
+  it("errors of middleware ahead pass them by, even on our paths", async () => {
+    const { auth } = newHost();
+    const app = newApp();
+    app.use((_req, _res, next) => next(new Error("of the host")));
+    app.use("/login", auth.router);
+    app.use(auth.wellKnown);
+    app.use(tellError);
+    const answers = [
+      await request(app).get("/login/jwks"),
+      await request(app).post(token),
+      await request(app).get("/.well-known/oauth-protected-resource/orders"),
+      await request(app).get("/x"),
+    ];
+    expect(answers.map(({ text }) => text)).toEqual(Array(4).fill("of the host"));
+  });
+
+  it("leave url and baseUrl to what comes after as they were", async () => {
+    const { auth } = newHost();
+    const app = newApp();
+    app.use("/login", auth.router, auth.wellKnown, (req, _res, next) => {
+      expect([req.baseUrl, req.url]).toEqual(["/login", "/x?a=b"]);
+      next();
+    });
+    app.use(tellPlace);
+    expect((await request(app).get("/login/x?a=b")).body).toEqual({
+      url: "/login/x?a=b",
+      baseUrl: "",
+      originalUrl: "/login/x?a=b",
+    });
+  });
+
+  it("leave url, baseUrl and parameters as they were in routers of the host", async () => {
+    const { auth } = newHost();
+    const app = newApp();
+    const [outer, inner] = [newApp.Router({ mergeParams: true }), newApp.Router({ mergeParams: true })];
+    app.use("/a/:tenant", outer);
+    outer.use("/b", inner, tellPlace);
+    inner.use("/login", auth.router);
+    inner.use(auth.wellKnown);
+    inner.get("/login/mine", (req, res) => void res.json(req.params));
+    expect((await request(app).get("/a/one/b/login/mine")).body).toEqual({ tenant: "one" });
+    expect((await request(app).get("/a/one/b/login/x?a=b")).body).toEqual({
+      url: "/login/x?a=b",
+      baseUrl: "/a/one/b",
+      originalUrl: "/a/one/b/login/x?a=b",
+    });
+  });
+
+  it("let the host answer OPTIONS for its own routes beside them", async () => {
+    const { auth } = newHost();
+    const app = newApp();
+    app.use("/login", auth.router);
+    app.get("/login/mine", tellPlace);
+    expect((await request(app).options("/login/mine")).headers["allow"]).toMatch(/^GET, ?HEAD$/);
+  });
+}
+
 describe.each([
   ["Express 5", express],
   ["Express 4", express4],
@@ -124,100 +219,5 @@ describe.each([
     expect(handedOn).toEqual([true, true, true, true, true]);
   });
 
-  const modes = { "in production": inProduction, "in development": (): TestHost => testHost() };
-
-  describe.each(Object.entries(modes))("%s", (__, newHost) => {
-    it("routes that the host has added are served after ours", async () => {
-      const { auth } = newHost();
-      const app = newApp();
-      auth.router.get("/x", (_req, res) => void res.send("added"));
-      auth.router.post("/auth/password/api/orders/token", (_req, res) => void res.send("taken over"));
-      auth.router.get("/jwks", (_req, res) => void res.send("taken over"));
-      auth.wellKnown.get("/y", (_req, res) => void res.send("added"));
-      auth.wellKnown.get(
-        "/.well-known/oauth-protected-resource/orders",
-        (_req, res) => void res.send("taken"),
-      );
-      app.use("/login", auth.router);
-      app.use(auth.wellKnown);
-      app.use(tellPlace);
-      expect((await request(app).get("/login/x")).text).toBe("added");
-      expect((await request(app).get("/y")).text).toBe("added");
-      const ours = await request(app).post(token).type("form").send(machineForm);
-      expect(ours.body).toMatchObject({ token_type: "bearer" });
-      expect((await request(app).get("/login/jwks")).body).toHaveProperty("keys");
-      const document = await request(app).get("/.well-known/oauth-protected-resource/orders");
-      expect(document.body).toHaveProperty("authorization_servers");
-      expect((await request(app).get("/login/z")).body).toEqual({
-        url: "/login/z",
-        baseUrl: "",
-        originalUrl: "/login/z",
-      });
-    });
-
-    it("an error of a route that the host has added goes to the host", async () => {
-      const { auth } = newHost();
-      const app = newApp();
-      auth.router.get("/x", (_req, _res, next) => next(new Error("of the host's route")));
-      app.use("/login", auth.router);
-      app.use(tellError);
-      expect((await request(app).get("/login/x")).text).toBe("of the host's route");
-    });
-
-    it("errors of middleware ahead pass them by, even on our paths", async () => {
-      const { auth } = newHost();
-      const app = newApp();
-      app.use((_req, _res, next) => next(new Error("of the host")));
-      app.use("/login", auth.router);
-      app.use(auth.wellKnown);
-      app.use(tellError);
-      const answers = [
-        await request(app).get("/login/jwks"),
-        await request(app).post(token),
-        await request(app).get("/.well-known/oauth-protected-resource/orders"),
-        await request(app).get("/x"),
-      ];
-      expect(answers.map(({ text }) => text)).toEqual(Array(4).fill("of the host"));
-    });
-
-    it("leave url and baseUrl to what comes after as they were", async () => {
-      const { auth } = newHost();
-      const app = newApp();
-      app.use("/login", auth.router, auth.wellKnown, (req, _res, next) => {
-        expect([req.baseUrl, req.url]).toEqual(["/login", "/x?a=b"]);
-        next();
-      });
-      app.use(tellPlace);
-      expect((await request(app).get("/login/x?a=b")).body).toEqual({
-        url: "/login/x?a=b",
-        baseUrl: "",
-        originalUrl: "/login/x?a=b",
-      });
-    });
-
-    it("leave url, baseUrl and parameters as they were in routers of the host", async () => {
-      const { auth } = newHost();
-      const app = newApp();
-      const [outer, inner] = [newApp.Router({ mergeParams: true }), newApp.Router({ mergeParams: true })];
-      app.use("/a/:tenant", outer);
-      outer.use("/b", inner, tellPlace);
-      inner.use("/login", auth.router);
-      inner.use(auth.wellKnown);
-      inner.get("/login/mine", (req, res) => void res.json(req.params));
-      expect((await request(app).get("/a/one/b/login/mine")).body).toEqual({ tenant: "one" });
-      expect((await request(app).get("/a/one/b/login/x?a=b")).body).toEqual({
-        url: "/login/x?a=b",
-        baseUrl: "/a/one/b",
-        originalUrl: "/a/one/b/login/x?a=b",
-      });
-    });
-
-    it("let the host answer OPTIONS for its own routes beside them", async () => {
-      const { auth } = newHost();
-      const app = newApp();
-      app.use("/login", auth.router);
-      app.get("/login/mine", tellPlace);
-      expect((await request(app).options("/login/mine")).headers["allow"]).toMatch(/^GET, ?HEAD$/);
-    });
-  });
+  describe.each(Object.entries(modes))("%s", (__, newHost) => routersHandOn({ newApp, newHost }));
 });
