@@ -4,16 +4,16 @@ import { stopClock } from "./fixture/clock";
 import { testHost } from "./fixture/host";
 import { obtainTokens } from "./fixture/journey";
 import {
-  api,
+  goodApi,
   authMethod,
   expectRefusal,
-  good,
+  goodOptions,
   jwk,
-  key,
+  goodKey,
   marker,
   pem,
-  secret,
-  storage,
+  goodSecret,
+  emptyStorage,
   withChanges,
 } from "./fixture/options";
 
@@ -22,7 +22,7 @@ afterEach(() => jest.restoreAllMocks());
 const otherJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
 
 function orders(changes: object): object {
-  return { apis: { orders: { ...api, ...changes } } };
+  return { apis: { orders: { ...goodApi, ...changes } } };
 }
 
 const writeBaseUrl =
@@ -51,10 +51,10 @@ type Mistake = readonly [mistake: string, changes: object, path: string, fix: st
 const shapes: readonly Mistake[] = [
   ["an unknown option", { secret: marker }, "secret", knownOptions],
   ["no baseUrl", { baseUrl: undefined }, "baseUrl", 'such as "https://host/login".'],
-  ["a URL object", { baseUrl: new URL(good.baseUrl) }, "baseUrl", 'such as "https://host/login".'],
-  ["one secret for a list", { secrets: secret }, "secrets", "Write a list of secrets, the newest first."],
+  ["a URL object", { baseUrl: new URL(goodOptions.baseUrl) }, "baseUrl", 'such as "https://host/login".'],
+  ["one secret for a list", { secrets: goodSecret }, "secrets", "Write a list of secrets, the newest first."],
   ["no secret in the list", { secrets: [] }, "secrets", "Write a list of secrets, the newest first."],
-  ["a secret that is no text", { secrets: [Buffer.from(secret)] }, "secrets.0", writeSecret],
+  ["a secret that is no text", { secrets: [Buffer.from(goodSecret)] }, "secrets.0", writeSecret],
   ["one key for a list", { signingKeys: pem }, "signingKeys", "the active one first."],
   ["no key in the list", { signingKeys: [] }, "signingKeys", "the active one first."],
   ["no storage", { storage: undefined }, "storage", "such as memoryStorage({ clients })."],
@@ -66,19 +66,24 @@ const shapes: readonly Mistake[] = [
   ],
   [
     "a storage without clients",
-    { storage: { ...storage, clients: undefined } },
+    { storage: { ...emptyStorage, clients: undefined } },
     "storage.clients",
     "Write a ClientStore.",
   ],
   [
     "refresh tokens that do not rotate",
-    { storage: { ...storage, refreshTokens: { ...storage.refreshTokens, rotate: undefined } } },
+    { storage: { ...emptyStorage, refreshTokens: { ...emptyStorage.refreshTokens, rotate: undefined } } },
     "storage.refreshTokens",
     "Write a RefreshTokenStore.",
   ],
   [
     "codes that nobody consumes",
-    { storage: { ...storage, authorizationCodes: { ...storage.authorizationCodes, consume: undefined } } },
+    {
+      storage: {
+        ...emptyStorage,
+        authorizationCodes: { ...emptyStorage.authorizationCodes, consume: undefined },
+      },
+    },
     "storage.authorizationCodes",
     "Write an AuthorizationCodeStore.",
   ],
@@ -304,17 +309,17 @@ const values: readonly Mistake[] = [
   ["the default port in baseUrl", { baseUrl: "https://host.example:443/login" }, "baseUrl", writeBaseUrl],
   ["a baseUrl that climbs back", { baseUrl: "https://host.example/a/../login" }, "baseUrl", writeBaseUrl],
   ["a secret of 31 characters", { secrets: [marker.padEnd(31, ".")] }, "secrets.0", writeSecret],
-  ["a short secret behind a good one", { secrets: [secret, marker] }, "secrets.1", writeSecret],
-  ["one secret twice", { secrets: [secret, secret] }, "secrets.1", writeSecret],
+  ["a short secret behind a good one", { secrets: [goodSecret, marker] }, "secrets.1", writeSecret],
+  ["one secret twice", { secrets: [goodSecret, goodSecret] }, "secrets.1", writeSecret],
   [
     "an id with a slash",
     { authMethods: { password: authMethod, "a/b": authMethod } },
     "authMethods.a/b",
     writeId,
   ],
-  ["an id that climbs back", { apis: { "..": api } }, "apis...", writeId],
-  ["an id with a space", { apis: { "or ders": api } }, "apis.or ders", writeId],
-  ["an id too long", { apis: { ["x".repeat(65)]: api } }, `apis.${"x".repeat(65)}`, writeId],
+  ["an id that climbs back", { apis: { "..": goodApi } }, "apis...", writeId],
+  ["an id with a space", { apis: { "or ders": goodApi } }, "apis.or ders", writeId],
+  ["an id too long", { apis: { ["x".repeat(65)]: goodApi } }, `apis.${"x".repeat(65)}`, writeId],
   ["an audience that is no URL", orders({ audience: "orders" }), "apis.orders.audience", writeAudience],
   [
     "an http audience",
@@ -336,7 +341,7 @@ const values: readonly Mistake[] = [
   ],
   [
     "one audience for two APIs",
-    { apis: { orders: api, files: api } },
+    { apis: { orders: goodApi, files: goodApi } },
     "apis.files.audience",
     "Write a URL of its own for each API, or a token of one would be good at the other.",
   ],
@@ -344,8 +349,8 @@ const values: readonly Mistake[] = [
     "two audiences whose RFC 9728 document has one URL",
     {
       apis: {
-        orders: { ...api, audience: "https://api.example" },
-        files: { ...api, audience: "https://api.example/" },
+        orders: { ...goodApi, audience: "https://api.example" },
+        files: { ...goodApi, audience: "https://api.example/" },
       },
     },
     "apis.files.audience",
@@ -428,7 +433,7 @@ const keys: readonly Mistake[] = [
     "signingKeys.0",
     writeKey,
   ],
-  ["a public key", { signingKeys: [key, createPublicKey(key)] }, "signingKeys.1", writeKey],
+  ["a public key", { signingKeys: [goodKey, createPublicKey(goodKey)] }, "signingKeys.1", writeKey],
   [
     "a short RSA key",
     { signingKeys: [generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey] },
@@ -439,12 +444,12 @@ const keys: readonly Mistake[] = [
   ["the algorithm HS256", { signingKeys: [{ ...jwk, alg: "HS256" }] }, "signingKeys.0", writeKey],
   ["a kid that is no text", { signingKeys: [{ ...jwk, kid: 7 }] }, "signingKeys.0", writeKey],
   ["nothing where a key should be", { signingKeys: [undefined] }, "signingKeys.0", writeKey],
-  ["one key twice", { signingKeys: [key, pem] }, "signingKeys", "Leave one out, or name them apart."],
+  ["one key twice", { signingKeys: [goodKey, pem] }, "signingKeys", "Leave one out, or name them apart."],
 ];
 
 describe("options of createAuthServer", () => {
   it("takes good ones", () => {
-    expect(() => createAuthServer(good)).not.toThrow();
+    expect(() => createAuthServer(goodOptions)).not.toThrow();
   });
 
   it.each([
@@ -458,13 +463,16 @@ describe("options of createAuthServer", () => {
     ["the longest logo", { pages: { logo: smallLogo.padEnd(24_576, "A") } }],
     ["an accent colour in any case", { pages: { accentColor: "#aAbBcC" } }],
     ["texts in languages of the host's own", { pages: { texts: { nl: { allow: "Ja" }, "zh-Hans-CN": {} } } }],
-    ["the longest id", { apis: { ["x".repeat(64)]: api } }],
+    ["the longest id", { apis: { ["x".repeat(64)]: goodApi } }],
     ["options that are undefined and widen nothing", { pages: undefined, onEvent: undefined }],
     [
       "ports that are classes",
       {
         storage: Object.fromEntries(
-          Object.entries(storage).map(([name, port]) => [name, Object.create(port as object) as unknown]),
+          Object.entries(emptyStorage).map(([name, port]) => [
+            name,
+            Object.create(port as object) as unknown,
+          ]),
         ),
       },
     ],
@@ -486,14 +494,14 @@ describe("options of createAuthServer", () => {
 });
 
 describe("secrets and signingKeys that are left out", () => {
-  const { secrets: _secrets, signingKeys: _signingKeys, ...withoutBoth } = good;
+  const { secrets: _secrets, signingKeys: _signingKeys, ...withoutBoth } = goodOptions;
 
   it.each([
     ["secrets", withoutBoth, "Write a list of secrets, the newest first."],
-    ["secrets", { ...withoutBoth, signingKeys: [key] }, "Write a list of secrets, the newest first."],
+    ["secrets", { ...withoutBoth, signingKeys: [goodKey] }, "Write a list of secrets, the newest first."],
     [
       "signingKeys",
-      { ...withoutBoth, secrets: [secret] },
+      { ...withoutBoth, secrets: [goodSecret] },
       "Write a list of private keys, the active one first.",
     ],
   ])("are refused in production: %s", async (path, options, fix) => {
@@ -506,7 +514,7 @@ describe("secrets and signingKeys that are left out", () => {
   it("are not missed in production when they are there", () => {
     jest.replaceProperty(process.env, "NODE_ENV", "production");
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
-    expect(() => createAuthServer(good)).not.toThrow();
+    expect(() => createAuthServer(goodOptions)).not.toThrow();
     expect(emitWarning).not.toHaveBeenCalled();
   });
 
@@ -514,9 +522,9 @@ describe("secrets and signingKeys that are left out", () => {
 
   it.each([
     ["both", withoutBoth, ["secrets", "signingKeys"]],
-    ["secrets", { ...withoutBoth, signingKeys: [key] }, ["secrets"]],
-    ["signingKeys", { ...withoutBoth, secrets: [secret] }, ["signingKeys"]],
-    ["neither", good, []],
+    ["secrets", { ...withoutBoth, signingKeys: [goodKey] }, ["secrets"]],
+    ["signingKeys", { ...withoutBoth, secrets: [goodSecret] }, ["signingKeys"]],
+    ["neither", goodOptions, []],
   ])("are made anew elsewhere, and that is said once: %s", (_, options, names) => {
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     createAuthServer(options);

@@ -1,11 +1,11 @@
 import { createAuthServer, digestClientSecret, memoryStorage } from "../lib";
-import { expectRefusal, good, marker, secret } from "./fixture/options";
+import { expectRefusal, goodOptions, marker, goodSecret } from "./fixture/options";
 import { confidentialRecord } from "./fixture/records";
 
 afterEach(() => jest.restoreAllMocks());
 
 describe("options of requireBearer", () => {
-  const { requireBearer } = createAuthServer(good);
+  const { requireBearer } = createAuthServer(goodOptions);
   const knownApis = "Write one of: orders.";
   const knownScopes = "Known: orders:read.";
 
@@ -92,7 +92,7 @@ describe("the secret of digestClientSecret", () => {
     ["of eleven characters", `${marker}....`],
     ["missing", undefined],
     ["a number", 123_456_789_012],
-    ["a buffer", Buffer.from(secret)],
+    ["a buffer", Buffer.from(goodSecret)],
   ])("is refused when it is %s", (_, value) =>
     expectRefusal(() => digestClientSecret(value as string), {
       who: "digestClientSecret",

@@ -7,7 +7,7 @@ import { authorize } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
 import { clients } from "../fixture/clients";
 import { testHost } from "../fixture/host";
-import { app, host, listenForAllTests, open, requestOf, web } from "../fixture/opened-links";
+import { app, host, listenForAllTests, openLink, requestOf, webCallback } from "../fixture/opened-links";
 
 listenForAllTests();
 
@@ -37,8 +37,8 @@ describe("markup in parameters (9700 §4.11, page contents)", () => {
   const cases = names.flatMap((name) => markups.map((markup) => [name, markup] as const));
 
   it.each(cases)("is not on any page: %s=%s", async (name, markup) => {
-    const { status, headers, text } = await open({ ...requestOf("web", web), [name]: markup });
-    if (status === 302) return expect(headers["location"]?.startsWith(`${web}?`)).toBe(true);
+    const { status, headers, text } = await openLink({ ...requestOf("web", webCallback), [name]: markup });
+    if (status === 302) return expect(headers["location"]?.startsWith(`${webCallback}?`)).toBe(true);
     expect([200, 400]).toContain(status);
     expect(text).not.toMatch(/evil|<script|<svg|<img|onerror/);
     expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-/);

@@ -10,7 +10,16 @@ import { encode, type Fields } from "../fixture/browser";
 import { type ClientName, clients } from "../fixture/clients";
 import { signedIn, signedOut, testHost } from "../fixture/host";
 import type { Answer } from "../fixture/listening";
-import { app, host, listenForAllTests, open, phone, requestOf, rich, web } from "../fixture/opened-links";
+import {
+  app,
+  host,
+  listenForAllTests,
+  openLink,
+  phone,
+  requestOf,
+  rich,
+  webCallback,
+} from "../fixture/opened-links";
 
 listenForAllTests();
 
@@ -103,23 +112,23 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
   ["web", "https://web.example/callback%00"],
   ["web", "https://web.example/callback%0d%0aLocation:%20https://evil.example"],
   // whitespace, control and other characters that URL parsers drop
-  ["web", ` ${web}`],
-  ["web", `${web} `],
-  ["web", `\t${web}`],
-  ["web", `${web}\n`],
+  ["web", ` ${webCallback}`],
+  ["web", `${webCallback} `],
+  ["web", `\t${webCallback}`],
+  ["web", `${webCallback}\n`],
   ["web", "https://web\t.example/callback"],
   ["web", "https://web.example/call\nback"],
   ["web", "ht\ntps://web.example/callback"],
-  ["web", `${web}\r\nLocation: https://evil.example`],
-  ["web", `${web}\r\n\r\n<script>evil()</script>`],
-  ["web", `${web}\u0000`],
-  ["web", `\u0000${web}`],
-  ["web", `${web}\u0000.evil.example`],
-  ["web", `${web}\u007f`],
-  ["web", `${web}\u0085`],
-  ["web", `\ufeff${web}`],
-  ["web", `${web}\u200b`],
-  ["web", `${web}\u2028`],
+  ["web", `${webCallback}\r\nLocation: https://evil.example`],
+  ["web", `${webCallback}\r\n\r\n<script>evil()</script>`],
+  ["web", `${webCallback}\u0000`],
+  ["web", `\u0000${webCallback}`],
+  ["web", `${webCallback}\u0000.evil.example`],
+  ["web", `${webCallback}\u007f`],
+  ["web", `${webCallback}\u0085`],
+  ["web", `\ufeff${webCallback}`],
+  ["web", `${webCallback}\u200b`],
+  ["web", `${webCallback}\u2028`],
   // letters that look like or normalise to the registered ones
   ["web", "https://web\u3002example/callback"],
   ["web", "https://web\uff0eexample/callback"],
@@ -140,10 +149,10 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
   ["web", "view-source:https://web.example/callback"],
   // another client's
   ["web", "https://other.example/callback"],
-  ["other", web],
+  ["other", webCallback],
   ["web", "com.example.phone:/callback"],
-  ["spa", web],
-  ["machine", web],
+  ["spa", webCallback],
+  ["machine", webCallback],
   ["machine", ""],
   ["web", ""],
   // near a URI with port and query
@@ -210,34 +219,34 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
 
 describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1, §4.11)", () => {
   it.each(unregistered)("of %s: shows a page for %j", async (clientId, redirectUri) => {
-    expectPage(await open(requestOf(clientId, redirectUri)));
+    expectPage(await openLink(requestOf(clientId, redirectUri)));
   });
 
   it.each(unregistered)(
     "of %s: shows a page for %j although more is wrong",
     async (clientId, redirectUri) => {
       const wrong = { response_type: "token", scope: "no such", prompt: "none" };
-      expectPage(await open({ ...requestOf(clientId, redirectUri), ...wrong }));
+      expectPage(await openLink({ ...requestOf(clientId, redirectUri), ...wrong }));
     },
   );
 
   it.each([
-    [[web, "https://evil.example/"]],
-    [["https://evil.example/", web]],
-    [[web, web]],
+    [[webCallback, "https://evil.example/"]],
+    [["https://evil.example/", webCallback]],
+    [[webCallback, webCallback]],
     [["", "https://evil.example/"]],
   ])("shows a page for a repeated one, %j", async (redirectUris) => {
-    expectPage(await open(requestOf("web", redirectUris)));
+    expectPage(await openLink(requestOf("web", redirectUris)));
   });
 
   it.each([
-    `redirect_uri=${encodeURIComponent(web)}&redirect%5Furi=https://evil.example`,
-    `redirect_uri=${encodeURIComponent(web)}%ff`,
-    `redirect_uri[]=${encodeURIComponent(web)}`,
+    `redirect_uri=${encodeURIComponent(webCallback)}&redirect%5Furi=https://evil.example`,
+    `redirect_uri=${encodeURIComponent(webCallback)}%ff`,
+    `redirect_uri[]=${encodeURIComponent(webCallback)}`,
     `redirect_uri[0]=https://evil.example`,
     `redirect_uri;=https://evil.example`,
-    `Redirect_Uri=${encodeURIComponent(web)}`,
-    `redirect_uri%00=${encodeURIComponent(web)}`,
+    `Redirect_Uri=${encodeURIComponent(webCallback)}`,
+    `redirect_uri%00=${encodeURIComponent(webCallback)}`,
   ])("shows a page for a bent parameter, %s", async (query) => {
     const others = encode({ ...authorizationParameters("web"), redirect_uri: undefined });
     expectPage(await app.send({ path: `${pairPath()}/authorize?${others}&${query}` }));
@@ -250,13 +259,13 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
     ["web", "no client", { client_id: undefined }],
     ["web", "a client id that is no text", { client_id: "web\r\nLocation: https://evil.example" }],
   ])("of %s: shows a page for %s", async (_, what, fields) => {
-    const answer = await open({ ...requestOf("web", web), ...fields });
+    const answer = await openLink({ ...requestOf("web", webCallback), ...fields });
     expect({ what, status: answer.status }).toEqual({ what, status: 400 });
     expectPage(answer);
   });
 
   it("shows no redirect to a caller that prefers JSON either", async () => {
-    const { status, headers, body } = await open(requestOf("web", "https://evil.example/"), {
+    const { status, headers, body } = await openLink(requestOf("web", "https://evil.example/"), {
       Accept: "application/json",
     });
     expect(status).toBe(400);
@@ -270,7 +279,7 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
   it.each(["http://127.0.0.1:1/callback", "http://127.0.0.1:65535/callback", "http://127.0.0.1/callback"])(
     "lets a native client choose its loopback port: %s",
     async (redirectUri) => {
-      const { status, headers } = await open(requestOf("phone", redirectUri));
+      const { status, headers } = await openLink(requestOf("phone", redirectUri));
       expect(status).toBe(302);
       expect(headers["location"]).toMatch(/^http:\/\/127\.0\.0\.1(:\d+)?\/callback\?code=/);
       expect(headers["location"]?.startsWith(`${redirectUri}?code=`)).toBe(true);
@@ -281,14 +290,14 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
     "answers %s where it is registered",
     async (client) => {
       const [redirectUri = ""] = clients[client].redirectUris;
-      const { status, headers } = await open({ ...requestOf(client, redirectUri), prompt: "none" });
+      const { status, headers } = await openLink({ ...requestOf(client, redirectUri), prompt: "none" });
       expect(status).toBe(302);
       expect(headers["location"]?.startsWith(`${redirectUri}?error=`)).toBe(true);
     },
   );
 
   it("keeps the query of a registered URI and adds to it", async () => {
-    const { headers } = await open(requestOf("rich", "https://rich.example:8443/a/b?x=1&y=2"));
+    const { headers } = await openLink(requestOf("rich", "https://rich.example:8443/a/b?x=1&y=2"));
     expect(headers["location"]).toMatch(/^https:\/\/rich\.example:8443\/a\/b\?x=1&y=2&code=/);
   });
 });
@@ -353,7 +362,7 @@ describe("any redirect URI that is bent from a registered one (RFC 9700 §2.1)",
     const bent = fc.tuple(fc.constantFrom(...registered), fc.array(edit, { maxLength: 3 }));
     const property = fc.asyncProperty(bent, async ([{ clientId, uri }, steps]) => {
       const redirectUri = steps.reduce(apply, uri);
-      const answer = await open({ ...requestOf(clientId, redirectUri), prompt: "none" });
+      const answer = await openLink({ ...requestOf(clientId, redirectUri), prompt: "none" });
       if (!mayLeadTo(clientId, redirectUri)) {
         pages += 1;
         return expectPage(answer);
@@ -379,7 +388,7 @@ describe("any redirect URI that is bent from a registered one (RFC 9700 §2.1)",
           state,
           response_type: responseType,
         };
-        const location = (await open(fields)).headers["location"] ?? "";
+        const location = (await openLink(fields)).headers["location"] ?? "";
         expect(location.startsWith(`${rich.redirectUris[0]}&`)).toBe(true);
         expect(location).toMatch(/^[\x21-\x7e]+$/);
         expect(new URL(location).searchParams.getAll("state")).toEqual([state]);
@@ -414,10 +423,10 @@ describe("every redirect (RFC 6749 §4.1.2.1, 9700 §4.11.2)", () => {
     ["server_error", {}, { kind: "authenticated", subject: "" }],
   ])("with %s (%j) leads to the registered address", async (error, fields, session) => {
     host.session = session;
-    const { status, headers } = await open({ ...requestOf("web", web), ...fields });
+    const { status, headers } = await openLink({ ...requestOf("web", webCallback), ...fields });
     expect(status).toBe(302);
     const location = new URL(headers["location"] ?? "");
-    expect(location.origin + location.pathname).toBe(web);
+    expect(location.origin + location.pathname).toBe(webCallback);
     expect(location.searchParams.get("error")).toBe(error);
     expect(location.hash).toBe("");
   });
@@ -431,7 +440,7 @@ describe("every redirect (RFC 6749 §4.1.2.1, 9700 §4.11.2)", () => {
       "X-Original-URL": "https://evil.example/",
       Forwarded: "host=evil.example;proto=http",
     };
-    const sentAway = await open(requestOf("web", web), headers);
+    const sentAway = await openLink(requestOf("web", webCallback), headers);
     expect(sentAway.headers["location"]).toMatch(/^\/signin\?interaction=[\w-]{22}$/);
     const cookie = sentAway.headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
     host.session = signedIn;
@@ -528,8 +537,8 @@ describe("response splitting (RFC 6749 §10.14, 9110 §5.5)", () => {
 
   it.each(names)("no %s adds a header or a body", async (name) => {
     for (const client of ["web", "rich"]) {
-      const target = client === "web" ? web : (rich.redirectUris[0] ?? "");
-      const { headers, text } = await open({ ...requestOf(client, target), [name]: split });
+      const target = client === "web" ? webCallback : (rich.redirectUris[0] ?? "");
+      const { headers, text } = await openLink({ ...requestOf(client, target), [name]: split });
       expect(headers["x-evil"]).toBeUndefined();
       expect(headers["set-cookie"]?.join() ?? "").not.toContain("evil");
       expect(headers["location"] ?? "").not.toMatch(/[\r\n<]/);
@@ -538,7 +547,7 @@ describe("response splitting (RFC 6749 §10.14, 9110 §5.5)", () => {
   });
 
   it("a state with line breaks comes back encoded and whole", async () => {
-    const { headers } = await open({ ...requestOf("rich", rich.redirectUris[1] ?? ""), state: split });
+    const { headers } = await openLink({ ...requestOf("rich", rich.redirectUris[1] ?? ""), state: split });
     expect(headers["location"]).toContain("state=x%0D%0ASet-Cookie%3A%20evil%3D1%0D%0A");
     expect(new URL(headers["location"] ?? "").searchParams.get("state")).toBe(split);
   });

@@ -10,7 +10,7 @@ import { formFields } from "../fixture/browser";
 import { postAbout, postToken, redeem, refresh } from "../fixture/client-requests";
 import { credentials, webSecret } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { newHost, now, refused } from "../fixture/forged-tokens";
+import { signingHost, issuedAt, refusedToken } from "../fixture/forged-tokens";
 import type { TestHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
@@ -20,8 +20,8 @@ describe("guesses of an opaque access token (RFC 6750 §5.2; 9700 §4.14)", () =
   const reports: Pair = { api: "reports" };
 
   it("buy nothing", async () => {
-    stopClock(now);
-    const host = newHost();
+    stopClock(issuedAt);
+    const host = signingHost();
     const { access_token: token } = await obtainTokens(host, { client: "web", pair: reports });
     const guesses = [
       ...Array.from({ length: 50 }, () => randomBytes(32).toString("base64url")),
@@ -42,7 +42,7 @@ describe("guesses of an opaque access token (RFC 6750 §5.2; 9700 §4.14)", () =
       expect({ guess, status: call.status, body: call.body as object }).toEqual({
         guess,
         status: 401,
-        body: refused.body,
+        body: refusedToken.body,
       });
     }
     expect((await callApi(host, "/reports", token)).status).toBe(200);
@@ -56,19 +56,19 @@ describe("an access token at another API (RFC 9068 §4, 9700 §2.3)", () => {
   );
 
   it.each(strangers)("of %s is refused at %s", async (own, other) => {
-    stopClock(now);
-    const host = newHost({ revocationLagSeconds: 5 });
+    stopClock(issuedAt);
+    const host = signingHost({ revocationLagSeconds: 5 });
     const { access_token } = await obtainTokens(host, { client: "web", pair: { api: own } });
     for (let call = 0; call < 2; call += 1) {
       expect((await callApi(host, `/${own}`, access_token)).status).toBe(200);
       const { status, body } = await callApi(host, `/${other}`, access_token);
-      expect({ status, body: body as object }).toEqual({ status: 401, body: refused.body });
+      expect({ status, body: body as object }).toEqual({ status: 401, body: refusedToken.body });
     }
   });
 
   it("of a client's own is no end user's", async () => {
-    stopClock(now);
-    const host = newHost();
+    stopClock(issuedAt);
+    const host = signingHost();
     const fields = { grant_type: "client_credentials", ...credentials("machine") };
     const { access_token } = (await postToken(host, { fields })).body as { access_token: string };
     const call = await callApi(host, "/orders", access_token);
@@ -78,8 +78,8 @@ describe("an access token at another API (RFC 9068 §4, 9700 §2.3)", () => {
   });
 
   it("is not issued to an end user with the name of a client", async () => {
-    stopClock(now);
-    const host = newHost();
+    stopClock(issuedAt);
+    const host = signingHost();
     host.session = { kind: "authenticated", subject: "machine" };
     const response = await authorize(host.browser(), { client: "web" });
     expect(response.headers["location"]).toMatch(/^https:\/\/web\.example\/callback\?error=server_error&/);
@@ -123,8 +123,8 @@ describe("one kind of value presented as another (RFC 6749 §10.3, §10.4, §10.
   it.each(["orders", "reports"] as const)(
     "buys nothing and burns nothing at the endpoints of %s",
     async (api) => {
-      stopClock(now);
-      const host = newHost();
+      stopClock(issuedAt);
+      const host = signingHost();
       const pair: Pair = { api };
       const { browser, page, values } = await collect(host, pair);
       const redeeming = { client: "web", pair, code: values.code } as const;

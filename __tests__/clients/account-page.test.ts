@@ -5,8 +5,8 @@ import {
   bob,
   formOf,
   host,
-  planted,
-  request,
+  signInWithPlantedSession,
+  requestPage,
   signInForAllTests,
   startHostForAllTests,
   type Tokens,
@@ -130,8 +130,8 @@ describe("examples/account-page, attacked", () => {
   });
 
   it("cannot be framed (RFC 9700 §4.16)", async () => {
-    const { after } = await planted(host, "bob");
-    const response = await request(`${host.example.origin}/account`, after);
+    const { after } = await signInWithPlantedSession(host, "bob");
+    const response = await requestPage(`${host.example.origin}/account`, after);
     expect(await response.text()).toContain("<strong>bob</strong>");
     expect(Object.fromEntries(response.headers)).toMatchObject(unframeable);
   });

@@ -5,8 +5,8 @@ import {
   bob,
   cookiesOf,
   host,
-  planted,
-  request,
+  signInWithPlantedSession,
+  requestPage,
   signedIn,
   signIn,
   signInForAllTests,
@@ -123,10 +123,10 @@ describe("examples/own-consent, attacked", () => {
   });
 
   it("cannot be framed (RFC 9700 §4.16)", async () => {
-    const { after } = await planted(host, "bob");
-    const asked = await request(host.authorizeUrl("shop", { prompt: "consent" }), after);
+    const { after } = await signInWithPlantedSession(host, "bob");
+    const asked = await requestPage(host.authorizeUrl("shop", { prompt: "consent" }), after);
     const url = new URL(asked.headers.get("location") ?? "", host.example.origin);
-    const response = await request(url, [...after, ...cookiesOf(asked)]);
+    const response = await requestPage(url, [...after, ...cookiesOf(asked)]);
     expect(await response.text()).toContain("See your orders");
     expect(Object.fromEntries(response.headers)).toMatchObject(unframeable);
   });

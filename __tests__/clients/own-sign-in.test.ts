@@ -5,8 +5,8 @@ import {
   formOf,
   host,
   type Name,
-  planted,
-  request,
+  signInWithPlantedSession,
+  requestPage,
   signedIn,
   startHost,
   startHostForAllTests,
@@ -105,13 +105,13 @@ describe("examples/own-sign-in", () => {
 
 describe("examples/own-sign-in, attacked", () => {
   it("begins a session under a new id: the planted one is worth nothing (session fixation)", async () => {
-    const { before, after } = await planted(host, "alice");
-    expect(await (await request(host.example.origin, after)).text()).toContain("You are alice.");
-    expect(await (await request(host.example.origin, before)).text()).not.toContain("alice");
+    const { before, after } = await signInWithPlantedSession(host, "alice");
+    expect(await (await requestPage(host.example.origin, after)).text()).toContain("You are alice.");
+    expect(await (await requestPage(host.example.origin, before)).text()).not.toContain("alice");
   });
 
   it("keeps the session in a cookie that scripts and other sites' forms do not get", async () => {
-    const [cookie] = (await request(`${host.example.origin}/sign-in`)).headers.getSetCookie();
+    const [cookie] = (await requestPage(`${host.example.origin}/sign-in`)).headers.getSetCookie();
     expect(cookie).toMatch(/^session=[^;]+; Path=\/; HttpOnly; SameSite=Lax$/);
   });
 
@@ -140,7 +140,7 @@ describe("examples/own-sign-in, attacked", () => {
   });
 
   it("cannot be framed (RFC 9700 §4.16)", async () => {
-    const { headers } = await request(`${host.example.origin}/sign-in`);
+    const { headers } = await requestPage(`${host.example.origin}/sign-in`);
     expect(Object.fromEntries(headers)).toMatchObject(unframeable);
   });
 });

@@ -2,23 +2,23 @@
 import type { Server, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { encode } from "../fixture/browser";
-import { itAnswersAlike, kinds, listeners, plainHost, stuckAt, ways } from "../fixture/in-front";
+import { itAnswersAlike, eventKinds, listeners, plainHost, stuckAt, ways } from "../fixture/in-front";
 import { obtainCode } from "../fixture/journey";
 import { everythingUnderWay } from "../fixture/latch";
 import {
   allConnectionsEnded,
-  asked,
+  withoutBody,
   chunked,
   closeServersAfterEachTest,
   connectTo,
   form,
   formType,
-  kept,
-  last,
-  machine,
+  keptForm,
+  closing,
+  machineFields,
   machineForm,
   message,
-  metadata,
+  metadataPath,
   redemption,
   serverOf,
   spaOrigin,
@@ -51,7 +51,7 @@ describe.each(ways)("%s: one code, many at once (RFC 6749 §10.5)", (way) => {
 });
 
 async function lives(server: Server): Promise<void> {
-  expect(statusesOf(await talk(server, form(machine)))).toEqual([200]);
+  expect(statusesOf(await talk(server, form(machineFields)))).toEqual([200]);
 }
 
 describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
@@ -78,7 +78,7 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     await delay(20);
     socket.destroy();
     await allConnectionsEnded(server);
-    expect(kinds(host).filter((kind) => kind !== "token-issued")).toEqual([]);
+    expect(eventKinds(host).filter((kind) => kind !== "token-issued")).toEqual([]);
     await lives(server);
   });
 
@@ -90,7 +90,7 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     await delay(20);
     socket[leave]();
     await allConnectionsEnded(server);
-    expect(kinds(host)).toEqual([]);
+    expect(eventKinds(host)).toEqual([]);
     await lives(server);
   });
 
@@ -99,13 +99,13 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     const host = plainHost({ storage });
     const server = await serverOf(listeners[way](host));
     const socket = await connectTo(server);
-    socket.write(form(machine, { headers: [spaOrigin] }));
+    socket.write(form(machineFields, { headers: [spaOrigin] }));
     await entered.opened;
     socket.destroy();
     await allConnectionsEnded(server);
     answer.open();
     await everythingUnderWay();
-    expect(kinds(host)).toEqual(["token-issued"]);
+    expect(eventKinds(host)).toEqual(["token-issued"]);
     await lives(server);
   });
 
@@ -125,26 +125,29 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     await allConnectionsEnded(server);
     answer.open();
     await everythingUnderWay();
-    expect(kinds(host)).toEqual([]);
+    expect(eventKinds(host)).toEqual([]);
     expect(responses.map(({ writableEnded }) => writableEnded)).toEqual([true]);
     await lives(server);
   });
 });
 
 describe.each(ways)("%s: bodies in pieces (RFC 9112 §6)", (way) => {
-  const head = message({ headers: [formType, last, `Content-Length: ${machineForm.length}`] });
+  const head = message({ headers: [formType, closing, `Content-Length: ${machineForm.length}`] });
   const packets: Record<string, readonly string[]> = {
     "headers and body apart": [head, machineForm],
     "the body in two": [head + machineForm.slice(0, 10), machineForm.slice(10)],
     "the body without its last byte, and that": [head + machineForm.slice(0, -1), machineForm.slice(-1)],
     "the headers in two": [head.slice(0, 30), head.slice(30) + machineForm],
     "all in many": (head + machineForm).match(/[^]{1,40}/g) ?? [],
-    "one chunk": [chunked([machineForm], [last])],
-    "many chunks in one packet": [chunked(machineForm.match(/.{1,7}/g) ?? [], [last])],
-    "chunks in many packets": chunked(machineForm.match(/.{1,20}/g) ?? [], [last]).match(/[^]{1,50}/g) ?? [],
-    "a trailer after the chunks": [chunked([machineForm], [last]).replace(/\r\n$/, "X-Trailer: x\r\n\r\n")],
+    "one chunk": [chunked([machineForm], [closing])],
+    "many chunks in one packet": [chunked(machineForm.match(/.{1,7}/g) ?? [], [closing])],
+    "chunks in many packets":
+      chunked(machineForm.match(/.{1,20}/g) ?? [], [closing]).match(/[^]{1,50}/g) ?? [],
+    "a trailer after the chunks": [
+      chunked([machineForm], [closing]).replace(/\r\n$/, "X-Trailer: x\r\n\r\n"),
+    ],
     "64 KiB in two": [
-      message({ headers: [formType, last, "Content-Length: 65536"] }) + machineForm,
+      message({ headers: [formType, closing, "Content-Length: 65536"] }) + machineForm,
       "&x=".padEnd(65_536 - machineForm.length, "x"),
     ],
   };
@@ -153,7 +156,7 @@ describe.each(ways)("%s: bodies in pieces (RFC 9112 §6)", (way) => {
     const host = plainHost();
     const server = await serverOf(listeners[way](host));
     expect(statusesOf(await talk(server, ...sent))).toEqual([200]);
-    expect(kinds(host)).toEqual(["token-issued"]);
+    expect(eventKinds(host)).toEqual(["token-issued"]);
   });
 
   it("too large in many chunks, of which the client reads the answer", async () => {
@@ -168,20 +171,20 @@ describe.each(ways)("%s: bodies in pieces (RFC 9112 §6)", (way) => {
     const host = plainHost();
     const server = await serverOf(listeners[way](host));
     const end = header.startsWith("T") ? "0\r\n\r\n" : "";
-    const answer = await talk(server, message({ headers: [formType, last, header] }) + end);
+    const answer = await talk(server, message({ headers: [formType, closing, header] }) + end);
     expect(statusesOf(answer)).toEqual([400]);
     expect(answer).toContain("client_id is missing.");
   });
 });
 
-const wrongForm = encode({ ...machine, client_secret: "wrong" });
+const wrongForm = encode({ ...machineFields, client_secret: "wrong" });
 
 /** With and without bodies, for us and for the host, good and refused. */
 const mixed: readonly (readonly [number, string])[] = [
-  [200, kept(machineForm)],
-  [200, message({ method: "GET", path: metadata })],
-  [401, kept(wrongForm)],
-  [400, kept("")],
+  [200, keptForm(machineForm)],
+  [200, message({ method: "GET", path: metadataPath })],
+  [401, keptForm(wrongForm)],
+  [400, keptForm("")],
   [404, message({ method: "GET", path: "/nowhere" })],
   [400, message({ headers: [formType] })],
   [405, message({ method: "PUT", headers: [formType], body: machineForm })],
@@ -207,21 +210,21 @@ describe.each(ways)("%s: connections that are kept (RFC 9112 §9.3)", (way) => {
 
   it("serve many pipelined requests (RFC 9112 §9.3.2)", async () => {
     const server = await serverOf(listeners[way](plainHost()));
-    const answer = await talk(server, many.map(([, text]) => text).join("") + form(machine));
+    const answer = await talk(server, many.map(([, text]) => text).join("") + form(machineFields));
     expect(statusesOf(answer)).toEqual([...many.map(([status]) => status), 200]);
   });
 
   it("serve pipelined requests that are cut anywhere", async () => {
     const server = await serverOf(listeners[way](plainHost()));
     const small = mixed.filter(([, text]) => text.length < 1_000);
-    const text = small.map(([, sent]) => sent).join("") + form(machine);
+    const text = small.map(([, sent]) => sent).join("") + form(machineFields);
     const answer = await talk(server, ...(text.match(/[^]{1,97}/g) ?? []));
     expect(statusesOf(answer)).toEqual([...small.map(([status]) => status), 200]);
   });
 
   it("take what follows a body as the next request", async () => {
     const server = await serverOf(listeners[way](plainHost()));
-    const answer = await talk(server, kept(machineForm) + asked("GET", metadata));
+    const answer = await talk(server, keptForm(machineForm) + withoutBody("GET", metadataPath));
     expect(statusesOf(answer)).toEqual([200, 200]);
     expect(answer).toContain('"token_endpoint"');
   });
@@ -229,8 +232,8 @@ describe.each(ways)("%s: connections that are kept (RFC 9112 §9.3)", (way) => {
   it("take what follows a body as the next request, even if it is none", async () => {
     const host = plainHost();
     const server = await serverOf(listeners[way](host));
-    expect(statusesOf(await talk(server, `${kept(machineForm)}&grant_type=x\r\n\r\n`)).at(-1)).toBe(400);
-    expect(kinds(host)).toEqual(["token-issued"]);
+    expect(statusesOf(await talk(server, `${keptForm(machineForm)}&grant_type=x\r\n\r\n`)).at(-1)).toBe(400);
+    expect(eventKinds(host)).toEqual(["token-issued"]);
   });
 
   it("end after a body that is too large", async () => {
@@ -242,11 +245,11 @@ describe.each(ways)("%s: connections that are kept (RFC 9112 §9.3)", (way) => {
 
 describe("the same bytes: pipelined requests on one connection (RFC 9112 §9.3.2)", () => {
   itAnswersAlike({
-    "many, good and refused": [200, () => many.map(([, text]) => text).join("") + form(machine)],
-    "one that cannot be read after a good one": [400, () => `${kept(machineForm)}x\r\n\r\n`],
+    "many, good and refused": [200, () => many.map(([, text]) => text).join("") + form(machineFields)],
+    "one that cannot be read after a good one": [400, () => `${keptForm(machineForm)}x\r\n\r\n`],
     "one after a body that is too large is not served": [
       413,
-      () => `${form("x".repeat(65_537))}${form(machine)}`,
+      () => `${form("x".repeat(65_537))}${form(machineFields)}`,
     ],
   });
 });

@@ -3,22 +3,22 @@ import express, { type ErrorRequestHandler, type RequestHandler } from "express"
 import request from "supertest";
 import { express4 } from "../fixture/express4";
 import { type TestHost, testHost } from "../fixture/host";
-import { kinds, plainHost, stuckAt } from "../fixture/in-front";
+import { eventKinds, plainHost, stuckAt } from "../fixture/in-front";
 import { everythingUnderWay } from "../fixture/latch";
 import {
   allConnectionsEnded,
-  asked,
+  withoutBody,
   closeServersAfterEachTest,
   connectTo,
   form,
-  kept,
-  machine,
+  keptForm,
+  machineFields,
   machineForm,
-  metadata,
+  metadataPath,
   serverOf,
   statusesOf,
   talk,
-  token,
+  tokenPath,
 } from "../fixture/raw-connections";
 
 closeServersAfterEachTest();
@@ -33,12 +33,12 @@ describe("a host that has answered already", () => {
       if (moment === "at once") res.writeHead(503).end("too late");
       else void entered.opened.then(() => res.writeHead(503).end("too late"));
     });
-    const received = await talk(server, form(machine));
+    const received = await talk(server, form(machineFields));
     answer.open();
     await everythingUnderWay();
     expect(received).toContain("too late");
     expect(statusesOf(received)).toEqual([503]);
-    expect(kinds(host)).not.toContain("server-error");
+    expect(eventKinds(host)).not.toContain("server-error");
   });
 
   it("keeps the connection for the next request", async () => {
@@ -53,7 +53,9 @@ describe("a host that has answered already", () => {
         answer.open();
       });
     });
-    expect(statusesOf(await talk(server, kept(machineForm), asked("GET", metadata)))).toEqual([503, 200]);
+    expect(statusesOf(await talk(server, keptForm(machineForm), withoutBody("GET", metadataPath)))).toEqual([
+      503, 200,
+    ]);
   });
 
   it("by ending the connection: nothing throws", async () => {
@@ -65,11 +67,11 @@ describe("a host that has answered already", () => {
       void entered.opened.then(() => res.destroy());
     });
     const socket = await connectTo(server);
-    socket.write(form(machine));
+    socket.write(form(machineFields));
     await allConnectionsEnded(server);
     answer.open();
     await everythingUnderWay();
-    expect(kinds(host)).toEqual(["token-issued"]);
+    expect(eventKinds(host)).toEqual(["token-issued"]);
   });
 
   it("only with headers of its own: they stay, and Vary is joined (RFC 9110 §12.5.5)", async () => {
@@ -79,7 +81,7 @@ describe("a host that has answered already", () => {
       res.setHeader("Vary", "Accept-Encoding").setHeader("X-Ours", "stays");
       front(req, res);
     });
-    const answer = await talk(server, form(machine));
+    const answer = await talk(server, form(machineFields));
     expect(answer).toContain("\r\nX-Ours: stays\r\n");
     expect(answer).toContain("\r\nVary: Accept-Encoding, Origin\r\n");
   });
@@ -116,7 +118,7 @@ function routersHandOn({ newApp, newHost }: { newApp: typeof express; newHost: (
     app.use(tellPlace);
     expect((await request(app).get("/login/x")).text).toBe("added");
     expect((await request(app).get("/y")).text).toBe("added");
-    const ours = await request(app).post(token).type("form").send(machineForm);
+    const ours = await request(app).post(tokenPath).type("form").send(machineForm);
     expect(ours.body).toMatchObject({ token_type: "bearer" });
     expect((await request(app).get("/login/jwks")).body).toHaveProperty("keys");
     const document = await request(app).get("/.well-known/oauth-protected-resource/orders");
@@ -146,7 +148,7 @@ function routersHandOn({ newApp, newHost }: { newApp: typeof express; newHost: (
     app.use(tellError);
     const answers = [
       await request(app).get("/login/jwks"),
-      await request(app).post(token),
+      await request(app).post(tokenPath),
       await request(app).get("/.well-known/oauth-protected-resource/orders"),
       await request(app).get("/x"),
     ];

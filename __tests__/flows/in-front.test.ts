@@ -12,18 +12,18 @@ import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
 import { answersOf, plainHost } from "../fixture/in-front";
 import { callApi, type Tokens } from "../fixture/journey";
 import {
-  asked,
+  withoutBody,
   closeServersAfterEachTest,
   form,
-  introspect,
-  machine,
+  introspectPath,
+  machineFields,
   machineForm,
-  metadata,
-  revoke,
+  metadataPath,
+  revokePath,
   serverOf,
   statusesOf,
   talk,
-  token,
+  tokenPath,
 } from "../fixture/raw-connections";
 
 closeServersAfterEachTest();
@@ -87,12 +87,12 @@ describe("what is not for clients goes to the app, with its middleware (RFC 6749
   });
 
   const places: Record<string, readonly [method: string, path: string, status: number, passed: boolean]> = {
-    "the token endpoint does not": ["POST", token, 400, false],
-    "the revocation endpoint does not": ["POST", revoke, 400, false],
-    "the introspection endpoint does not": ["POST", introspect, 400, false],
-    "the issuer's metadata does not": ["GET", metadata, 200, false],
-    "a preflight does not": ["OPTIONS", token, 204, false],
-    "a wrong method does not": ["DELETE", token, 405, false],
+    "the token endpoint does not": ["POST", tokenPath, 400, false],
+    "the revocation endpoint does not": ["POST", revokePath, 400, false],
+    "the introspection endpoint does not": ["POST", introspectPath, 400, false],
+    "the issuer's metadata does not": ["GET", metadataPath, 200, false],
+    "a preflight does not": ["OPTIONS", tokenPath, 204, false],
+    "a wrong method does not": ["DELETE", tokenPath, 405, false],
     "the authorization endpoint does": ["GET", `${pairPath()}/authorize`, 400, true],
     "the way back from sign-in does": ["GET", `${pairPath()}/authorize/resume`, 400, true],
     "the consent form does": ["POST", `${pairPath()}/authorize/consent`, 400, true],
@@ -112,7 +112,7 @@ describe("what is not for clients goes to the app, with its middleware (RFC 6749
 
   it.each(Object.entries(places))("%s", async (_, [method, path, status, passed]) => {
     const host = sessionHost();
-    const answer = await talk(await serverOf(host.auth.inFrontOf(host.app)), asked(method, path));
+    const answer = await talk(await serverOf(host.auth.inFrontOf(host.app)), withoutBody(method, path));
     expect(statusesOf(answer)).toEqual([status]);
     expect(answer.includes("X-Host: passed")).toBe(passed);
   });
@@ -177,7 +177,7 @@ describe("the path of baseUrl (RFC 8414 §2)", () => {
   });
 
   it("answers alike without one", async () => {
-    const [inExpress, inFront] = await answersOf(() => form(machine, { path }), { baseUrl: origin });
+    const [inExpress, inFront] = await answersOf(() => form(machineFields, { path }), { baseUrl: origin });
     expect(inExpress).toHaveProperty("status", 200);
     expect(inFront).toEqual(inExpress);
   });
@@ -192,8 +192,8 @@ describe("the app that is handed over", () => {
       res.writeHead(200, { "Content-Type": "text/plain" }).end("mine");
     });
     const server = await serverOf(front);
-    expect(await talk(server, asked("GET", "/mine?a=b"))).toContain("mine");
-    expect(statusesOf(await talk(server, form(machine)))).toEqual([200]);
+    expect(await talk(server, withoutBody("GET", "/mine?a=b"))).toContain("mine");
+    expect(statusesOf(await talk(server, form(machineFields)))).toEqual([200]);
     expect(seen).toEqual(["GET /mine?a=b"]);
   });
 
@@ -203,7 +203,7 @@ describe("the app that is handed over", () => {
     app.use("/login", auth.router);
     app.use((_req, res) => void res.status(418).end());
     const server = await serverOf(auth.inFrontOf(app));
-    const sent = [asked("GET", "/mine"), form(machine), asked("GET", "/login/jwks")];
+    const sent = [withoutBody("GET", "/mine"), form(machineFields), withoutBody("GET", "/login/jwks")];
     const answers = await Promise.all(sent.map((text) => talk(server, text)));
     expect(answers.flatMap(statusesOf)).toEqual([418, 200, 200]);
   });
@@ -219,7 +219,9 @@ describe("the app that is handed over", () => {
   it("may be another listener of ours: two authorization servers, one app", async () => {
     const [first, second] = [plainHost(), plainHost({ baseUrl: `${origin}/second` })];
     const server = await serverOf(first.auth.inFrontOf(second.auth.inFrontOf(second.app)));
-    const sent = [token, token.replace("login", "second"), "/nowhere"].map((path) => form(machine, { path }));
+    const sent = [tokenPath, tokenPath.replace("login", "second"), "/nowhere"].map((path) =>
+      form(machineFields, { path }),
+    );
     const answers = await Promise.all(sent.map((text) => talk(server, text)));
     expect(answers.flatMap(statusesOf)).toEqual([200, 200, 404]);
     expect([first, second].map(({ events }) => events.map(({ kind }) => kind))).toEqual([

@@ -8,8 +8,8 @@ import {
   isActive,
   kidOf,
   mint,
-  next,
-  old,
+  nextKey,
+  oldKey,
   publishedKids,
   statusOf,
   tokenSeconds,
@@ -20,22 +20,22 @@ const clock = stopClockForEachTest();
 let host: TestHost;
 
 beforeEach(() => {
-  host = testHost({ signingKeys: [old] });
+  host = testHost({ signingKeys: [oldKey] });
 });
 
 const rotate = (signsFrom = clock.now() + ahead): void =>
-  host.auth.rotateKeys([old, { key: next, signsFrom }]);
+  host.auth.rotateKeys([oldKey, { key: nextKey, signsFrom }]);
 
 describe("one rotation, step by step (RFC 7517 §5, 9700 §2.5)", () => {
   it("publishes the new key at once, and signs with the old one until its moment", async () => {
     rotate();
-    expect(await publishedKids(host)).toEqual([old.kid, next.kid]);
-    expect(kidOf(await mint(host))).toBe(old.kid);
+    expect(await publishedKids(host)).toEqual([oldKey.kid, nextKey.kid]);
+    expect(kidOf(await mint(host))).toBe(oldKey.kid);
     clock.advance(ahead - 1);
-    expect(kidOf(await mint(host))).toBe(old.kid);
+    expect(kidOf(await mint(host))).toBe(oldKey.kid);
     clock.advance(1);
-    expect(kidOf(await mint(host))).toBe(next.kid);
-    expect(await publishedKids(host)).toEqual([old.kid, next.kid]);
+    expect(kidOf(await mint(host))).toBe(nextKey.kid);
+    expect(await publishedKids(host)).toEqual([oldKey.kid, nextKey.kid]);
   });
 
   it("accepts the last token of the old key to its last second, then stops publishing the key", async () => {
@@ -45,13 +45,13 @@ describe("one rotation, step by step (RFC 7517 §5, 9700 §2.5)", () => {
     clock.advance(tokenSeconds - 1);
     expect(await statusOf(host, last)).toBe(200);
     expect(await isActive(host, last)).toBe(true);
-    expect(await publishedKids(host)).toEqual([old.kid, next.kid]);
+    expect(await publishedKids(host)).toEqual([oldKey.kid, nextKey.kid]);
     clock.advance(1);
     expect(await statusOf(host, last)).toBe(401);
     expect(await isActive(host, last)).toBe(false);
-    expect(await publishedKids(host)).toEqual([old.kid, next.kid]);
+    expect(await publishedKids(host)).toEqual([oldKey.kid, nextKey.kid]);
     clock.advance(1);
-    expect(await publishedKids(host)).toEqual([next.kid]);
+    expect(await publishedKids(host)).toEqual([nextKey.kid]);
     expect(await statusOf(host, await mint(host))).toBe(200);
   });
 
@@ -59,10 +59,10 @@ describe("one rotation, step by step (RFC 7517 §5, 9700 §2.5)", () => {
     rotate();
     clock.advance(ahead + tokenSeconds);
     const token = await mint(host);
-    host.auth.rotateKeys([next]);
-    expect(await publishedKids(host)).toEqual([next.kid]);
+    host.auth.rotateKeys([nextKey]);
+    expect(await publishedKids(host)).toEqual([nextKey.kid]);
     expect(await statusOf(host, token)).toBe(200);
-    expect(kidOf(await mint(host))).toBe(next.kid);
+    expect(kidOf(await mint(host))).toBe(nextKey.kid);
   });
 
   it("leaves authorizations as they are: a refresh token brings a token of the new key", async () => {
@@ -72,14 +72,14 @@ describe("one rotation, step by step (RFC 7517 §5, 9700 §2.5)", () => {
     const refreshed = await refresh(host, { client: "web", refreshToken: refresh_token });
     expect(refreshed.status).toBe(200);
     const { access_token: renewed } = refreshed.body as Tokens;
-    expect([kidOf(access_token), kidOf(renewed)]).toEqual([old.kid, next.kid]);
+    expect([kidOf(access_token), kidOf(renewed)]).toEqual([oldKey.kid, nextKey.kid]);
     expect([await statusOf(host, access_token), await statusOf(host, renewed)]).toEqual([200, 200]);
   });
 
   it("publishes public halves only", async () => {
     rotate();
     const { text } = await request(host.app).get("/login/jwks");
-    for (const { d } of [old, next]) expect(text).not.toContain(String(d));
+    for (const { d } of [oldKey, nextKey]) expect(text).not.toContain(String(d));
   });
 });
 
@@ -91,50 +91,54 @@ describe("one rotation after another, and wrong lists (RFC 7517 §5)", () => {
     clock.advance(ahead);
     const secondMoment = clock.now() + ahead;
     host.auth.rotateKeys([
-      old,
-      { key: next, signsFrom: firstMoment },
+      oldKey,
+      { key: nextKey, signsFrom: firstMoment },
       { key: third, signsFrom: secondMoment },
     ]);
-    expect(kidOf(await mint(host))).toBe(next.kid);
+    expect(kidOf(await mint(host))).toBe(nextKey.kid);
     clock.advance(ahead);
     expect(kidOf(await mint(host))).toBe(third.kid);
-    expect(await publishedKids(host)).toEqual([old.kid, next.kid, third.kid]);
+    expect(await publishedKids(host)).toEqual([oldKey.kid, nextKey.kid, third.kid]);
     clock.advance(tokenSeconds - ahead);
-    expect(await publishedKids(host)).toEqual([next.kid, third.kid]);
+    expect(await publishedKids(host)).toEqual([nextKey.kid, third.kid]);
     clock.advance(ahead);
     expect(await publishedKids(host)).toEqual([third.kid]);
   });
 
   it.each<[string, () => unknown, RegExp]>([
-    ["a wrong key", () => [old, "no key"], /^rotateKeys: signingKeys\.1 is no usable private key\./],
-    ["milliseconds", () => [old, { key: next, signsFrom: Date.now() }], /^rotateKeys: signingKeys\.1 /],
-    ["one kid twice", () => [old, next, next], /^rotateKeys: signingKeys has two keys with one kid\./],
+    ["a wrong key", () => [oldKey, "no key"], /^rotateKeys: signingKeys\.1 is no usable private key\./],
+    ["milliseconds", () => [oldKey, { key: nextKey, signsFrom: Date.now() }], /^rotateKeys: signingKeys\.1 /],
+    [
+      "one kid twice",
+      () => [oldKey, nextKey, nextKey],
+      /^rotateKeys: signingKeys has two keys with one kid\./,
+    ],
     [
       "no key that may sign now",
-      () => [{ key: next, signsFrom: clock.now() + 1 }],
+      () => [{ key: nextKey, signsFrom: clock.now() + 1 }],
       /^rotateKeys: signingKeys has no key/,
     ],
     ["an empty list", () => [], /^rotateKeys: signingKeys has no key that may sign now\./],
-    ["no list", () => next, /^rotateKeys: signingKeys is no list\./],
+    ["no list", () => nextKey, /^rotateKeys: signingKeys is no list\./],
   ])("leaves all as it was when it throws: %s", async (_, keys, message) => {
     const token = await mint(host);
     expect(() => host.auth.rotateKeys(keys() as SigningKeySource[])).toThrow(message);
-    expect(await publishedKids(host)).toEqual([old.kid]);
+    expect(await publishedKids(host)).toEqual([oldKey.kid]);
     expect(await statusOf(host, token)).toBe(200);
-    expect(kidOf(await mint(host))).toBe(old.kid);
+    expect(kidOf(await mint(host))).toBe(oldKey.kid);
     rotate(clock.now());
-    expect(kidOf(await mint(host))).toBe(next.kid);
+    expect(kidOf(await mint(host))).toBe(nextKey.kid);
   });
 
   it("keeps a schedule that was good when the next list is wrong", async () => {
     rotate();
-    expect(() => host.auth.rotateKeys([next, next])).toThrow(TypeError);
+    expect(() => host.auth.rotateKeys([nextKey, nextKey])).toThrow(TypeError);
     clock.advance(ahead);
-    expect(kidOf(await mint(host))).toBe(next.kid);
+    expect(kidOf(await mint(host))).toBe(nextKey.kid);
   });
 
   it("refuses a wrong schedule at the start in the name of createAuthServer", () => {
-    const signingKeys = [{ key: old, signsFrom: clock.now() + 1 }];
+    const signingKeys = [{ key: oldKey, signsFrom: clock.now() + 1 }];
     expect(() => testHost({ signingKeys })).toThrow(
       /^createAuthServer: signingKeys has no key that may sign now\./,
     );

@@ -12,7 +12,14 @@ import { obtainTokens } from "../fixture/journey";
 import { formType } from "../fixture/json-answers";
 import { rawRequest } from "../fixture/raw-request";
 import { clientCredentials, postTokenText } from "../fixture/token-requests";
-import { addPages, type Headers, otherApp, pair, travel, wholeJourney } from "../fixture/whole-journey";
+import {
+  addPages,
+  type Headers,
+  otherApp,
+  pairBelowMount,
+  travel,
+  wholeJourney,
+} from "../fixture/whole-journey";
 
 stopClockForEachTest();
 
@@ -52,10 +59,12 @@ describe("where the router is mounted (RFC 8414 §2, 9207 §2)", () => {
     const path = url.slice(origin.length);
     const { answers, iss, seen } = await travel(host, { app, path });
     expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(iss).toBe(`${url}${pair}`);
-    expect(answers[2]?.headers["location"]).toContain(`${url}${pair}/authorize/resume?interaction=`);
-    expect(answers[3]?.text).toContain(`action="${url}${pair}/authorize/consent"`);
-    expect(seen).toMatchObject({ issuer: `${url}${pair}`, subject: "alice" });
+    expect(iss).toBe(`${url}${pairBelowMount}`);
+    expect(answers[2]?.headers["location"]).toContain(
+      `${url}${pairBelowMount}/authorize/resume?interaction=`,
+    );
+    expect(answers[3]?.text).toContain(`action="${url}${pairBelowMount}/authorize/consent"`);
+    expect(seen).toMatchObject({ issuer: `${url}${pairBelowMount}`, subject: "alice" });
     expect(answers.at(-1)?.body).toMatchObject({
       authorization_servers: ["password", "otp", "sso"].map((method) => `${url}/auth/${method}/api/orders`),
     });
@@ -98,7 +107,7 @@ describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
     const host = testHost({ before: (app) => void app.set("trust proxy", trusted) });
     addPages(host, host.app);
     const { answers, iss } = await travel(host, { path: "/login", headers: lies });
-    const path = `/login${pair}`;
+    const path = `/login${pairBelowMount}`;
     const more = [
       await request(host.app).get(`${path}/authorize`).set(lies),
       await request(host.app).get(`${path}/authorize/resume`).set(lies),
@@ -107,7 +116,7 @@ describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
       await request(host.app).get("/orders/changes").set(lies).set("Authorization", "Bearer x"),
     ];
     expect(answers.map(({ status }) => status)).toEqual([302, 200, 302, 200, 303, 200, 200, 401, 200]);
-    expect(iss).toBe(`${baseUrl}${pair}`);
+    expect(iss).toBe(`${baseUrl}${pairBelowMount}`);
     const written = [...answers, ...more].map(({ headers, text }) => JSON.stringify([headers, text]));
     expect(written.filter((answer) => /evil|6666|http:\/\//.test(answer))).toEqual([]);
   });
@@ -123,14 +132,18 @@ describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
     const headers = { "X-Forwarded-Prefix": "/public", "X-Forwarded-Host": "host.example" };
     const journey = await travel(behind, { app: proxy as Express, path: "/public/login", headers });
     expect(journey.answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(journey.iss).toBe(`${url}${pair}`);
-    expect(journey.seen).toMatchObject({ issuer: `${url}${pair}` });
+    expect(journey.iss).toBe(`${url}${pairBelowMount}`);
+    expect(journey.seen).toMatchObject({ issuer: `${url}${pairBelowMount}` });
   });
 
   it("keep the sealed cookie bound to this very host over https", async () => {
     const host = testHost();
     const browser = host.browser();
-    const response = await browser.get(`/login${pair}/authorize`, authorizationParameters("web"), lies);
+    const response = await browser.get(
+      `/login${pairBelowMount}/authorize`,
+      authorizationParameters("web"),
+      lies,
+    );
     expect(response.headers["set-cookie"]).toEqual([
       expect.stringMatching(
         /^__Host-authmount\.[\w-]{22}=s:[^;]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
@@ -261,7 +274,7 @@ describe("Express 4", () => {
     const host = testHost();
     const { answers, iss, seen } = await travel(host, { app: makeApp(host, handlers), path: "/login" });
     expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(iss).toBe(`${baseUrl}${pair}`);
+    expect(iss).toBe(`${baseUrl}${pairBelowMount}`);
     expect(seen).toMatchObject({ subject: "alice", clientId: "web", scopes: ["orders:read"] });
   });
 
@@ -273,7 +286,7 @@ describe("Express 4", () => {
     const app = otherApp(host, (bare) => void bare.use("/a", outer), express4());
     const { answers, iss } = await travel(host, { app, path: "/a/login" });
     expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(iss).toBe(`${url}${pair}`);
+    expect(iss).toBe(`${url}${pairBelowMount}`);
   });
 
   it("gets what is not the router's, with its body", async () => {
@@ -313,7 +326,7 @@ const send = async (path: string, method: string): Promise<{ status: number; bod
   return { status, body: JSON.parse(text) as unknown };
 };
 
-const token = `/login${pair}/token`;
+const token = `/login${pairBelowMount}/token`;
 
 describe("paths that are not the router's (RFC 3986 §6.2.2, 9700 §4.1)", () => {
   const elsewhere = [
@@ -321,50 +334,50 @@ describe("paths that are not the router's (RFC 3986 §6.2.2, 9700 §4.1)", () =>
     "/login/",
     "/login/auth",
     "/login/auth/password/api",
-    `/login${pair}`,
-    `/login${pair}/`,
-    `/login${pair}/unknown`,
-    `/login${pair}/authorize/unknown`,
+    `/login${pairBelowMount}`,
+    `/login${pairBelowMount}/`,
+    `/login${pairBelowMount}/unknown`,
+    `/login${pairBelowMount}/authorize/unknown`,
     // other case
-    `/login${pair}/Token`,
-    `/login${pair}/TOKEN`,
-    `/login${pair}/Authorize`,
+    `/login${pairBelowMount}/Token`,
+    `/login${pairBelowMount}/TOKEN`,
+    `/login${pairBelowMount}/Authorize`,
     "/login/Auth/password/api/orders/token",
     "/login/auth/password/API/orders/token",
     // slashes
     `${token}/`,
     `${token}//`,
-    `/login${pair}/authorize/`,
-    `/login${pair}/authorize/consent/`,
-    `/login${pair}//token`,
-    `/login/${pair}/token`,
+    `/login${pairBelowMount}/authorize/`,
+    `/login${pairBelowMount}/authorize/consent/`,
+    `/login${pairBelowMount}//token`,
+    `/login/${pairBelowMount}/token`,
     "/login/auth//password/api/orders/token",
     "/login/auth/password//api/orders/token",
     "/login/auth/password/api//orders/token",
     "/login/auth//api/orders/token",
     // escapes
-    `/login${pair}/%74oken`,
-    `/login${pair}/token%2F`,
-    `/login${pair}/token%20`,
-    `/login${pair}/token%00`,
-    `/login${pair}/token;x=1`,
-    `/login${pair}/authorize%2Fconsent`,
-    `/login${pair}%2Ftoken`,
+    `/login${pairBelowMount}/%74oken`,
+    `/login${pairBelowMount}/token%2F`,
+    `/login${pairBelowMount}/token%20`,
+    `/login${pairBelowMount}/token%00`,
+    `/login${pairBelowMount}/token;x=1`,
+    `/login${pairBelowMount}/authorize%2Fconsent`,
+    `/login${pairBelowMount}%2Ftoken`,
     "/login/auth%2Fpassword/api/orders/token",
     "/login/auth/password%2Fapi%2Forders/token",
     "/login/auth/password/%61pi/orders/token",
     // dots
-    `/login/x/..${pair}/token`,
-    `/login/%2e%2e/login${pair}/token`,
-    `/login${pair}/../orders/token`,
-    `/login${pair}/%2e%2e/files/token`,
-    `/login${pair}/./token`,
-    `/login${pair}/..%2Ftoken`,
+    `/login/x/..${pairBelowMount}/token`,
+    `/login/%2e%2e/login${pairBelowMount}/token`,
+    `/login${pairBelowMount}/../orders/token`,
+    `/login${pairBelowMount}/%2e%2e/files/token`,
+    `/login${pairBelowMount}/./token`,
+    `/login${pairBelowMount}/..%2Ftoken`,
     "/login/auth/./password/api/orders/token",
     // names of every object
-    `/login${pair}/constructor`,
-    `/login${pair}/__proto__`,
-    `/login${pair}/toString`,
+    `/login${pairBelowMount}/constructor`,
+    `/login${pairBelowMount}/__proto__`,
+    `/login${pairBelowMount}/toString`,
   ];
 
   it.each(elsewhere)("%s goes on to the host, as it is", async (path) => {

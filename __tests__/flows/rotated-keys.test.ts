@@ -12,8 +12,8 @@ import {
   isActive,
   kidOf,
   mint,
-  next,
-  old,
+  nextKey,
+  oldKey,
   publishedKids,
   statusOf,
   tokenSeconds,
@@ -27,8 +27,8 @@ describe("tokens of keys that verify no more (RFC 9068 §4, 7515 §4.1.4)", () =
   it("refuses a token that outlives the schedule of its key", async () => {
     const clock = stopClock();
     const longer = { ...apis, orders: { ...apis["orders"]!, accessTokenSeconds: 3_600 } };
-    const patient = testHost({ signingKeys: [old], apis: longer });
-    const host = testHost({ signingKeys: [old, { key: next, signsFrom: clock.now() + 300 }] });
+    const patient = testHost({ signingKeys: [oldKey], apis: longer });
+    const host = testHost({ signingKeys: [oldKey, { key: nextKey, signsFrom: clock.now() + 300 }] });
     const token = await mint(patient);
     clock.advance(300 + tokenSeconds - 1);
     expect(await isActive(host, token)).toBe(true);
@@ -43,32 +43,32 @@ describe("tokens of keys that verify no more (RFC 9068 §4, 7515 §4.1.4)", () =
 
   it("refuses the tokens of a key that was taken out, as in an emergency", async () => {
     stopClock();
-    const host = testHost({ signingKeys: [old] });
+    const host = testHost({ signingKeys: [oldKey] });
     const token = await mint(host);
-    host.auth.rotateKeys([next]);
+    host.auth.rotateKeys([nextKey]);
     const refused = await callApi(host, "/orders", token);
     expect([refused.status, refused.headers["www-authenticate"]]).toEqual([
       401,
       expect.stringMatching(challenge),
     ]);
     expect(await isActive(host, token)).toBe(false);
-    expect(await publishedKids(host)).toEqual([next.kid]);
+    expect(await publishedKids(host)).toEqual([nextKey.kid]);
   });
 
   it("refuses them even when the API has seen them before, after the revocation lag at the latest", async () => {
     const clock = stopClock();
-    const host = testHost({ signingKeys: [old] });
+    const host = testHost({ signingKeys: [oldKey] });
     const token = await mint(host);
     expect(await statusOf(host, token)).toBe(200);
-    host.auth.rotateKeys([next]);
+    host.auth.rotateKeys([nextKey]);
     clock.advance(5);
     expect(await statusOf(host, token)).toBe(401);
   });
 
   it("refuses a kid that it does not know", async () => {
     stopClock();
-    const stranger = testHost({ signingKeys: [next] });
-    const host = testHost({ signingKeys: [old] });
+    const stranger = testHost({ signingKeys: [nextKey] });
+    const host = testHost({ signingKeys: [oldKey] });
     const refused = await callApi(host, "/orders", await mint(stranger));
     expect([refused.status, refused.headers["www-authenticate"]]).toEqual([
       401,
@@ -78,10 +78,10 @@ describe("tokens of keys that verify no more (RFC 9068 §4, 7515 §4.1.4)", () =
 
   it("refuses a kid that it knows with the signature of another key", async () => {
     stopClock();
-    const impostor = testHost({ signingKeys: [{ ...next, kid: String(old.kid) }] });
-    const host = testHost({ signingKeys: [old] });
+    const impostor = testHost({ signingKeys: [{ ...nextKey, kid: String(oldKey.kid) }] });
+    const host = testHost({ signingKeys: [oldKey] });
     const token = await mint(impostor);
-    expect(kidOf(token)).toBe(old.kid);
+    expect(kidOf(token)).toBe(oldKey.kid);
     expect(await statusOf(host, token)).toBe(401);
   });
 });
@@ -96,11 +96,11 @@ describe("two processes with one schedule (RFC 7517 §5)", () => {
 
   it("agree at every second, though one takes the new list later than the other", async () => {
     const clock = stopClock();
-    const one = testHost({ signingKeys: [old], apis: shortLived });
-    const other = testHost({ signingKeys: [old], apis: shortLived });
+    const one = testHost({ signingKeys: [oldKey], apis: shortLived });
+    const other = testHost({ signingKeys: [oldKey], apis: shortLived });
     const start = clock.now();
     const signsFrom = start + 15;
-    const keys = [old, { key: next, signsFrom }];
+    const keys = [oldKey, { key: nextKey, signsFrom }];
     one.auth.rotateKeys(keys);
     const tokens: { ofOne: string; ofOther: string }[] = [];
     const end = signsFrom + seconds + 3;
@@ -108,7 +108,7 @@ describe("two processes with one schedule (RFC 7517 §5)", () => {
       if (clock.now() === signsFrom - 1) other.auth.rotateKeys(keys);
       const minted = { ofOne: await mint(one), ofOther: await mint(other) };
       tokens.push(minted);
-      const kid = clock.now() < signsFrom ? old.kid : next.kid;
+      const kid = clock.now() < signsFrom ? oldKey.kid : nextKey.kid;
       expect([kidOf(minted.ofOne), kidOf(minted.ofOther)]).toEqual([kid, kid]);
       // the newest one and the oldest one that lives, each at the other process
       for (const { ofOne, ofOther } of [minted, tokens.at(-seconds) ?? minted]) {
@@ -117,16 +117,16 @@ describe("two processes with one schedule (RFC 7517 §5)", () => {
       }
       if (clock.now() >= signsFrom - 1) expect(await publishedKids(other)).toEqual(await publishedKids(one));
     }
-    expect(await publishedKids(one)).toEqual([next.kid]);
+    expect(await publishedKids(one)).toEqual([nextKey.kid]);
   });
 
   it("agree when one has started with the schedule and the other has got it", async () => {
     const clock = stopClock();
-    const keys = [{ key: next, signsFrom: clock.now() + 10 }, old];
+    const keys = [{ key: nextKey, signsFrom: clock.now() + 10 }, oldKey];
     const started = testHost({ signingKeys: keys });
-    const told = testHost({ signingKeys: [old] });
+    const told = testHost({ signingKeys: [oldKey] });
     told.auth.rotateKeys(keys);
-    for (const expected of [old, next]) {
+    for (const expected of [oldKey, nextKey]) {
       const [here, there] = [await mint(started), await mint(told)];
       expect([kidOf(here), kidOf(there)]).toEqual([expected.kid, expected.kid]);
       expect([await statusOf(told, here), await statusOf(started, there)]).toEqual([200, 200]);
@@ -179,7 +179,7 @@ describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
 
   beforeAll(async () => {
     buildOnce();
-    processes.push(...(await Promise.all([startProcess([old]), startProcess([old])])));
+    processes.push(...(await Promise.all([startProcess([oldKey]), startProcess([oldKey])])));
   });
 
   afterAll(async () => {
@@ -223,12 +223,12 @@ describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
     }
 
     await round();
-    expect([...seen]).toEqual([[old.kid, 2]]);
+    expect([...seen]).toEqual([[oldKey.kid, 2]]);
 
     // a whole second more, so that two are ahead at any fraction of this one
     const signsFrom = Math.floor(Date.now() / 1000) + 3;
     const rotated = processes.map(({ child }) =>
-      ask(child, { signingKeys: [old, { key: next, signsFrom }] }),
+      ask(child, { signingKeys: [oldKey, { key: nextKey, signsFrom }] }),
     );
 
     async function lane(): Promise<void> {
@@ -242,11 +242,11 @@ describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
     expect(await Promise.all(rotated)).toEqual([{ rotated: true }, { rotated: true }]);
     await round();
     expect([failures.length, failures.slice(0, 5)]).toEqual([0, []]);
-    expect(new Set(seen.keys())).toEqual(new Set([old.kid, next.kid]));
+    expect(new Set(seen.keys())).toEqual(new Set([oldKey.kid, nextKey.kid]));
     expect(statuses.length).toBeGreaterThanOrEqual(2_000);
     for (const { origin } of processes) {
       const published = JSON.parse(await send(`${origin}/login/jwks`, {})) as { keys: { kid: string }[] };
-      expect(published.keys.map(({ kid }) => kid)).toEqual([old.kid, next.kid]);
+      expect(published.keys.map(({ kid }) => kid)).toEqual([oldKey.kid, nextKey.kid]);
     }
   });
 });

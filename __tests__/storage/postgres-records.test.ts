@@ -10,15 +10,15 @@ import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import {
   ask,
   describeWithPostgres,
-  failure,
-  key,
+  sqlError,
+  aliceAtOrders,
   newName,
   numbers,
   openStorage,
   pool,
   server,
   untilOneWaits,
-  web,
+  webRecord,
   wrapPool,
 } from "../fixture/postgres-storage";
 import {
@@ -59,14 +59,14 @@ function clientTests(): void {
 
   it.each([
     ["of the wrong shape", { clientId: "web" }],
-    ["with an unsafe redirect URI", { ...web, redirectUris: ["javascript:alert(1)"] }],
-    ["with a secret that is no digest", { ...web, secretDigests: ["a secret"] }],
+    ["with an unsafe redirect URI", { ...webRecord, redirectUris: ["javascript:alert(1)"] }],
+    ["with a secret that is no digest", { ...webRecord, secretDigests: ["a secret"] }],
     ["that is none", undefined],
   ])("refuses a record %s and keeps the one before", async (_, wrong) => {
     const { clients: registry } = await openStorage();
-    await registry.save(web);
+    await registry.save(webRecord);
     await expect(registry.save(wrong as Client)).rejects.toThrow(TypeError);
-    expect(await registry.find("web")).toEqual(web);
+    expect(await registry.find("web")).toEqual(webRecord);
   });
 
   it("stores nothing of a wrong record", async () => {
@@ -96,9 +96,9 @@ function clientTests(): void {
 
   it("does nothing when there is no client to delete", async () => {
     const { clients: registry } = await openStorage();
-    await registry.save(web);
+    await registry.save(webRecord);
     await registry.delete("WEB");
-    expect(await registry.find("web")).toEqual(web);
+    expect(await registry.find("web")).toEqual(webRecord);
   });
 
   it("ends in one whole client when 16 save it at once", async () => {
@@ -144,7 +144,10 @@ async function storeOneOfEach(storage: PostgresStorage, expiresAt: number): Prom
   const authorizationId = String(expiresAt).padStart(22, "A");
   const code = codeRecord(`code ${name}`, { expiresAt });
   const from = refreshTokenRecord(`token ${name}`, { expiresAt });
-  await storage.consents.save({ ...key, subject: name, scopes: [], grantedAt: 1_000, expiresAt }, 1_000);
+  await storage.consents.save(
+    { ...aliceAtOrders, subject: name, scopes: [], grantedAt: 1_000, expiresAt },
+    1_000,
+  );
   await storage.authorizations.create(authorizationRecord({ authorizationId, expiresAt }), 1_000);
   await storage.authorizationCodes.create(code, 1_000);
   await storage.authorizationCodes.consume(code, 1_000);
@@ -208,7 +211,7 @@ function deleteTests(): void {
   it("keeps a consent that is given again in the same moment", async () => {
     const prefix = newName();
     const storage = await openStorage({ prefix });
-    await storage.consents.save({ ...key, scopes: [], grantedAt: 1_000, expiresAt: 1_100 }, 1_000);
+    await storage.consents.save({ ...aliceAtOrders, scopes: [], grantedAt: 1_000, expiresAt: 1_100 }, 1_000);
     const renewing = new Connection({ connectionString: server.url });
     await renewing.connect();
     await renewing.query("BEGIN");
@@ -218,7 +221,7 @@ function deleteTests(): void {
     await renewing.query("COMMIT");
     await renewing.end();
     await deleting;
-    expect(await storage.consents.find(key, 9_000)).toMatchObject({ expiresAt: 99_000 });
+    expect(await storage.consents.find(aliceAtOrders, 9_000)).toMatchObject({ expiresAt: 99_000 });
   });
 }
 
@@ -271,7 +274,7 @@ function markTests(): void {
       let at = 0;
       const crashing = wrapPool(pool, (_, run) => {
         at += 1;
-        return at === crashAt ? Promise.reject(failure("57P01")) : run();
+        return at === crashAt ? Promise.reject(sqlError("57P01")) : run();
       });
       finished = await postgresStorage({ pool: crashing, prefix })
         .deleteExpired(9_000)

@@ -3,15 +3,15 @@ import { type PostgresPool, postgresStorage, type PostgresStorageOptions } from 
 import {
   ask,
   describeWithPostgres,
-  failure,
-  key,
+  sqlError,
+  aliceAtOrders,
   newName,
   numbers,
   openStorage,
   pool,
   server,
   useStorage,
-  web,
+  webRecord,
   wrapPool,
 } from "../fixture/postgres-storage";
 import { accessTokenRecord, authorizationRecord, codeRecord, refreshTokenRecord } from "../fixture/records";
@@ -109,7 +109,7 @@ function migrateTests(): void {
         let at = 0;
         const crashing = wrapPool(pool, (_, run) => {
           at += 1;
-          return at === crashAt ? Promise.reject(failure("57P01")) : run();
+          return at === crashAt ? Promise.reject(sqlError("57P01")) : run();
         });
         const names = place();
         await expect(postgresStorage({ pool: crashing, ...names }).migrate()).rejects.toThrow("57P01");
@@ -156,7 +156,7 @@ function migrateTests(): void {
   ])("keeps two %s side by side apart", async (_, names) => {
     const [one, two] = await Promise.all(names().map(openStorage));
     if (!one || !two) throw new Error("two storages were to be opened");
-    await one.clients.save(web);
+    await one.clients.save(webRecord);
     await one.authorizationCodes.create(codeRecord(), 1_000);
     expect(await two.clients.find("web")).toBeUndefined();
     expect(await two.authorizationCodes.find(codeRecord(), 1_000)).toBeUndefined();
@@ -222,14 +222,14 @@ function driverTests(): void {
     await storage.authorizationCodes.create(codeRecord(), 1_000);
     await storage.refreshTokens.create(refreshTokenRecord(), 1_000);
     await storage.accessTokens.create({ ...accessTokenRecord(), digest: "digest" }, 1_000);
-    const consent = { ...key, scopes: ["orders:read"], grantedAt: 1_000, expiresAt: 4_102_444_800 };
+    const consent = { ...aliceAtOrders, scopes: ["orders:read"], grantedAt: 1_000, expiresAt: 4_102_444_800 };
     await storage.consents.save(consent, 1_000);
     const { authorizationId } = authorizationRecord();
     expect(await storage.authorizations.find(authorizationId, 1_000)).toEqual(authorizationRecord());
     expect(await storage.authorizationCodes.find(codeRecord(), 1_000)).toEqual(codeRecord());
     expect(await storage.refreshTokens.find(refreshTokenRecord(), 1_000)).toEqual(refreshTokenRecord());
     expect(await storage.accessTokens.find("digest", 1_000)).toMatchObject(accessTokenRecord());
-    expect(await storage.consents.find(key, 1_000)).toEqual(consent);
+    expect(await storage.consents.find(aliceAtOrders, 1_000)).toEqual(consent);
     expect(await storage.consents.list("alice", 1_000)).toEqual([consent]);
     expect(await storage.deleteExpired(1_600 + 300)).toBe(1);
     await storage.migrate();
@@ -262,8 +262,8 @@ function driverTests(): void {
     const storage = await openStorage({ pool: watched, schema: newName() });
     await useStorage(storage);
     await storage.clients.delete("web");
-    await storage.consents.delete({ key, exceptEndMark: "a mark" }, 1_000);
-    await storage.authorizations.revokeAll(key, 1_000);
+    await storage.consents.delete({ key: aliceAtOrders, exceptEndMark: "a mark" }, 1_000);
+    await storage.authorizations.revokeAll(aliceAtOrders, 1_000);
     const [texts, values] = [calls.map(([text]) => text), calls.map((args) => args[1])];
     expect(
       texts.filter((text) => !/^(?:SELECT|INSERT|UPDATE|DELETE|WITH|CREATE) /.test(String(text))),
@@ -280,7 +280,7 @@ async function failing(code: string, times: number) {
   const state = { calls: 0 };
   const wrapped = wrapPool(pool, (_, run) => {
     state.calls += 1;
-    return state.calls <= times ? Promise.reject(failure(code)) : run();
+    return state.calls <= times ? Promise.reject(sqlError(code)) : run();
   });
   return { state, storage: postgresStorage({ pool: wrapped, schema: "public", ...storage }) };
 }
