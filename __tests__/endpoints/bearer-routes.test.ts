@@ -1,10 +1,11 @@
 import request, { type Response as TestResponse } from "supertest";
-import { stopClock } from "../fixture/clock";
-import { credentials, type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainTokens, postToken } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const metadata = "https://api.example/.well-known/oauth-protected-resource/orders";
 const bare = `Bearer realm="https://api.example/orders", resource_metadata="${metadata}"`;

@@ -1,9 +1,12 @@
 import express, { type Express } from "express";
 import request from "supertest";
 import { type AuthServer, createAuthServer, generateSigningKey, memoryStorage } from "../../lib";
+import { apis, pairPath } from "../fixture/apis";
+import { authorize } from "../fixture/authorize";
 import type { Fields } from "../fixture/browser";
-import { apis, type ClientName, credentials, pairPath, testHost } from "../fixture/host";
-import { authorize, postToken } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { type ClientName, credentials } from "../fixture/clients";
+import { testHost } from "../fixture/host";
 
 afterEach(() => jest.restoreAllMocks());
 

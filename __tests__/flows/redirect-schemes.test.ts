@@ -1,12 +1,13 @@
 import { type Client, memoryStorage } from "../../lib";
 import { checkClient } from "../../lib/clients/client-record";
-import { stopClock } from "../fixture/clock";
-import { clients, testHost } from "../fixture/host";
-import { authorize, obtainTokens, redirectParameters } from "../fixture/journey";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
 import { confidentialRecord, publicRecord } from "../fixture/records";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const redirectUri = "cursor://anysphere.cursor-retrieval/oauth/callback";
 const editor: Client = { ...clients.native, redirectUris: [redirectUri] };

@@ -6,8 +6,10 @@ import { readSigningKeys } from "../../lib/options/signing-keys";
 import { jwtSigner } from "../../lib/signing/jwt-signer";
 import { type KeyRing, keyRing } from "../../lib/signing/key-ring";
 import { readSigningKey, type SigningKey } from "../../lib/signing/signing-key";
-import { credentials, testHost } from "../fixture/host";
-import { callApi, postToken, type Tokens } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { credentials } from "../fixture/clients";
+import { testHost } from "../fixture/host";
+import { callApi, type Tokens } from "../fixture/journey";
 
 const pair = readSigningKey(generateSigningKey());
 
