@@ -4,16 +4,16 @@ import { stopClock } from "./fixture/clock";
 import { testHost } from "./fixture/host";
 import { obtainTokens } from "./fixture/journey";
 import {
-  goodApi,
   authMethod,
+  emptyStorage,
   expectRefusal,
-  goodOptions,
-  jwk,
+  goodApi,
   goodKey,
+  goodOptions,
+  goodSecret,
+  jwk,
   marker,
   pem,
-  goodSecret,
-  emptyStorage,
   withChanges,
 } from "./fixture/options";
 

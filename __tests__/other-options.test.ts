@@ -1,5 +1,5 @@
 import { createAuthServer, digestClientSecret, memoryStorage } from "../lib";
-import { expectRefusal, goodOptions, marker, goodSecret } from "./fixture/options";
+import { expectRefusal, goodOptions, goodSecret, marker } from "./fixture/options";
 import { confidentialRecord } from "./fixture/records";
 
 afterEach(() => jest.restoreAllMocks());

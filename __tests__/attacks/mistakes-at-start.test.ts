@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { type AuthServerOptions, type Client, createAuthServer, memoryStorage } from "../../lib";
 import { signingKey } from "../fixture/canary-host";
-import { clients, signedIn } from "../fixture/host";
+import { clients } from "../fixture/clients";
+import { signedIn } from "../fixture/host";
 import { deepText, newSecrets } from "../fixture/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());

@@ -10,7 +10,7 @@ import { formFields } from "../fixture/browser";
 import { postAbout, postToken, redeem, refresh } from "../fixture/client-requests";
 import { credentials, webSecret } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { signingHost, issuedAt, refusedToken } from "../fixture/forged-tokens";
+import { issuedAt, refusedToken, signingHost } from "../fixture/forged-tokens";
 import type { TestHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 

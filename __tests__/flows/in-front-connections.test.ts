@@ -2,19 +2,18 @@
 import type { Server, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { encode } from "../fixture/browser";
-import { itAnswersAlike, eventKinds, listeners, plainHost, stuckAt, ways } from "../fixture/in-front";
+import { eventKinds, itAnswersAlike, listeners, plainHost, stuckAt, ways } from "../fixture/in-front";
 import { obtainCode } from "../fixture/journey";
 import { everythingUnderWay } from "../fixture/latch";
 import {
   allConnectionsEnded,
-  withoutBody,
   chunked,
   closeServersAfterEachTest,
+  closing,
   connectTo,
   form,
   formType,
   keptForm,
-  closing,
   machineFields,
   machineForm,
   message,
@@ -25,6 +24,7 @@ import {
   statusesOf,
   takeTurns,
   talk,
+  withoutBody,
 } from "../fixture/raw-connections";
 
 closeServersAfterEachTest();

@@ -7,7 +7,6 @@ import { eventKinds, plainHost, stuckAt } from "../fixture/in-front";
 import { everythingUnderWay } from "../fixture/latch";
 import {
   allConnectionsEnded,
-  withoutBody,
   closeServersAfterEachTest,
   connectTo,
   form,
@@ -19,6 +18,7 @@ import {
   statusesOf,
   talk,
   tokenPath,
+  withoutBody,
 } from "../fixture/raw-connections";
 
 closeServersAfterEachTest();

@@ -9,13 +9,12 @@ import type { TestHost } from "../fixture/host";
 import { answersOf, itAnswersAlike } from "../fixture/in-front";
 import { obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
 import {
-  withoutBody,
   chunked,
   closeServersAfterEachTest,
+  closing,
   form,
   formType,
   introspectPath,
-  closing,
   machineFields,
   machineForm,
   message,
@@ -24,6 +23,7 @@ import {
   revokePath,
   spaOrigin,
   tokenPath,
+  withoutBody,
 } from "../fixture/raw-connections";
 import { intercept } from "../fixture/slow-storage";
 import { shortenTimeLimit } from "../fixture/time-limit";

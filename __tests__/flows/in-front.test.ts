@@ -12,7 +12,6 @@ import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
 import { answersOf, plainHost } from "../fixture/in-front";
 import { callApi, type Tokens } from "../fixture/journey";
 import {
-  withoutBody,
   closeServersAfterEachTest,
   form,
   introspectPath,
@@ -24,6 +23,7 @@ import {
   statusesOf,
   talk,
   tokenPath,
+  withoutBody,
 } from "../fixture/raw-connections";
 
 closeServersAfterEachTest();

@@ -10,8 +10,8 @@ import { type OpenStorage, storageContract } from "../../lib/testing";
 import { postgres, startPostgres } from "../fixture/postgres-server";
 import {
   redis,
-  type RedisCluster,
   redisClient,
+  type RedisCluster,
   redisClusterClient,
   startRedis,
   startRedisCluster,

@@ -8,15 +8,15 @@ import { clients, machineSecret } from "../fixture/clients";
 import { testHost } from "../fixture/host";
 import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import {
+  aliceAtOrders,
   ask,
   describeWithPostgres,
-  sqlError,
-  aliceAtOrders,
   newName,
   numbers,
   openStorage,
   pool,
   server,
+  sqlError,
   untilOneWaits,
   webRecord,
   wrapPool,

@@ -1,15 +1,15 @@
 import { Client as Connection, type Pool, type PoolConfig, types as pgTypes } from "pg";
 import { type PostgresPool, postgresStorage, type PostgresStorageOptions } from "../../lib/postgres";
 import {
+  aliceAtOrders,
   ask,
   describeWithPostgres,
-  sqlError,
-  aliceAtOrders,
   newName,
   numbers,
   openStorage,
   pool,
   server,
+  sqlError,
   useStorage,
   webRecord,
   wrapPool,
