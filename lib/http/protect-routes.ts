@@ -18,9 +18,9 @@ export interface RequireBearerOptions {
   /** Id of the API that the route belongs to. */
   readonly api: string;
   /**
-   * The scopes that the token must have, all of them. Default: none. A function chooses them for each request. It is called before
-   * the token is verified, so `req.auth` is not set, and it must not be async. If it throws, or returns anything but scopes of the
-   * API, the answer is `server_error`.
+   * The scopes that the token must have, all of them. Default: none. A function chooses them for each request. It is called
+   * before the token is verified, so `req.auth` is not set, and it must not be async. If it throws, or returns anything but
+   * scopes of the API, the answer is `server_error`.
    */
   readonly scope?: ScopesOfRoute | ((req: Request) => ScopesOfRoute);
   /**

@@ -52,7 +52,7 @@ function parseForm(bytes: Buffer): Form {
     : { kind: "not-utf8" };
 }
 
-/** The least number of bytes that the form had: the host's parser may accept larger ones. Values that are not text do not count. */
+/** The least number of bytes that the form had: a host's parser may accept more. Values that are not text do not count. */
 function leastBytes(fields: object): number {
   const pairs = Object.entries(fields).filter(
     (pair): pair is [string, string] => typeof pair[1] === "string",

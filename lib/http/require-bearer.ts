@@ -43,7 +43,7 @@ interface Refusal {
   readonly accessToken?: AccessToken;
 }
 
-/** True for a token in the body or query. Those end up in logs and histories, so they are never accepted, not even next to a header. */
+/** True for a token in the body or query. These end up in logs and histories, so they are refused, even next to a header. */
 function hasSecondToken(req: Request): boolean {
   const body: unknown = req.body;
   const inBody = typeof body === "object" && body !== null && Object.hasOwn(body, "access_token");
@@ -123,7 +123,7 @@ function eventSubject({ accessToken }: Refusal): EventSubject {
   };
 }
 
-/** The refusal as an answer. It names the needed scope, except for a malformed request, where no other token would help. @rfc 6750 §3 */
+/** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3 */
 function challenge(
   { api, scopes }: { api: Api; scopes: readonly string[] },
   { status, error, description }: Refusal,

@@ -1,4 +1,4 @@
-/** Finds the route of a request: in Express, at an origin's root, in front of an app. RFC 6749 §3, 8414 §3.1, 9110 §15.5.6, 9728 §3.1. */
+/** Routing: in Express, at an origin's root, in front of an app. RFC 6749 §3, 8414 §3.1, 9110 §15.5.6, 9728 §3.1. */
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Request, type RequestHandler, Router } from "express";
 import type { RootDocuments } from "../endpoints/metadata";
@@ -23,7 +23,7 @@ interface Place<Req extends HttpRequest> {
   readonly issuer: Issuer;
 }
 
-/** Path below the mount point → the route and its issuer. A table, because looking up a path in it costs the same for any number. */
+/** Path below the mount point → the route and its issuer: one look-up, however many issuers there are. */
 function placesOf<Req extends HttpRequest>(
   issuers: readonly Issuer[],
   routes: Routes<Req>,

@@ -61,7 +61,7 @@ export interface Route<Req extends HttpRequest> {
 /** Path below the issuer identifier → the route there. */
 export type Routes<Req extends HttpRequest> = Readonly<Record<string, Route<Req>>>;
 
-/** Allows the scripts of registered browser clients, and no others, to read the answer. Never with credentials: no cookie counts. */
+/** Allows only the scripts of registered browser clients to read the answer, and never with credentials. */
 async function corsHeaders(
   { ports }: ServedParts,
   origin: string | undefined,

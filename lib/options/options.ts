@@ -108,7 +108,7 @@ export interface AuthServerOptions {
   readonly onEvent?: OnEvent;
 }
 
-/** Default lifetimes: codes one minute, interactions ten minutes, refresh tokens 14 days idle and 90 in all, consents one year. */
+/** The default lifetimes: codes 1 minute, interactions 10 minutes, refresh tokens 14 days idle and 90 in all, consents 1 year. */
 export const defaultLifetimes: Lifetimes = {
   authorizationCodeSeconds: 60,
   interactionSeconds: 600,
