@@ -89,7 +89,7 @@ function shapeProblem(value: unknown): string | undefined {
 /** The keys that can narrow what a client may do. */
 const narrowing = ["scopes", "grantTypes", "trusted"];
 
-/** A key that is present must not be undefined: without the key the client may do more, by a misspelt constant for example. */
+/** A key that is present must not be undefined: a misspelt constant would silently widen what the client may do. */
 function undefinedProblem(client: Client): string | undefined {
   const subscriptions = Object.entries(client.subscriptions);
   const records = subscriptions.map(([apiId, atApi]) => [`subscriptions.${apiId}.`, atApi] as const);

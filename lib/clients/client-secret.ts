@@ -113,7 +113,7 @@ interface SlowCheck {
  * the same time share one derivation.
  */
 export function clientSecretVerifier(): VerifyClientSecret {
-  // known to this process only: what is remembered is no digest of a secret that somebody could try guesses against
+  // a key of this process only, so that guesses cannot be tested against what is remembered
   const memoryKey = randomBytes(32);
   const remembered = new LRUCache<string, true>({ max: maxRemembered });
   const underWay = new Map<string, Promise<boolean>>();

@@ -194,7 +194,7 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
 
 /**
  * Lets a request pass when it has a valid access token for the API, of the right kind and with the needed scopes, and sets
- * `req.auth`. Any other request is answered with a challenge and emits `bearer-refused`.
+ * `req.auth`. Any other request is answered with a challenge and emits `bearer-refused`; a failure is a `server_error`.
  */
 export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): RequestHandler {
   const guarded = { ...options, challengeOf: challenges(options.api) };
@@ -209,7 +209,7 @@ export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler):
   };
 }
 
-/** Refuses a request for whose token the handler needs more scope; 401 if there is no token. @rfc 6750 §3.1 */
+/** Refuses a request because the handler needs more scope than the token has, or any token at all. @rfc 6750 §3.1 */
 export function writeChallenge(
   guardedRequest: GuardedRequest,
   { api, scopes, emit }: { api: Api; scopes: readonly string[]; emit: EmitEvent },
