@@ -27,7 +27,8 @@ export interface PagesOptions {
   readonly texts?: Readonly<Record<string, Partial<PageTexts>>>;
   /**
    * Renders a whole page instead of the built-in one and returns its HTML. The values that it gets are already escaped. Write
-   * styles into `<style>` elements without attributes: the CSP allows them by their hashes. The CSP refuses scripts and outside requests.
+   * styles into `<style>` elements without attributes: the CSP allows them by their hashes. It refuses scripts and outside
+   * requests.
    */
   readonly render?: (page: PageContent) => string;
 }
