@@ -26,23 +26,24 @@ function orders(changes: object): object {
 }
 
 const writeBaseUrl =
-  'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+  'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
 
 const writeSecret = "Write random text, such as the output of: openssl rand -base64 32.";
 
 const writeKey =
-  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits; or { key, signsFrom } with epoch seconds.";
+  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
 
-const writeId = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
+const writeId =
+  "Write 1 to 64 letters, digits, or - _ ~ . (not starting with a dot): the id is part of URLs.";
 const writeAudience = 'Write the API\'s URL, such as "https://api.example.com/orders".';
 const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
-const writeLifetime = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+const writeLifetime = "Write an idle lifetime of at most refreshTokenSeconds.";
 const writeSentence = "Write the sentence that people read, or a sentence for each language.";
-const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.";
-const writeLanguage = "Write languages as en or de-AT.";
+const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages load nothing from the network.";
+const writeLanguage = "Write language tags such as en or de-AT.";
 
 const knownOptions =
-  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
+  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -106,7 +107,7 @@ const shapes: readonly Mistake[] = [
     "an unknown option of an API",
     orders({ scopse: {} }),
     "apis.orders.scopse",
-    "Known here: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, lifetimes.",
+    "Known options: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, lifetimes.",
   ],
   ["an API without audience", orders({ audience: undefined }), "apis.orders.audience", writeAudience],
   ["an API without scopes", orders({ scopes: undefined }), "apis.orders.scopes", '"See your orders" }.'],
@@ -152,7 +153,7 @@ const shapes: readonly Mistake[] = [
     "an API without authentication method",
     orders({ authMethods: [] }),
     "apis.orders.authMethods",
-    "Write a list of ids of authMethods, at least one.",
+    "Write a list of at least one id from authMethods.",
   ],
   [
     "a token that lives no second",
@@ -200,7 +201,7 @@ const shapes: readonly Mistake[] = [
     "an unknown lifetime",
     { lifetimes: { codeSeconds: 60 } },
     "lifetimes.codeSeconds",
-    `Known here: ${Object.keys(defaultLifetimes).join(", ")}.`,
+    `Known options: ${Object.keys(defaultLifetimes).join(", ")}.`,
   ],
   [
     "a code that lives for more than ten minutes (6749 §4.1.2)",
@@ -230,13 +231,13 @@ const shapes: readonly Mistake[] = [
     "an unknown option of pages",
     { pages: { colour: "#123456" } },
     "pages.colour",
-    "Known here: name, logo, accentColor, texts, render.",
+    "Known options: name, logo, accentColor, texts, render.",
   ],
   [
     "a function for pages",
     { pages: () => "" },
     "pages",
-    "Write an object of name, logo, accentColor, texts and render.",
+    "Write an object with any of name, logo, accentColor, texts and render.",
   ],
   [
     "a number for the host's name",
@@ -263,7 +264,12 @@ const shapes: readonly Mistake[] = [
       "Write #rrggbb.",
     ],
   ),
-  ["a list of texts", { pages: { texts: [] } }, "pages.texts", "Write language (such as de) → texts."],
+  [
+    "a list of texts",
+    { pages: { texts: [] } },
+    "pages.texts",
+    "Write an object that maps languages (such as de) to texts.",
+  ],
   ...["", "german", "de_AT", "de-", "__proto__", 'de" onclick="'].map((language): Mistake => [
     `texts in the language ${JSON.stringify(language)}`,
     { pages: { texts: { [language]: {} } } },
@@ -280,20 +286,25 @@ const shapes: readonly Mistake[] = [
     "an unknown text",
     { pages: { texts: { de: { title: "Hallo" } } } },
     "pages.texts.de.title",
-    "Known here: consentTitle, signedInAs, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, errorTitle, errorAdvice.",
+    "Known options: consentTitle, signedInAs, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, errorTitle, errorAdvice.",
   ],
-  ["an empty text", { pages: { texts: { de: { allow: "" } } } }, "pages.texts.de.allow", "Write a text."],
+  [
+    "an empty text",
+    { pages: { texts: { de: { allow: "" } } } },
+    "pages.texts.de.allow",
+    "Write a non-empty text.",
+  ],
   [
     "a number for a text",
     { pages: { texts: { de: { allow: 5 } } } },
     "pages.texts.de.allow",
-    "Write a text.",
+    "Write a non-empty text.",
   ],
   [
     "a text for render",
     { pages: { render: "<h1>Hello</h1>" } },
     "pages.render",
-    "Write a function from page content to HTML.",
+    "Write a function that takes page content and returns HTML.",
   ],
   ["an object for onEvent", { onEvent: {} }, "onEvent", "Write a function that takes an event."],
 ];
@@ -343,7 +354,7 @@ const values: readonly Mistake[] = [
     "one audience for two APIs",
     { apis: { orders: goodApi, files: goodApi } },
     "apis.files.audience",
-    "Write a URL of its own for each API, or a token of one would be good at the other.",
+    "Write a different URL for each API, or a token for one would also be valid at the other.",
   ],
   [
     "two audiences whose RFC 9728 document has one URL",
@@ -354,7 +365,7 @@ const values: readonly Mistake[] = [
       },
     },
     "apis.files.audience",
-    "Write a URL of its own for each API, or a token of one would be good at the other.",
+    "Write a different URL for each API, or a token for one would also be valid at the other.",
   ],
   [
     "an authentication method that is not there",
@@ -391,7 +402,7 @@ const values: readonly Mistake[] = [
     "a default scope that the API does not have",
     orders({ defaultScopes: ["files:read"] }),
     "apis.orders.defaultScopes",
-    "Name only scopes that stand under scopes.",
+    "Name only scopes that are listed under scopes.",
   ],
   [
     "a default scope twice",
@@ -444,7 +455,12 @@ const keys: readonly Mistake[] = [
   ["the algorithm HS256", { signingKeys: [{ ...jwk, alg: "HS256" }] }, "signingKeys.0", writeKey],
   ["a kid that is no text", { signingKeys: [{ ...jwk, kid: 7 }] }, "signingKeys.0", writeKey],
   ["nothing where a key should be", { signingKeys: [undefined] }, "signingKeys.0", writeKey],
-  ["one key twice", { signingKeys: [goodKey, pem] }, "signingKeys", "Leave one out, or name them apart."],
+  [
+    "one key twice",
+    { signingKeys: [goodKey, pem] },
+    "signingKeys",
+    "Leave one out, or give each its own kid.",
+  ],
 ];
 
 describe("options of createAuthServer", () => {
@@ -518,7 +534,8 @@ describe("secrets and signingKeys that are left out", () => {
     expect(emitWarning).not.toHaveBeenCalled();
   });
 
-  const consequence = "what was issued is worth nothing after a restart or in another process.";
+  const consequence =
+    "pending requests sealed or tokens signed with them stop working after a restart and in other processes.";
 
   it.each([
     ["both", withoutBoth, ["secrets", "signingKeys"]],
@@ -529,7 +546,7 @@ describe("secrets and signingKeys that are left out", () => {
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     createAuthServer(options);
     const said = [
-      `createAuthServer made throw-away ${names.join(" and ")}: ${consequence}`,
+      `createAuthServer generated temporary ${names.join(" and ")}: ${consequence}`,
       { type: "AuthmountWarning", code: "AUTHMOUNT_THROW_AWAY" },
     ];
     expect(emitWarning.mock.calls).toEqual(names.length === 0 ? [] : [said]);

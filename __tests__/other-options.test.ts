@@ -7,7 +7,7 @@ afterEach(() => jest.restoreAllMocks());
 describe("options of requireBearer", () => {
   const { requireBearer } = createAuthServer(goodOptions);
   const knownApis = "Write one of: orders.";
-  const knownScopes = "Known: orders:read.";
+  const knownScopes = "Known scopes: orders:read.";
 
   it.each([
     ["an API that is not there", { api: "files" }, "api", knownApis],
@@ -29,14 +29,14 @@ describe("options of requireBearer", () => {
       "another word for subject",
       { api: "orders", subject: "optional" },
       "subject",
-      "Leave it out where both kinds of token are welcome.",
+      "Leave it out to accept both kinds of token.",
     ],
-    ["a yes for subject", { api: "orders", subject: true }, "subject", "both kinds of token are welcome."],
+    ["a yes for subject", { api: "orders", subject: true }, "subject", "to accept both kinds of token."],
     [
       "scopes for scope, which would let everybody in",
       { api: "orders", scopes: "orders:read" },
       "scopes",
-      "Known here: api, scope, subject.",
+      "Known options: api, scope, subject.",
     ],
   ])("refuses %s", (_, options, path, fix) =>
     expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, fix }),

@@ -188,7 +188,9 @@ describe("a withdrawal that fails half-way (RFC 7009 §2.2.1)", () => {
   ])("rejects a key that is not whole: %j", async (odd, name) => {
     const host = testHost();
     await obtainCode(host, { client: "web" });
-    await expect(host.auth.consents.revoke(odd as never)).rejects.toThrow(`${name} is not text`);
+    await expect(host.auth.consents.revoke(odd as never)).rejects.toThrow(
+      `${name} must be a non-empty string`,
+    );
     expect(await remembered(host)).toEqual(["orders:read"]);
   });
 

@@ -249,7 +249,7 @@ describe("the stories and failures on the start page of the demo", () => {
       dead,
     ],
     wrongApi: [["reports", 401, "invalid_token", expect.stringContaining("another API")]],
-    signedOut: [["authorize", 302, "login_required", expect.stringContaining("has found nobody")]],
+    signedOut: [["authorize", 302, "login_required", expect.stringContaining("found nobody signed in")]],
     wrongRedirectUri: [["authorize", 400, undefined, expect.stringContaining("redirect_uri")]],
     wideScope: [["authorize", 302, "invalid_scope", expect.stringContaining("scope")]],
     noIssuer: [["authorize", 404, undefined, undefined]],

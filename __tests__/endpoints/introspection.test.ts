@@ -274,7 +274,7 @@ describe("who may ask (RFC 7662 §2.1)", () => {
     const { accessToken } = await familyOf(host, client);
     const response = await introspect(host, { client, token: accessToken });
     expect(answerOf(response)).toEqual(
-      refusal(401, "invalid_client", "Introspection takes client authentication."),
+      refusal(401, "invalid_client", "Introspection requires client authentication."),
     );
   });
 
@@ -382,7 +382,7 @@ describe("events of introspection requests (RFC 7662 §4)", () => {
         issuer,
         clientId: "native",
         error: "invalid_client",
-        reason: "a public client asks for introspection",
+        reason: "a public client asked for introspection",
       },
       {
         ...refused,

@@ -244,10 +244,10 @@ describe("scopes of a route (RFC 6750 §3.1)", () => {
   });
 
   it.each([
-    [{ api: "unknown" }, "requireBearer: api is no id of apis. Write one of: orders, reports, files."],
+    [{ api: "unknown" }, "requireBearer: api is not an id in apis. Write one of: orders, reports, files."],
     [
       { api: "orders", scope: "files:read" },
-      "requireBearer: scope is not made of scopes of orders. Known: orders:read, orders:write.",
+      "requireBearer: scope must name scopes of orders, and no others. Known scopes: orders:read, orders:write.",
     ],
   ])("refuses %j when the route is made", (options, message) => {
     expect(() => testHost().auth.requireBearer(options)).toThrow(new TypeError(message));

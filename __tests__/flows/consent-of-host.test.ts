@@ -229,7 +229,7 @@ describe("what auth.approve does not take (RFC 6749 §10.12)", () => {
     expect(answer.headers["location"]).toBeUndefined();
     expect(writes).toEqual([]);
     const { cause } = host.events.at(-1) as { cause?: unknown };
-    expect(cause).toEqual(new TypeError("auth.approve serves a POST only: a link must not approve."));
+    expect(cause).toEqual(new TypeError("auth.approve accepts only POST: a link must not approve."));
     expect(outcomeOf(await browser.post("/allow", { interaction: id }))).toBe("granted");
   });
 

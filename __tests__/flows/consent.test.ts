@@ -239,7 +239,7 @@ describe("an answer on the built-in page that comes again or too late (RFC 6749 
     writes.length = 0;
     const late = await browser.answer(page, decision);
     expect(late.status).toBe(400);
-    expect(late.text).toContain("was finished before");
+    expect(late.text).toContain("was already finished");
     expect(writes).toEqual([]);
   });
 
@@ -254,7 +254,7 @@ describe("an answer on the built-in page that comes again or too late (RFC 6749 
     writes.length = 0;
     const changed = await browser.answer(page, other);
     expect(changed.status).toBe(400);
-    expect(changed.text).toContain("was finished before");
+    expect(changed.text).toContain("was already finished");
     expect(writes).toEqual([]);
     expect((await browser.answer(page, decision)).status).toBe(303);
   });

@@ -106,12 +106,12 @@ describe("one rotation after another, and wrong lists (RFC 7517 §5)", () => {
   });
 
   it.each<[string, () => unknown, RegExp]>([
-    ["a wrong key", () => [oldKey, "no key"], /^rotateKeys: signingKeys\.1 is no usable private key\./],
+    ["a wrong key", () => [oldKey, "no key"], /^rotateKeys: signingKeys\.1 is not a usable private key\./],
     ["milliseconds", () => [oldKey, { key: nextKey, signsFrom: Date.now() }], /^rotateKeys: signingKeys\.1 /],
     [
       "one kid twice",
       () => [oldKey, nextKey, nextKey],
-      /^rotateKeys: signingKeys has two keys with one kid\./,
+      /^rotateKeys: signingKeys has two keys with the same kid\./,
     ],
     [
       "no key that may sign now",
@@ -119,7 +119,7 @@ describe("one rotation after another, and wrong lists (RFC 7517 §5)", () => {
       /^rotateKeys: signingKeys has no key/,
     ],
     ["an empty list", () => [], /^rotateKeys: signingKeys has no key that may sign now\./],
-    ["no list", () => nextKey, /^rotateKeys: signingKeys is no list\./],
+    ["no list", () => nextKey, /^rotateKeys: signingKeys is not a list\./],
   ])("leaves all as it was when it throws: %s", async (_, keys, message) => {
     const token = await mint(host);
     expect(() => host.auth.rotateKeys(keys() as SigningKeySource[])).toThrow(message);

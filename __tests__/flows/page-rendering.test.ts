@@ -203,7 +203,7 @@ describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2
     await consentPageOf(host);
     expect(host.events.at(-1)).toMatchObject({
       kind: "server-error",
-      cause: new TypeError("pages.render gave no text. Return the HTML of the page."),
+      cause: new TypeError("pages.render did not return a string. Return the HTML of the page."),
     });
   });
 

@@ -84,7 +84,7 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
   it.each(webSchemes)("are never those that a browser knows: %s", (scheme) => {
     expect(() => testHost({ redirectSchemes: [scheme] })).toThrow(
       new TypeError(
-        `createAuthServer: redirectSchemes.0 is a scheme that browsers open or run. Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.`,
+        `createAuthServer: redirectSchemes.0 is a scheme that browsers open or run. Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.`,
       ),
     );
     for (const written of [scheme, scheme.toUpperCase()]) {
@@ -102,7 +102,7 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
 
   it("need no listing with a dot", () => {
     expect(() => testHost({ redirectSchemes: ["com.example.phone"] })).toThrow(
-      "createAuthServer: redirectSchemes.0 has a dot, and needs no listing.",
+      "createAuthServer: redirectSchemes.0 has a dot, so it need not be listed.",
     );
   });
 

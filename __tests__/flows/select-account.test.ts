@@ -44,7 +44,7 @@ describe("prompt=select_account (OpenID Connect Core §3.1.2.1)", () => {
     });
     expect(host.events.at(-1)).toMatchObject({
       kind: "authorization-denied",
-      reason: expect.stringContaining("although it was asked to reauthenticate") as string,
+      reason: expect.stringContaining("although it was called with reauthenticate: true") as string,
     });
   });
 

@@ -236,7 +236,7 @@ describe("replay of an authorization code (RFC 6749 §4.1.2, 9700 §4.5)", () =>
         issuer,
         clientId: "web",
         error: "invalid_grant",
-        reason: "it was used before: its authorization is revoked",
+        reason: "it was used before, so its authorization was revoked",
       },
     ]);
   });

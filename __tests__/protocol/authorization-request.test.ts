@@ -242,8 +242,8 @@ describe("what refusals by redirect say (RFC 6749 §4.1.2.1)", () => {
       "invalid_request: code_challenge must be 43 base64url characters.",
       "invalid_target: The resource is not the API of this endpoint.",
       "invalid_scope: The client may not have this scope at this API.",
-      "invalid_request: prompt=none stands alone.",
-      "invalid_request: max_age must be whole seconds.",
+      "invalid_request: prompt=none must be the only value.",
+      "invalid_request: max_age must be a whole number of seconds.",
       undefined,
     ]);
   });

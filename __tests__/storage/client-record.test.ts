@@ -134,7 +134,7 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
     [
       "a secret",
       { secretDigests: [digest] },
-      "secretDigests is not for a public client: it cannot keep a secret",
+      "secretDigests is not allowed for a public client, which cannot keep a secret",
     ],
     ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0 must be https"],
     ["a scheme that browsers know", { redirectUris: ["sms:/cb"] }, "redirectUris.0 must be https"],

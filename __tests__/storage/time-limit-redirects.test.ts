@@ -170,6 +170,6 @@ describe("what a browser gets when storage does not answer in time (RFC 6749 §4
     });
     slow.arm(0, "is lost");
     await browser.follow(first);
-    expect(told).toEqual(["clients.find has not answered within 5 seconds"]);
+    expect(told).toEqual(["clients.find did not answer within 5 seconds"]);
   });
 });
