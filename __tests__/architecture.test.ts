@@ -236,6 +236,16 @@ function isDocumented(node: ts.Node): boolean {
   return ts.getJSDocCommentsAndTags(node).some((doc) => ts.isJSDoc(doc) && doc.comment !== undefined);
 }
 
+function undocumentedExports(file: SourceFile): readonly string[] {
+  return file.tree.statements.flatMap((statement) => {
+    const isExported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+    if (!isExported || isDocumented(statement)) return [];
+    return [`${file.path}:${lineOf(file, statement.getStart())} exports ${declaredNames(statement).join()}`];
+  });
+}
+
 /** Tests that somebody has left out, or left alone. */
 function leavesOut(file: SourceFile): readonly string[] {
   // the one place that may leave out, aloud, where a server cannot be had
@@ -421,6 +431,16 @@ const laws: readonly Law[] = [
     files: tests,
     offenders: longerThan(600),
     bait: [{ path: "__tests__/a.test.ts", text: "\n".repeat(602) }],
+  },
+  {
+    law: "every exported name has a doc comment that says what it is",
+    files: library,
+    offenders: undocumentedExports,
+    bait: [
+      { path: "lib/a.ts", text: "export function a() {}" },
+      { path: "lib/a.ts", text: "/** @rfc 6749 §4 */\nexport const a = 1;" },
+      { path: "lib/a.ts", text: "// not a doc comment\nexport interface A {}" },
+    ],
   },
   {
     law: "no test is left out or left alone",

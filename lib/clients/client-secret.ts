@@ -7,8 +7,8 @@ import {
   timingSafeEqual,
   type ScryptOptions,
 } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { ConfidentialClient } from "../protocol/client";
+import { boundedCache } from "../storage/bounded-cache";
 import { derivationGate } from "./derivation-gate";
 
 /** A parsed entry of `secretDigests`: SHA-256 for random secrets, scrypt for those that a person chose. */
@@ -115,7 +115,7 @@ interface SlowCheck {
 export function clientSecretVerifier(): VerifyClientSecret {
   // a key of this process only, so that guesses cannot be tested against what is remembered
   const memoryKey = randomBytes(32);
-  const remembered = new LRUCache<string, true>({ max: maxRemembered });
+  const remembered = boundedCache<true>(maxRemembered);
   const underWay = new Map<string, Promise<boolean>>();
   const throughGate = derivationGate();
 
