@@ -1,9 +1,20 @@
 /** The signing keys that a host gives, checked: at the start, and at every rotation. RFC 7517, 7518 §3.1. */
 import type { EpochSeconds } from "../protocol/time";
-import { readSigningKey, type SigningKey, type SigningKeySource } from "../signing/signing-key";
+import {
+  kindOfKeySource,
+  readSigningKey,
+  type SigningKey,
+  type SigningKeySource,
+} from "../signing/signing-key";
 
 const fix =
   "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits; or { key, signsFrom } with epoch seconds.";
+
+const problems: Readonly<Record<ReturnType<typeof kindOfKeySource>, string>> = {
+  empty: "is empty text: is the environment variable set?",
+  public: "is a public key, and only a private key can sign.",
+  unusable: "is not a usable private key.",
+};
 
 /** @throws TypeError that names the key by its place, and never quotes it. */
 export function readSigningKeys(
@@ -17,7 +28,7 @@ export function readSigningKeys(
       return readSigningKey(source);
     } catch {
       // the cause may quote the key
-      throw new TypeError(`${by}: signingKeys.${index} is no usable private key. ${fix}`);
+      throw new TypeError(`${by}: signingKeys.${index} ${problems[kindOfKeySource(source)]} ${fix}`);
     }
   });
   if (new Set(keys.map(({ kid }) => kid)).size < keys.length) {
