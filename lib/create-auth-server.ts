@@ -5,10 +5,11 @@ import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
 import { keySetEndpoint } from "./endpoints/keys";
-import { rootDocuments } from "./endpoints/metadata";
+import { type RootDocuments, rootDocuments } from "./endpoints/metadata";
 import { type WithdrawalPorts, withdrawConsent } from "./end-user/withdraw-consent";
 import { type EmitEvent, eventEmitter } from "./events/port";
-import { mountPathOf, mountProblem } from "./http/mount-check";
+import { eventReporter } from "./events/report";
+import { mountCheck, mountPathOf } from "./http/mount-check";
 import { protectRoutes } from "./http/protect-routes";
 import { readInteractionId } from "./http/request";
 import { writeResponse } from "./http/response";
@@ -45,8 +46,8 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
   };
 }
 
-function warn(code: string, message: string): void {
-  process.emitWarning(message, { type: "AuthmountWarning", code });
+function warn(code: string, message: string, detail?: string): void {
+  process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
 }
 
 function warnOfTemporary({ temporary }: ResolvedOptions): void {
@@ -107,21 +108,17 @@ function hostPagesOf(
   };
 }
 
-/** In development the first request tells what is wrong with the mounting. */
+/** In development the first requests tell what is wrong with the mounting. */
 function routersOf(
   parts: RouterParts,
-  { baseUrl, wellKnown }: { baseUrl: string; wellKnown: AuthServer["wellKnown"] },
+  { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
-  if (isProduction()) return { router: createRouter(parts), wellKnown };
-  let isWellKnownTaken = false;
-  const router = createRouter(parts, (mountPath) => {
-    const problem = mountProblem({ baseUrl, mountPath, isWellKnownTaken });
-    if (problem !== undefined) warn("AUTHMOUNT_MOUNT", problem);
-  });
+  const check = isProduction() ? undefined : mountCheck({ baseUrl, warn });
+  const wellKnown = createWellKnownRouter(documents, check);
   return {
-    router,
+    router: createRouter(parts, check),
     get wellKnown() {
-      isWellKnownTaken = true;
+      check?.takeWellKnown();
       return wellKnown;
     },
   };
@@ -138,7 +135,8 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers, revocationLagSeconds } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  const emit = eventEmitter(options.onEvent, clock);
+  const onEvent = options.onEvent ?? eventReporter({ warn, isProduction: isProduction() });
+  const emit = eventEmitter(onEvent, clock);
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
   const ports = portsOf(options, { emit, ring });
@@ -151,7 +149,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const parts = { ports, flow, pages, issuers, jwksUri, keySet: () => keySetEndpoint(ring, clock) };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
-  const routers = routersOf(parts, { baseUrl, wellKnown: createWellKnownRouter(documents) });
+  const routers = routersOf(parts, { baseUrl, documents });
   return {
     router: routers.router,
     get wellKnown() {

@@ -410,7 +410,7 @@ describe("signing keys that come and go (RFC 7517 §4.5, 8725 §3.2)", () => {
   it("does not start with a JWK whose private half belongs to another public one", () => {
     const mixed = { ...ecKey.export({ format: "jwk" }), d: attackersEcKey.export({ format: "jwk" }).d };
     expect(() => newHost({ signingKeys: [mixed as SigningKeySource] })).toThrow(
-      /^createAuthServer: signingKeys\.0 is no usable private key\./,
+      /^createAuthServer: signingKeys\.0 is not a usable private key\./,
     );
   });
 

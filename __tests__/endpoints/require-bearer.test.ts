@@ -453,7 +453,8 @@ describe("access tokens that are worth nothing (RFC 6750 §3.1, 9068 §4)", () =
         kind: "bearer-refused",
         at: clock.now(),
         apiId: "files",
-        reason: "the token is unknown, forged or for another API",
+        reason:
+          "the token is for another API, or from another authorization server (RFC 9068 §4): get one at a token endpoint of this API",
       },
       { kind: "bearer-refused", at: clock.now(), apiId: "orders", reason: "no access token" },
     ]);

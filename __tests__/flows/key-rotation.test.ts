@@ -138,7 +138,7 @@ describe("one rotation, step by step (RFC 7517 §5, 9700 §2.5)", () => {
   });
 
   it.each<[string, () => unknown, RegExp]>([
-    ["a wrong key", () => [old, "no key"], /^rotateKeys: signingKeys\.1 is no usable private key\./],
+    ["a wrong key", () => [old, "no key"], /^rotateKeys: signingKeys\.1 is not a usable private key\./],
     ["milliseconds", () => [old, { key: next, signsFrom: Date.now() }], /^rotateKeys: signingKeys\.1 /],
     ["one kid twice", () => [old, next, next], /^rotateKeys: signingKeys has two keys with one kid\./],
     [

@@ -237,7 +237,7 @@ describe.each(["createAuthServer", "rotateKeys"] as const)("signing keys given t
     ["undefined", undefined],
   ])("are refused with a moment that is none: %s", (_, signsFrom) => {
     const { message } = refusal([good, { key: other, signsFrom }]);
-    expect(message).toBe(`${by}: signingKeys.1 is no usable private key. ${fix}`);
+    expect(message).toBe(`${by}: signingKeys.1 is not a usable private key. ${fix}`);
   });
 
   it.each<[string, unknown]>([
@@ -246,7 +246,7 @@ describe.each(["createAuthServer", "rotateKeys"] as const)("signing keys given t
     ["a wrong key in a schedule", { key: { ...other, d: "AAAA" }, signsFrom: 0 }],
     ["null", null],
   ])("are refused: %s", (_, source) => {
-    expect(refusal([good, source]).message).toBe(`${by}: signingKeys.1 is no usable private key. ${fix}`);
+    expect(refusal([good, source]).message).toBe(`${by}: signingKeys.1 is not a usable private key. ${fix}`);
   });
 
   it.each<[string, unknown]>([

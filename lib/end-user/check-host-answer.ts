@@ -8,10 +8,13 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** A location that can stand in a header as it is. */
+/** A location that can stand in a header as it is. A relative one would lead to a place below the authorization endpoint. */
 function isPageUrl(value: unknown): boolean {
-  return isText(value) && /^[\x21-\x7e]+$/.test(value);
+  return isText(value) && /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.test(value);
 }
+
+const pageUrlRule =
+  'url must be an absolute URL, or a path that begins with a slash, such as "/sign-in", in visible ASCII characters';
 
 /** The characters of `error_description`. */
 function isDescription(value: unknown): boolean {
@@ -42,7 +45,7 @@ function authenticationProblem(answer: Authentication, now: EpochSeconds): strin
     case "authenticated":
       return endUserProblem(answer, now);
     case "interaction":
-      return isPageUrl(answer.url) ? undefined : "url must be a URL or path in visible ASCII characters";
+      return isPageUrl(answer.url) ? undefined : pageUrlRule;
     case "denied":
       return answer.description === undefined || isDescription(answer.description)
         ? undefined
@@ -59,7 +62,7 @@ function consentProblem(answer: ConsentAnswer): string | undefined {
         ? undefined
         : "scopes must be a list of texts";
     case "interaction":
-      return isPageUrl(answer.url) ? undefined : "url must be a URL or path in visible ASCII characters";
+      return isPageUrl(answer.url) ? undefined : pageUrlRule;
     case "denied":
     case "ask":
       return undefined;

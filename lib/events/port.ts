@@ -25,6 +25,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
      */
     | { readonly kind: "scopes-ignored"; readonly scopes: readonly string[]; readonly count: number }
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
+    /** `authenticate` has asked for a sign-in although the person has just come back from one; `reason` says what to look at. */
+    | { readonly kind: "sign-in-repeated"; readonly reason: string }
     | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
     | { readonly kind: "token-refreshed"; readonly scopes: readonly string[] }
@@ -54,8 +56,7 @@ export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 export type EmitEvent = (event: NewEvent) => void;
 
 /** An emitter that sets the time of each event and survives what the handler throws. */
-export function eventEmitter(onEvent: OnEvent | undefined, clock: Clock): EmitEvent {
-  if (!onEvent) return () => undefined;
+export function eventEmitter(onEvent: OnEvent, clock: Clock): EmitEvent {
   return (event) => {
     try {
       Promise.resolve(onEvent(Object.assign({ at: clock() }, ownRecord(event)))).catch(() => undefined);

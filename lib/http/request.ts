@@ -1,7 +1,7 @@
 /** Reading what the library needs of a request, whatever the host did ahead of it. RFC 6749 §3.1, §3.2. */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { OAuthError } from "../protocol/oauth-error";
+import { OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
 import {
   parseParameters,
   type Parameters,
@@ -108,15 +108,26 @@ export async function readForm(req: HttpRequest): Promise<Form> {
   return readBody(req);
 }
 
-const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, string>> = {
-  "too-large": "The body is too large.",
-  "not-utf8": "A parameter is repeated or is not UTF-8 text.",
-  "wrong-media-type": "The body must be application/x-www-form-urlencoded, without a content encoding.",
+const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDetails>> = {
+  "too-large": {
+    description: "The body is too large.",
+    reason: "the body has more than 64 KB, which no request of RFC 6749 needs: send the parameters alone",
+  },
+  "not-utf8": {
+    description: "A parameter is repeated or is not UTF-8 text.",
+    reason:
+      "the form is not UTF-8 (RFC 6749 Appendix B): encode it with encodeURIComponent or URLSearchParams",
+  },
+  "wrong-media-type": {
+    description: "The body must be application/x-www-form-urlencoded, without a content encoding.",
+    reason:
+      "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
+  },
 };
 
 /** The refusal of a body that is no form. */
 export function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthError {
-  return new OAuthError("invalid_request", { description: formProblems[kind] });
+  return new OAuthError("invalid_request", formProblems[kind]);
 }
 
 /** Node keeps the first of several `Authorization` headers; whoever sends two tries two credentials. */

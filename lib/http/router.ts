@@ -5,6 +5,7 @@ import type { RootDocuments } from "../endpoints/metadata";
 import type { Issuer } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
+import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
 import { writeResponse } from "./response";
 import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
@@ -40,6 +41,21 @@ function methodNotAllowed(methods: Readonly<Record<string, unknown>>): ProtocolR
   return { kind: "empty", status: 405, headers: { Allow: Object.keys(methods).join(", ") } };
 }
 
+/** A client that sends its parameters by GET is told so; the host hears why. */
+function reportMethod<Req extends HttpRequest>(
+  { ports }: ServedParts,
+  { route: { refused }, issuer }: Place<Req>,
+): void {
+  if (!refused) return;
+  ports.emit({
+    kind: refused,
+    issuer: issuer.identifier,
+    error: "invalid_request",
+    reason:
+      "this endpoint takes POST only (RFC 6749 §3.2, 7009 §2.1, 7662 §2.1): send the parameters in a form",
+  });
+}
+
 /** Answers a request for a place. */
 async function serve<Req extends HttpRequest>(
   parts: ServedParts,
@@ -47,6 +63,7 @@ async function serve<Req extends HttpRequest>(
 ): Promise<void> {
   const { route, issuer } = place;
   const handler = route.methods[req.method ?? ""];
+  if (!handler) reportMethod(parts, place);
   let response: ProtocolResponse;
   try {
     response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(route.methods);
@@ -86,14 +103,12 @@ const notFound: ProtocolResponse = {
 /**
  * The router of all issuers. What is not for them goes on to the host's next handler.
  *
- * @param onFirstRequest is told once where the router is mounted.
+ * @param check in development: looks at how the router is mounted.
  */
-export function createRouter(parts: RouterParts, onFirstRequest?: (mountPath: string) => void): Router {
+export function createRouter(parts: RouterParts, check?: MountCheck): Router {
   const places = placesOf<Request>(parts.issuers, { ...clientRoutes, ...pageRoutes });
-  let isFirst = true;
   return directRouter((req, res, next) => {
-    if (isFirst) onFirstRequest?.(req.baseUrl);
-    isFirst = false;
+    check?.atRouter(req);
     const path = readPath(req);
     const place = places.get(path);
     if (place) return void serve(parts, { req, res, place }).catch(next);
@@ -105,11 +120,12 @@ export function createRouter(parts: RouterParts, onFirstRequest?: (mountPath: st
 }
 
 /** Serves the documents by their paths. Two APIs on different origins may have one path; the first one keeps it. */
-export function createWellKnownRouter(documents: RootDocuments): Router {
+export function createWellKnownRouter(documents: RootDocuments, check?: MountCheck): Router {
   const byPath = new Map(
     [...documents].toReversed().map(([url, document]) => [new URL(url).pathname, document]),
   );
   return directRouter((req, res, next) => {
+    check?.atWellKnown(req, res);
     const document = byPath.get(readPath(req));
     if (!document) return next();
     writeResponse({ req, res }, answerDocument(req, document));

@@ -53,6 +53,8 @@ export interface Route<Req extends HttpRequest> {
   readonly failure: (error: OAuthError) => ProtocolResponse;
   /** Headers of all its answers. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The event that tells of a request by another method; without one nobody is told. */
+  readonly refused?: ClientEndpoint["refused"];
 }
 
 /** Path below the issuer identifier → the route there. */
@@ -79,23 +81,33 @@ const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
   return { kind: "empty", status: 204, headers };
 };
 
+/** A message that no endpoint can read is refused before it gets there, and the host hears of it all the same. */
+function refuseMessage(
+  { emit }: Pick<ClientEndpointPorts, "emit">,
+  { endpoint, issuer, error }: { endpoint: ClientEndpoint; issuer: Issuer; error: OAuthError },
+): JsonResponse {
+  emit({ kind: endpoint.refused, issuer: issuer.identifier, error: error.code, reason: error.reason });
+  return jsonError(error);
+}
+
 async function answerForm(
   { ports }: ServedParts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: RoutedRequest<HttpRequest> },
 ): Promise<JsonResponse> {
   const { req, issuer } = request;
   const form = await readForm(req);
-  if (form.kind === "too-large") {
-    return { ...jsonError(formProblem(form), { Connection: "close" }), status: 413 };
+  if (form.kind !== "form") {
+    const refusal = refuseMessage(ports, { endpoint, issuer, error: formProblem(form) });
+    if (form.kind !== "too-large") return refusal;
+    // what still comes is not read, so the connection cannot be used again
+    return { ...refusal, status: 413, headers: { Connection: "close" } };
   }
-  if (form.kind !== "form") return jsonError(formProblem(form));
   if (hasSeveralAuthorizationHeaders(req)) {
-    return jsonError(
-      new OAuthError("invalid_request", {
-        description: "Use one client authentication method.",
-        reason: "several Authorization headers (RFC 6749 §2.3): send one",
-      }),
-    );
+    const error = new OAuthError("invalid_request", {
+      description: "Use one client authentication method.",
+      reason: "several Authorization headers (RFC 6749 §2.3): send one",
+    });
+    return refuseMessage(ports, { endpoint, issuer, error });
   }
   const { method = "", url = "/", headers } = req;
   return answerClient(ports, {
@@ -111,13 +123,15 @@ function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
     const response = await answerForm(parts, { endpoint, request });
     return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
   };
-  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers: { Vary: "Origin" } };
+  const headers = { Vary: "Origin" };
+  const { refused } = endpoint;
+  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers, refused };
 }
 
 /** A route for confidential clients only: no script of a page has business there. */
 function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
-  return { methods: { POST: post }, failure: jsonError };
+  return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 
 const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { issuer }) =>

@@ -31,11 +31,15 @@ export interface PendingRequest {
   readonly answered?: PageAnswer;
 }
 
+/** Why there is no pending request: no id, no cookie of ours at all, one that other secrets have sealed, or it is over. */
+export type LostInteraction = "no-id" | "no-cookie" | "foreign-seal" | "over";
+
+/** Keeps and finds the pending requests of a browser. */
 export interface PendingRequests {
   /** `Set-Cookie` values that keep the request, or `undefined` when it is too big for a cookie. */
   seal(pending: PendingRequest, req: Request): readonly string[] | undefined;
-  /** The pending request with this id, if its seal is whole and its time has not passed. */
-  open(req: Request, interactionId: string | undefined): PendingRequest | undefined;
+  /** The pending request with this id, if its seal is whole and its time has not passed; otherwise what has become of it. */
+  open(req: Request, interactionId: string | undefined): PendingRequest | LostInteraction;
   /** `Set-Cookie` values that end it; after an answer, it can be repeated for a moment. */
   end(pending: PendingRequest, by: { req: Request; answer: PageAnswer | undefined }): readonly string[];
 }
@@ -111,6 +115,8 @@ interface Cookies {
   readonly attributes: string;
   /** What the cookie of this name holds, if its seal is whole. */
   open(req: Request, name: string): string | undefined;
+  /** True when a cookie has a name of this kind. */
+  has(req: Request, isWanted: (name: string) => boolean): boolean;
   /** The cookies that pending requests are kept in, the oldest first, unopened. */
   list(req: Request): readonly Cookie[];
 }
@@ -141,6 +147,7 @@ function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
       if (value?.startsWith("s:") !== true) return undefined;
       return cookieParser.signedCookie(value, [...keys]) || undefined;
     },
+    has: (req, isWanted) => cookiesOf(req).some(({ name }) => isWanted(name)),
     // browsers send what they have had longest first. RFC 6265 §5.4
     list: (req) =>
       cookiesOf(req).filter(
@@ -175,9 +182,14 @@ export function pendingRequests({ secure, secrets, clock }: PendingRequestOption
   };
   return {
     seal,
-    open(req, interactionId = "") {
-      const pending = decodePending(cookies.open(req, prefix + interactionId) ?? "");
-      return pending?.interactionId === interactionId && isOpen(pending, clock()) ? pending : undefined;
+    open(req, interactionId) {
+      if (interactionId === undefined) return "no-id";
+      const name = prefix + interactionId;
+      const pending = decodePending(cookies.open(req, name) ?? "");
+      if (pending?.interactionId === interactionId && isOpen(pending, clock())) return pending;
+      if (!pending && cookies.has(req, (other) => other === name)) return "foreign-seal";
+      // with cookies of other interactions here, the browser does keep them
+      return pending || cookies.has(req, (other) => other.startsWith(prefix)) ? "over" : "no-cookie";
     },
     end(pending, { req, answer }) {
       const expiresAt = Math.min(pending.expiresAt, clock() + repetitionSeconds);

@@ -57,6 +57,8 @@ function isRegistrable(
   { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
 ): boolean {
   if (url.username || url.password) return false;
+  // nobody means a star as it is: it is compared like any other character, so it would match nothing
+  if (uri.includes("*")) return false;
   // without `//` and a host after it a browser resolves the URI against our own origin; a lone `@` would hide the host
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
   if (url.protocol === "https:") return !url.hostname.includes("*");
