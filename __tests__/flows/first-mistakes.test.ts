@@ -316,6 +316,8 @@ describe("a token at the wrong API (RFC 9068 §4)", () => {
   });
 });
 
+const notFound: RequestHandler = (_req, res) => void res.sendStatus(404);
+
 describe("mounting (RFC 8414 §3.1, 9728 §3.1)", () => {
   const metadata = "/login/auth/password/api/orders/.well-known/oauth-authorization-server";
 
@@ -344,7 +346,6 @@ describe("mounting (RFC 8414 §3.1, 9728 §3.1)", () => {
   });
 
   it("finds a router behind a handler that answers 404", async () => {
-    const notFound: RequestHandler = (_req, res) => void res.sendStatus(404);
     const found = await warned((app, auth) =>
       app.use(auth.wellKnown).use(notFound).use("/login", auth.router),
     );

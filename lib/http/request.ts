@@ -130,6 +130,17 @@ export function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthErr
   return new OAuthError("invalid_request", formProblems[kind]);
 }
 
+/**
+ * The header names that a preflight asks for, or `undefined` when there are none or they are not names. They are reflected where
+ * anybody may read the answer: `*` would do as well, but older browsers do not know it.
+ */
+export function requestedHeaders({ headers }: IncomingMessage): string | undefined {
+  const names = headers["access-control-request-headers"];
+  return names !== undefined && /^[\w-]+(?:[ \t]*,[ \t]*[\w-]+)*$/.test(names) && names.length <= 1_000
+    ? names
+    : undefined;
+}
+
 /** Node keeps the first of several `Authorization` headers; whoever sends two tries two credentials. */
 export function hasSeveralAuthorizationHeaders({ rawHeaders }: IncomingMessage): boolean {
   let found = 0;

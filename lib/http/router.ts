@@ -8,7 +8,14 @@ import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-respon
 import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
 import { writeResponse } from "./response";
-import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
+import {
+  answerDocument,
+  clientRoutes,
+  pageRoutes,
+  type Route,
+  type Routes,
+  type ServedParts,
+} from "./routes";
 
 /** What the routers answer with. */
 export interface RouterParts extends ServedParts {
@@ -73,11 +80,6 @@ async function serve<Req extends HttpRequest>(
     response = route.failure(serverError(cause));
   }
   writeResponse({ req, res, pages: parts.pages, headers: route.headers }, response);
-}
-
-/** The answer of a place where nothing but a document is. */
-function answerDocument({ method }: HttpRequest, document: JsonResponse): ProtocolResponse {
-  return method === "GET" || method === "HEAD" ? document : methodNotAllowed({ GET: true, HEAD: true });
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   type HttpRequest,
   readForm,
   readQuery,
+  requestedHeaders,
 } from "./request";
 
 /** What the routes answer with. */
@@ -134,8 +135,33 @@ function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 
-const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { issuer }) =>
-  serverMetadataEndpoint(issuer, jwksUri);
+/**
+ * A document that anybody may read, also from a script that sends headers of its own (such as `MCP-Protocol-Version`), or the answer
+ * to the preflight of such a script. Fetch standard, CORS-preflight request.
+ */
+export function answerDocument(req: HttpRequest, document: JsonResponse): ProtocolResponse {
+  switch (req.method) {
+    case "GET":
+    case "HEAD":
+      return document;
+    case "OPTIONS": {
+      const names = requestedHeaders(req);
+      const headers = {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Methods": "GET, HEAD",
+        ...(names !== undefined && { "Access-Control-Allow-Headers": names }),
+        "Access-Control-Max-Age": "600",
+        Vary: "Access-Control-Request-Headers",
+      };
+      return { kind: "empty", status: 204, headers };
+    }
+    default:
+      return { kind: "empty", status: 405, headers: { Allow: "GET, HEAD, OPTIONS" } };
+  }
+}
+
+const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
+  answerDocument(req, serverMetadataEndpoint(issuer, jwksUri));
 
 type ClientEndpointName = Exclude<EndpointName, "authorization">;
 
@@ -152,7 +178,7 @@ const byPath = Object.entries(clientEndpointRoutes).map(
 /** The routes that clients call by themselves. */
 export const clientRoutes: Routes<HttpRequest> = {
   ".well-known/oauth-authorization-server": {
-    methods: { GET: metadata, HEAD: metadata },
+    methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
     failure: jsonError,
   },
   ...Object.fromEntries(byPath),
