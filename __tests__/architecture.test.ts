@@ -173,8 +173,8 @@ const responseWriters =
 function writesResponse(file: SourceFile): readonly string[] {
   if (file.path === "lib/http/response.ts") return [];
   return offences(file, (node) => {
-    if (ts.isPropertyAccessExpression(node) && /(?:^|\.)res$/.test(node.expression.getText())) {
-      if (node.name.text === "statusCode") return "has res.statusCode";
+    if (ts.isBinaryExpression(node) && /(?:^|\.)res\.statusCode$/.test(node.left.getText())) {
+      if (node.operatorToken.kind === ts.SyntaxKind.EqualsToken) return "sets res.statusCode";
     }
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined;
     const { expression, name } = node.expression;

@@ -41,13 +41,6 @@ describe("events", () => {
     ]);
   });
 
-  it("need no handler, and then not even the time", () => {
-    const clock = jest.fn(() => 1_000);
-    const emit = eventEmitter(undefined, clock);
-    expect(emit(event)).toBeUndefined();
-    expect(clock).not.toHaveBeenCalled();
-  });
-
   it("do not wait for the handler", () => {
     const emit = eventEmitter(
       () => new Promise(() => undefined),

@@ -5,10 +5,11 @@ import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
 import { keySetEndpoint } from "./endpoints/keys";
-import { rootDocuments } from "./endpoints/metadata";
+import { type RootDocuments, rootDocuments } from "./endpoints/metadata";
 import { type WithdrawalPorts, withdrawConsent } from "./end-user/withdraw-consent";
 import { type EmitEvent, eventEmitter } from "./events/port";
-import { mountPathOf, mountProblem } from "./http/mount-check";
+import { eventReporter } from "./events/report";
+import { mountCheck, mountPathOf } from "./http/mount-check";
 import { protectRoutes } from "./http/protect-routes";
 import { readInteractionId } from "./http/request";
 import { writeResponse } from "./http/response";
@@ -46,8 +47,8 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
   };
 }
 
-function warn(code: string, message: string): void {
-  process.emitWarning(message, { type: "AuthmountWarning", code });
+function warn(code: string, message: string, detail?: string): void {
+  process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
 }
 
 function warnOfTemporary({ temporary }: ResolvedOptions): void {
@@ -109,22 +110,18 @@ function hostPagesOf(
   };
 }
 
-/** In development, the first request checks how the routers are mounted, and a warning says what is wrong. */
+/** In development, the first requests show how the routers are mounted, and a warning says what is wrong. */
 function routersOf(
   parts: RouterParts,
-  { baseUrl, wellKnown }: { baseUrl: string; wellKnown: AuthServer["wellKnown"] },
+  { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
-  if (isProduction()) return { router: createRouter(parts), wellKnown };
-  let isWellKnownTaken = false;
-  const router = createRouter(parts, (mountPath) => {
-    const problem = mountProblem({ baseUrl, mountPath, isWellKnownTaken });
-    if (problem !== undefined) warn("AUTHMOUNT_MOUNT", problem);
-  });
+  const check = isProduction() ? undefined : mountCheck({ baseUrl, warn });
+  const wellKnown = createWellKnownRouter(documents, check);
   return {
-    router,
+    router: createRouter(parts, check),
     // reading the property counts as mounting it: the server cannot see more
     get wellKnown() {
-      isWellKnownTaken = true;
+      check?.takeWellKnown();
       return wellKnown;
     },
   };
@@ -142,7 +139,8 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers, revocationLagSeconds } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  const emit = eventEmitter(options.onEvent, clock);
+  const onEvent = options.onEvent ?? eventReporter({ warn, isProduction: isProduction() });
+  const emit = eventEmitter(onEvent, clock);
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
@@ -156,7 +154,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const parts = { ports, flow, pages, issuers, jwksUri, keySet: () => keySetEndpoint(ring, clock) };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
-  const routers = routersOf(parts, { baseUrl, wellKnown: createWellKnownRouter(documents) });
+  const routers = routersOf(parts, { baseUrl, documents });
   return {
     router: routers.router,
     // a getter, not a copy: in development, routers.wellKnown notes that it was read

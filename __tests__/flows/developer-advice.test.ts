@@ -58,7 +58,7 @@ describe("mounting is checked with the first request (RFC 8414 §3.1, 9728 §3.1
       app.use("/other", router).use("/", router).use(wellKnown);
     });
     expect(warnings).toEqual([
-      'auth.router is mounted at "", but baseUrl is https://host.example/login: write app.use("/login", auth.router), unless a proxy rewrites paths.',
+      'auth.router is mounted at "/", but the path of baseUrl (https://host.example/login) is "/login". Write app.use("/login", auth.router). If a proxy in front of this app changes "/login" to "/", the mount is right and you can ignore this warning.',
     ]);
   });
 

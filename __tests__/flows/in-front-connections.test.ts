@@ -70,7 +70,7 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     "in the middle of the second request": `${message({ headers: [formType], body: machineForm })}${head}${half}`,
   };
 
-  it.each(Object.entries(beginnings))("%s: the server lives on and nobody is told", async (_, text) => {
+  it.each(Object.entries(beginnings))("%s: the server lives on and no failure is told", async (_, text) => {
     const host = plainHost();
     const server = await serverOf(listeners[way](host));
     const socket = await connectTo(server);
@@ -78,7 +78,9 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     await delay(20);
     socket.destroy();
     await allConnectionsEnded(server);
-    expect(eventKinds(host).filter((kind) => kind !== "token-issued")).toEqual([]);
+    // what is too large is refused before it has arrived
+    const harmless = ["token-issued", "token-refused"];
+    expect(eventKinds(host).filter((kind) => !harmless.includes(kind))).toEqual([]);
     await lives(server);
   });
 

@@ -205,7 +205,7 @@ describe("the same bytes: methods and origins (RFC 9110 §15.5.6; Fetch standard
     "a preflight of revoke": [204, () => withoutBody("OPTIONS", revokePath, spaOrigin, ...preflight)],
     "a preflight of introspect": [405, () => withoutBody("OPTIONS", introspectPath, spaOrigin, ...preflight)],
     "OPTIONS without an origin": [204, () => withoutBody("OPTIONS", tokenPath)],
-    "OPTIONS of the metadata": [405, () => withoutBody("OPTIONS", metadataPath, spaOrigin)],
+    "OPTIONS of the metadata": [204, () => withoutBody("OPTIONS", metadataPath, spaOrigin)],
     PUT: [405, () => form(machineFields, { method: "PUT" })],
     "a method of WebDAV": [405, () => withoutBody("PROPFIND", tokenPath)],
     "GET of token": [405, () => withoutBody("GET", tokenPath)],

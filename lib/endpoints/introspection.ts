@@ -44,9 +44,10 @@ async function introspectAccessToken(
 ): Promise<IntrospectionResponse> {
   const { issuer, now } = request;
   const digest = digestToken(token);
-  const accessToken = (await readAccessToken(ports, { token, digest, api: issuer.api, now }))?.accessToken;
-  if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now)
-    return inactive;
+  const genuine = await readAccessToken(ports, { token, digest, api: issuer.api, now });
+  if (typeof genuine === "string") return inactive;
+  const { accessToken } = genuine;
+  if (accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now) return inactive;
   return (await accessTokenStands(ports, { accessToken, now }))
     ? activeAccessToken(accessToken, issuer)
     : inactive;

@@ -59,9 +59,9 @@ async function revokeAccessToken(
     api: issuer.api,
     now,
   });
-  const accessToken = genuine?.accessToken;
-  if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId)
-    return;
+  if (typeof genuine === "string") return;
+  const { accessToken } = genuine;
+  if (accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId) return;
   const { tokenId, expiresAt, clientId } = accessToken;
   if (expiresAt <= now) return;
   await ports.storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);

@@ -26,6 +26,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
      */
     | { readonly kind: "scopes-ignored"; readonly scopes: readonly string[]; readonly count: number }
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
+    /** `authenticate` has asked for a sign-in although the person has just come back from one; `reason` says what to look at. */
+    | { readonly kind: "sign-in-repeated"; readonly reason: string }
     | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
     | { readonly kind: "token-refreshed"; readonly scopes: readonly string[] }
@@ -61,8 +63,7 @@ export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 export type EmitEvent = (event: NewEvent) => void;
 
 /** An emitter that adds the time to each event and ignores failures of the handler. */
-export function eventEmitter(onEvent: OnEvent | undefined, clock: Clock): EmitEvent {
-  if (!onEvent) return () => undefined;
+export function eventEmitter(onEvent: OnEvent, clock: Clock): EmitEvent {
   return (event) => {
     try {
       Promise.resolve(onEvent(Object.assign({ at: clock() }, ownRecord(event)))).catch(() => undefined);

@@ -1,7 +1,7 @@
 /** Reads what the library needs from a request, whatever middleware the host has run before. RFC 6749 §3.1, §3.2. */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { OAuthError } from "../protocol/oauth-error";
+import { OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
 import {
   parseParameters,
   type Parameters,
@@ -114,15 +114,37 @@ export async function readForm(req: HttpRequest): Promise<Form> {
   return readBody(req);
 }
 
-const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, string>> = {
-  "too-large": "The body is too large.",
-  "not-utf8": "A parameter is repeated or is not UTF-8 text.",
-  "wrong-media-type": "The body must be application/x-www-form-urlencoded, without a content encoding.",
+const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDetails>> = {
+  "too-large": {
+    description: "The body is too large.",
+    reason: "the body is larger than 64 KB, which no request of RFC 6749 needs: send only the parameters",
+  },
+  "not-utf8": {
+    description: "A parameter is repeated or is not UTF-8 text.",
+    reason:
+      "the form is not UTF-8 (RFC 6749 Appendix B): encode it with encodeURIComponent or URLSearchParams",
+  },
+  "wrong-media-type": {
+    description: "The body must be application/x-www-form-urlencoded, without a content encoding.",
+    reason:
+      "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
+  },
 };
 
 /** The refusal of a body that cannot be read as a form. */
 export function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthError {
-  return new OAuthError("invalid_request", { description: formProblems[kind] });
+  return new OAuthError("invalid_request", formProblems[kind]);
+}
+
+/**
+ * The header names that a preflight asks for, or `undefined` when there are none or they are not names. They are reflected where
+ * anybody may read the answer: `*` would do as well, but older browsers do not know it.
+ */
+export function requestedHeaders({ headers }: IncomingMessage): string | undefined {
+  const names = headers["access-control-request-headers"];
+  return names !== undefined && /^[\w-]+(?:[ \t]*,[ \t]*[\w-]+)*$/.test(names) && names.length <= 1_000
+    ? names
+    : undefined;
 }
 
 /** True for more than one `Authorization` header: two credentials in one request. Node's `headers` show only the first one. */

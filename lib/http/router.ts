@@ -5,9 +5,17 @@ import type { RootDocuments } from "../endpoints/metadata";
 import type { Issuer } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
+import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
 import { writeResponse } from "./response";
-import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
+import {
+  answerDocument,
+  clientRoutes,
+  pageRoutes,
+  type Route,
+  type Routes,
+  type ServedParts,
+} from "./routes";
 
 /** What the routers use to answer. */
 export interface RouterParts extends ServedParts {
@@ -41,6 +49,21 @@ function methodNotAllowed(methods: Readonly<Record<string, unknown>>): ProtocolR
   return { kind: "empty", status: 405, headers: { Allow: Object.keys(methods).join(", ") } };
 }
 
+/** Tells the host why a client that used another method was refused. Many clients send the parameters by GET first. */
+function reportMethod<Req extends HttpRequest>(
+  { ports }: ServedParts,
+  { route: { refused }, issuer }: Place<Req>,
+): void {
+  if (!refused) return;
+  ports.emit({
+    kind: refused,
+    issuer: issuer.identifier,
+    error: "invalid_request",
+    reason:
+      "this endpoint accepts only POST (RFC 6749 §3.2, 7009 §2.1, 7662 §2.1): send the parameters in a form",
+  });
+}
+
 /** Answers a request for a known path. Never rejects because of a handler: failures become the route's own error answer. */
 async function serve<Req extends HttpRequest>(
   parts: ServedParts,
@@ -48,6 +71,7 @@ async function serve<Req extends HttpRequest>(
 ): Promise<void> {
   const { route, issuer } = place;
   const handler = route.methods[req.method ?? ""];
+  if (!handler) reportMethod(parts, place);
   let response: ProtocolResponse;
   try {
     response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(route.methods);
@@ -57,11 +81,6 @@ async function serve<Req extends HttpRequest>(
     response = route.failure(serverError(cause));
   }
   writeResponse({ req, res, pages: parts.pages, headers: route.headers }, response);
-}
-
-/** The answer at a path that serves only a document. */
-function answerDocument({ method }: HttpRequest, document: JsonResponse): ProtocolResponse {
-  return method === "GET" || method === "HEAD" ? document : methodNotAllowed({ GET: true, HEAD: true });
 }
 
 /**
@@ -88,14 +107,12 @@ const notFound: ProtocolResponse = {
 /**
  * The router of all issuers. Requests that are not for them go on to the host's next handler.
  *
- * @param onFirstRequest is called once, with the path at which the router is mounted.
+ * @param check looks at how the router is mounted, in development.
  */
-export function createRouter(parts: RouterParts, onFirstRequest?: (mountPath: string) => void): Router {
+export function createRouter(parts: RouterParts, check?: MountCheck): Router {
   const places = placesOf<Request>(parts.issuers, { ...clientRoutes, ...pageRoutes });
-  let isFirst = true;
   return directRouter((req, res, next) => {
-    if (isFirst) onFirstRequest?.(req.baseUrl);
-    isFirst = false;
+    check?.atRouter(req);
     const path = readPath(req);
     const place = places.get(path);
     if (place) return void serve(parts, { req, res, place }).catch(next);
@@ -108,11 +125,12 @@ export function createRouter(parts: RouterParts, onFirstRequest?: (mountPath: st
 }
 
 /** Serves the documents by their paths. Two APIs on different origins may share a path; then the first one is served. */
-export function createWellKnownRouter(documents: RootDocuments): Router {
+export function createWellKnownRouter(documents: RootDocuments, check?: MountCheck): Router {
   const byPath = new Map(
     [...documents].toReversed().map(([url, document]) => [new URL(url).pathname, document]),
   );
   return directRouter((req, res, next) => {
+    check?.atWellKnown(req, res);
     const document = byPath.get(readPath(req));
     if (!document) return next();
     writeResponse({ req, res }, answerDocument(req, document));

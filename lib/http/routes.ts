@@ -22,6 +22,7 @@ import {
   type HttpRequest,
   readForm,
   readQuery,
+  requestedHeaders,
 } from "./request";
 
 /** What the routes use to answer. */
@@ -56,6 +57,8 @@ export interface Route<Req extends HttpRequest> {
   readonly failure: (error: OAuthError) => ProtocolResponse;
   /** Headers of all answers of this route. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The event that tells of a request by another method; without one nobody is told. */
+  readonly refused?: ClientEndpoint["refused"];
 }
 
 /** Path below the issuer identifier → the route there. */
@@ -83,24 +86,33 @@ const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
   return { kind: "empty", status: 204, headers };
 };
 
+/** A message that no endpoint can read is refused before it gets there, and the host hears of it all the same. */
+function refuseMessage(
+  { emit }: Pick<ClientEndpointPorts, "emit">,
+  { endpoint, issuer, error }: { endpoint: ClientEndpoint; issuer: Issuer; error: OAuthError },
+): JsonResponse {
+  emit({ kind: endpoint.refused, issuer: issuer.identifier, error: error.code, reason: error.reason });
+  return jsonError(error);
+}
+
 async function answerForm(
   { ports }: ServedParts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: RoutedRequest<HttpRequest> },
 ): Promise<JsonResponse> {
   const { req, issuer } = request;
   const form = await readForm(req);
-  // the rest of the body may still be on its way: closing the connection ends it
-  if (form.kind === "too-large") {
-    return { ...jsonError(formProblem(form), { Connection: "close" }), status: 413 };
+  if (form.kind !== "form") {
+    const refusal = refuseMessage(ports, { endpoint, issuer, error: formProblem(form) });
+    if (form.kind !== "too-large") return refusal;
+    // the rest of the body may still be on its way: closing the connection ends it
+    return { ...refusal, status: 413, headers: { Connection: "close" } };
   }
-  if (form.kind !== "form") return jsonError(formProblem(form));
   if (hasSeveralAuthorizationHeaders(req)) {
-    return jsonError(
-      new OAuthError("invalid_request", {
-        description: "Use one client authentication method.",
-        reason: "several Authorization headers (RFC 6749 §2.3): send one",
-      }),
-    );
+    const error = new OAuthError("invalid_request", {
+      description: "Use one client authentication method.",
+      reason: "several Authorization headers (RFC 6749 §2.3): send one",
+    });
+    return refuseMessage(ports, { endpoint, issuer, error });
   }
   const { method = "", url = "/", headers } = req;
   return answerClient(ports, {
@@ -116,17 +128,44 @@ function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
     const response = await answerForm(parts, { endpoint, request });
     return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
   };
-  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers: { Vary: "Origin" } };
+  const headers = { Vary: "Origin" };
+  const { refused } = endpoint;
+  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers, refused };
 }
 
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
 function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
-  return { methods: { POST: post }, failure: jsonError };
+  return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 
-const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { issuer }) =>
-  serverMetadataEndpoint(issuer, jwksUri);
+/**
+ * A document that anybody may read, also from a script that sends headers of its own (such as `MCP-Protocol-Version`), or the answer
+ * to the preflight of such a script. Fetch standard, CORS-preflight request.
+ */
+export function answerDocument(req: HttpRequest, document: JsonResponse): ProtocolResponse {
+  switch (req.method) {
+    case "GET":
+    case "HEAD":
+      return document;
+    case "OPTIONS": {
+      const names = requestedHeaders(req);
+      const headers = {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Methods": "GET, HEAD",
+        ...(names !== undefined && { "Access-Control-Allow-Headers": names }),
+        "Access-Control-Max-Age": "600",
+        Vary: "Access-Control-Request-Headers",
+      };
+      return { kind: "empty", status: 204, headers };
+    }
+    default:
+      return { kind: "empty", status: 405, headers: { Allow: "GET, HEAD, OPTIONS" } };
+  }
+}
+
+const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
+  answerDocument(req, serverMetadataEndpoint(issuer, jwksUri));
 
 type ClientEndpointName = Exclude<EndpointName, "authorization">;
 
@@ -143,7 +182,7 @@ const byPath = Object.entries(clientEndpointRoutes).map(
 /** The routes that clients call themselves, without a browser page in between. */
 export const clientRoutes: Routes<HttpRequest> = {
   ".well-known/oauth-authorization-server": {
-    methods: { GET: metadata, HEAD: metadata },
+    methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
     failure: jsonError,
   },
   ...Object.fromEntries(byPath),

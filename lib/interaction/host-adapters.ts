@@ -12,6 +12,21 @@ export interface HostAdapters {
   readonly consent: ConsentAdapter;
 }
 
+/** Adds what is likely to be missing: a TypeError about a property of `undefined` does not name the middleware that would set it. */
+function withLikelyCause(thrown: unknown, { req, name }: { req: Request; name: string }): unknown {
+  if (!(thrown instanceof TypeError) || !/\bundefined\b/.test(thrown.message)) return thrown;
+  const { cookies, session } = req as { cookies?: unknown; session?: unknown };
+  const missing = [
+    cookies ? [] : ["req.cookies (cookie-parser)"],
+    session ? [] : ["req.session (express-session)"],
+  ].flat();
+  if (missing.length === 0) return thrown;
+  return new TypeError(
+    `${name} threw a TypeError, and this request has no ${missing.join(" and no ")}. If ${name} needs it, mount that middleware before auth.router.`,
+    { cause: thrown },
+  );
+}
+
 /** The host's adapters for this HTTP request. What they throw becomes a `server_error` of the endpoint. */
 export function endUserPort({ authMethods, consent }: HostAdapters, req: Request): EndUserPort {
   return {
@@ -19,7 +34,11 @@ export function endUserPort({ authMethods, consent }: HostAdapters, req: Request
       const authMethod = authMethods[request.issuer.authMethodId];
       if (!authMethod)
         throw new TypeError("the issuer has an authentication method that is not in authMethods");
-      return authMethod.authenticate({ req, reauthenticate, ...summarize(req, request) });
+      try {
+        return await authMethod.authenticate({ req, reauthenticate, ...summarize(req, request) });
+      } catch (thrown) {
+        throw withLikelyCause(thrown, { req, name: "authenticate" });
+      }
     },
     async decideConsent({ request, subject }) {
       return consent.decide({ req, subject, ...summarize(req, request) });

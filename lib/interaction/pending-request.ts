@@ -35,12 +35,15 @@ export interface PendingRequest {
   readonly answered?: PageAnswer;
 }
 
+/** Why there is no pending request: no id, no authmount cookie at all, a cookie sealed with other secrets, or one that is over. */
+export type LostInteraction = "no-id" | "no-cookie" | "foreign-seal" | "over";
+
 /** Keeps pending requests in the browser's cookies. */
 export interface PendingRequests {
   /** `Set-Cookie` values that keep the request, or `undefined` when it is too large for a cookie. */
   seal(pending: PendingRequest, req: Request): readonly string[] | undefined;
-  /** The pending request with this id, if its seal is valid and it has not expired. */
-  open(req: Request, interactionId: string | undefined): PendingRequest | undefined;
+  /** The pending request with this id, if its seal is valid and it has not expired; otherwise why there is none. */
+  open(req: Request, interactionId: string | undefined): PendingRequest | LostInteraction;
   /** `Set-Cookie` values that end it. After an answer, the same answer can be repeated for a moment. */
   end(pending: PendingRequest, by: { req: Request; answer: PageAnswer | undefined }): readonly string[];
 }
@@ -121,6 +124,8 @@ interface Cookies {
   readonly attributes: string;
   /** The content of the cookie with this name, if its seal is valid. */
   open(req: Request, name: string): string | undefined;
+  /** True when the request has a cookie whose name passes. */
+  has(req: Request, isWanted: (name: string) => boolean): boolean;
   /** The cookies of all pending requests, the oldest first, with unchecked seals. */
   list(req: Request): readonly Cookie[];
 }
@@ -151,6 +156,7 @@ function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
       if (value?.startsWith("s:") !== true) return undefined;
       return cookieParser.signedCookie(value, [...keys]) || undefined;
     },
+    has: (req, isWanted) => cookiesOf(req).some(({ name }) => isWanted(name)),
     // browsers send the oldest cookies first. RFC 6265 §5.4
     list: (req) =>
       cookiesOf(req).filter(
@@ -186,10 +192,15 @@ export function pendingRequests({ secure, secrets, clock }: PendingRequestOption
   };
   return {
     seal,
-    open(req, interactionId = "") {
-      const pending = decodePending(cookies.open(req, prefix + interactionId) ?? "");
+    open(req, interactionId) {
+      if (interactionId === undefined) return "no-id";
+      const name = prefix + interactionId;
+      const pending = decodePending(cookies.open(req, name) ?? "");
       // the id inside must match the name, so that a cookie cannot be passed off under another name
-      return pending?.interactionId === interactionId && isOpen(pending, clock()) ? pending : undefined;
+      if (pending?.interactionId === interactionId && isOpen(pending, clock())) return pending;
+      if (!pending && cookies.has(req, (other) => other === name)) return "foreign-seal";
+      // a browser that has cookies of other interactions does keep cookies
+      return pending || cookies.has(req, (other) => other.startsWith(prefix)) ? "over" : "no-cookie";
     },
     end(pending, { req, answer }) {
       const expiresAt = Math.min(pending.expiresAt, clock() + repetitionSeconds);

@@ -1,9 +1,20 @@
 /** Checks the signing keys that a host passes, when the server is created and at every rotation. RFC 7517, 7518 §3.1. */
 import type { EpochSeconds } from "../protocol/time";
-import { readSigningKey, type SigningKey, type SigningKeySource } from "../signing/signing-key";
+import {
+  kindOfKeySource,
+  readSigningKey,
+  type SigningKey,
+  type SigningKeySource,
+} from "../signing/signing-key";
 
 const fix =
   "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
+
+const problems: Readonly<Record<ReturnType<typeof kindOfKeySource>, string>> = {
+  empty: "is empty. Is the environment variable set?",
+  public: "is a public key, and only a private key can sign.",
+  unusable: "is not a usable private key.",
+};
 
 /**
  * The keys, read and checked together, in the order of `sources`. `by` is the function that the host called, for the error text.
@@ -21,7 +32,7 @@ export function readSigningKeys(
       return readSigningKey(source);
     } catch {
       // no cause: the original error may quote the private key
-      throw new TypeError(`${by}: signingKeys.${index} is not a usable private key. ${fix}`);
+      throw new TypeError(`${by}: signingKeys.${index} ${problems[kindOfKeySource(source)]} ${fix}`);
     }
   });
   // verifiers pick the key by its kid
