@@ -1,17 +1,11 @@
 /** Elements of the page. Every value is written as text, never as HTML. */
 
+export const find = (id) => document.querySelector(`#${id}`);
+
 /** An element with its content: texts or elements. */
 export function element(name, content, className = "") {
   const made = document.createElement(name);
-  made.className = className;
-  made.append(...content);
-  return made;
-}
-
-/** An element of a picture. */
-export function shape(name, attributes, content = []) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  if (className !== "") made.className = className;
   made.append(...content);
   return made;
 }

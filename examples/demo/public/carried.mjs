@@ -1,0 +1,72 @@
+/** What a message carries: the words on the arrows. Each kind of thing has a colour, wherever it appears. */
+
+export const kinds = {
+  code: "The authorization code. It passes through the browser and works once.",
+  verifier: "A secret of the client that proves the code is its own (PKCE). The challenge is its hash.",
+  access: "The access token opens the API until it expires.",
+  refresh: "The refresh token brings new tokens and is replaced each time.",
+  secret: "The client secret proves which confidential client is asking.",
+};
+
+/** Names of fields → kind and word. */
+const words = {
+  code: ["code", "code"],
+  code_verifier: ["verifier", "verifier"],
+  code_challenge: ["verifier", "challenge"],
+  access_token: ["access", "access token"],
+  refresh_token: ["refresh", "refresh token"],
+  token: ["access", "access token"],
+  client_secret: ["secret", "secret"],
+  error: ["error", ""],
+  scope: ["", "scope"],
+  state: ["", "state"],
+  prompt: ["", "prompt"],
+  active: ["", "active"],
+  orders: ["", "orders"],
+  item: ["", "order"],
+  report: ["", "report"],
+};
+
+function wordsOf(fields) {
+  return Object.entries(words).flatMap(([name, [kind, word]]) => {
+    if (fields[name] === undefined || fields[name] === "") return [];
+    if (name === "error" || name === "active" || name === "prompt")
+      return [{ kind, word: name === "error" ? fields.error : `${name}=${fields[name]}` }];
+    return [{ kind, word }];
+  });
+}
+
+/** What is in an Authorization header. */
+function credentials(header = "") {
+  if (header.startsWith("Bearer ")) return [{ kind: "access", word: "access token" }];
+  return header.startsWith("Basic ") ? [{ kind: "secret", word: "secret" }] : [];
+}
+
+export function inRequest({ method, url, status, sent: { Authorization: header, ...fields } }) {
+  // the playground does not record forms, because they contain passwords
+  if (method === "POST" && url === "/signin/password") return [{ kind: "", word: "name and password" }];
+  if (method === "POST" && url === "/signin/otp")
+    return [{ kind: "", word: status === 200 ? "name" : "one-time code" }];
+  if (url.endsWith("/authorize/consent")) return [{ kind: "", word: "the decision" }];
+  return [...wordsOf(fields), ...credentials(header)];
+}
+
+/** The query of the URL that an answer redirects to. */
+export const inLocation = ({ headers }) =>
+  Object.fromEntries(new URL(headers.location || "/", location.href).searchParams);
+
+const pages = [
+  ["/authorize/resume", "consent page"],
+  ["/authorize", "consent page"],
+  ["/signin/password", "sign-in page"],
+  ["/signin/otp", "sign-in page"],
+  ["/callback", "page"],
+];
+
+export function inAnswer(step) {
+  const { status, url, headers, body } = step;
+  const page = headers["content-type"]?.startsWith("text/html") && !headers.location;
+  if (page && status >= 400) return [{ kind: "error", word: "error page" }];
+  if (page) return [{ kind: "", word: pages.find(([end]) => url.endsWith(end))?.[1] ?? "page" }];
+  return wordsOf({ ...inLocation(step), ...body });
+}
