@@ -46,9 +46,7 @@ function signInPages({ auth, people, sessions, passwords }) {
         <dd><code>${password}</code></dd>`,
   );
   const passwordHint = html`<p>This is a demo. Its people and their passwords:</p>
-    <dl>
-      ${known}
-    </dl>`;
+    <dl>${known}</dl>`;
   const codeHint = html`<p>
     This is a demo. Its people are ${Object.keys(passwords).join(" and ")}. It prints the code on its console.
   </p>`;

@@ -6,7 +6,11 @@ const { groups } = require("./stories");
 /** @typedef {readonly [value: string, text: string, note: string]} Choice */
 /** @typedef {import("./page").Html} Html */
 
-/** Radio buttons, with a note about the chosen one. @type {(legend: string, name: string, choices: readonly Choice[]) => Html} */
+/**
+ * Radio buttons, with a note about the chosen one.
+ *
+ * @type {(legend: string, name: string, choices: readonly Choice[]) => Html}
+ */
 function choose(legend, name, choices) {
   const radios = choices.map(([value, text, note], index) => {
     const checked = index === 0 ? html`checked` : "";
@@ -14,9 +18,9 @@ function choose(legend, name, choices) {
       <input type="radio" name="${name}" value="${value}" data-note="${note}" ${checked} />${text}
     </label>`;
   });
-  return html`<fieldset>
+  return html`<fieldset class="choice">
     <legend>${legend}</legend>
-    ${radios}
+    <div>${radios}</div>
     <p class="note" id="${name}-note"></p>
   </fieldset>`;
 }
@@ -53,18 +57,18 @@ function secretList(title, secrets) {
 }
 
 const client = choose("Client", "clientId", [
-  ["web", "Web Shop", "Confidential: it runs on a server and has a secret."],
-  ["portal", "Company Portal", "Confidential and trusted: nobody is asked for consent."],
-  ["native", "Phone App", "Public: it has no secret, so PKCE protects its code."],
-  ["browser", "Browser App", "Public: it lives in this page and gets no refresh token."],
-  ["machine", "Night Job", "Confidential, a machine: no person is involved."],
+  ["web", "Web Shop", "Confidential: has a secret on its server."],
+  ["portal", "Company Portal", "Confidential and trusted: nobody is asked."],
+  ["native", "Phone App", "Public: no secret, so PKCE protects its code."],
+  ["browser", "Browser App", "Public: lives in this page, no refresh token."],
+  ["machine", "Night Job", "Confidential, a machine: no person involved."],
 ]);
-const method = choose("People sign in with", "method", [
+const method = choose("Sign-in", "method", [
   ["password", "Password", "alice: down the rabbit hole"],
   ["otp", "One-time code", "Printed on the console."],
 ]);
 const api = choose("API", "api", [
-  ["orders", "Orders", "JWT, 10 minutes, has a default scope."],
+  ["orders", "Orders", "JWT, 10 minutes, default scope."],
   ["reports", "Reports", "Opaque, 2 minutes, needs a one-time code."],
 ]);
 const request = html`<details id="request">
@@ -106,19 +110,51 @@ const topBar = ({ passwords, secrets }) =>
     <a href="/account">Account page</a>
   </header>`;
 
+/** What messages carry, in the colours of public/sequence.css. @type {(kind: string, word: string) => Html} */
+const chip = (kind, word) => html`<span class="chip ${kind}">${word}</span>`;
+
+const legend = [
+  ["code", "code", "Passes through the browser, works once, and is worth nothing without the verifier."],
+  ["verifier", "verifier", "A secret of the client for this one request (PKCE). The challenge is its hash."],
+  ["access", "access token", "Opens one API until it expires."],
+  ["refresh", "refresh token", "Brings new tokens, and is replaced each time."],
+  ["secret", "secret", "Proves which confidential client is asking."],
+].map(
+  ([kind = "", word = "", meaning]) =>
+    html`<dt>${chip(kind, word)}</dt>
+      <dd>${meaning}</dd>`,
+);
+
 const happened = html`<section class="happened" aria-labelledby="happened">
-  <div class="report">
-    <h2 id="happened" tabindex="-1">What happened</h2>
-    <p id="status" role="status"></p>
-    <button id="clear" hidden>Clear</button>
+  <div class="top">
+    <div class="report">
+      <h2 id="happened" tabindex="-1">What happened</h2>
+      <p id="status" role="status"></p>
+      <button id="clear" hidden>Clear</button>
+    </div>
+    <p id="said" class="notice"></p>
+    <div id="lanes" class="lanes"></div>
   </div>
-  <div id="lanes" class="lanes"></div>
   <div id="intro">
     <p>
-      Four parties take part. <strong>Run the flow</strong>, and each message appears here as it is sent. What a
-      message carries has a colour of its own:
+      A person lets a client use an API, without giving it their password. <strong>Run the flow</strong>, and
+      each message appears here as it is sent:
     </p>
-    <dl id="legend"></dl>
+    <ol>
+      <li>
+        The client sends the <strong>browser</strong> to the authorization server, with a
+        ${chip("verifier", "challenge")}.
+      </li>
+      <li>The person signs in there and decides what the client may do.</li>
+      <li>The browser brings a ${chip("code", "code")} back to the <strong>client</strong>.</li>
+      <li>
+        The client redeems the ${chip("code", "code")} with the ${chip("verifier", "verifier")} at the
+        <strong>authorization server</strong>.
+      </li>
+      <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
+    </ol>
+    <p>What a message carries has the same colour everywhere:</p>
+    <dl class="legend">${legend}</dl>
   </div>
   <div id="told"></div>
   <section id="token" hidden></section>

@@ -1,12 +1,4 @@
-/** What a message carries: the words on the arrows. Each kind of thing has a colour, wherever it appears. */
-
-export const kinds = {
-  code: "The authorization code. It passes through the browser and works once.",
-  verifier: "A secret of the client that proves the code is its own (PKCE). The challenge is its hash.",
-  access: "The access token opens the API until it expires.",
-  refresh: "The refresh token brings new tokens and is replaced each time.",
-  secret: "The client secret proves which confidential client is asking.",
-};
+/** What a message carries: the words on the arrows. Each kind of thing has a colour, which is in sequence.css. */
 
 /** Names of fields → kind and word. */
 const words = {
@@ -51,9 +43,11 @@ export function inRequest({ method, url, status, sent: { Authorization: header, 
   return [...wordsOf(fields), ...credentials(header)];
 }
 
-/** The query of the URL that an answer redirects to. */
-export const inLocation = ({ headers }) =>
-  Object.fromEntries(new URL(headers.location || "/", location.href).searchParams);
+/** The query of the URL that an answer redirects to, if that is a client's. */
+export function inLocation({ headers }) {
+  const { pathname, searchParams } = new URL(headers.location || "/", location.href);
+  return pathname.endsWith("/callback") ? Object.fromEntries(searchParams) : {};
+}
 
 const pages = [
   ["/authorize/resume", "consent page"],

@@ -37,8 +37,8 @@ async function explainChoices() {
   const isValid = await isIssuer(choices);
   find("issuer").className = isValid ? "note" : "note bad";
   find("issuer").textContent = isValid
-    ? `This pair is an authorization server: ${issuerOf(choices)}`
-    : `${labelOf("api", choices.api)} does not accept ${labelOf("method", choices.method)}: this pair is no authorization server.`;
+    ? `Authorization server: ${new URL(issuerOf(choices)).pathname}`
+    : `${labelOf("api", choices.api)} does not accept ${labelOf("method", choices.method)}: not a valid pair.`;
 }
 
 /** Calls `onChange` now and whenever something else was chosen. */
@@ -59,7 +59,8 @@ export function whyNot({ isNew, clients, apis, because }, latest) {
   if (isNew) return undefined;
   if (!latest) return "Run the flow first: this goes on with its token.";
   const { clientId, api } = latest.choices;
-  if (clients && !clients.includes(clientId)) return `Not for the ${labelOf("clientId", clientId)}. ${because}`;
+  if (clients && !clients.includes(clientId))
+    return `Not for the ${labelOf("clientId", clientId)}. ${because}`;
   if (apis && !apis.includes(api)) return `Not at ${labelOf("api", api)}. ${because}`;
   return undefined;
 }
@@ -81,5 +82,5 @@ export async function choicesFor({ clients, anyPair, because, choices }) {
     const [own, name] = [labelOf("method", chosen.method), labelOf("api", used.api)];
     said.push(`${name} needs a one-time code, so this story signs in with one. Your choice is still ${own}.`);
   }
-  return { choices: used, said };
+  return { choices: used, said: said.join(" ") };
 }

@@ -1,5 +1,4 @@
 /** The playground: what its buttons do. */
-import { kinds } from "./carried.mjs";
 import { choicesFor, labelOf, readChoices, watchChoices, whyNot } from "./choices.mjs";
 import { element, find } from "./dom.mjs";
 import { beginStory, forgetStories, latestStory, showStories, summary } from "./happened.mjs";
@@ -17,7 +16,7 @@ function placesOf({ clientId, method, api }) {
     ["Browser", "a person, and redirects"],
     [labelOf("clientId", clientId), `client, ${kind[clientId] ?? "public"}`],
     ["Authorization server", `${labelOf("method", method)}, for ${labelOf("api", api)}`],
-    [`${labelOf("api", api)} API`, "takes access tokens"],
+    [`${labelOf("api", api)} API`, "checks the token"],
   ];
 }
 
@@ -53,7 +52,9 @@ const linkTo = (url) => {
 
 /** A window waits for the person. If the browser did not open it, a link does. */
 const onWait = (url) =>
-  url ? say("Your browser has blocked the window. ", linkTo(url)) : say("Waiting for you in the other window…");
+  url
+    ? say("Your browser has blocked the window. ", linkTo(url))
+    : say("Waiting for you in the other window…");
 
 let running = new AbortController();
 
@@ -65,9 +66,7 @@ async function tell(button) {
   running = new AbortController();
   const { signal } = running;
   say("Running…");
-  const { choices, said } = story.isNew
-    ? await choicesFor(story)
-    : { choices: latestStory().choices, said: [] };
+  const { choices, said } = story.isNew ? await choicesFor(story) : latestStory();
   if (story.isNew) forgetStories();
   const names = placesOf(choices).map(([name]) => name);
   const title = button.firstElementChild.textContent;
@@ -79,14 +78,6 @@ async function tell(button) {
   await showPerson();
 }
 
-function showLegend() {
-  const entries = Object.entries(kinds).flatMap(([kind, meaning]) => [
-    element("dt", [element("span", [kind], `chip ${kind}`)]),
-    element("dd", [meaning]),
-  ]);
-  find("legend").replaceChildren(...entries);
-}
-
 for (const button of buttons) button.addEventListener("click", () => tell(button));
 find("clear").addEventListener("click", () => {
   running.abort(new Error("Cleared."));
@@ -94,7 +85,6 @@ find("clear").addEventListener("click", () => {
   say();
   showWho();
 });
-showLegend();
 showStories();
 say(summary());
 await Promise.all([watchChoices(showWho), showPerson()]);

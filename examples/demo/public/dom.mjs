@@ -10,13 +10,18 @@ export function element(name, content, className = "") {
   return made;
 }
 
+function textOf(value) {
+  const isList = Array.isArray(value) && value.every((each) => typeof each === "string");
+  if (isList) return value.join(" ");
+  return typeof value === "string" ? value : JSON.stringify(value, null, 1);
+}
+
 /** Names and values; empty ones are left out. A value may be an element. */
 export function fieldList(fields) {
   const rows = Object.entries(fields)
     .filter(([, value]) => value !== undefined && value !== "")
     .map(([name, value]) => {
-      const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
-      const content = value instanceof Element ? value : element("code", [text]);
+      const content = value instanceof Element ? value : element("code", [textOf(value)]);
       return [element("dt", [name]), element("dd", [content])];
     });
   return element("dl", rows.flat());

@@ -3,8 +3,7 @@
 /** Places in the picture, from left to right. */
 export const [browser, client, server, api] = [0, 1, 2, 3];
 
-const isToken = (grantType) => (step) =>
-  step.url.endsWith("/token") && step.sent.grant_type === grantType;
+const isToken = (grantType) => (step) => step.url.endsWith("/token") && step.sent.grant_type === grantType;
 const endsWith = (path) => (step) => step.url.endsWith(path);
 
 /** The first that fits a step describes it. */

@@ -14,10 +14,8 @@ export const latestStory = () => stories.at(-1);
 function sectionOf(story) {
   const known = sections.get(story);
   if (known) return known;
-  const said = story.said.map((text) => element("p", [text], "notice"));
-  const heading = element("h3", [story.title]);
-  const section = element("section", [heading, element("p", [story.note]), ...said], "story");
-  section.append(element("ol", [], "sequence"));
+  const content = [element("h3", [story.title]), element("p", [story.note]), element("ol", [], "sequence")];
+  const section = element("section", content, "story");
   sections.set(story, section);
   find("told").append(section);
   return section;
@@ -40,11 +38,12 @@ export function showStories() {
   const token = tokenView(stories.flatMap(({ steps }) => steps));
   find("token").replaceChildren(...token);
   find("token").hidden = token.length === 0;
+  find("said").textContent = latestStory()?.said ?? "";
   find("intro").hidden = stories.length > 0;
   find("clear").hidden = stories.length === 0;
 }
 
-/** `names` are those of the four places, from left to right. */
+/** `said` tells that it runs with other choices; `names` are those of the four places, from left to right. */
 export function beginStory(story) {
   stories.push({ ...story, steps: [] });
   showStories();

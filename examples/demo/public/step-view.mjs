@@ -40,14 +40,14 @@ export function stepPanel({ method, url, sent, status, headers, body, events }, 
   );
 }
 
-/** A refusal with its rule, where the rule is written, and the fix. */
+/** A refusal: what the client is told, the rule, where it is written, and the fix. */
 export function refusalCard({ error, description, reason, rule, source, fix }) {
-  const heading = element("p", [element("strong", [error]), rule ? ` ${rule}` : ""]);
+  const text = (content) => content && element("span", [content]);
   const fields = {
-    Rule: source && element("span", [source]),
-    Fix: fix && element("span", [fix]),
-    "Client is told": description && element("span", [description]),
-    "Host's log": reason && element("span", [reason]),
+    Rule: rule && element("span", [`${rule} `, element("cite", [source])]),
+    Fix: text(fix),
+    "Host's log": text(reason),
   };
+  const heading = element("p", [element("strong", [error]), ` ${description ?? ""}`]);
   return element("div", [heading, fieldList(fields)], "refusal");
 }
