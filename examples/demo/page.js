@@ -22,7 +22,7 @@ function html(strings, ...values) {
   return written;
 }
 
-/** @type {(content: { title: string, body: Html, head?: Html }) => string} */
+/** @type {(content: { title: string, body: Html, head?: Html | undefined }) => string} */
 function wholePage({ title, body, head }) {
   return html`<!doctype html>
     <html lang="en">

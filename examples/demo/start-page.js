@@ -61,7 +61,7 @@ const client = choose("Client", "clientId", [
   ["portal", "Company Portal", "Confidential and trusted: nobody is asked."],
   ["native", "Phone App", "Public: no secret, so PKCE protects its code."],
   ["browser", "Browser App", "Public: lives in this page, no refresh token."],
-  ["machine", "Night Job", "Confidential, a machine: no person involved."],
+  ["machine", "Night Job", "Confidential: a machine, without a person."],
 ]);
 const method = choose("Sign-in", "method", [
   ["password", "Password", "alice: down the rabbit hole"],
@@ -95,17 +95,15 @@ const topBar = ({ passwords, secrets }) =>
   html`<header class="bar">
     <h1>OAuth playground</h1>
     <p class="tagline">Run a flow, watch each message, let it fail.</p>
-    <details id="secrets">
-      <summary>Passwords and client secrets</summary>
-      <div class="sheet">
-        <p>
-          <strong>This is a demo, so it shows secrets:</strong> passwords, client secrets, codes and tokens,
-          and the reasons that otherwise only the host's log contains. They are useless elsewhere. A real host
-          shows none of them.
-        </p>
-        ${secretList("People", passwords)} ${secretList("Confidential clients", secrets)}
-      </div>
-    </details>
+    <button popovertarget="secrets">Passwords and client secrets</button>
+    <section id="secrets" popover aria-label="Passwords and client secrets">
+      <p>
+        <strong>This is a demo, so it shows secrets:</strong> passwords, client secrets, codes and tokens, and
+        the reasons that otherwise only the host's log contains. They are useless elsewhere. A real host shows
+        none of them.
+      </p>
+      ${secretList("People", passwords)} ${secretList("Confidential clients", secrets)}
+    </section>
     <p class="person">Signed in: <strong id="person">nobody</strong></p>
     <a href="/account">Account page</a>
   </header>`;
@@ -166,6 +164,7 @@ const startPage = (known) =>
     title: "OAuth playground: authmount",
     head: html`<link rel="stylesheet" href="/playground.css" />
       <link rel="stylesheet" href="/sequence.css" />
+      <link rel="stylesheet" href="/steps.css" />
       <script type="module" src="/demo.mjs"></script>`,
     body: html`${topBar(known)}
       <main class="bench">

@@ -40,9 +40,10 @@ export function stepPanel({ method, url, sent, status, headers, body, events }, 
   );
 }
 
+const text = (content) => content && element("span", [content]);
+
 /** A refusal: what the client is told, the rule, where it is written, and the fix. */
 export function refusalCard({ error, description, reason, rule, source, fix }) {
-  const text = (content) => content && element("span", [content]);
   const fields = {
     Rule: rule && element("span", [`${rule} `, element("cite", [source])]),
     Fix: text(fix),

@@ -18,13 +18,18 @@ function answerTo(url, signal) {
 
 /** In a hidden iframe, where no page is shown. */
 export async function visitInFrame(url, { signal }) {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(new Error("The hidden iframe gave no answer.")), 10_000);
   const frame = document.createElement("iframe");
   frame.hidden = true;
   frame.title = "Authorization request without a page";
-  const answer = answerTo(url, AbortSignal.any([signal, AbortSignal.timeout(10_000)]));
   frame.src = url;
+  const answer = answerTo(url, AbortSignal.any([signal, stop.signal]));
   document.body.append(frame);
-  return answer.finally(() => frame.remove());
+  return answer.finally(() => {
+    clearTimeout(timer);
+    frame.remove();
+  });
 }
 
 /** Beside the picture, so that it can be seen growing. */
