@@ -17,10 +17,10 @@ const project = {
 
 /**
  * Files whose requests go to the client endpoints. Left out although theirs do too:
- * - flows/mounting, recipes and attacks/canary are about middleware of the host ahead of the router
+ * - flows/mounting, recipes and attacks/canary (with misplaced-secrets) are about middleware of the host ahead of the router
  * - flows/in-front compares both ways by itself
- * - attacks/{code-race,floods,storage-faults,token-forgery}, storage/time-limit and flows/mixed-storage are slow or about
- *   what is behind both
+ * - attacks/{code-race,floods,storage-faults,stolen-storage,token-forgery}, storage/time-limit and flows/mixed-storage are slow
+ *   or about what is behind both
  */
 const clientEndpointTests = [
   "endpoints/{token,revocation,introspection,metadata}",

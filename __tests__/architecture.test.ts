@@ -196,6 +196,11 @@ function linesOf(text: string): number {
   return text.replace(/\n$/, "").split("\n").length;
 }
 
+const longerThan =
+  (most: number) =>
+  ({ path, text }: SourceText): readonly string[] =>
+    linesOf(text) > most ? [`${path} has ${linesOf(text)} lines`] : [];
+
 function longFunctions(file: SourceFile): readonly string[] {
   return offences(file, (node) => {
     if (!ts.isFunctionLike(node) || !("body" in node) || !node.body) return undefined;
@@ -369,7 +374,7 @@ const laws: readonly Law[] = [
   {
     law: "no file is longer than 250 lines",
     files: library,
-    offenders: ({ path, text }) => (linesOf(text) > 250 ? [`${path} has ${linesOf(text)} lines`] : []),
+    offenders: longerThan(250),
     bait: [{ path: "lib/a.ts", text: "\n".repeat(252) }],
   },
   {
@@ -410,6 +415,12 @@ const laws: readonly Law[] = [
       { path: "lib/a.ts", text: 'import a from "b";\n' },
       { path: "lib/a.ts", text: "// a\n" },
     ],
+  },
+  {
+    law: "no test file is longer than 600 lines",
+    files: tests,
+    offenders: longerThan(600),
+    bait: [{ path: "__tests__/a.test.ts", text: "\n".repeat(602) }],
   },
   {
     law: "no test is left out or left alone",

@@ -17,7 +17,7 @@ import {
 import { describeWith } from "../fixture/server-process";
 
 const processCount = 4;
-const rounds = lengthOf({ short: 1_000, long: 10_000 });
+const rounds = lengthOf({ short: 250, long: 10_000 });
 const lanes = 6;
 
 jest.setTimeout(lengthOf({ short: 300_000, long: 1_800_000 }));

@@ -117,7 +117,9 @@ describe("refresh token reuse (RFC 6749 §10.4, 9700 §4.14.2)", () => {
     const late = await refresh(host, { client: "native", refreshToken: latest.refresh_token ?? "" });
     expect(answer(late)).toEqual({ status: 400, body: refused });
   });
+});
 
+describe("what a reused refresh token does not end (RFC 6749 §10.4, 9700 §4.14.2)", () => {
   it("leaves other devices, clients and APIs of the same person alone", async () => {
     stopClock();
     const host = testHost({ revocationLagSeconds: 0 });

@@ -207,7 +207,9 @@ describe("a found client is remembered for the lag (RFC 6749 §2.2)", () => {
     known.now = 1_005;
     await expect(known.clients.find("web")).rejects.toThrow("the database is away");
   });
+});
 
+describe("what is not remembered of a client (RFC 6749 §2.2)", () => {
   const misses: [string, () => unknown][] = [
     ["an unknown client", () => undefined],
     ["an unknown client, said with null", () => null],

@@ -1,5 +1,5 @@
 /** Mistakes of a database that takes one person for another: some ignore spaces at the end of a text, some its case. */
-import type { Authorization, Consent, ConsentKey, EpochSeconds, Storage } from "../../lib";
+import type { Authorization, Consent, ConsentKey, EpochSeconds, Storage } from "../../../lib";
 
 /** The tables that a mistake here looks through. */
 interface Tables {
