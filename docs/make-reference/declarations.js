@@ -1,0 +1,214 @@
+// @ts-check
+/** ports.md and functions.md: the public names of the entry points, with their doc comments. */
+const ts = require("typescript");
+const { codeOf, docOf, fileOf } = require("./library");
+const { anchor, anchorsIn, code, page, prose, table } = require("./markdown");
+
+const entryPoints = [
+  ["authmount", "lib/index.ts"],
+  ["authmount/postgres", "lib/postgres.ts"],
+  ["authmount/redis", "lib/redis.ts"],
+  ["authmount/testing", "lib/testing.ts"],
+];
+
+/** @typedef {{ name: string, entry: string, node: ts.Declaration }} PublicName */
+
+/** @param {import("./library").Library} library @returns {PublicName[]} */
+function publicNames({ checker, files }) {
+  return entryPoints.flatMap(([entry = "", file]) => {
+    const source = files.find((one) => fileOf(one) === file);
+    const module = source && checker.getSymbolAtLocation(source);
+    if (!module) throw new Error(`${file} exports nothing`);
+    return checker.getExportsOfModule(module).flatMap((symbol) => {
+      const own = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      const node = own.declarations?.[0];
+      return node ? [{ name: symbol.name, entry, node }] : [];
+    });
+  });
+}
+
+/** @param {ts.Node} node */
+function tagLines(node) {
+  return docOf(node).tags.flatMap(({ name, text }) => {
+    if (name === "throws") return [`Throws: ${prose(text)}`];
+    if (name === "param") return [`Parameter ${prose(text.replace(/^(\w+)/, "`$1`:"))}`];
+    return name === "rfc" ? [`RFC ${prose(text)}`.replace("RFC OpenID", "OpenID")] : [];
+  });
+}
+
+/** The doc comment, its tags too. @param {ts.Node} node */
+function docText(node) {
+  return [prose(docOf(node).prose), ...tagLines(node)].filter(Boolean).join("\n\n");
+}
+
+/** @param {string} text */
+function block(text) {
+  // not "ts": that would be an example that tests compile
+  return `\`\`\`typescript\n${text}\n\`\`\``;
+}
+
+/** @param {ts.SignatureDeclarationBase} node @param {string} name */
+function signature({ typeParameters, parameters, type }, name) {
+  const generics = typeParameters ? `<${typeParameters.map(codeOf).join(", ")}>` : "";
+  const given = parameters.map(codeOf).join(", ");
+  return `${name}${generics}(${given})${type ? `: ${codeOf(type)}` : ""}`;
+}
+
+/** @param {ts.TypeElement} member */
+function memberType(member) {
+  if (ts.isMethodSignature(member)) return signature(member, "");
+  if (ts.isCallSignatureDeclaration(member)) return signature(member, "");
+  return ts.isPropertySignature(member) && member.type ? codeOf(member.type) : "";
+}
+
+/** @param {readonly ts.TypeElement[]} members */
+function memberTable(members) {
+  const rows = members.map((member) => {
+    const name = member.name?.getText() ?? "(call)";
+    const meaning = docText(member).replaceAll("\n\n", " ");
+    return [code(`${name}${member.questionToken ? "?" : ""}`), code(memberType(member)), meaning];
+  });
+  return table(["Member", "Type", "Meaning"], rows);
+}
+
+/** @param {ts.InterfaceDeclaration} node */
+function heritage(node) {
+  const bases = node.heritageClauses?.flatMap(({ types }) => types.map(codeOf)) ?? [];
+  return bases.length > 0 ? `Has also what ${bases.map(code).join(" and ")} has.` : "";
+}
+
+/** @param {ts.InterfaceDeclaration} node */
+function hasMethods(node) {
+  return node.members.some((member) => ts.isMethodSignature(member));
+}
+
+/** @param {ts.Node} node */
+function isOptions(node) {
+  return ts.isInterfaceDeclaration(node) && fileOf(node) === "lib/options/options.ts";
+}
+
+/** A function, a constant, or a type. @param {PublicName} name */
+function describe({ name, node }) {
+  const heading = `### ${name}`;
+  if (ts.isFunctionDeclaration(node)) return [heading, block(signature(node, name)), docText(node)];
+  if (ts.isVariableDeclaration(node)) {
+    const type = node.type ? codeOf(node.type) : "";
+    return [heading, block(`const ${name}: ${type}`), docText(node)];
+  }
+  if (isOptions(node)) return [heading, docText(node), "Its properties are in [options](options.md)."];
+  if (ts.isInterfaceDeclaration(node)) {
+    return [heading, docText(node), heritage(node), node.members.length > 0 ? memberTable(node.members) : ""];
+  }
+  if (ts.isTypeAliasDeclaration(node))
+    return [heading, docText(node), block(`type ${name} = ${codeOf(node.type)}`)];
+  throw new Error(`${name} is neither a function, a constant nor a type`);
+}
+
+/** @param {PublicName} name */
+function isValue({ node }) {
+  return ts.isFunctionDeclaration(node) || ts.isVariableDeclaration(node);
+}
+
+/** @param {readonly (readonly string[])[]} sections */
+function join(sections) {
+  return sections.map((parts) => parts.filter(Boolean).join("\n\n")).join("\n\n");
+}
+
+/** @param {PublicName} name */
+function isPort({ node }) {
+  return (
+    fileOf(node).endsWith("/port.ts") &&
+    (ts.isInterfaceDeclaration(node)
+      ? hasMethods(node)
+      : ts.isTypeAliasDeclaration(node) && ts.isFunctionTypeNode(node.type))
+  );
+}
+
+/** @param {PublicName} name */
+function portSection({ name, node }) {
+  if (!ts.isInterfaceDeclaration(node))
+    return describe({ name, node, entry: "" }).map((part) => part.replace(/^### /, "## "));
+  const methods = node.members.flatMap((member) => {
+    const memberName = member.name?.getText() ?? "";
+    const written = ts.isMethodSignature(member)
+      ? signature(member, memberName)
+      : `${memberName}: ${memberType(member)}`;
+    return [`### ${name}.${memberName}`, block(written), docText(member)];
+  });
+  return [`## ${name}`, docText(node), heritage(node), ...methods];
+}
+
+/** @param {import("./library").Library} library */
+function portsPage(library) {
+  const names = publicNames(library).filter(isPort);
+  const ports = [...new Map(names.map((name) => [name.name, name])).values()];
+  const list = ports.map(({ name, entry, node }) => [
+    `[${code(name)}](#${anchor(name)})`,
+    code(entry),
+    prose(docOf(node).prose.split("\n\n")[0] ?? ""),
+  ]);
+  const intro = `What you implement, or take from an adapter: each port with its methods and the rules that they keep. The types that they
+speak of are in [functions and types](functions.md). How to write a storage adapter, and the contract tests that it must pass:
+[storage](../storage.md#an-adapter-of-your-own).`;
+  const body = [table(["Port", "From", "What it is"], list), join(ports.map(portSection))].join("\n\n");
+  return { text: page({ title: "Ports", intro, body }), names: ports.map(({ name }) => name) };
+}
+
+/** Members of what `createAuthServer` gives. @param {PublicName} server */
+function serverSections({ node }) {
+  if (!ts.isInterfaceDeclaration(node)) throw new Error("AuthServer is not an interface");
+  return node.members.map((member) => {
+    const name = member.name?.getText() ?? "";
+    const type = ts.isPropertySignature(member) ? member.type : undefined;
+    if (type && ts.isTypeLiteralNode(type)) {
+      const inner = type.members.flatMap((one) => {
+        const innerName = `auth.${name}.${one.name?.getText() ?? ""}`;
+        return [`#### ${innerName}`, block(`${innerName}: ${memberType(one)}`), docText(one)];
+      });
+      return [`### auth.${name}`, docText(member), ...inner];
+    }
+    return [`### auth.${name}`, block(`auth.${name}: ${memberType(member)}`), docText(member)];
+  });
+}
+
+const intro = `Every public function and type, by entry point. What you give \`createAuthServer\` is in [options](options.md), what you
+implement in [ports](ports.md).`;
+
+/** @param {import("./library").Library} library */
+function functionsPage(library) {
+  const names = publicNames(library);
+  const server = names.find(({ name }) => name === "AuthServer");
+  if (!server) throw new Error("lib/index.ts has no AuthServer");
+  /** @param {PublicName} one */
+  const isType = (one) => !isValue(one) && !isPort(one) && one !== server;
+  const sections = entryPoints.flatMap(([entry]) => {
+    const here = names.filter((one) => one.entry === entry);
+    const elsewhere = here.filter(isPort).map(({ name }) => `[${code(name)}](ports.md#${anchor(name)})`);
+    return [
+      [`## ${entry}`],
+      ...here.filter(isValue).map(describe),
+      ...(here.includes(server) ? serverSections(server) : []),
+      ...here.filter(isType).map(describe),
+      elsewhere.length > 0
+        ? [`Also exported, and described under [ports](ports.md): ${elsewhere.join(", ")}.`]
+        : [],
+    ];
+  });
+  const text = join(sections.filter((parts) => parts.length > 0));
+  const anchors = anchorsIn(text);
+  /** @param {PublicName} one */
+  const row = (one) => {
+    const own = one === server ? "auth.router" : one.name;
+    const at = isPort(one) ? `ports.md#${anchor(one.name)}` : `#${anchors.get(own)}`;
+    const [meaning = ""] = docOf(one.node).prose.split(/(?<=\.)\s/);
+    return [`[${code(one.name)}](${at})`, code(one.entry), prose(meaning)];
+  };
+  const body = [
+    table(["Function", "From", "What it is"], names.filter(isValue).map(row)),
+    table(["Type", "From", "What it is"], names.filter((one) => !isValue(one)).map(row)),
+    text,
+  ].join("\n\n");
+  return { text: page({ title: "Functions and types", intro, body }), names: names.map(({ name }) => name) };
+}
+
+module.exports = { functionsPage, portsPage };
