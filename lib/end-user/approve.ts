@@ -1,4 +1,4 @@
-/** From an approval to the code: it counts unless the end user has withdrawn while it was stored. RFC 6749 §4.1.2, 7009 §2.1. */
+/** Turns an approval into a code, unless the end user withdraws while it is stored. RFC 6749 §4.1.2, 7009 §2.1. */
 import type { EmitEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { successLocation } from "../protocol/authorization-response";
@@ -10,21 +10,25 @@ import { type CodeIssuePorts, issueAuthorizationCode } from "../tokens/issue-cod
 import { consentKeyOf, type ConsentResult, withdrawn } from "./obtain-consent";
 import type { EndUser } from "./port";
 
-/** What an approval uses. */
+/** What an approval needs. */
 export interface ApprovalPorts extends CodeIssuePorts {
   readonly storage: Pick<Storage, "authorizations" | "authorizationCodes" | "consents" | "endMarks">;
   readonly emit: EmitEvent;
 }
 
-/** A request that the end user has allowed, or the host for them. */
+/** A request that the end user allowed, or that the host allowed for them. */
 export interface Approved {
   readonly request: AuthorizationRequest;
   readonly endUser: EndUser;
+  /** The granted scopes, what to remember of them, and the end mark that the approval relies on. */
   readonly consent: Extract<ConsentResult, { kind: "granted" }>;
   readonly now: EpochSeconds;
 }
 
-/** Whether the end user has withdrawn meanwhile. It is asked last: what is stored now, a withdrawal from here on finds. */
+/**
+ * Revokes what was stored if the end user has withdrawn meanwhile. This is the last step: a withdrawal that begins after it finds
+ * what is already stored.
+ */
 async function checkNotWithdrawn(
   { storage }: Pick<ApprovalPorts, "storage">,
   { approved, authorizationId }: { approved: Approved; authorizationId: string },
@@ -34,7 +38,7 @@ async function checkNotWithdrawn(
   const endMark = await storage.endMarks.find(standing.key, now);
   if (endMark === undefined || endMark === standing.endMark) return;
   await storage.authorizations.revoke(authorizationId, now);
-  // a withdrawal that is still under way forgets the consent itself; one that has failed must leave it listed
+  // a withdrawal in progress deletes the consent itself; after a failed one the consent must stay listed, to be withdrawn again
   const hasEnded = (await storage.endMarks.find(endedKey(endMark), now)) !== undefined;
   if (hasEnded && consent.remember)
     await storage.consents.delete({ key: consentKeyOf(request, endUser), exceptEndMark: endMark }, now);
@@ -42,8 +46,8 @@ async function checkNotWithdrawn(
 }
 
 /**
- * Stores what was approved and answers with the code. The consent is remembered after the code is stored: when storage fails
- * before, nobody has agreed to anything.
+ * Stores what was approved and returns the redirect with the code. The consent is stored after the code: if storage fails before
+ * that, no consent is remembered for a request that failed.
  *
  * @throws OAuthError `access_denied` when the end user has withdrawn meanwhile
  * @rfc 6749 §4.1.2

@@ -1,4 +1,4 @@
-/** Who is at the browser, and did they sign in recently enough. OpenID Connect Core §3.1.2.1, §3.1.2.3; RFC 9068 §5. */
+/** Who is at the browser, and whether they signed in recently enough. OpenID Connect Core §3.1.2.1, §3.1.2.3; RFC 9068 §5. */
 import type { ClientLookup } from "../clients/client-lookup";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { OAuthError } from "../protocol/oauth-error";
@@ -7,17 +7,19 @@ import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/ti
 import { checkAuthentication } from "./check-host-answer";
 import type { Authentication, EndUser, EndUserPort } from "./port";
 
-/** What authentication uses, beside the adapters of the host. */
+/** What authentication needs, besides the host's adapters. */
 export interface EndUserAuthenticationPorts {
+  /** Tells whether a subject is the id of a client. */
   readonly clients: Pick<ClientLookup, "isTaken">;
   readonly clock: Clock;
 }
 
-/** Who is asked for: the request, and when the person was first sent to a page. */
+/** The question who is at the browser: for which request, and whether the person was already sent to a page. */
 export interface AuthenticationQuestion {
   readonly request: AuthorizationRequest;
+  /** The host's adapters. */
   readonly endUser: EndUserPort;
-  /** When this request first sent the person to a page; `undefined` on the first visit. */
+  /** When this request first sent the person to a page, in epoch seconds; `undefined` on the first visit. */
   readonly interactionBegan: EpochSeconds | undefined;
   readonly now: EpochSeconds;
 }
@@ -25,17 +27,17 @@ export interface AuthenticationQuestion {
 type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
 type NotDenied = Exclude<Authentication, { kind: "denied" }>;
 
-/** The question, and a clock: what is answered may be of a moment after `now`. */
+/** The question and a clock: by the time the host answers, it may be later than `now`. */
 interface TimedQuestion extends AuthenticationQuestion {
   readonly clock: Clock;
 }
 
-/** A time ahead of ours is from a clock that is ahead, so the sign-in may have been earlier by as much as clocks differ. */
+/** An `authTime` ahead of this clock comes from a clock that is ahead, so the sign-in may be earlier by the drift of clocks. */
 function earliestSignIn(authTime: EpochSeconds, clock: Clock): EpochSeconds {
   return authTime > clock() ? authTime - clockDriftSeconds : authTime;
 }
 
-/** Signing in during this interaction meets every `prompt` and `max_age`, so that none of them can loop. */
+/** True when the sign-in is recent enough. One during this interaction meets every `prompt` and `max_age`, so none can loop. */
 function isFresh(
   { authTime }: Authenticated,
   { request, interactionBegan, now, clock }: TimedQuestion,
@@ -45,13 +47,13 @@ function isFresh(
   if (interactionBegan !== undefined && authTime >= interactionBegan) return true;
   const signedInAt = earliestSignIn(authTime, clock);
   if (prompt.includes("login")) return interactionBegan === undefined && signedInAt >= now;
-  // measured when the request came, so that time spent on the consent page does not make a session too old
+  // measured when the request arrived, so that time spent on the consent page does not make a session too old
   return maxAge === undefined || (interactionBegan ?? now) - signedInAt <= maxAge;
 }
 
 async function ask(question: TimedQuestion, demand: "any" | "fresh"): Promise<NotDenied> {
   const { request, endUser } = question;
-  // a copy: the host may go on changing its own
+  // a copy, because the host may go on changing its own object
   const answer = ownRecord(await endUser.authenticate({ request, reauthenticate: demand === "fresh" }));
   checkAuthentication(answer, question.now);
   if (answer.kind === "denied") {
@@ -63,33 +65,33 @@ async function ask(question: TimedQuestion, demand: "any" | "fresh"): Promise<No
     throw new OAuthError("login_required", {
       description: "The end user is not signed in.",
       reason:
-        "prompt=none, and authenticate has found nobody (OpenID Connect Core §3.1.2.6): ask without prompt. In an iframe of another site the host's session cookie is not sent",
+        "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
     });
   }
   return answer;
 }
 
-/** A session that is too old is asked for once more: `reauthenticate` tells the host not to answer from it. */
+/** Asks once more when the session is too old. `reauthenticate` tells the host not to answer from that session again. */
 async function askForFresh(question: TimedQuestion, stale: Authenticated): Promise<NotDenied> {
   if (stale.authTime === undefined && question.interactionBegan !== undefined) {
     throw new TypeError(
-      "authenticate must answer with an authTime, or prompt=login and max_age cannot be met.",
+      "authenticate must return an authTime: without it, prompt=login and max_age cannot be met.",
     );
   }
   const answer = await ask(question, "fresh");
   if (answer.kind !== "authenticated" || isFresh(answer, question)) return answer;
   throw new OAuthError("login_required", {
     description: "The end user has to sign in again.",
-    reason: "authenticate answered from an old session although it was asked to reauthenticate",
+    reason: "authenticate returned an old session although it was called with reauthenticate: true",
   });
 }
 
-/** The first visit must end on a page of the host; who comes back from there has chosen, whenever they signed in. */
+/** The first visit must end on a page of the host. A person who comes back from there has chosen, whenever they signed in. */
 function notChosen(): OAuthError {
   return new OAuthError("interaction_required", {
     description: "The end user has to choose an account.",
     reason:
-      "prompt=select_account, and authenticate answered from a session although it was asked to reauthenticate (OpenID Connect Core §3.1.2.1): answer interaction",
+      "prompt=select_account, but authenticate returned a signed-in end user although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
   });
 }
 
@@ -105,19 +107,23 @@ function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated):
   };
 }
 
-/** A token's `sub` names an end user or a client; one name for both would let either pass as the other. @rfc 9068 §5 */
+/** Refuses a subject that is a client id: `sub` names an end user or a client, and either could pass as the other. @rfc 9068 §5 */
 async function checkNoClient(
   { clients }: Pick<EndUserAuthenticationPorts, "clients">,
   subject: string,
 ): Promise<void> {
   if (!(await clients.isTaken(subject))) return;
-  throw new TypeError("authenticate answered with a subject that is a client id.");
+  throw new TypeError(
+    "authenticate returned a subject that is a client id. Use subjects that differ from every client id.",
+  );
 }
 
 /**
- * The signed-in end user, or the page where they sign in.
+ * The signed-in end user, or the page of the host where they sign in or choose an account. `authTime` is checked here, whatever
+ * the host was asked: a host that ignores `reauthenticate` must not make `prompt=login` do nothing.
  *
  * @throws OAuthError `access_denied`, `login_required` or `interaction_required`
+ * @throws TypeError when the host's answer is invalid; the client gets `server_error`
  */
 export async function authenticateEndUser(
   ports: EndUserAuthenticationPorts,

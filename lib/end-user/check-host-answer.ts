@@ -1,4 +1,4 @@
-/** What the host's adapters answer, checked: the host is part of the defence, and a mistake of it must not pass. RFC 6749 §4.1.2.1. */
+/** Checks what the host's adapters return: the server relies on the host, so its mistakes must not pass. RFC 6749 §4.1.2.1. */
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Authentication, ConsentAnswer } from "./port";
 
@@ -8,33 +8,33 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** A location that can stand in a header as it is. */
+/** True for a location that can be written into a header without encoding. */
 function isPageUrl(value: unknown): boolean {
   return isText(value) && /^[\x21-\x7e]+$/.test(value);
 }
 
-/** The characters of `error_description`. */
+/** True for text in the characters of `error_description`. */
 function isDescription(value: unknown): boolean {
   return isText(value) && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(value);
 }
 
-/** What is wrong with the end user that was answered. */
+/** What is wrong with the returned end user, or `undefined` when nothing is. */
 function endUserProblem(
   { subject, displayName, authTime, amr, acr }: Authenticated,
   now: EpochSeconds,
 ): string | undefined {
   if (!isText(subject) || subject === "" || subject.length > 255)
-    return "subject must be text of 1 to 255 characters";
-  // no database keeps these as they are, and two people must not become one
-  if (/[\0\p{Surrogate}]/u.test(subject)) return "subject must be Unicode text without NUL";
-  if (displayName !== undefined && !isText(displayName)) return "displayName must be text";
+    return "subject must be a string of 1 to 255 characters";
+  // no database stores these unchanged, and two people must not become one
+  if (/[\0\p{Surrogate}]/u.test(subject)) return "subject must be well-formed Unicode without NUL";
+  if (displayName !== undefined && !isText(displayName)) return "displayName must be a string";
   if (authTime !== undefined && !Number.isSafeInteger(authTime))
     return "authTime must be whole seconds since 1970";
-  // milliseconds, say, would meet every max_age
+  // a time in milliseconds, for example, would meet every max_age
   if (authTime !== undefined && authTime > now + clockDriftSeconds)
-    return "authTime must not be in the future";
-  if (amr !== undefined && !(Array.isArray(amr) && amr.every(isText))) return "amr must be a list of texts";
-  return acr === undefined || isText(acr) ? undefined : "acr must be text";
+    return "authTime must not be in the future; it is in seconds, not milliseconds";
+  if (amr !== undefined && !(Array.isArray(amr) && amr.every(isText))) return "amr must be a list of strings";
+  return acr === undefined || isText(acr) ? undefined : "acr must be a string";
 }
 
 function authenticationProblem(answer: Authentication, now: EpochSeconds): string | undefined {
@@ -57,7 +57,7 @@ function consentProblem(answer: ConsentAnswer): string | undefined {
     case "granted":
       return Array.isArray(answer.scopes) && answer.scopes.every(isText)
         ? undefined
-        : "scopes must be a list of texts";
+        : "scopes must be a list of strings";
     case "interaction":
       return isPageUrl(answer.url) ? undefined : "url must be a URL or path in visible ASCII characters";
     case "denied":
@@ -68,14 +68,22 @@ function consentProblem(answer: ConsentAnswer): string | undefined {
   }
 }
 
-/** @throws TypeError that says what the host has to mend; the client hears `server_error`. */
+/**
+ * Checks what `authenticate` returned.
+ *
+ * @throws TypeError that tells the host what to fix; the client gets `server_error`.
+ */
 export function checkAuthentication(answer: Authentication, now: EpochSeconds): void {
   const problem = authenticationProblem(answer, now);
-  if (problem !== undefined) throw new TypeError(`authenticate answered what cannot be used: ${problem}.`);
+  if (problem !== undefined) throw new TypeError(`authenticate returned an invalid answer: ${problem}.`);
 }
 
-/** @throws TypeError that says what the host has to mend; the client hears `server_error`. */
+/**
+ * Checks what `consent.decide` returned.
+ *
+ * @throws TypeError that tells the host what to fix; the client gets `server_error`.
+ */
 export function checkConsentAnswer(answer: ConsentAnswer): void {
   const problem = consentProblem(answer);
-  if (problem !== undefined) throw new TypeError(`consent.decide answered what cannot be used: ${problem}.`);
+  if (problem !== undefined) throw new TypeError(`consent.decide returned an invalid answer: ${problem}.`);
 }

@@ -1,4 +1,4 @@
-/** Whether the end user lets the client act for them. RFC 6749 §10.2, 8252 §8.6, 9700 §4.11.2. */
+/** Decides whether the end user lets the client act for them. RFC 6749 §10.2, 8252 §8.6, 9700 §4.11.2. */
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { isTrusted } from "../protocol/client";
 import { type Consent, type ConsentKey, isInForce, rememberedScopes } from "../protocol/consent";
@@ -12,40 +12,42 @@ import type { Storage } from "../storage/port";
 import { checkConsentAnswer } from "./check-host-answer";
 import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./port";
 
-/** What asking for consent uses. */
+/** What asking for consent needs. */
 export interface ConsentPorts {
   readonly storage: Pick<Storage, "consents" | "endMarks">;
 }
 
-/** Whose consent is needed, for which request. */
+/** The question whether a request may proceed: whose consent it needs, and what the person has just answered. */
 export interface ConsentQuestion {
   readonly request: AuthorizationRequest;
   readonly endUser: EndUser;
+  /** The host's adapters. */
   readonly port: EndUserPort;
-  /** What the end user has just answered on a consent page. */
+  /** The end user's answer on a consent page; `undefined` when no page was answered yet. */
   readonly decision: ConsentDecision | undefined;
   readonly now: EpochSeconds;
 }
 
-/** The granted scopes, or the page that has to be shown first. */
+/** The granted scopes, or the page that must be shown first: the built-in one (`ask`) or the host's (`interaction`). */
 export type ConsentResult =
   | {
       readonly kind: "granted";
       readonly scopes: readonly string[];
-      /** Set when a person has just answered and the API remembers it. */
+      /** The consent to store: set when a person has just answered and the API remembers consents. */
       readonly remember: Consent | undefined;
-      /** What the approval relies on. */
+      /** What the approval relies on. It is compared again after storing. */
       readonly standing: Standing;
     }
   | { readonly kind: "ask"; readonly endMark: string | undefined }
   | { readonly kind: "interaction"; readonly url: string; readonly endMark: string | undefined };
 
-/** What is in force between this end user and this client at this API. */
+/** What is in force between an end user and a client at an API. */
 export interface Standing {
-  /** The key of the end mark. */
+  /** The key of their end mark. */
   readonly key: string;
+  /** The end mark at the time of reading; `undefined` when there was none. */
   readonly endMark: string | undefined;
-  /** The remembered consent, unless it was withdrawn. */
+  /** The remembered consent, unless it was withdrawn or is not looked up. */
   readonly consent: Consent | undefined;
 }
 
@@ -56,22 +58,22 @@ function denied(reason?: string): OAuthError {
   });
 }
 
-/** The end user has said no by withdrawing, while this request was under way. */
+/** The refusal of a request during which the end user withdrew: they have said no. */
 export function withdrawn(): OAuthError {
   return denied("consent was withdrawn (auth.consents.revoke) while this request was under way");
 }
 
-/** Whose consent an authorization request is about. */
+/** The key of the consent that an authorization request needs. */
 export function consentKeyOf({ client, issuer }: AuthorizationRequest, { subject }: EndUser): ConsentKey {
   return { subject, clientId: client.clientId, apiId: issuer.api.apiId };
 }
 
-/** False where each request is asked for anew. */
+/** False at an API that asks for consent with each request. */
 function remembersConsent({ issuer }: AuthorizationRequest): boolean {
   return issuer.api.lifetimes.consentSeconds > 0;
 }
 
-/** True when a remembered consent counts: the redirect proves who asks, and the client does not want a new answer. */
+/** True when a remembered consent counts: the redirect proves who asks, and the client does not demand a new answer. */
 function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boolean {
   return !prompt.includes("consent") && redirectProvesClient(client, target);
 }
@@ -93,7 +95,7 @@ function trusts({ client, issuer }: AuthorizationRequest): boolean {
   return isTrusted(client, issuer.api.apiId);
 }
 
-/** Nobody is asked for a trusted client; a remembered consent serves where the redirect proves who asks. */
+/** True when nobody has to be asked: the client is trusted, or a remembered consent counts and covers all scopes. */
 function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): boolean {
   if (request.prompt.includes("consent")) return false;
   if (trusts(request)) return true;
@@ -102,7 +104,7 @@ function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): 
   );
 }
 
-/** What was granted of the requested scopes, with what it implies. A copy: the host may go on changing its own list. */
+/** The granted scopes with those that they imply. The list is copied, because the host may go on changing its own. */
 function checkGranted(scopes: readonly string[], request: AuthorizationRequest): readonly string[] {
   const { requestedScopes, grantableScopes } = request;
   const granted: readonly string[] | undefined = Array.isArray(scopes) ? [...scopes] : undefined;
@@ -113,7 +115,7 @@ function checkGranted(scopes: readonly string[], request: AuthorizationRequest):
   return intersect(withImplied(granted, request), grantableScopes);
 }
 
-/** An answer from a consent page. What is to be remembered of it is stored with the code, or not at all. */
+/** Applies the answer from a consent page. The consent that it creates is stored with the code or not at all. */
 function applyDecision(
   question: ConsentQuestion,
   { decision, standing }: { decision: ConsentDecision; standing: Standing },
@@ -122,6 +124,7 @@ function applyDecision(
   const { endMark } = standing;
   const answer = decision.answer(request.requestedScopes);
   if (answer === "denied") throw denied();
+  // the page may show what the person has withdrawn since, so a yes on it no longer counts
   if (endMark !== undefined && decision.endMark !== endMark) throw withdrawn();
   const grantedScopes = checkGranted(answer, request);
   if (!remembersConsent(request)) {
@@ -154,23 +157,28 @@ function applyAnswer(
       throw new OAuthError("consent_required", {
         description: "The end user has to be asked for consent.",
         reason:
-          "prompt=none, and no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): ask without prompt, or trust the client",
+          "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted",
       });
     case "interaction":
       if (!silent) return { kind: "interaction", url: answer.url, endMark };
       throw new OAuthError("interaction_required", {
         description: "The end user has to be shown a page.",
         reason:
-          "prompt=none, and the consent adapter wants a page (OpenID Connect Core §3.1.2.6): ask without prompt",
+          "prompt=none, but consent.decide returned interaction (OpenID Connect Core §3.1.2.6): send the request without prompt=none",
       });
   }
 }
 
-/** The granted scopes, or how to ask for them. @throws OAuthError `access_denied`, `consent_required`, `interaction_required` */
+/**
+ * The granted scopes, or the page that asks for them.
+ *
+ * @throws OAuthError `access_denied`, `consent_required` or `interaction_required`
+ * @throws TypeError when the host's answer is invalid; the client gets `server_error`
+ */
 export async function obtainConsent(ports: ConsentPorts, question: ConsentQuestion): Promise<ConsentResult> {
   const { request, endUser, port, decision } = question;
   const { subject } = endUser;
-  // the end mark before anything that the answer relies on
+  // read the end mark before anything that the answer relies on, so that a withdrawal in between is noticed when it is read again
   const standing = await findStanding(ports, question);
   if (decision?.isBy(subject)) return applyDecision(question, { decision, standing });
   if (needsNoQuestion(request, standing)) {

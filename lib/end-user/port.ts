@@ -1,28 +1,29 @@
-/** What the authorization endpoint asks of the host about the person at the browser. RFC 6749 §3.1, §10.2. */
+/** The port through which the authorization endpoint asks the host about the person at the browser. RFC 6749 §3.1, §10.2. */
 import type { AuthenticationFacts } from "../protocol/authorization";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 
-/** What an authentication method answers about the person at the browser. */
+/** What `authenticate` returns about the person at the browser. */
 export type Authentication =
   | ({
       readonly kind: "authenticated";
-      /** The end user's stable id, 1 to 255 characters: the `sub` of their tokens. Never a client id. */
+      /** The end user's stable id, 1 to 255 characters: the `sub` of their tokens. It must not be a client id. */
       readonly subject: string;
-      /** What the consent page calls them; their `subject` when left out. */
+      /** The name of the person on the consent page; their `subject` when left out. */
       readonly displayName?: string;
     } & AuthenticationFacts)
-  /** Nobody is signed in, or not well enough: `url` is the host's sign-in page, absolute or a path of this origin. */
+  /** Nobody is signed in, or not recently enough. `url` is the host's sign-in page: absolute, or a path of this origin. */
   | { readonly kind: "interaction"; readonly url: string }
   /**
-   * The person may not, or does not want to, sign in. `description` goes to the client as `error_description`, in the
-   * characters of RFC 6749 §4.1.2.1: ASCII without " and \\.
+   * The person may not or does not want to sign in. `description` goes to the client as `error_description`, in the characters of
+   * RFC 6749 §4.1.2.1: ASCII without " and \\.
    */
   | { readonly kind: "denied"; readonly description?: string };
 
-/** What the host's consent adapter answers. */
+/** What `consent.decide` returns. */
 export type ConsentAnswer =
-  /** Allowed now, without a question; `scopes` are some or all of the requested ones. */
+  /** Allowed without asking the person. `scopes` are some or all of the requested ones. */
   | { readonly kind: "granted"; readonly scopes: readonly string[] }
+  /** Refused without asking the person. The client gets `access_denied`. */
   | { readonly kind: "denied" }
   /** Ask on the built-in page. */
   | { readonly kind: "ask" }
@@ -31,23 +32,31 @@ export type ConsentAnswer =
 
 /** A person who has proved who they are. */
 export interface EndUser {
+  /** Their stable id. */
   readonly subject: string;
+  /** Their name on the consent page. */
   readonly displayName: string;
+  /** How and when they signed in. */
   readonly facts: AuthenticationFacts;
 }
 
 /** A person's answer on a consent page. */
 export interface ConsentDecision {
-  /** False when the page was shown to somebody else: the answer does not count then. */
+  /** False when the page was shown to somebody else. The answer does not count then. */
   readonly isBy: (subject: string) => boolean;
-  /** The end mark that stood when the page was shown. */
+  /** The end mark that was in force when the page was shown. */
   readonly endMark: string | undefined;
-  /** The scopes that were allowed of the requested ones, or `"denied"`. */
+  /** Which of the requested scopes were allowed, or `"denied"`. */
   readonly answer: (requestedScopes: readonly string[]) => readonly string[] | "denied";
 }
 
 /** The host's adapters, bound to one HTTP request. */
 export interface EndUserPort {
+  /**
+   * Who is at the browser. With `reauthenticate` the host must not answer from an existing session, but send the person to a page.
+   * A rejection becomes `server_error`.
+   */
   authenticate(question: { request: AuthorizationRequest; reauthenticate: boolean }): Promise<Authentication>;
+  /** Whether the client may act for this end user, and who asks them. A rejection becomes `server_error`. */
   decideConsent(question: { request: AuthorizationRequest; subject: string }): Promise<ConsentAnswer>;
 }

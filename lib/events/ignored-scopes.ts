@@ -1,13 +1,13 @@
-/** Telling the host of scopes that a client has asked for in vain. RFC 6749 §3.3. */
+/** Tells the host about scopes that a client requested but may not have. RFC 6749 §3.3. */
 import type { Client } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import type { EmitEvent, EventSubject } from "./port";
 
-/** They are whatever the client has sent: an event holds a few of them, cut short. */
+/** Ignored scopes are whatever the client sent, so an event holds only a few of them, each cut short. */
 const maxScopes = 20;
 const maxLength = 64;
 
-/** Emits `scopes-ignored`, if there are any. */
+/** Emits `scopes-ignored`, unless there are none. @rfc 6749 §3.3 */
 export function reportIgnoredScopes(
   emit: EmitEvent,
   {

@@ -1,4 +1,4 @@
-/** The authorization code grant: redeeming the code. RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1, §4.14. */
+/** The authorization code grant: redeems the code. RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1, §4.14. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { type Authorization, isLive } from "../protocol/authorization";
 import { type AuthorizationCode, isCodeVerifier, redemptionProblem } from "../protocol/authorization-code";
@@ -24,20 +24,20 @@ function checkCodeVerifier(parameters: Parameters): string | undefined {
   if (codeVerifier === undefined || isCodeVerifier(codeVerifier)) return codeVerifier;
   throw new OAuthError("invalid_request", {
     description: "code_verifier must be 43 to 128 unreserved characters.",
-    reason: "code_verifier has another form (RFC 7636 §4.1): make it of 32 random bytes as base64url",
+    reason: "code_verifier is malformed (RFC 7636 §4.1): use 32 random bytes as base64url",
   });
 }
 
 /**
- * The code and its authorization, once the client has proved that the code is its own. Proof comes first, so that a thief without
- * it can neither burn the code nor revoke the authorization.
+ * The code and its authorization, after the client has proved that the code is its own. The proof comes before anything that
+ * changes storage: without it, a thief can neither use up the code nor revoke the authorization.
  */
 async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promise<Redeemable> {
   const { storage } = ports;
   const { issuer, client, parameters, now } = request;
   const handle = parseTokenHandle(requireParameter(parameters, "code"));
   const codeVerifier = checkCodeVerifier(parameters);
-  if (!handle) throw invalidGrant("the code is none of ours");
+  if (!handle) throw invalidGrant("the code was not issued by this server");
   const [code, authorization] = await Promise.all([
     storage.authorizationCodes.find(handle, now),
     storage.authorizations.find(handle.authorizationId, now),
@@ -46,6 +46,7 @@ async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promis
   const redirectUri = parameters.get("redirect_uri");
   const problem = redemptionProblem({ code, authorization }, { issuer, client, redirectUri, codeVerifier });
   if (problem !== undefined) throw invalidGrant(problem);
+  // before the expiry check: a replay after the code's own minute still reveals a theft
   if (code.consumed) throw await refuseReplay(ports, { code, request });
   if (code.redeemBefore <= now) throw invalidGrant("the code has expired");
   if (!isLive(authorization, now)) throw invalidGrant("the authorization was revoked");
@@ -59,18 +60,18 @@ function refuseReplay(
   return revokeAfterReplay(ports, { replayed: "authorization_code", authorizationId, request });
 }
 
-/** The tokens are stored before the code is spent: when storing fails, the client can try again with the same code. */
+/** Stores the tokens before it consumes the code: if storing fails, the client can try again with the same code. */
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { code, authorization } = await findRedeemable(ports, request);
   const { issuer, client } = request;
-  // what was taken out of the subscription since then is not issued
+  // scopes that were removed from the subscription since the approval are not issued
   const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
   const refreshToken = newRefreshToken(ports, { authorization, request });
   const [accessToken] = await allStored([
     issueAccessToken(ports, { request, authorization, scopes }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
-  // exactly one of any number wins; nobody is given what the others have stored
+  // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
   const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
   if (outcome !== "consumed") throw await refuseReplay(ports, { code, request });
   ports.emit({
@@ -86,5 +87,5 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: refreshToken?.token, scopes });
 }
 
-/** @rfc 6749 §4.1.3 */
+/** The authorization code grant. @rfc 6749 §4.1.3 */
 export const authorizationCodeGrant: Grant = { exchange };

@@ -1,4 +1,4 @@
-/** The client credentials grant: a client on its own behalf. RFC 6749 §4.4. */
+/** The client credentials grant: a client acts on its own behalf. RFC 6749 §4.4. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
@@ -19,8 +19,9 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     scopes,
   });
   const { accessTokenSeconds } = issuer.api;
+  // no refresh token (RFC 6749 §4.4.3): the client can authenticate again at any time
   return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: undefined, scopes });
 }
 
-/** @rfc 6749 §4.4 */
+/** The client credentials grant. Its tokens have no authorization, so each ends by expiry or its own revocation. @rfc 6749 §4.4 */
 export const clientCredentialsGrant: Grant = { exchange };

@@ -5,7 +5,7 @@ import { clientCredentialsGrant } from "./client-credentials";
 import type { Grant } from "./grant";
 import { refreshTokenGrant } from "./refresh-token";
 
-/** Every grant by its `grant_type`. */
+/** Every grant by its `grant_type`. The compiler refuses this record if a grant type is missing. */
 export const grants: Readonly<Record<GrantType, Grant>> = {
   authorization_code: authorizationCodeGrant,
   refresh_token: refreshTokenGrant,

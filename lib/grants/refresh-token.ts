@@ -1,4 +1,4 @@
-/** The refresh grant: one rotation by compare-and-set. RFC 6749 §6, 9700 §4.14.2. */
+/** The refresh token grant: one rotation by compare-and-set. RFC 6749 §6, 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import { type Authorization, isLive } from "../protocol/authorization";
@@ -14,7 +14,10 @@ import { invalidScope } from "../requests/check-scopes";
 import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
 import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
 
-/** The usable token and its authorization. A used one that its own client sends again revokes the authorization. */
+/**
+ * The usable token and its authorization. If the token's own client presents a used one, the authorization is revoked. A token of
+ * another client changes nothing: a thief with half of the proof must not be able to end a session.
+ */
 async function findUsable(
   ports: GrantPorts,
   request: ClientRequest,
@@ -22,7 +25,7 @@ async function findUsable(
   const { storage } = ports;
   const { parameters, now } = request;
   const handle = parseTokenHandle(requireParameter(parameters, "refresh_token"));
-  if (!handle) throw invalidGrant("the refresh token is none of ours");
+  if (!handle) throw invalidGrant("the refresh token was not issued by this server");
   const [token, authorization] = await Promise.all([
     storage.refreshTokens.find(handle, now),
     storage.authorizations.find(handle.authorizationId, now),
@@ -40,7 +43,7 @@ async function findUsable(
   });
 }
 
-/** Narrower than or equal to what was granted, and never more than the client may have today. @rfc 6749 §6 */
+/** The scopes to issue: all granted ones or fewer, and never more than the client may have today. @rfc 6749 §6 */
 function scopesToIssue(
   { emit }: GrantPorts,
   { request, authorization }: { request: ClientRequest; authorization: Authorization },
@@ -56,7 +59,7 @@ function scopesToIssue(
     throw new OAuthError("invalid_scope", {
       description: "The scope is malformed or goes beyond what the end user granted.",
       reason:
-        "scope of a refresh is some or all of what was granted (RFC 6749 §6): leave it out, or ask anew",
+        "the scope of a refresh must be some or all of what was granted (RFC 6749 §6): leave it out, or start a new authorization request",
     });
   }
   reportIgnoredScopes(emit, {
@@ -67,7 +70,7 @@ function scopesToIssue(
   return intersect(named.requestedScopes, registered);
 }
 
-/** Exactly one of any number of simultaneous refreshes wins; the others are replays. */
+/** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others count as replays. */
 async function rotate(
   ports: GrantPorts,
   { from, to, request }: { from: RefreshToken; to: RefreshToken; request: ClientRequest },
@@ -83,8 +86,8 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const scopes = scopesToIssue(ports, { request, authorization });
   const next = newRefreshToken(ports, { authorization, request });
   if (!next) throw invalidGrant("the authorization can no longer be refreshed");
-  // stored before the refresh token is spent: when this fails, the client can try again. Of a lost race an opaque access
-  // token stays behind that nobody was given
+  // stored before the refresh token is spent: if this fails, the client can try again. A lost race leaves behind an opaque
+  // access token that was given to nobody
   const accessToken = await issueAccessToken(ports, { request, authorization, scopes });
   await rotate(ports, { from, to: next.record, request });
   const { issuer, client } = request;
@@ -104,5 +107,5 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   });
 }
 
-/** @rfc 6749 §6 */
+/** The refresh token grant. @rfc 6749 §6 */
 export const refreshTokenGrant: Grant = { exchange };

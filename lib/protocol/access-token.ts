@@ -3,37 +3,41 @@ import type { AuthenticationFacts } from "./authorization";
 import type { EpochSeconds } from "./time";
 import { formatScope, parseScope } from "./scope";
 
-/** What an access token stands for, whether it is written as a JWT or kept in storage. */
+/** What an access token stands for, whether it is sent as a JWT or stored under its digest. */
 export interface AccessToken extends AuthenticationFacts {
-  /** Unique id of the token (`jti`); no secret. */
+  /** Unique id of the token (`jti`). It is not a secret. */
   readonly tokenId: string;
-  /** Identifier of the (authentication method, API) pair that issued it. */
+  /** Identifier of the issuer: the (authentication method, API) pair that issued it. */
   readonly issuer: string;
+  /** The client that it was issued to. */
   readonly clientId: string;
   /** The end user; `undefined` for a token that a client got for itself (client credentials). */
   readonly subject?: string;
+  /** What the token allows: the granted scopes, or fewer after a refresh. */
   readonly scopes: readonly string[];
   readonly issuedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
-  /** The authorization it descends from; `undefined` without an end user. */
+  /** The authorization that the token descends from; `undefined` without an end user. */
   readonly authorizationId?: string;
 }
 
 /** An access token that an end user has approved. */
 export interface EndUserAccessToken extends AccessToken {
+  /** The end user. */
   readonly subject: string;
+  /** The authorization that the token descends from. */
   readonly authorizationId: string;
 }
 
-/** JWT payload of an access token. */
+/** The claims of an access token: its JWT payload, by their wire names. */
 export type AccessTokenClaims = Readonly<Record<string, unknown>>;
 
-/** @rfc 9068 §2.2 */
+/** The claims of an access token for this audience. An introspection response states the same ones. @rfc 9068 §2.2 */
 export function accessTokenClaims(token: AccessToken, audience: string): AccessTokenClaims {
   return {
     iss: token.issuer,
     aud: audience,
-    // without an end user the client itself is the subject
+    // RFC 9068 requires a sub: without an end user, the client itself is the subject
     sub: token.subject ?? token.clientId,
     client_id: token.clientId,
     jti: token.tokenId,
@@ -56,8 +60,8 @@ const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
 
 /**
- * The access token that verified claims describe, or `undefined` when they are not one for this audience. The signature
- * must have been verified before; issuer and time are the caller's to check.
+ * The access token that these claims describe, or `undefined` when they do not describe an access token for this audience.
+ * The caller verifies the signature first, and checks issuer and time afterwards.
  *
  * @rfc 9068 §4
  */
@@ -67,9 +71,9 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   if (!isString(jti) || !isNumber(iat) || !isNumber(exp)) return undefined;
   const scope = claims["scope"] ?? "";
   const scopes = scope === "" ? [] : isString(scope) ? parseScope(scope) : undefined;
-  // a token without an authorization is a client's own: an end user's name in it would be a lie
+  // a token without an authorization is the client's own, so its sub must be the client: it must not name an end user
   if (!scopes || (authorizationId === undefined) !== (sub === client_id)) return undefined;
-  // no token of ours has an nbf or an authorization that is not text: whoever made this did not mean an access token
+  // this server issues no nbf, and authorization ids are strings: whoever signed anything else did not mean an access token
   if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
   const authTime = optional(claims["auth_time"], isNumber);
   const acr = optional(claims["acr"], isString);

@@ -4,30 +4,34 @@ import type { Issuer } from "./issuer";
 import type { RedirectTarget } from "./redirect-uri";
 import type { RequestedScopes } from "./requested-scopes";
 
-/** The values of `prompt`. */
+/** The supported values of `prompt`. The metadata publishes this list. */
 export const prompts = ["none", "login", "consent", "select_account"] as const;
 
 /**
- * `none`: no page may be shown. `login`: sign in again. `consent`: ask again. `select_account`: let the person choose an account,
- * one that is signed in already for example. OpenID Connect Core §3.1.2.1.
+ * `none`: show no page. `login`: the person must sign in again. `consent`: ask for consent again. `select_account`: the person
+ * chooses an account, which may be one that is already signed in. OpenID Connect Core §3.1.2.1.
  */
 export type Prompt = (typeof prompts)[number];
 
-/** A checked authorization request. */
+/** An authorization request that has passed every check. */
 export interface AuthorizationRequest extends RequestedScopes {
   readonly issuer: Issuer;
   readonly client: Client;
+  /** Where the answer goes; proven to belong to the client. */
   readonly target: RedirectTarget;
   readonly state: string | undefined;
   readonly codeChallenge: string | undefined;
+  /** Distinct values; empty when the request has no `prompt`. */
   readonly prompt: readonly Prompt[];
-  /** Seconds. */
+  /** The greatest age of the sign-in, in seconds. */
   readonly maxAge: number | undefined;
+  /** Text of the client for the host's sign-in page. The library passes it on unread. */
   readonly loginHint: string | undefined;
+  /** Language tags in order of preference, separated by spaces. */
   readonly uiLocales: string | undefined;
 }
 
-/** The parameters that a request is made of; a pending request keeps these and no others. */
+/** The parameters of an authorization request. A pending request keeps these and no others. */
 export const authorizationParameterNames = [
   "client_id",
   "response_type",
@@ -53,7 +57,7 @@ export function parsePrompt(text: string | undefined): readonly Prompt[] | undef
   return values.every(isPrompt) ? values : undefined;
 }
 
-/** True for whole seconds in a form that has no other reading. @rfc OpenID Connect Core §3.1.2.1 */
+/** True for whole seconds in plain decimal digits: other spellings could be read in two ways. @rfc OpenID Connect Core §3.1.2.1 */
 export function isMaxAge(text: string): boolean {
   return /^\d{1,9}$/.test(text);
 }

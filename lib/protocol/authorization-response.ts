@@ -3,7 +3,7 @@ import type { OAuthError } from "./oauth-error";
 import type { RedirectTarget } from "./redirect-uri";
 
 function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
-  // the registered query stays as it is: the client may compare it
+  // the registered query is kept character for character: the client may compare it
   let location = target.uri;
   let separator = location.includes("?") ? (/[?&]$/.test(location) ? "" : "&") : "?";
   for (const name in parameters) {
@@ -15,7 +15,7 @@ function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, s
   return location;
 }
 
-/** @rfc 6749 §4.1.2, 9207 §2 */
+/** The URL that hands the code to the client. `iss` lets the client notice a mix-up of servers. @rfc 6749 §4.1.2, 9207 §2 */
 export function successLocation(
   target: RedirectTarget,
   answer: { code: string; state: string | undefined; iss: string },
@@ -23,7 +23,12 @@ export function successLocation(
   return withQuery(target, answer);
 }
 
-/** @rfc 6749 §4.1.2.1, 9207 §2 */
+/**
+ * The URL that tells the client why it gets no code. Only a proven redirect target can be passed, so this cannot become an open
+ * redirect.
+ *
+ * @rfc 6749 §4.1.2.1, 9207 §2
+ */
 export function errorLocation(
   target: RedirectTarget,
   { error, state, iss }: { error: OAuthError; state: string | undefined; iss: string },

@@ -2,16 +2,16 @@
 import type { Parameters } from "./parameters";
 
 /**
- * The methods by which clients authenticate; the metadata publishes this list, and what a request presents follows from it.
+ * The methods of client authentication. The metadata publishes this list, and the types of presented credentials follow from it.
  *
  * @rfc 6749 §2.3.1, 8414 §2
  */
 export const clientAuthenticationMethods = ["client_secret_basic", "client_secret_post", "none"] as const;
 
-/** A method by which clients authenticate. `none` is for public clients. */
+/** A method of client authentication. `none` is for public clients. */
 export type ClientAuthenticationMethod = (typeof clientAuthenticationMethods)[number];
 
-/** What each method presents beside the id of the client. */
+/** What each method presents besides the client id. */
 interface Credentials {
   readonly client_secret_basic: { readonly clientSecret: string };
   readonly client_secret_post: { readonly clientSecret: string };
@@ -23,12 +23,12 @@ type PresentedBy<Method extends ClientAuthenticationMethod> = Credentials[Method
   readonly clientId: string;
 };
 
-/** What a client presents to prove who it is. A signed assertion is not supported: it proves nothing. */
+/** What a client presents to prove its identity. Signed assertions are not supported: one is recognized, but proves nothing. */
 export type PresentedClient =
   | { [Method in ClientAuthenticationMethod]: PresentedBy<Method> }[ClientAuthenticationMethod]
   | { readonly kind: "client_assertion"; readonly clientId: string };
 
-/** The client authentication of a request, or why there is not exactly one. */
+/** The client authentication of a request, or why the request does not contain exactly one. */
 export type ClientAuthentication =
   PresentedClient | { readonly kind: "malformed"; readonly problem: MalformedClientAuthentication };
 
@@ -40,7 +40,7 @@ function malformed(problem: MalformedClientAuthentication): ClientAuthentication
   return { kind: "malformed", problem };
 }
 
-/** Both halves are form-encoded before they are joined, so they are decoded the same way. */
+/** A decoded half of HTTP Basic: RFC 6749 §2.3.1 form-encodes the id and the secret before joining them. */
 function decodeHalf(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -59,7 +59,12 @@ function readBasic(header: string): { clientId: string; clientSecret: string } |
   return colon < 1 || !clientId || clientSecret === undefined ? undefined : { clientId, clientSecret };
 }
 
-/** Reads the one client authentication of a request. An empty secret in the body counts as absent. */
+/**
+ * The client authentication of a request. Several at once are refused, because each could belong to a different client. An empty
+ * secret in the body counts as absent.
+ *
+ * @rfc 6749 §2.3.1, 7521 §4.2
+ */
 export function readClientAuthentication(
   parameters: Parameters,
   authorizationHeader: string | undefined,

@@ -2,7 +2,11 @@
 import { intersect } from "./scope";
 import type { Issuer } from "./issuer";
 
-/** The grants of the token endpoint. The union, the schema of client records, the metadata and the texts follow from this list. @rfc 6749 §4 */
+/**
+ * The grants of the token endpoint. The union, the schema of client records, the metadata and the texts follow from this list.
+ *
+ * @rfc 6749 §4
+ */
 export const grantTypes = ["authorization_code", "refresh_token", "client_credentials"] as const;
 
 /** A grant of the token endpoint. @rfc 6749 §4 */
@@ -10,73 +14,80 @@ export type GrantType = (typeof grantTypes)[number];
 
 /** What a client may do at one API. */
 export interface Subscription {
-  /** The scopes it may ask for; all scopes of the API when left out. */
+  /** The scopes that the client may request; all scopes of the API when left out. */
   readonly scopes?: readonly string[];
-  /** `true`: end users are not asked for consent to this API. */
+  /** `true`: end users are not asked for consent to this client at this API. */
   readonly trusted?: boolean;
-  /** The grants it may use; every grant open to its kind when left out. */
+  /** The grants that the client may use; every grant open to its kind when left out. */
   readonly grantTypes?: readonly GrantType[];
 }
 
 interface ClientBase {
   /** 1 to 255 visible ASCII characters. */
   readonly clientId: string;
-  /** What people read on the consent page. */
+  /** The name that people see on the consent page. */
   readonly name: string;
-  /** Compared character for character (RFC 9700 §2.1), but for the port of a native client's `http` loopback redirect (RFC 8252 §7.3). */
+  /**
+   * Compared character for character (RFC 9700 §2.1), except for the port of a native client's `http` loopback redirect
+   * (RFC 8252 §7.3).
+   */
   readonly redirectUris: readonly string[];
-  /** `true`: end users are never asked for consent. For the host's own clients. */
+  /** `true`: end users are never asked for consent. For the host's own clients only. */
   readonly trusted?: boolean;
-  /** API id → what the client may do there. No entry, no access. */
+  /** API id → what the client may do there. Without an entry the client has no access to the API. */
   readonly subscriptions: Readonly<Record<string, Subscription>>;
-  /** Shown on the consent page: a `data:image/…;base64,` URI of at most 24 KB, as pages request nothing. */
+  /** Shown on the consent page: a `data:image/…;base64,` URI of at most 24 KB, because the pages load nothing. */
   readonly logo?: string;
-  /** Links shown on the consent page. */
+  /** The client's home page, linked on the consent page. */
   readonly clientUri?: string;
+  /** How the client uses people's data, linked on the consent page. */
   readonly policyUri?: string;
+  /** The client's terms of service, linked on the consent page. */
   readonly tosUri?: string;
 }
 
 /** A client that can keep a secret. */
 export interface ConfidentialClient extends ClientBase {
   readonly confidential: true;
-  /** Digests made by `generateClientSecret()` or `digestClientSecret()`; two during a rotation. */
+  /** Digests from `generateClientSecret()` or `digestClientSecret()`. Two during a rotation: either secret works. */
   readonly secretDigests: readonly string[];
 }
 
-/** A client in the hands of its end user: it has no secret and must use PKCE. */
+/** A client that runs in its end user's hands: it has no secret and must use PKCE. */
 export interface PublicClient extends ClientBase {
   readonly confidential: false;
+  /** `native`: an app on the device, with custom schemes and loopback. `browser`: a script on a web page, which needs CORS. */
   readonly platform: "native" | "browser";
 }
 
 /** A registered client. @rfc 6749 §2 */
 export type Client = ConfidentialClient | PublicClient;
 
-/** 1 to 255 visible ASCII characters. @rfc 6749 Appendix A.1 */
+/** The form of a client id: 1 to 255 visible ASCII characters. @rfc 6749 Appendix A.1 */
 export const clientIdPattern: RegExp = /^[\x21-\x7e]{1,255}$/;
 
-/** True for a text that a registered client may have as its id. @rfc 6749 Appendix A.1 */
+/** True for text that can be the id of a registered client. @rfc 6749 Appendix A.1 */
 export function isClientId(text: string): boolean {
   return clientIdPattern.test(text);
 }
 
 type ClientKind = "confidential" | PublicClient["platform"];
 
-/** The kinds of client that each grant is open to. RFC 6749 §4.4, 9700 §4.14. */
+/** The kinds of client that may use each grant. RFC 6749 §4.4, 9700 §4.14. */
 const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   authorization_code: ["confidential", "native", "browser"],
-  // a script cannot keep a refresh token from other scripts of its page: a browser client asks again with prompt=none
+  // a script cannot protect a refresh token from other scripts on its page: a browser client asks again with prompt=none
   refresh_token: ["confidential", "native"],
   client_credentials: ["confidential"],
 };
 
 /** What the client may do at this API, or `undefined` when it has no subscription there. */
 export function subscriptionOf(client: Client, apiId: string): Subscription | undefined {
+  // an own property only: an API may have an id that every object inherits, such as "constructor"
   return Object.hasOwn(client.subscriptions, apiId) ? client.subscriptions[apiId] : undefined;
 }
 
-/** True when the grant is open to this kind of client and its subscription to the API does not leave it out. */
+/** True when the grant is open to this kind of client and its subscription to the API does not exclude it. */
 export function mayUseGrant(
   client: Client,
   { apiId, grantType }: { apiId: string; grantType: GrantType },
@@ -87,7 +98,7 @@ export function mayUseGrant(
   return subscription.grantTypes?.includes(grantType) ?? true;
 }
 
-/** The scopes a client may ask for at this issuer's API. */
+/** The scopes that a client may request at this issuer's API; empty without a subscription. */
 export function registeredScopes(client: Client, issuer: Issuer): readonly string[] {
   const ofApi = Object.keys(issuer.api.scopes);
   const subscription = subscriptionOf(client, issuer.api.apiId);
@@ -95,12 +106,15 @@ export function registeredScopes(client: Client, issuer: Issuer): readonly strin
   return subscription.scopes ? intersect(subscription.scopes, ofApi) : ofApi;
 }
 
-/** True when the host vouches for this client, so that nobody is asked for consent. */
+/** True when the host vouches for this client, so that end users are not asked for consent. */
 export function isTrusted(client: Client, apiId: string): boolean {
   return client.trusted === true || subscriptionOf(client, apiId)?.trusted === true;
 }
 
-/** Origins whose scripts may read token answers: those of a browser client's redirect URIs. Store them to find them fast. */
+/**
+ * The origins whose scripts may read token answers: those of a browser client's redirect URIs. Storage adapters can store them, so
+ * that `isBrowserOrigin` is a look-up.
+ */
 export function browserOriginsOf(client: Client): readonly string[] {
   if (client.confidential || client.platform !== "browser") return [];
   return [...new Set(client.redirectUris.map((uri) => new URL(uri).origin))];

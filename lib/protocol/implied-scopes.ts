@@ -1,20 +1,20 @@
-/** Scopes that come with others: who may write may read. RFC 6749 §3.3. */
+/** Scopes that other scopes imply: whoever may write may read. RFC 6749 §3.3. */
 import { type Client, registeredScopes } from "./client";
 import type { ImpliedScopes, Issuer } from "./issuer";
 import { intersect } from "./scope";
 
-/** All that follows from what each scope implies by itself. A scope that is in its own list implies itself, by a circle. */
+/** Adds the indirect implications to the direct ones. A scope that ends up in its own list is part of a circle. */
 export function followImplications(implies: ImpliedScopes): ImpliedScopes {
   const follow = (scope: string): readonly string[] => {
     const found = new Set<string>(implies.get(scope));
-    // a set gives what is added to it while it is gone through
+    // iterating a set also visits what is added to it on the way
     for (const implied of found) for (const next of implies.get(implied) ?? []) found.add(next);
     return [...found];
   };
   return new Map([...implies.keys()].map((scope) => [scope, follow(scope)]));
 }
 
-/** The scopes, and those that come with them, as far as the client may have them. */
+/** The scopes and those that they imply, limited to what the client is registered for. */
 export function withImplied(
   scopes: readonly string[],
   { issuer, client }: { issuer: Issuer; client: Client },

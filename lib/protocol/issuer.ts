@@ -2,42 +2,51 @@
 
 /** Lifetimes in seconds. RFC 6749 §4.1.2, §10.4. */
 export interface Lifetimes {
+  /** How long a code can be redeemed. */
   readonly authorizationCodeSeconds: number;
+  /** How long the person may take for signing in and consent. */
   readonly interactionSeconds: number;
+  /** How long a refresh token may stay unused. */
   readonly refreshTokenIdleSeconds: number;
+  /** How long an authorization can be refreshed at most, counted from the approval. */
   readonly refreshTokenSeconds: number;
-  /** 0: no consent is remembered, and none that was is looked up. */
+  /** 0: no consent is remembered, and consents that were remembered before are not used. */
   readonly consentSeconds: number;
 }
 
-/** What a scope allows, as people read it: a sentence, or language (BCP 47) → sentence. */
+/** What a scope allows, in words for people: a sentence, or language tag (BCP 47) → sentence. */
 export type ScopeSentence = string | Readonly<Record<string, string>>;
 
-/** Scope → the scopes that come with it, and those that come with these. */
+/** Scope → the scopes that it implies, directly or through other scopes. */
 export type ImpliedScopes = ReadonlyMap<string, readonly string[]>;
 
-/** An API as the rules see it: the host's options with every default filled in. */
+/** An API as the rules see it: the host's options with all defaults filled in. */
 export interface Api {
   readonly apiId: string;
-  /** What the consent page calls it. */
+  /** The API's name on the consent page. */
   readonly name: string;
-  /** Resource identifier: `aud` of its access tokens and the only `resource` it answers to. */
+  /** Resource identifier: the `aud` of its access tokens and the only `resource` that the API accepts. */
   readonly audience: string;
-  /** Scope name → the sentence a person reads on the consent page. */
+  /** Scope name → the sentence that people read on the consent page. */
   readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  /** Scope name → all scopes that it implies. */
   readonly impliedScopes: ImpliedScopes;
+  /** The scopes of a request without `scope`. */
   readonly defaultScopes: readonly string[];
   readonly accessTokenSeconds: number;
   readonly accessTokenFormat: "jwt" | "opaque";
+  /** Whether a request may leave out `redirect_uri`. */
   readonly redirectUri: "required" | "optional";
+  /** Whether a request may leave out `scope`. */
   readonly scope: "required" | "optional";
+  /** What happens to a request for scopes that the client may not have. */
   readonly unknownScopes: "refuse" | "ignore";
   readonly lifetimes: Lifetimes;
-  /** RFC 9728 document of this API. */
+  /** URL of the protected resource metadata of this API (RFC 9728). */
   readonly metadataUrl: string;
 }
 
-/** A pair of an authentication method and an API, which acts as an authorization server. */
+/** A pair of an authentication method and an API that acts as an authorization server. */
 export interface Issuer {
   /** The issuer identifier: `{baseUrl}/auth/{authMethodId}/api/{apiId}`. */
   readonly identifier: string;
@@ -46,8 +55,8 @@ export interface Issuer {
 }
 
 /**
- * The endpoints of an issuer, by the names that its metadata gives them → their paths below the issuer identifier. The routes and
- * the metadata follow from this list.
+ * The endpoints of an issuer: name in the metadata → path below the issuer identifier. The routes and the metadata follow from
+ * this list.
  *
  * @rfc 6749 §3, 7009 §2, 7662 §2, 8414 §2
  */
@@ -58,25 +67,29 @@ export const endpointPaths = {
   introspection: "introspect",
 } as const;
 
-/** An endpoint of an issuer. */
+/** The name of an endpoint of an issuer. */
 export type EndpointName = keyof typeof endpointPaths;
 
-/** True for an id that stands in a URL path as it is. */
+/** True for an id that needs no encoding in a URL path. A leading dot is refused: browsers and proxies resolve `.` and `..`. */
 export function isPathId(id: string): boolean {
   return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}$/.test(id);
 }
 
-/** An origin has an empty path and the path `/` for one thing (RFC 3986 §6.2.3), and clients write either. */
+/** For an origin, an empty path and `/` mean the same (RFC 3986 §6.2.3), and clients write either. */
 function withoutSlashOfOrigin(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^/?#]+)\/$/, "$1");
 }
 
-/** True when a `resource` parameter names this issuer's API. Nothing but the slash of an origin is overlooked. @rfc 8707 §2 */
+/**
+ * True when a `resource` parameter names this issuer's API. Apart from the slash after an origin, the comparison is exact.
+ *
+ * @rfc 8707 §2
+ */
 export function isResourceOf(issuer: Issuer, resource: string): boolean {
   return withoutSlashOfOrigin(resource) === withoutSlashOfOrigin(issuer.api.audience);
 }
 
-/** The well-known part goes between origin and path. @rfc 8414 §3.1, 9728 §3.1 */
+/** Inserts the well-known part between origin and path. @rfc 8414 §3.1, 9728 §3.1 */
 function wellKnownUrl(name: string, url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}/.well-known/${name}${pathname === "/" ? "" : pathname}`;

@@ -16,15 +16,17 @@ export type OAuthErrorCode =
   | "unsupported_response_type"
   | "unsupported_token_type";
 
+/** The texts of an `OAuthError`. */
 export interface OAuthErrorDetails {
-  /** Goes to the client as `error_description`: constant text in the characters of RFC 6749 §5.2, never input. */
+  /** Sent to the client as `error_description`: constant text in the characters of RFC 6749 §5.2, never input. */
   readonly description: string;
-  /** Goes to the event; says more than the client may know. Constant text too. */
+  /** Put into the event; may say more than the client may know. Also constant text. Defaults to `description`. */
   readonly reason?: string;
+  /** What was thrown, when the refusal is not the client's fault. */
   readonly cause?: unknown;
 }
 
-/** A refusal by the rules of OAuth. Anything else that is thrown becomes `server_error`. */
+/** A refusal by the rules of OAuth. Anything else that is thrown becomes a `server_error`. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly description: string;
@@ -41,7 +43,7 @@ export class OAuthError extends Error {
 
 const lateCode = "AUTHMOUNT_LATE";
 
-/** What a call ends with that may succeed when it is tried later: it took too long, or found no room. */
+/** The failure of a call that may succeed later: it took too long, or there was no room. Clients get `temporarily_unavailable`. */
 export function lateError(message: string): Error {
   return Object.assign(new Error(message), { code: lateCode });
 }
@@ -50,19 +52,19 @@ function isLate(cause: unknown): boolean {
   return (cause as { code?: unknown } | undefined)?.code === lateCode;
 }
 
-/** What a client is told of a failure that is not its fault; the event carries the cause. */
+/** What a client is told about a failure that is not its fault. Only the event carries the cause. */
 export function serverError(cause: unknown): OAuthError {
   return isLate(cause)
     ? new OAuthError("temporarily_unavailable", { description: "Try again later.", cause })
     : new OAuthError("server_error", { description: "The server could not answer this request.", cause });
 }
 
-/** True when storage or the host has failed, and the request is not to blame. */
+/** True when storage or the host failed, so the request is not to blame. */
 export function isFailure({ code, cause }: OAuthError): boolean {
   return code === "server_error" || isLate(cause);
 }
 
-/** An error as the client may see it. */
+/** The error that the client may see. Unexpected ones are hidden behind `server_error`: their text may contain secrets. */
 export function toOAuthError(error: unknown): OAuthError {
   return error instanceof OAuthError ? error : serverError(error);
 }

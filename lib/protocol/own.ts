@@ -1,17 +1,17 @@
-/** What is kept or handed on is a copy of its own. RFC 6749 §10 (what a stranger can make a server keep). */
+/** Separate copies of what is kept or handed on. RFC 6749 §10 (what a stranger can make a server keep). */
 
 /**
- * The same text, in memory of its own. V8 makes a part of a text a view of the whole, so one that is kept, as the key of a
- * cache say, would keep the whole body or URL that it came in.
+ * The same text in separate memory. In V8, a slice of a string is a view of the whole string. A slice that is kept, for example
+ * as the key of a cache, would keep the whole body or URL that it came from in memory.
  */
 export function ownText(text: string): string {
-  // joining copies, and what is cut off is one character
+  // concatenation copies; the extra character is then cut off
   return ` ${text}`.slice(1);
 }
 
-/** A copy with lists of its own: who has the other one may change it. Deeper objects stay the same. */
+/** A copy with copied lists, because the holder of the original may change it. Deeper objects are shared. */
 export function ownRecord<T extends object>(record: T): T {
-  // not a spread: V8 makes a slow and large object of one that a literal begins with
+  // not a spread: for a literal that begins with one, V8 creates a slow and large object
   const copy = Object.assign({}, record);
   for (const name in copy) {
     const value: unknown = copy[name];

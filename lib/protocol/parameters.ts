@@ -3,9 +3,9 @@ import { ownText } from "./own";
 
 /** The parameters of a request. */
 export interface Parameters {
-  /** The value, as a text of its own, or `undefined` when the parameter is absent, empty or unusable. */
+  /** The value, copied out of the request, or `undefined` when the parameter is absent, empty or unusable. */
   get(name: string): string | undefined;
-  /** Names that came more than once, or whose value is not UTF-8 text. Their value must not be trusted. */
+  /** Names that came more than once, or whose value is not UTF-8 text. The caller refuses them where they matter. */
   readonly unusable: ReadonlySet<string>;
 }
 
@@ -20,11 +20,11 @@ function decode(text: string): string | undefined {
 
 const none: ReadonlySet<string> = new Set();
 
-/** A parameter as it has come; its value is `undefined` when it is no text. */
+/** A parameter as it came. Its value is `undefined` when it is not text. */
 type Pair = readonly [name: string, value: string | undefined];
 
 function collect(pairs: readonly Pair[]): Parameters {
-  // every name that has come, with its value while that can be trusted
+  // every name that came, with its value as long as that can be trusted
   const values = new Map<string, string | undefined>();
   let unusable: Set<string> | undefined;
   for (const [name, value] of pairs) {
@@ -41,13 +41,14 @@ function collect(pairs: readonly Pair[]): Parameters {
   };
 }
 
-/** Parameters from `application/x-www-form-urlencoded` text: a query string without `?`, or a form body. */
+/** Parameters from `application/x-www-form-urlencoded` text: a query string without `?`, or a form body. @rfc 6749 Appendix B */
 export function parseParameters(encoded: string): Parameters {
   const pairs: Pair[] = [];
   for (const text of encoded.split("&")) {
     if (text === "") continue;
     const at = text.indexOf("=");
     const name = decode(at < 0 ? text : text.slice(0, at));
+    // a name that is not UTF-8 cannot be one that the server reads
     if (name !== undefined) pairs.push([name, at < 0 ? "" : decode(text.slice(at + 1))]);
   }
   return collect(pairs);
@@ -55,13 +56,13 @@ export function parseParameters(encoded: string): Parameters {
 
 const nothing = parseParameters("");
 
-/** The parameters of a URL's query. */
+/** The parameters in the query of a URL. */
 export function parametersOfUrl(url: string): Parameters {
   const query = url.indexOf("?");
   return query < 0 ? nothing : parseParameters(url.slice(query + 1));
 }
 
-/** Parameters from an object that the host's body parser has made. A list or a nested object is unusable. */
+/** Parameters from an object that the host's body parser created. A list or a nested object is unusable. */
 export function parametersFromObject(body: object): Parameters {
   const pairs = Object.entries(body) as readonly (readonly [string, unknown])[];
   return collect(pairs.map(([name, value]) => [name, typeof value === "string" ? value : undefined]));

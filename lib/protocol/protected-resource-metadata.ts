@@ -1,17 +1,18 @@
 /** The metadata of an API: which issuers serve it. RFC 9728 §2, §3. */
 import type { Issuer } from "./issuer";
 
-/** @rfc 9728 §2 */
+/** The metadata document of an API, by its wire names. @rfc 9728 §2 */
 export interface ProtectedResourceMetadata {
   readonly resource: string;
   readonly resource_name: string;
-  /** The published list of valid pairs of this API. */
+  /** The issuer identifiers of all valid pairs of this API. */
   readonly authorization_servers: readonly string[];
   readonly scopes_supported: readonly string[];
+  /** Headers only: a token in a URL ends up in logs (RFC 6750 §5.3). */
   readonly bearer_methods_supported: readonly ["header"];
 }
 
-/** The document of the API that these issuers serve. */
+/** The metadata document of the API that these issuers serve. @rfc 9728 §2 */
 export function protectedResourceMetadata(
   issuers: readonly [Issuer, ...Issuer[]],
 ): ProtectedResourceMetadata {

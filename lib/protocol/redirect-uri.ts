@@ -1,12 +1,16 @@
-/** Redirect URIs: what may be registered, and which requests may be answered there. RFC 6749 §3.1.2, 8252 §7, 9700 §2.1. */
+/** Redirect URIs: which may be registered, and which a request may be answered at. RFC 6749 §3.1.2, 8252 §7, 9700 §2.1. */
 import type { Client } from "./client";
 
 declare const verified: unique symbol;
 
-/** A redirect URI that was matched with the client's registration. Only `verifyRedirectUri` makes one. */
+/**
+ * A redirect URI that was matched with the client's registration. Only `verifyRedirectUri` creates one, and every redirect to a
+ * client needs one, so an open redirect does not compile.
+ */
 export interface RedirectTarget {
+  /** The URI exactly as it was requested or registered. */
   readonly uri: string;
-  /** The CSP source that lets a form's answer redirect there: its origin, or its scheme. */
+  /** The CSP source that allows the answer of a form to redirect there: the URI's origin or its scheme. */
   readonly source: string;
   readonly [verified]: true;
 }
@@ -15,7 +19,7 @@ const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/[^
 const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
 const dottedScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+$/;
 
-/** What browsers open or run themselves, and what any web page may claim (HTML, registerProtocolHandler). */
+/** Schemes that browsers open or execute themselves, and schemes that any web page may claim (HTML, registerProtocolHandler). */
 const webSchemes = new Set(
   (
     "about acct bitcoin blob cid content data dict dns example feed file filesystem ftp ftps geo gopher hcp http https im intent irc ircs its jar " +
@@ -26,17 +30,17 @@ const webSchemes = new Set(
 const browserSchemes =
   /^(?:android|brave|chrome|devtools|edge|ext|firefox|microsoft|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
 
-/** True for the name of a scheme in lower case that has no dot. */
+/** True for a lower-case scheme name without a dot. */
 export function isDotlessScheme(scheme: string): boolean {
   return /^[a-z][a-z0-9+-]*$/.test(scheme);
 }
 
-/** True for a scheme without a dot that an app may have made up, in lower case. Only the host knows whether it has. */
+/** True for a lower-case scheme without a dot that an app may have invented. Only the host knows whether one really did. */
 export function isDotlessPrivateScheme(scheme: string): boolean {
   return isDotlessScheme(scheme) && !webSchemes.has(scheme) && !browserSchemes.test(scheme);
 }
 
-/** Which private-use schemes without a dot may be registered: those of a list, or all that an app may have made up. */
+/** Which private-use schemes without a dot may be registered: those in a list, or all that an app may have invented. */
 export type DotlessSchemes = readonly string[] | "any";
 
 function isPrivateUse(scheme: string, dotless: DotlessSchemes): boolean {
@@ -57,8 +61,9 @@ function isRegistrable(
   { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
 ): boolean {
   if (url.username || url.password) return false;
-  // without `//` and a host after it a browser resolves the URI against our own origin; a lone `@` would hide the host
+  // without `//` and a host, a browser resolves the URI against this server's origin; a lone `@` would disguise the host
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
+  // a wildcard would let whoever owns any such subdomain receive codes
   if (url.protocol === "https:") return !url.hostname.includes("*");
   if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
   const scheme = url.protocol.slice(0, -1);
@@ -73,7 +78,7 @@ function parseRegistrable(
   return url && isRegistrable(client, { uri, url, dotless }) ? url : undefined;
 }
 
-/** True when this kind of client may register the URI at all. `javascript:` and its like never pass. */
+/** True when this kind of client may register the URI at all. `javascript:` and similar schemes never pass. */
 export function isRegistrableRedirectUri(
   client: Client,
   by: { readonly uri: string; readonly dotless: DotlessSchemes },
@@ -82,8 +87,8 @@ export function isRegistrableRedirectUri(
 }
 
 /**
- * True for equal loopback redirects that differ in their port only: an app listens on the port that it is given. An address, the
- * other address and the name `localhost` are three hosts.
+ * True for loopback redirects that differ in nothing but their port: an app listens on whichever port it gets. The IPv4 address,
+ * the IPv6 address and the name `localhost` are three different hosts.
  *
  * @rfc 8252 §7.3, OAuth 2.1 draft §2.3.1
  */
@@ -100,13 +105,13 @@ function redirectUriMatches(client: Client, uris: { registered: string; requeste
 }
 
 function sourceOf({ origin, hostname, protocol }: URL): string {
-  // CSP has no form for an IPv6 address, and a custom scheme has no origin
+  // CSP cannot name an IPv6 address, and a custom scheme has no origin
   return origin === "null" || hostname.startsWith("[") ? protocol : origin;
 }
 
 /**
- * The proven redirect target of an authorization request, or `undefined`. Comparison is character for character; the one
- * exception is the port of a native client's loopback redirect. Left out, it is the client's only registered URI.
+ * The proven redirect target of an authorization request, or `undefined`. URIs are compared character for character, except for
+ * the port of a native client's loopback redirect. If the request leaves the URI out, the client's only registered URI is used.
  *
  * @rfc 6749 §3.1.2.3, 9700 §2.1
  */
@@ -120,6 +125,7 @@ export function verifyRedirectUri(
 ): RedirectTarget | undefined {
   if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
   const uri = requested ?? client.redirectUris[0] ?? "";
+  // checked again, because the record may come from the host's own table and `dotless` may have changed since it was written
   const url = parseRegistrable(client, { uri, dotless });
   if (!url) return undefined;
   const known = client.redirectUris.some((registered) =>
@@ -129,9 +135,9 @@ export function verifyRedirectUri(
 }
 
 /**
- * True when the redirect proves who the client is: only the client itself redeems a code that asks for its secret, and only its
- * own server is answered at https. Any program on the device can claim a custom scheme or listen on a loopback port, so such
- * requests of a public client must not be answered without a person.
+ * True when the redirect proves who the client is: a confidential client needs its secret to redeem the code, and an https answer
+ * reaches only the client's own server. Any program on the device can claim a custom scheme or listen on a loopback port, so a
+ * public client that uses those must not get an answer without asking the person.
  *
  * @rfc 8252 §8.6, 9700 §4.11.2
  */

@@ -5,21 +5,21 @@ import type { EpochSeconds } from "./time";
 import type { Issuer } from "./issuer";
 import type { TokenHandle } from "./token-value";
 
-/** What is stored of a refresh token: never the token itself. */
+/** The stored record of a refresh token. It never contains the token itself. */
 export interface RefreshToken extends TokenHandle {
-  /** End of the idle time, never later than the authorization's `refreshableUntil`. */
+  /** When the token ends if it stays unused; never later than the authorization's `refreshableUntil`. */
   readonly expiresAt: EpochSeconds;
-  /** `true` once rotated. It stays findable until it expires, so that a replay is noticed. */
+  /** `true` once rotated. The record can be found until it expires, so that a replay is noticed. */
   readonly used: boolean;
 }
 
-/** Why this client cannot have been given the token at this issuer, or `undefined` when it can. */
+/** Why the token cannot have been issued to this client at this issuer, or `undefined` when it can. The text is for events only. */
 export function ownershipProblem(
   authorization: Authorization,
   { issuer, client }: { issuer: Issuer; client: Client },
 ): string | undefined {
   if (!belongsTo(authorization, issuer))
-    return "the refresh token was issued at another authorization server";
+    return "the refresh token was issued by another authorization server";
   return authorization.clientId === client.clientId
     ? undefined
     : "the refresh token was issued to another client";

@@ -1,38 +1,38 @@
-/** Which scopes a request is about: named, by default, implied, ignored. RFC 6749 §3.3. */
+/** The scopes of a request: named, default, implied and ignored ones. RFC 6749 §3.3. */
 import { type Client, registeredScopes } from "./client";
 import { withImplied } from "./implied-scopes";
 import type { Issuer } from "./issuer";
 import { intersect, isSubset, parseScope } from "./scope";
 
-/** The scopes of a request. */
+/** The scopes of a checked request. */
 export interface RequestedScopes {
-  /** As the client has asked. */
+  /** The scopes that the client asked for. */
   readonly requestedScopes: readonly string[];
-  /** Those and what they imply, as far as the client may have it: nothing beyond can be granted. */
+  /** The requested scopes and what they imply, limited to what the client may have. Nothing else can be granted. */
   readonly grantableScopes: readonly string[];
-  /** Those that an API with `unknownScopes: "ignore"` has left out. */
+  /** The scopes that were dropped by an API with `unknownScopes: "ignore"`. */
   readonly ignoredScopes: readonly string[];
 }
 
-/** The scopes of a request as people were shown them. */
+/** The scopes of a request as they were shown to the person. */
 export type ShownScopes = Omit<RequestedScopes, "ignoredScopes">;
 
-/** The scopes that a client has named, without those that the API ignores. */
+/** The scopes that a client named, without those that the API ignores. */
 export type NamedScopes = Omit<RequestedScopes, "grantableScopes">;
 
-/** Why a request cannot have the scopes that it asks for. */
+/** Why a request cannot have the scopes that it asks for. What error this is depends on the endpoint. */
 export type ScopeProblem =
   "missing" | "malformed" | "none-registered" | "not-registered" | "no-longer-registered";
 
-/** The client that asks, and where. */
+/** The client that asks, and the issuer that it asks. */
 export interface Asker {
   readonly issuer: Issuer;
   readonly client: Client;
 }
 
 /**
- * The scopes of a `scope` parameter; an API with `unknownScopes: "ignore"` leaves out those that the client may not have, as long as
- * one is left. With `unknownScopes: "refuse"` all of them, registered or not.
+ * The scopes of a `scope` parameter. An API with `unknownScopes: "ignore"` drops those that the client may not have, provided that
+ * at least one remains. With `unknownScopes: "refuse"` the result contains all of them, registered or not.
  *
  * @rfc 6749 §3.3
  */
@@ -46,7 +46,12 @@ export function readNamedScopes(scope: string, { issuer, client }: Asker): Named
   return { requestedScopes, ignoredScopes: named.filter((name) => !registered.includes(name)) };
 }
 
-/** The scopes that a `scope` parameter asks for; without one those of the API by default, as far as the client may have them. */
+/**
+ * The scopes that a `scope` parameter asks for. Without the parameter: the API's default scopes, limited to what the client may
+ * have.
+ *
+ * @rfc 6749 §3.3
+ */
 export function readRequestedScopes(scope: string | undefined, by: Asker): RequestedScopes | ScopeProblem {
   const { issuer, client } = by;
   if (scope === undefined && issuer.api.scope === "required") return "missing";
@@ -61,7 +66,10 @@ export function readRequestedScopes(scope: string | undefined, by: Asker): Reque
   return { requestedScopes, grantableScopes: withImplied(requestedScopes, by), ignoredScopes };
 }
 
-/** What the pages of a request have shown: no more than this, and only while the client may have it. */
+/**
+ * The scopes that the pages of a pending request have shown, provided that the client may still have them. They are not computed
+ * again: if a default changed while a page was open, the person would grant something that the page never showed.
+ */
 export function stillGrantable(
   { requestedScopes, grantableScopes }: ShownScopes,
   { issuer, client }: Asker,

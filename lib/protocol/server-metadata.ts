@@ -6,9 +6,10 @@ import { type EndpointName, endpointPaths, type Issuer } from "./issuer";
 
 type EndpointUrls = Readonly<Record<`${EndpointName}_endpoint`, string>>;
 
-/** The document, as it is sent. @rfc 8414 §2 */
+/** The metadata document of an issuer, by its wire names. @rfc 8414 §2 */
 export interface ServerMetadata extends EndpointUrls {
   readonly issuer: string;
+  /** Left out where access tokens are opaque. */
   readonly jwks_uri?: string;
   readonly scopes_supported: readonly string[];
   readonly response_types_supported: readonly string[];
@@ -20,10 +21,11 @@ export interface ServerMetadata extends EndpointUrls {
   readonly code_challenge_methods_supported: readonly string[];
   readonly prompt_values_supported: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
+  /** The one API of this issuer. @rfc 9728 §4 */
   readonly protected_resources: readonly string[];
 }
 
-/** A public client may use the other endpoints; introspection takes a proof. */
+/** Introspection requires authentication (RFC 7662 §2.1), so public clients cannot use it. They can use the other endpoints. */
 const confidentialMethods = clientAuthenticationMethods.filter((method) => method !== "none");
 
 function endpointUrls(identifier: string): EndpointUrls {
@@ -34,12 +36,12 @@ function endpointUrls(identifier: string): EndpointUrls {
   return Object.fromEntries(urls) as EndpointUrls;
 }
 
-/** The document of an issuer. @rfc 8414 §2 */
+/** The metadata document of an issuer. @rfc 8414 §2 */
 export function serverMetadata({ identifier, api }: Issuer, jwksUri: string): ServerMetadata {
   return {
     issuer: identifier,
     ...endpointUrls(identifier),
-    // an opaque token is checked by introspection: there is nothing to verify with a key
+    // an opaque token is checked by introspection: no key can verify it
     ...(api.accessTokenFormat === "jwt" && { jwks_uri: jwksUri }),
     scopes_supported: Object.keys(api.scopes),
     response_types_supported: ["code"],

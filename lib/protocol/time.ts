@@ -1,15 +1,15 @@
-/** Time as the protocol counts it, and how far clocks may be apart. RFC 7519 §2 (NumericDate), §4.1.4 (leeway). */
+/** How the protocol counts time, and how far clocks may differ. RFC 7519 §2 (NumericDate), §4.1.4 (leeway). */
 
 /** Whole seconds since 1970-01-01T00:00:00Z. Something expires at the moment `now >= expiresAt`. */
 export type EpochSeconds = number;
 
-/** Gives the current time. */
+/** Returns the current time. It is passed in, so that tests can set it and the rules never read a system clock. */
 export type Clock = () => EpochSeconds;
 
 /**
- * How far, in seconds, the clocks of processes, of the database and of the place where people sign in may be apart. The time that
- * another machine states is believed up to this difference. A database keeps a record this much longer than the record says: a
- * process whose clock is behind must not find a spent token without the mark that it was spent, or a revoked one without its
- * revocation.
+ * How far, in seconds, the clocks of the processes, the database and the machine where people sign in may differ. A time that
+ * another machine states is accepted up to this difference. A database keeps a record this much longer than the record says:
+ * otherwise a process whose clock is behind could find a spent token without the mark that it was spent, or a revoked token
+ * without its revocation.
  */
 export const clockDriftSeconds = 300;

@@ -1,16 +1,24 @@
 /** The token endpoint's success answer. RFC 6749 §5.1. */
 import { formatScope } from "./scope";
 
+/** The success answer of the token endpoint, by its wire names. @rfc 6749 §5.1 */
 export interface TokenResponse {
   readonly access_token: string;
   readonly token_type: "bearer";
-  /** Seconds. */
+  /** Lifetime of the access token in seconds. */
   readonly expires_in: number;
+  /** Left out when the client may not refresh. */
   readonly refresh_token?: string;
+  /** The granted scopes, separated by spaces. */
   readonly scope?: string;
 }
 
-/** `scope` is always said, except when there is none: an empty one has no form in RFC 6749 §3.3. */
+/**
+ * The success answer for issued tokens. It always states `scope`, so that clients need not remember what they asked for, unless
+ * no scope was granted: RFC 6749 §3.3 has no syntax for an empty one.
+ *
+ * @rfc 6749 §5.1
+ */
 export function tokenResponse(issued: {
   accessToken: string;
   accessTokenSeconds: number;

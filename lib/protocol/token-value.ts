@@ -1,10 +1,13 @@
-/** Values that only their digest is stored of: codes, refresh tokens, opaque access tokens. RFC 6749 §10.10, 9700 §4.14. */
+/** Codes, refresh tokens and opaque access tokens, which are stored as digests only. RFC 6749 §10.10, 9700 §4.14. */
 import { hash } from "node:crypto";
 
-/** SHA-256 of a token, base64url: 43 characters. */
+/** SHA-256 of a token as base64url: 43 characters. The token is random, so a stolen digest does not reveal it. */
 export type TokenDigest = string;
 
-/** Where the record of a code or refresh token lies: both parts are in the token, so storage can place a family together. */
+/**
+ * Where the record of a code or refresh token is found. Both parts come from the token, so the token and its authorization can be
+ * read at the same time, and storage can keep a family together.
+ */
 export interface TokenHandle {
   readonly authorizationId: string;
   readonly digest: TokenDigest;
@@ -12,6 +15,7 @@ export interface TokenHandle {
 
 const handledToken = /^([A-Za-z0-9_-]{22})\.[A-Za-z0-9_-]{43}$/;
 
+/** The digest under which a token is stored and looked up. */
 export function digestToken(token: string): TokenDigest {
   return hash("sha256", token, "base64url");
 }
@@ -21,7 +25,7 @@ export function formatToken(authorizationId: string, random: string): string {
   return `${authorizationId}.${random}`;
 }
 
-/** The handle of a presented code or refresh token, or `undefined` for a text in another form. */
+/** The handle of a presented code or refresh token, or `undefined` when the text has another form. */
 export function parseTokenHandle(token: string): TokenHandle | undefined {
   const authorizationId = handledToken.exec(token)?.[1];
   return authorizationId === undefined ? undefined : { authorizationId, digest: digestToken(token) };

@@ -23,27 +23,34 @@ function parseObject(encoded: string): object | undefined {
   }
 }
 
+/** Refuses JWTs of other kinds, and critical extensions, which this server does not know. @rfc 9068 §4, 8725 §3 */
 function isAccessTokenHeader({ typ, crit }: JwtHeader): boolean {
   return crit === undefined && typeof typ === "string" && /^(?:application\/)?at\+jwt$/i.test(typ);
 }
 
-/** How the signatures of this key are checked. @rfc 7518 §3.3, §3.4, §3.5 */
+/** How to check signatures of this key. ECDSA signatures in JWTs are plain r and s, not DER. @rfc 7518 §3.3, §3.4, §3.5 */
 function verifyInput({ algorithm, publicKey: key }: SigningKey): VerifyKeyObjectInput {
   if (algorithm.startsWith("ES")) return { key, dsaEncoding: "ieee-p1363" };
   if (algorithm.startsWith("RS")) return { key, padding: constants.RSA_PKCS1_PADDING };
   return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 }
 
-/** @rfc 7515 §5.2 */
+/** True when the key made this signature. @rfc 7515 §5.2 */
 function isSignedBy(key: SigningKey, { signed, encoded }: { signed: string; encoded: string }): boolean {
   const signature = Buffer.from(encoded, "base64url");
-  // decoding is lenient: only the one base64url form of these bytes is taken. RFC 4648 §3.5
+  // decoding is lenient: accept only the one base64url form of these bytes, so that a token has one text. RFC 4648 §3.5
   if (signature.toString("base64url") !== encoded) return false;
   const hash = `sha${key.algorithm.slice(2)}`;
   return verify(hash, Buffer.from(signed), verifyInput(key), signature);
 }
 
-/** Signs with the active key; verifies with the key that `kid` names and with that key's own algorithm, no other. */
+/**
+ * A signer that signs with the active key. It verifies with the key that `kid` names and only with that key's own algorithm: a
+ * token must not choose how it is checked. `jsonwebtoken` does not verify, because it creates an error with a stack for each
+ * forged token, and a stranger decides how many of those arrive.
+ *
+ * @rfc 9068 §2.1, §4, 8725 §3
+ */
 export function jwtSigner(ring: KeyRing, clock: Clock): AccessTokenSigner {
   return {
     sign(claims) {

@@ -1,23 +1,29 @@
-/** Which key signs now, and which ones verify: rotation without a moment in which a token is refused. RFC 7517 §5, 9700 §2.5. */
+/** Which key signs now and which keys verify, so that rotation never refuses a valid token. RFC 7517 §5, 9700 §2.5. */
 import type { EpochSeconds } from "../protocol/time";
 import type { SigningKey } from "./signing-key";
 
+/** The signing keys and their schedule. It follows from the keys and the time alone, so all processes agree without talking. */
 export interface KeyRing {
-  /** The key that signs. */
+  /**
+   * The key that signs at `now`: the newest one whose `signsFrom` has come.
+   *
+   * @throws Error when no key may sign yet.
+   */
   active(now: EpochSeconds): SigningKey;
-  /** Every key that verifies: those of the future, the active one, and those before it whose tokens may still live. */
+  /** Every key that verifies: future keys, the active key, and earlier keys whose tokens may still be alive. */
   published(now: EpochSeconds): readonly SigningKey[];
-  /** Takes another list of keys; the first one signs among those with the same `signsFrom`. */
+  /** Replaces the keys. Among keys with the same `signsFrom`, the first one signs. */
   replace(keys: readonly SigningKey[]): void;
 }
 
+/** What a key ring starts with. */
 export interface KeyRingOptions {
   readonly keys: readonly SigningKey[];
-  /** The longest lifetime of a token: a key that has been replaced verifies for so long. */
+  /** The longest lifetime of a token in seconds: a replaced key goes on verifying for this long. */
   readonly tokenSeconds: number;
 }
 
-/** True when another key has signed in its place for longer than any token lives. */
+/** True when a newer key took over longer ago than any token lives. */
 function isRetired(
   key: SigningKey,
   { keys, before }: { keys: readonly SigningKey[]; before: EpochSeconds },
@@ -25,6 +31,7 @@ function isRetired(
   return keys.some(({ signsFrom }) => signsFrom > key.signsFrom && signsFrom <= before);
 }
 
+/** A key ring over these keys. @rfc 7517 §5 */
 export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRing {
   let keys = initial;
   return {
@@ -33,7 +40,7 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
       for (const key of keys) {
         if (key.signsFrom <= now && (!newest || key.signsFrom > newest.signsFrom)) newest = key;
       }
-      if (!newest) throw new Error("no signing key may sign yet");
+      if (!newest) throw new Error("no signing key is active yet: each signsFrom is in the future");
       return newest;
     },
     published: (now) => keys.filter((key) => !isRetired(key, { keys, before: now - tokenSeconds })),

@@ -1,18 +1,20 @@
-/** Signing of access tokens. RFC 9068 §2, §4. */
+/** The port for signing access tokens. RFC 9068 §2, §4. */
 import type { AccessTokenClaims } from "../protocol/access-token";
 import type { SigningKey } from "./signing-key";
 
+/** Claims whose signature was verified. */
 export interface VerifiedClaims {
   readonly claims: AccessTokenClaims;
-  /** The key that has signed them. */
+  /** The key that signed them. */
   readonly key: SigningKey;
 }
 
+/** Signs and verifies access tokens in JWT form. */
 export interface AccessTokenSigner {
   /** The claims as a signed JWT with `typ: at+jwt`. */
   sign(claims: AccessTokenClaims): string;
-  /** The claims of a token that one of our keys has signed, or `undefined`. Says nothing about time, issuer or audience. */
+  /** The claims of a token that one of this server's keys signed, or `undefined`. Does not check time, issuer or audience. */
   verify(token: string): VerifiedClaims | undefined;
-  /** True while tokens of this key are good: it is neither dropped nor retired. */
+  /** True while tokens of this key are accepted: it was neither dropped nor retired. */
   trusts(key: SigningKey): boolean;
 }

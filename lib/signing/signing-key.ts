@@ -14,34 +14,43 @@ import type { EpochSeconds } from "../protocol/time";
 export type SigningAlgorithm =
   "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512";
 
-/** A private key as JWK; `alg` and `kid` are used when given. */
+/** A private key as JWK. `alg` and `kid` are used when present. @rfc 7517 §4 */
 export interface PrivateJwk {
+  /** `"EC"` or `"RSA"`. */
   readonly kty: string;
+  /** A `SigningAlgorithm` that fits the key; the default of its curve or RS256 when left out. */
   readonly alg?: string;
+  /** The key's thumbprint (RFC 7638) when left out. */
   readonly kid?: string;
+  /** `"sig"` or left out. */
   readonly use?: string;
   readonly [member: string]: unknown;
 }
 
-/** A private key: PEM text, JWK or KeyObject. EC P-256, P-384, P-521, or RSA from 2048 bits. */
+/** A private key: PEM text, JWK or KeyObject. EC with P-256, P-384 or P-521, or RSA with at least 2048 bits. */
 export type PrivateKeySource = string | PrivateJwk | KeyObject;
 
 /**
- * A key that is published at once and signs from a moment on. Keys that signed before it are retired when the last token
- * that they have signed has expired.
+ * A key that is published at once and signs from a given time on. Keys that signed before it are retired once the last token that
+ * they signed has expired.
  */
 export interface ScheduledKey {
+  /** The private key. */
   readonly key: PrivateKeySource;
+  /** When it takes over, in epoch seconds. */
   readonly signsFrom: EpochSeconds;
 }
 
-/** A private key that signs at once, or one with the moment from which it signs. */
+/** A private key that signs at once, or one with the time from which it signs. */
 export type SigningKeySource = PrivateKeySource | ScheduledKey;
 
+/** A signing key that was read and checked. */
 export interface SigningKey {
-  /** 0 for a key without a schedule. */
+  /** From when on it signs; 0 for a key without a schedule. */
   readonly signsFrom: EpochSeconds;
+  /** The key id in token headers and in the key set. */
   readonly kid: string;
+  /** The only algorithm that the key signs and verifies with. */
   readonly algorithm: SigningAlgorithm;
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
@@ -54,14 +63,14 @@ const algorithmsOfCurve: Readonly<Record<string, readonly SigningAlgorithm[]>> =
 };
 const rsaAlgorithms: readonly SigningAlgorithm[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 
-/** The algorithms a key may be used with; the first one is its default. */
+/** The algorithms that a key can be used with. The first one is its default. */
 function algorithmsOf(key: KeyObject): readonly SigningAlgorithm[] {
   const { namedCurve = "", modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === "ec") return algorithmsOfCurve[namedCurve] ?? [];
   return key.asymmetricKeyType === "rsa" && modulusLength >= 2048 ? rsaAlgorithms : [];
 }
 
-/** SHA-256 thumbprint of the public key's required members in their order. @rfc 7638 §3 */
+/** SHA-256 thumbprint: the digest of the public key's required members in their fixed order. @rfc 7638 §3 */
 function thumbprint(publicKey: KeyObject): string {
   const { crv, e, kty, n, x, y } = publicKey.export({ format: "jwk" });
   const members = kty === "RSA" ? { e, kty, n } : { crv, kty, x, y };
@@ -83,7 +92,7 @@ function toPrivateKey(source: PrivateKeySource): KeyObject {
   return key;
 }
 
-/** A JWK may join one private half with another public one. */
+/** False for a JWK whose private half belongs to another public half: nobody could verify its signatures. */
 function isPair(privateKey: KeyObject, publicKey: KeyObject): boolean {
   const probe = Buffer.from("probe");
   return verify("sha256", probe, publicKey, sign("sha256", probe, privateKey));
@@ -94,32 +103,37 @@ function readPrivateKey(source: PrivateKeySource): Omit<SigningKey, "signsFrom">
   const publicKey = createPublicKey(privateKey);
   const { alg, kid, use = "sig" }: Partial<PrivateJwk> = isJwk(source) ? source : {};
   if (use !== "sig" || (kid !== undefined && typeof kid !== "string"))
-    throw new TypeError("not a JWK for signing");
+    throw new TypeError("the JWK is not for signing: use must be sig, and kid a string");
   const algorithms = algorithmsOf(privateKey);
   const algorithm = alg === undefined ? algorithms[0] : algorithms.find((known) => known === alg);
-  if (!algorithm) throw new TypeError("no algorithm of RFC 7518 §3.1 for this key");
+  if (!algorithm) throw new TypeError("no supported algorithm (RFC 7518 §3.1) fits this key");
   if (!isPair(privateKey, publicKey))
-    throw new TypeError("the private and the public half do not belong together");
+    throw new TypeError("the private half and the public half do not match");
   return { kid: kid ?? thumbprint(publicKey), algorithm, privateKey, publicKey };
 }
 
-/** @throws Error when the source is no usable private key or schedule; the caller names the option. */
+/**
+ * The signing key of a source, with its algorithm and `kid`.
+ *
+ * @throws Error when the source is not a usable private key or schedule. The caller names the option, and never shows the cause:
+ * it may contain key material.
+ */
 export function readSigningKey(source: SigningKeySource): SigningKey {
   if (!isScheduled(source)) return { ...readPrivateKey(source), signsFrom: 0 };
   const { key, signsFrom } = source;
-  // milliseconds, say, would never come
+  // a time in milliseconds, for example, would lie in the far future, and the key would never sign
   if (!Number.isSafeInteger(signsFrom) || signsFrom < 0 || signsFrom > 1e11)
-    throw new TypeError("not a moment");
+    throw new TypeError("signsFrom must be whole seconds since 1970");
   return { ...readPrivateKey(key), signsFrom };
 }
 
-/** The public half as JWK, for the key set. @rfc 7517 §4 */
+/** The public half as JWK, for the key set. It contains no private member. @rfc 7517 §4 */
 export function publicJwk({ publicKey, kid, algorithm }: SigningKey): Readonly<Record<string, unknown>> {
   return { ...publicKey.export({ format: "jwk" }), kid, alg: algorithm, use: "sig" };
 }
 
 /**
- * A new P-256 private key for ES256 as JWK, with its `kid`. It is JSON: keep it where you keep secrets.
+ * A new P-256 private key for ES256 as JWK, with its `kid`. It can be stored as JSON: keep it where you keep secrets.
  *
  * @rfc 7517 §4, 7518 §3.4
  */

@@ -1,4 +1,4 @@
-/** How storage is called: it answers in time or fails, says "none" in one way, and several calls end together. RFC 6749 §4.1.2.1, §5.2 (`temporarily_unavailable`), §10.5. */
+/** How the server calls storage: in limited time, with one form of "none", awaiting all. RFC 6749 §4.1.2.1, §5.2, §10.5. */
 import { lateError } from "../protocol/oauth-error";
 import { type Storage, storageMethods, type StoragePortName, storagePortNames } from "./port";
 
@@ -14,14 +14,14 @@ function inTime(name: string, call: () => unknown): Promise<unknown> {
       isOver = true;
       clearTimeout(timer);
     }
-    // some databases say `null` where there is nothing
+    // some databases return `null` where there is nothing
     const answered = (value: unknown): void => (end(), resolve(value ?? undefined));
     const failed = (thrown: unknown): void => (end(), reject(thrown));
     function giveUp(): void {
-      failed(lateError(`${name} has not answered within ${limitSeconds} seconds`));
+      failed(lateError(`${name} did not answer within ${limitSeconds} seconds`));
     }
     Promise.resolve(call()).then(answered, failed);
-    // an answer from memory is here one turn later, and a timer would cost more than the answer
+    // an answer from memory arrives one turn later, and a timer would cost more than the answer
     void Promise.resolve().then(() => {
       if (!isOver) timer = setTimeout(giveUp, limitSeconds * 1000);
     });
@@ -40,15 +40,20 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
 }
 
 /**
- * The same storage, each call given five seconds, and `undefined` where it answers `null`. A call that is given up may still do its work: the request has failed by
- * then, so a code or token that it spends stays spent and nothing is issued for it.
+ * The same storage, where each call rejects if it takes too long, and returns `undefined` instead of `null`. The rejection leads to
+ * `temporarily_unavailable`: without a limit, requests would hang behind a broken connection and hold their sockets. A call that was
+ * given up may still be executed. The request has failed by then, so a code or token that it spends stays spent, and nothing is
+ * issued for it.
  */
 export function timeLimited(storage: Storage): Storage {
   const ports = storagePortNames.map((name) => [name, limited(storage, name)]);
   return Object.fromEntries(ports);
 }
 
-/** What all of these calls gave. When some failed, the first failure in their order is thrown once the last one has ended. */
+/**
+ * The results of all of these calls. If any fail, the first failure in their order is thrown after the last call has ended: no work
+ * continues after the answer, where an honest retry could collide with it.
+ */
 export async function allStored<const Calls extends readonly unknown[]>(
   calls: Calls,
 ): Promise<{ -readonly [Place in keyof Calls]: Awaited<Calls[Place]> }> {

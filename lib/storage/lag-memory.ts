@@ -1,35 +1,37 @@
-/** Answers of storage that may be repeated for a moment, and look-ups that may be shared while they run. RFC 7662 §4 (caching). */
+/** Remembers answers of storage for a moment, and shares look-ups while they run. RFC 7662 §4 (caching). */
 import { LRUCache } from "lru-cache";
 import type { Clock, EpochSeconds } from "../protocol/time";
 
+/** How old a remembered answer may be. */
 export interface Lag {
-  /** How long, in seconds, an answer may be repeated without asking again; 0 to ask every time. */
+  /** How long, in seconds, an answer may be repeated without asking again; 0 to ask every time and share nothing. */
   readonly lagSeconds: number;
   readonly clock: Clock;
 }
 
 /**
- * Gives the answer to a key.
+ * Returns the answer for a key.
  *
- * @param ask a new look-up; it is given the last answer, which may not be repeated any more.
+ * @param ask starts a new look-up. It gets the last answer, which is too old to be repeated, or `undefined`.
  */
 export type LagMemory<T> = (key: string, ask: (stale: T | undefined) => Promise<T>) => Promise<T>;
 
 interface Dated<T> {
   readonly answer: T;
-  /** When it was asked for. */
+  /** When its look-up began. */
   readonly at: EpochSeconds;
 }
 
 const maxRemembered = 10_000;
-/** How old a look-up under way may be that others still wait for. */
+/** How old a running look-up may be for others to wait for it: one that hangs must not hold up every later request. */
 const sharedSeconds = 1;
 
 /**
- * Answers with what is remembered, else by the look-up that another request has begun within the lag, else by a new one. The
- * lag counts from when a look-up began, so nobody gets an older answer. A failure is that of all who waited for it.
+ * A memory of answers. It returns the remembered answer, otherwise that of a look-up that another request began within the lag,
+ * otherwise that of a new look-up. The lag counts from when a look-up began, so no answer is older than the lag. If a look-up
+ * fails, everyone who waited for it gets the failure. The memory is bounded: the least recently used answer is dropped first.
  *
- * @param isWorthIt what is not worth repeating is asked anew each time.
+ * @param isWorthIt tells which answers may be repeated. All others are asked for again each time.
  */
 export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) => boolean): LagMemory<T> {
   const remembered = new LRUCache<string, Dated<T>>({ max: maxRemembered });
@@ -38,7 +40,7 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) 
 
   function readClock(): EpochSeconds {
     const now = clock();
-    // nothing may last longer because a clock was set back
+    // a clock that is set back must not make any answer last longer
     if (now < latest) {
       remembered.clear();
       underWay.clear();
@@ -53,7 +55,7 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) 
     underWay.set(key, look);
     try {
       const answer = await look.answer;
-      // one that was overtaken, by a newer one or by the clock, is not remembered
+      // an answer that was overtaken, by a newer look-up or by the clock, is not remembered
       if (underWay.get(key) !== look) return answer;
       if (isWorthIt(answer)) remembered.set(key, { answer, at });
       else remembered.delete(key);
@@ -69,10 +71,10 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) 
     const known = remembered.get(key);
     if (known && isFresh(known)) return known.answer;
     const begun = underWay.get(key);
-    // one that hangs must not take all others with it
+    // waiting for a look-up that hangs would make this request hang too
     if (!begun || !isFresh(begun) || now - begun.at > sharedSeconds) return begin(key, { now, ask });
     const answer = await begun.answer;
-    // what is registered this moment may come at once
+    // an answer such as "not found" is not shared: what is registered at this moment must be found at once
     return isWorthIt(answer) ? answer : begin(key, { now: readClock(), ask });
   };
 }

@@ -1,4 +1,4 @@
-/** The storage ports. A host may bring each from elsewhere. Values arrive as digests, times as absolute epoch seconds. */
+/** The storage ports. A host may take each one from elsewhere. Values arrive as digests, times as absolute epoch seconds. */
 import type { AccessToken } from "../protocol/access-token";
 import type { Authorization } from "../protocol/authorization";
 import type { AuthorizationCode } from "../protocol/authorization-code";
@@ -10,42 +10,42 @@ import type { RefreshToken } from "../protocol/refresh-token";
 import type { TokenDigest, TokenHandle } from "../protocol/token-value";
 
 /**
- * The registered clients. The library only reads them, so this is often the host's own table.
- * A record of the wrong shape is refused when it is read.
+ * The registered clients. The library only reads them, so this is often the host's own table. A record of the wrong shape is
+ * refused when it is read.
  */
 export interface ClientStore {
-  /** The client with this id. `clientId` comes from the request: 1 to 255 visible ASCII characters, otherwise anything. */
+  /** The client with exactly this id. `clientId` comes from the request: any 1 to 255 visible ASCII characters, `%` included. */
   find(clientId: string): Promise<Client | undefined>;
-  /** True when a browser client has this origin (see `browserOriginsOf`): its scripts may read token answers. */
+  /** True when a browser client has this origin (see `browserOriginsOf`). Its scripts may then read token answers. */
   isBrowserOrigin(origin: string): Promise<boolean>;
 }
 
-/** A table of clients that can be written, for hosts that have none of their own. */
+/** A table of clients that can be written, for hosts that have none. The server itself never writes it. */
 export interface ClientRegistry extends ClientStore {
   /**
-   * Stores or replaces the client with this id.
+   * Stores the client, or replaces the one with this id, in one atomic step.
    *
    * @throws TypeError (as a rejection) when the record is wrong.
    */
   save(client: Client): Promise<void>;
   /**
-   * Forgets the client; nothing happens when there is none. Within `revocationLagSeconds` what was issued to it can no longer be
-   * redeemed or refreshed.
+   * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, what was issued to the client can
+   * no longer be redeemed or refreshed.
    */
   delete(clientId: string): Promise<void>;
 }
 
-/** Remembered consents, one per (subject, client, API). The adapter removes expired ones. */
+/** Remembered consents, one for each (subject, client, API). The adapter removes expired ones. */
 export interface ConsentStore {
-  /** The consent that has not expired at `now`. */
+  /** The consent with this key, unless it has expired at `now`. */
   find(key: ConsentKey, now: EpochSeconds): Promise<Consent | undefined>;
-  /** Stores or replaces the consent with the same key. */
+  /** Stores the consent, or replaces the one with the same key, in one atomic step. */
   save(consent: Consent, now: EpochSeconds): Promise<void>;
-  /** Every consent of this end user that has not expired at `now`. */
+  /** Every consent of exactly this end user that has not expired at `now`. */
   list(subject: string, now: EpochSeconds): Promise<readonly Consent[]>;
   /**
-   * Forgets the consent with this key, unless its `endMark` is `exceptEndMark`: then it was given after the withdrawal that this
-   * call belongs to. One atomic step. True when there was one to forget.
+   * Deletes the consent with this key, unless its `endMark` is `exceptEndMark`: then it was given after the withdrawal that this
+   * call belongs to. Comparing and deleting is one atomic step. True when a consent was deleted.
    */
   delete(
     withdrawal: { readonly key: ConsentKey; readonly exceptEndMark: string },
@@ -54,48 +54,55 @@ export interface ConsentStore {
 }
 
 /**
- * End marks, one per key. An ending stores its mark and then ends what it finds; an approval stores what it makes and then
- * looks at the mark. So one of the two always sees the other. The adapter removes expired marks, and never an unexpired one.
+ * End marks, one for each key. A withdrawal stores its mark and then revokes what it finds. An approval stores its records and then
+ * reads the mark. So one of the two always sees the other. The adapter removes expired marks, and must never lose an unexpired one:
+ * a withdrawn consent would count again.
  */
 export interface EndMarkStore {
-  /** The mark of the last ending under this key that has not expired at `now`. */
+  /** The latest mark that was stored under this key, unless it has expired at `now`. */
   find(key: string, now: EpochSeconds): Promise<string | undefined>;
-  /** Stores or replaces the mark of this key. */
+  /** Stores the mark, or replaces the one with the same key. Once this resolves, every process must read the new mark. */
   save(endMark: EndMark, now: EpochSeconds): Promise<void>;
 }
 
 /** Authorizations. The adapter removes those whose `expiresAt` has passed. */
 export interface AuthorizationStore {
+  /** Stores a new authorization. Once this resolves, `find` and `revokeAll` of every process must find it. */
   create(authorization: Authorization, now: EpochSeconds): Promise<void>;
-  /** The authorization, revoked or not, that has not expired at `now`. */
+  /** The authorization with this id, revoked or not, unless it has expired at `now`. */
   find(authorizationId: string, now: EpochSeconds): Promise<Authorization | undefined>;
-  /** Sets `revoked` for good. Idempotent; nothing happens when there is none. */
+  /** Sets `revoked` permanently. Idempotent; nothing happens when there is none. Every later `find` sees it. */
   revoke(authorizationId: string, now: EpochSeconds): Promise<void>;
-  /** Revokes every authorization of this end user for this client at this API; gives the number of those that were not revoked before. */
+  /**
+   * Revokes every authorization of this end user for this client at this API. Returns how many were not revoked before. It need not
+   * be atomic as a whole: a call that failed half-way can be repeated.
+   */
   revokeAll(key: ConsentKey, now: EpochSeconds): Promise<number>;
 }
 
 /** Authorization codes. The adapter removes those whose `expiresAt` has passed, consumed or not. */
 export interface AuthorizationCodeStore {
+  /** Stores a new code. Its digest has never been stored before. */
   create(code: AuthorizationCode, now: EpochSeconds): Promise<void>;
-  /** The code, consumed or not, that has not expired at `now`. */
+  /** The code with this handle, consumed or not, unless it has expired at `now`. A consumed one is how a replay is noticed. */
   find(handle: TokenHandle, now: EpochSeconds): Promise<AuthorizationCode | undefined>;
   /**
-   * Compare-and-set: of any number of simultaneous calls, over any number of processes, exactly one is told `"consumed"`.
-   * All others, and calls for a code that is not there, are told `"not-consumed"`.
+   * Compare-and-set: of any number of simultaneous calls in any number of processes, exactly one gets `"consumed"`. All others get
+   * `"not-consumed"`, and so do calls for a code that does not exist or has expired at `now`.
    */
   consume(handle: TokenHandle, now: EpochSeconds): Promise<"consumed" | "not-consumed">;
 }
 
 /** Refresh tokens. The adapter removes those whose `expiresAt` has passed, used or not. */
 export interface RefreshTokenStore {
+  /** Stores a new refresh token. Its digest has never been stored before. */
   create(token: RefreshToken, now: EpochSeconds): Promise<void>;
-  /** The token, used or not, that has not expired at `now`. */
+  /** The token with this handle, used or not, unless it has expired at `now`. A used one is how a replay is noticed. */
   find(handle: TokenHandle, now: EpochSeconds): Promise<RefreshToken | undefined>;
   /**
-   * Compare-and-set: marks `from` as used and stores `to`, both or neither. Of any number of simultaneous calls with the
-   * same `from`, exactly one is told `"rotated"`; all others, and calls for a token that is not there, `"not-rotated"`.
-   * `to` has the same `authorizationId`.
+   * Compare-and-set: marks `from` as used and stores `to`, both or neither. Of any number of simultaneous calls with the same
+   * `from`, exactly one gets `"rotated"`. All others get `"not-rotated"`, and so do calls for a token that does not exist or has
+   * expired at `now`. `to` has the same `authorizationId` as `from`.
    */
   rotate(
     step: { from: TokenHandle; to: RefreshToken },
@@ -103,33 +110,41 @@ export interface RefreshTokenStore {
   ): Promise<"rotated" | "not-rotated">;
 }
 
-/** An access token that was revoked, and when it would have ended by itself. */
+/** An access token that was revoked, and when it would have expired. */
 export interface RevokedAccessToken {
+  /** The `jti` of a JWT, or the id of an opaque token. */
   readonly tokenId: string;
-  /** The client that it was issued to. The server always says it; an adapter need not keep it. */
+  /** The client that the token was issued to. The server always passes it; an adapter need not store it. */
   readonly clientId?: string;
   readonly expiresAt: EpochSeconds;
 }
 
 /** An opaque access token as it is stored. */
 export interface StoredAccessToken extends AccessToken {
+  /** The digest of the token's text, under which it is found. */
   readonly digest: TokenDigest;
 }
 
 /**
- * Opaque access tokens, and the ids of access tokens of either format that were revoked one by one. A JWT is never stored.
- * The adapter removes expired ones.
+ * Opaque access tokens, and the ids of individually revoked access tokens of either format. JWTs are never stored. The adapter
+ * removes expired tokens and ids, and must never lose an unexpired revocation: a revoked token would be valid again.
  */
 export interface AccessTokenStore {
+  /** Stores a new opaque access token. Its digest has never been stored before. */
   create(token: StoredAccessToken, now: EpochSeconds): Promise<void>;
-  /** The token, revoked or not, that has not expired at `now`. */
+  /** The token with this digest, revoked or not, unless it has expired at `now`. */
   find(digest: TokenDigest, now: EpochSeconds): Promise<StoredAccessToken | undefined>;
-  /** Remembers until `expiresAt` that the token with this id is revoked. Idempotent. */
+  /** Remembers until `expiresAt` that the token with this id is revoked. Idempotent. Every later `isRevoked` sees it. */
   revoke(token: RevokedAccessToken, now: EpochSeconds): Promise<void>;
+  /** True when the token with exactly this id was revoked and its `expiresAt` has not passed at `now`. */
   isRevoked(tokenId: string, now: EpochSeconds): Promise<boolean>;
 }
 
-/** Everything the server keeps. A call that starts after another one has resolved sees what it did, in every process. */
+/**
+ * Everything that the server stores. Tokens arrive as digests, and times as absolute epoch seconds. A call that starts after
+ * another one has resolved sees what that one did, in every process. A call that cannot tell must reject: an answer in place of a
+ * failure would be a guess. Records that are passed in or returned stay independent of what is stored.
+ */
 export interface Storage {
   readonly clients: ClientStore;
   readonly consents: ConsentStore;
@@ -140,12 +155,12 @@ export interface Storage {
   readonly endMarks: EndMarkStore;
 }
 
-/** A port of storage. */
+/** The name of a storage port. */
 export type StoragePortName = keyof Storage;
 
 /**
- * Every method that the server calls. The check of options and the time limit go through this list; the compiler refuses one that
- * leaves a method out.
+ * Every method that the server calls. The check of options and the time limit iterate over this list, and the compiler refuses it
+ * if a method is missing.
  */
 export const storageMethods: {
   readonly [Port in StoragePortName]: Readonly<Record<keyof Storage[Port], true>>;
@@ -159,5 +174,5 @@ export const storageMethods: {
   endMarks: { find: true, save: true },
 };
 
-/** Every port of storage. */
+/** The names of all storage ports. */
 export const storagePortNames = Object.keys(storageMethods) as readonly StoragePortName[];

@@ -1,4 +1,4 @@
-/** Issuing an authorization code, and the authorization that it stands for. RFC 6749 §4.1.2; 9700 §4.14. */
+/** Issues an authorization code and the authorization that it stands for. RFC 6749 §4.1.2; 9700 §4.14. */
 import type { AuthenticationFacts, Authorization } from "../protocol/authorization";
 import type { AuthorizationCode } from "../protocol/authorization-code";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
@@ -9,25 +9,27 @@ import { digestToken, formatToken } from "../protocol/token-value";
 import { allStored } from "../storage/calls";
 import type { Storage } from "../storage/port";
 
-/** What issuing a code uses. */
+/** What issuing a code needs. */
 export interface CodeIssuePorts {
   readonly storage: Pick<Storage, "authorizations" | "authorizationCodes">;
-  /** 128 random bits, base64url. */
+  /** Returns 128 random bits as base64url: the id of an authorization. */
   readonly randomId: () => string;
-  /** 256 random bits, base64url. */
+  /** Returns 256 random bits as base64url: the secret part of a code. */
   readonly randomToken: () => string;
 }
 
 /** An end user's approval of a checked request. */
 export interface Approval {
   readonly request: AuthorizationRequest;
+  /** The stable id of the end user. */
   readonly subject: string;
   readonly facts: AuthenticationFacts;
+  /** The scopes that the end user allowed, with those that they imply. */
   readonly grantedScopes: readonly string[];
   readonly now: EpochSeconds;
 }
 
-/** How long, in seconds, a pending request, a consent or an authorization may live at most, with the drift of clocks. */
+/** The longest time, in seconds, that a pending request, a consent or an authorization can live, plus the drift of clocks. */
 export function longestLifeSeconds(issuers: readonly Issuer[]): number {
   const lives = issuers.flatMap(({ api: { accessTokenSeconds, lifetimes } }) => [
     Math.max(lifetimes.authorizationCodeSeconds, lifetimes.refreshTokenSeconds) + accessTokenSeconds,
@@ -42,6 +44,7 @@ function newAuthorization(authorizationId: string, approval: Approval): Authoriz
   const { issuer, client } = request;
   const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
+  // the authorization must outlive the last access token issued under it: a token without its authorization counts as revoked
   const lastIssue =
     now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
   return {
@@ -60,13 +63,21 @@ function newAuthorization(authorizationId: string, approval: Approval): Authoriz
   };
 }
 
-/** What an approval has made. */
+/** The code that an approval created. */
 export interface IssuedCode {
+  /** The code itself: it goes to the client and nowhere else. */
   readonly code: string;
+  /** The authorization that it stands for. */
   readonly authorizationId: string;
 }
 
-/** Stores the authorization and its code, and gives the code. One without the other is worth nothing. @rfc 6749 §4.1.2 */
+/**
+ * Stores the authorization and its code, and returns the code. The two are stored at the same time: if one of them fails, the
+ * other cannot be used.
+ *
+ * @throws whatever storage rejects with
+ * @rfc 6749 §4.1.2
+ */
 export async function issueAuthorizationCode(
   { storage, randomId, randomToken }: CodeIssuePorts,
   approval: Approval,
@@ -82,7 +93,7 @@ export async function issueAuthorizationCode(
     digest: digestToken(code),
     redirectUri: request.target.uri,
     redeemBefore,
-    // a thief who was first is still noticed while the first access token lives
+    // while the first access token lives, a replay still reveals that a thief redeemed the code first
     expiresAt: redeemBefore + accessTokenSeconds,
     consumed: false,
     ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),

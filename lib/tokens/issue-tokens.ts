@@ -1,4 +1,4 @@
-/** Issuing access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9700 §4.14.2. */
+/** Issues access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { type AccessToken, accessTokenClaims } from "../protocol/access-token";
 import type { Authorization } from "../protocol/authorization";
@@ -7,20 +7,21 @@ import { digestToken, formatToken } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import type { Storage } from "../storage/port";
 
-/** What issuing uses. */
+/** What issuing tokens needs. */
 export interface TokenIssuePorts {
   readonly storage: Pick<Storage, "accessTokens">;
   readonly signer: Pick<AccessTokenSigner, "sign">;
-  /** 128 random bits, base64url. */
+  /** Returns 128 random bits as base64url: the id of an access token. */
   readonly randomId: () => string;
-  /** 256 random bits, base64url. */
+  /** Returns 256 random bits as base64url: the secret part of a token. */
   readonly randomToken: () => string;
 }
 
-/** To whom an access token is issued, and for what. */
+/** Who gets an access token, and for what. */
 export interface AccessTokenIssue {
+  /** The token request; its client has authenticated. */
   readonly request: ClientRequest;
-  /** `undefined` when the client asks for itself. */
+  /** The end user's approval; `undefined` when the client acts on its own behalf. */
   readonly authorization: Authorization | undefined;
   readonly scopes: readonly string[];
 }
@@ -45,7 +46,12 @@ function newAccessToken(
   };
 }
 
-/** A new access token in the API's format. Only an opaque one is stored, as its digest. */
+/**
+ * A new access token in the API's format. An opaque one is stored, as its digest only; a JWT is not stored at all.
+ *
+ * @throws whatever storage rejects with
+ * @rfc 9068 §2
+ */
 export async function issueAccessToken(
   { storage, signer, randomId, randomToken }: TokenIssuePorts,
   issue: AccessTokenIssue,
@@ -59,7 +65,10 @@ export async function issueAccessToken(
   return token;
 }
 
-/** A new refresh token and the record to store, or `undefined` when the authorization has none (any more). */
+/**
+ * A new refresh token with the record to store, or `undefined` when the authorization has no refresh tokens, or none any more.
+ * Rotation renews the idle time, but never past `refreshableUntil`: otherwise a client could refresh forever.
+ */
 export function newRefreshToken(
   { randomToken }: Pick<TokenIssuePorts, "randomToken">,
   { authorization, request }: { authorization: Authorization; request: ClientRequest },

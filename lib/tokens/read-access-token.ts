@@ -1,4 +1,4 @@
-/** From the text of an access token to what it stands for, and whether it still stands. RFC 9068 §4, 6750 §5.2. */
+/** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
 import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
 import { isLive } from "../protocol/authorization";
 import type { Api } from "../protocol/issuer";
@@ -8,21 +8,21 @@ import type { AccessTokenSigner } from "../signing/port";
 import type { SigningKey } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
 
-/** What reading uses. */
+/** What reading an access token needs. */
 export interface TokenReadPorts {
   readonly storage: Pick<Storage, "accessTokens" | "authorizations">;
   readonly signer: Pick<AccessTokenSigner, "verify">;
 }
 
-/** A JWT has dots, an opaque token has none; an API may have changed its format while tokens live. */
+/** A JWT has dots, an opaque token has none. The format is not taken from the options, which may change while tokens live. */
 function isJwt(token: string): boolean {
   return token.includes(".");
 }
 
-/** An access token that we have issued. */
+/** An access token that this server issued. */
 export interface GenuineToken {
   readonly accessToken: AccessToken;
-  /** The key that has signed it; `undefined` for an opaque one. */
+  /** The key that signed it; `undefined` for an opaque token. */
   readonly key: SigningKey | undefined;
 }
 
@@ -45,7 +45,13 @@ async function readOpaque(
   return { accessToken, key: undefined };
 }
 
-/** The genuine access token with this text; issuer, time and revocation are the caller's to check. */
+/**
+ * The access token with this text, if this server issued it for this API, otherwise `undefined`. The caller checks issuer, time
+ * and revocation.
+ *
+ * @throws whatever storage rejects with
+ * @rfc 9068 §4
+ */
 export async function readAccessToken(
   ports: TokenReadPorts,
   { token, digest, api, now }: { token: string; digest: TokenDigest; api: Api; now: EpochSeconds },
@@ -53,7 +59,11 @@ export async function readAccessToken(
   return isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { digest, now });
 }
 
-/** False once the token itself or the authorization that it descends from was revoked. */
+/**
+ * False once the token itself was revoked, or the authorization that it descends from. A missing authorization counts as revoked.
+ *
+ * @throws whatever storage rejects with: a failure must not pass for "not revoked"
+ */
 export async function accessTokenStands(
   { storage }: Pick<TokenReadPorts, "storage">,
   { accessToken, now }: { accessToken: AccessToken; now: EpochSeconds },
@@ -63,6 +73,6 @@ export async function accessTokenStands(
     storage.accessTokens.isRevoked(tokenId, now),
     authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
   ]);
-  // a client's own token descends from no authorization
+  // a client's own token has no authorization
   return !isRevoked && (authorizationId === undefined || isLive(authorization, now));
 }

@@ -1,4 +1,4 @@
-/** Is this access token good at this API? RFC 6750 §3.1, 9068 §4, 7662 §4 (caching). */
+/** Decides whether an access token is valid at an API. RFC 6750 §3.1, 9068 §4, 7662 §4 (caching). */
 import type { AccessToken } from "../protocol/access-token";
 import type { Api, Issuer } from "../protocol/issuer";
 import type { Clock } from "../protocol/time";
@@ -12,23 +12,23 @@ import {
   type TokenReadPorts,
 } from "./read-access-token";
 
-/** What verifying uses. */
+/** What verifying access tokens needs. */
 export interface TokenVerifyPorts extends TokenReadPorts {
   readonly signer: Pick<AccessTokenSigner, "verify" | "trusts">;
   readonly clock: Clock;
 }
 
-/** What an access token is worth at an API. */
+/** Whether an access token is valid at an API. The reason is for the event; clients are not told it. */
 export type AccessTokenVerdict =
   | { readonly kind: "valid"; readonly accessToken: AccessToken }
   | { readonly kind: "invalid"; readonly reason: string };
 
-/** For which API a verifier is, and how long it remembers. */
+/** The API of a verifier, and how long it remembers results. */
 export interface AccessTokenVerifierOptions {
   readonly api: Api;
-  /** The issuers of this API. */
+  /** The issuers of this API. Tokens of any other issuer are invalid. */
   readonly issuers: readonly Issuer[];
-  /** How long a good answer may be repeated without asking storage again. */
+  /** How long, in seconds, a valid token may be accepted without asking storage again. */
   readonly revocationLagSeconds: number;
 }
 
@@ -38,13 +38,15 @@ function invalid(reason: string): Invalid {
   return { kind: "invalid", reason };
 }
 
-/** A verdict, and by which key the token was signed. */
+/** A verdict and the key that signed the token. */
 type Checked = (GenuineToken & { readonly kind: "valid" }) | Invalid;
 
 /**
- * A verifier for one API. Good tokens are remembered by the digest of their exact text, in a bounded cache, never past
- * `exp` and for `revocationLagSeconds` without a look at storage, which requests that come at once share; nothing is
- * remembered of a bad one.
+ * A verifier for one API. It remembers valid tokens in a bounded cache by the digest of their exact text, never past `exp`, and
+ * accepts them for `revocationLagSeconds` without asking storage. Simultaneous requests with one token share a look-up. Nothing
+ * about an invalid token is remembered: otherwise forged tokens could push valid ones out of the cache.
+ *
+ * The verifier throws whatever storage rejects with.
  */
 export function accessTokenVerifier(
   ports: TokenVerifyPorts,
@@ -59,7 +61,7 @@ export function accessTokenVerifier(
     { digest, stale }: { digest: TokenDigest; stale: Checked | undefined },
   ): Promise<Checked> {
     const now = clock();
-    // a signature stays good while its key does
+    // a verified signature remains valid as long as its key is trusted: only revocation has to be checked again
     const isSigned = stale?.kind === "valid" && stale.key && signer.trusts(stale.key);
     const genuine = isSigned ? stale : await readAccessToken(ports, { token, digest, api, now });
     if (!genuine) return invalid("the token is unknown, forged or for another API");
@@ -73,6 +75,7 @@ export function accessTokenVerifier(
   return async (token) => {
     const digest = digestToken(token);
     const verdict = await recall(digest, (stale) => check(token, { digest, stale }));
+    // a remembered token may have expired since it was checked
     if (verdict.kind === "invalid" || clock() < verdict.accessToken.expiresAt) return verdict;
     return invalid("the token has expired");
   };

@@ -1,10 +1,11 @@
-/** The contract of stored and revoked access tokens. RFC 6749 §1.4, 7009 §2.1. */
+/** The contract of opaque and revoked access tokens. RFC 6749 §1.4, 7009 §2.1. */
 import { awkwardText, newAccessToken, newDigest, newDigestWithLookalikes, newId } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
+/** The rules of `accessTokens`. @rfc 7009 §2.1 */
 export const accessTokenRules: readonly Rule[] = [
   {
-    name: "accessTokens.find gives what accessTokens.create has stored, with every field",
+    name: "accessTokens.find returns what accessTokens.create stored, with every field",
     async check({ storage, peer, now }) {
       for (const token of [
         newAccessToken(now),
@@ -23,7 +24,7 @@ export const accessTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "accessTokens.find gives nothing for a digest that is not exactly a stored one",
+    name: "accessTokens.find returns nothing for a digest that is not exactly a stored one",
     async check({ storage, now }) {
       const { digest: stored, lookalikes } = newDigestWithLookalikes();
       const token = newAccessToken(now, { digest: stored });
@@ -34,7 +35,7 @@ export const accessTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "a stored access token ends at its expiresAt, by the time that is given",
+    name: "a stored access token expires at its expiresAt, by the time that is passed in",
     async check({ storage, now }) {
       const token = newAccessToken(now, { expiresAt: now + 120 });
       await storage.accessTokens.create(token, now);
@@ -42,17 +43,17 @@ export const accessTokenRules: readonly Rule[] = [
       assertNothing(await storage.accessTokens.find(token.digest, now + 120), "found at its end");
       const late = newAccessToken(now, { expiresAt: now });
       await storage.accessTokens.create(late, now);
-      assertNothing(await storage.accessTokens.find(late.digest, now), "it was over when it came");
+      assertNothing(await storage.accessTokens.find(late.digest, now), "stored after its end");
     },
   },
   {
-    name: "accessTokens.isRevoked says true after accessTokens.revoke, for this id alone, until the token ends",
+    name: "accessTokens.isRevoked is true after accessTokens.revoke, for this id only, until the token expires",
     async check(subject) {
       const { storage, peer, now } = subject;
       const { tokenId, expiresAt } = newAccessToken(now);
       assertSame(await peer.accessTokens.isRevoked(tokenId, now), false, "before");
       await storage.accessTokens.revoke({ tokenId, expiresAt }, now);
-      // before the other process has revoked it too
+      // asked before the peer revokes it too, which would hide a revocation that only this process knows
       assertSame(await peer.accessTokens.isRevoked(tokenId, now), true, "to the other process");
       await race(subject, {
         runners: 8,
@@ -70,7 +71,7 @@ export const accessTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "accessTokens.revoke revokes no other token of the same authorization",
+    name: "accessTokens.revoke does not revoke another token of the same authorization",
     async check({ storage, peer, now }) {
       const token = newAccessToken(now, { subject: newId(), authorizationId: newId() });
       const sibling = { ...token, digest: newDigest(), tokenId: newId() };
@@ -82,7 +83,7 @@ export const accessTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "a revoked access token is still findable",
+    name: "a revoked access token can still be found",
     async check({ storage, peer, now }) {
       const token = newAccessToken(now);
       await storage.accessTokens.create(token, now);

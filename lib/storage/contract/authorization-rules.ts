@@ -19,13 +19,14 @@ async function assertAll(
 ): Promise<void> {
   for (const record of records) {
     const found = await authorizations.find(record.authorizationId, now);
-    assertRecord(found, { ...record, revoked }, revoked ? "to be revoked" : "to be left alone");
+    assertRecord(found, { ...record, revoked }, revoked ? "must be revoked" : "must be left alone");
   }
 }
 
+/** The rules of `authorizations`. @rfc 7009 §2.1, 9700 §4.14.2 */
 export const authorizationRules: readonly Rule[] = [
   {
-    name: "authorizations.find gives what authorizations.create has stored, with every field",
+    name: "authorizations.find returns what authorizations.create stored, with every field",
     async check({ storage, peer, now }) {
       const records = [
         newAuthorization(now),
@@ -40,7 +41,7 @@ export const authorizationRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizations.find gives nothing for an id that is not exactly a stored one",
+    name: "authorizations.find returns nothing for an id that is not exactly a stored one",
     async check({ storage, now }) {
       const record = newAuthorization(now, { authorizationId: `Aa${newId().slice(2)}` });
       const { authorizationId } = record;
@@ -51,21 +52,21 @@ export const authorizationRules: readonly Rule[] = [
     },
   },
   {
-    name: "an authorization ends at its expiresAt, by the time that is given",
+    name: "an authorization expires at its expiresAt, by the time that is passed in",
     async check({ storage, now }) {
       const record = newAuthorization(now, { expiresAt: now - 30 });
       const { authorizationId } = record;
       await storage.authorizations.create(record, now - 60);
-      // the caller's clock may be behind that of the store
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
       assertRecord(await storage.authorizations.find(authorizationId, now - 31), record, "before its end");
       assertNothing(await storage.authorizations.find(authorizationId, now - 30), "found at its end");
       const late = newAuthorization(now, { expiresAt: now });
       await storage.authorizations.create(late, now);
-      assertNothing(await storage.authorizations.find(late.authorizationId, now), "it was over when it came");
+      assertNothing(await storage.authorizations.find(late.authorizationId, now), "stored after its end");
     },
   },
   {
-    name: "authorizations.revoke is seen by everybody, for this authorization alone, and any number of times",
+    name: "authorizations.revoke is visible everywhere, affects this authorization only, and can be repeated",
     async check(subject) {
       const { storage, peer, now } = subject;
       const gone = newAuthorization(now);
@@ -75,7 +76,7 @@ export const authorizationRules: readonly Rule[] = [
       await storage.authorizations.revoke(gone.authorizationId, now);
       await assertAll(peer, { records: [gone], now, revoked: true });
       await race(subject, {
-        // an odd number, so that a switch would be off again
+        // an odd number, so that an adapter that toggles the flag ends at "not revoked"
         runners: 7,
         run: (store) => store.authorizations.revoke(gone.authorizationId, now),
       });
@@ -84,15 +85,15 @@ export const authorizationRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizations.revoke does nothing where there is none",
+    name: "authorizations.revoke does nothing when there is none",
     async check({ storage, now }) {
       const unknown = newId();
       await storage.authorizations.revoke(unknown, now);
-      assertNothing(await storage.authorizations.find(unknown, now), "revoking has made one");
+      assertNothing(await storage.authorizations.find(unknown, now), "revoking created one");
     },
   },
   {
-    name: "authorizations.revokeAll revokes those of one end user for one client at one API, and no others",
+    name: "authorizations.revokeAll revokes all authorizations of one end user for one client at one API, and no others",
     async check({ storage, peer, now }) {
       const first = newAuthorization(now, { subject: `a${newId()}` });
       const { subject, clientId, apiId } = first;
@@ -111,8 +112,8 @@ export const authorizationRules: readonly Rule[] = [
         newAuthorization(now, { ...key, subject: clientId, clientId: subject }),
       ];
       await createAll(storage, [...gone, ...kept], now);
-      assertSame(await peer.authorizations.revokeAll(key, now), gone.length, "the number of the revoked");
-      assertSame(await peer.authorizations.revokeAll(key, now), 0, "the number of the revoked, once more");
+      assertSame(await peer.authorizations.revokeAll(key, now), gone.length, "the number of revoked ones");
+      assertSame(await peer.authorizations.revokeAll(key, now), 0, "the number of revoked ones, second call");
       await assertAll(storage, { records: gone, now, revoked: true });
       await assertAll(storage, { records: kept, now, revoked: false });
       for (const [joined, other] of keysJoinedAlike()) {

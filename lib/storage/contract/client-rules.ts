@@ -3,7 +3,7 @@ import { browserOriginsOf, type Client } from "../../protocol/client";
 import { newId } from "./records";
 import { assertNothing, assertRecord, assertSame, type Rule, type RuleSubject } from "./rule";
 
-/** Ids that a query without care takes for the registered one. */
+/** Ids that a careless query takes for the registered one: wildcards, other case, inherited property names, SQL. */
 function lookalikes(clientId: string): readonly string[] {
   return [
     clientId.toUpperCase(),
@@ -33,9 +33,10 @@ async function checkOrigins(
   }
 }
 
+/** The rules of `clients`. @rfc 6749 §2.2 */
 export const clientRules: readonly Rule[] = [
   {
-    name: "clients.find gives a registered client with every property",
+    name: "clients.find returns a registered client with every property",
     async check({ storage, peer, clients }) {
       for (const client of clients) {
         assertRecord(await storage.clients.find(client.clientId), client, client.clientId);
@@ -44,7 +45,7 @@ export const clientRules: readonly Rule[] = [
     },
   },
   {
-    name: "clients.find gives nothing for an id that is not exactly a registered one",
+    name: "clients.find returns nothing for an id that is not exactly a registered one",
     async check({ storage, clients }) {
       for (const id of clients.flatMap(({ clientId }: Client) => lookalikes(clientId))) {
         assertNothing(await storage.clients.find(id), `clients.find("${id}") found something`);
@@ -52,11 +53,11 @@ export const clientRules: readonly Rule[] = [
     },
   },
   {
-    name: "clients.isBrowserOrigin knows each origin of a browser client",
+    name: "clients.isBrowserOrigin is true for each origin of a browser client",
     check: (subject) => checkOrigins(subject, (own) => [own], true),
   },
   {
-    name: "clients.isBrowserOrigin knows no origin that is merely like one",
+    name: "clients.isBrowserOrigin is false for an origin that only resembles one",
     check: (subject) =>
       checkOrigins(
         subject,
@@ -74,7 +75,7 @@ export const clientRules: readonly Rule[] = [
       ),
   },
   {
-    name: "clients.isBrowserOrigin knows no origin of a client that is not a browser's",
+    name: "clients.isBrowserOrigin is false for an origin of a client that is not a browser client",
     async check({ storage, clients }) {
       const { origin } = new URL(clients[0].redirectUris[0] ?? "");
       assertSame(await storage.clients.isBrowserOrigin(origin), false, origin);

@@ -1,4 +1,4 @@
-/** The contract of authorization codes: of any number of redemptions one succeeds. RFC 6749 §4.1.2, 9700 §4.5. */
+/** The contract of authorization codes: of any number of redemptions exactly one succeeds. RFC 6749 §4.1.2, 9700 §4.5. */
 import { newCode, newDigest, newDigestWithLookalikes, newId } from "./records";
 import {
   assertNothing,
@@ -10,6 +10,7 @@ import {
   type RuleSubject,
 } from "./rule";
 
+/** Redeems one code many times at once. Two winners would mean that both a thief and the client get tokens. */
 async function raceForCode(subject: RuleSubject, runners: number): Promise<void> {
   const { storage, peer, now } = subject;
   const code = newCode(now);
@@ -20,14 +21,15 @@ async function raceForCode(subject: RuleSubject, runners: number): Promise<void>
   });
   const winners = outcomes.filter((outcome) => outcome === "consumed").length;
   const losers = outcomes.filter((outcome) => outcome === "not-consumed").length;
-  assertSame(winners, 1, `${winners} of ${runners} were told that they have consumed the code`);
-  assertSame(losers, runners - 1, `not every loser was told "not-consumed"`);
+  assertSame(winners, 1, `${winners} of ${runners} calls got "consumed"`);
+  assertSame(losers, runners - 1, `not every loser got "not-consumed"`);
   assertRecord(await peer.authorizationCodes.find(code, now), { ...code, consumed: true }, "after the race");
 }
 
+/** The rules of `authorizationCodes`. @rfc 6749 §4.1.2, 9700 §4.5 */
 export const codeRules: readonly Rule[] = [
   {
-    name: "authorizationCodes.find gives what authorizationCodes.create has stored, with every field",
+    name: "authorizationCodes.find returns what authorizationCodes.create stored, with every field",
     async check({ storage, peer, now }) {
       const authorizationId = newId();
       const codes = [
@@ -41,7 +43,7 @@ export const codeRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizationCodes.find gives nothing for a handle that is not exactly a stored one",
+    name: "authorizationCodes.find returns nothing for a handle that is not exactly a stored one",
     async check({ storage, now }) {
       const { digest, lookalikes } = newDigestWithLookalikes();
       const code = newCode(now, { digest });
@@ -54,7 +56,7 @@ export const codeRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizationCodes.consume consumes a code once, and it is findable as consumed",
+    name: "authorizationCodes.consume consumes a code once, and the code can still be found as consumed",
     async check({ storage, peer, now }) {
       const code = newCode(now, { codeChallenge: newDigest() });
       await storage.authorizationCodes.create(code, now);
@@ -67,7 +69,7 @@ export const codeRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizationCodes.consume consumes no other code of the same authorization",
+    name: "authorizationCodes.consume does not consume another code of the same authorization",
     async check({ storage, now }) {
       const code = newCode(now);
       const sibling = newCode(now, { authorizationId: code.authorizationId });
@@ -79,7 +81,7 @@ export const codeRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizationCodes.consume consumes no code that is not there",
+    name: "authorizationCodes.consume does not consume a code that does not exist",
     async check({ storage, now }) {
       const code = newCode(now);
       assertSame(await storage.authorizationCodes.consume(code, now), "not-consumed", "an unknown code");
@@ -90,7 +92,7 @@ export const codeRules: readonly Rule[] = [
     },
   },
   {
-    name: "a code ends at its expiresAt, by the time that is given",
+    name: "a code expires at its expiresAt, by the time that is passed in",
     async check({ storage, now }) {
       const code = newCode(now, { expiresAt: now + 120 });
       const codes = storage.authorizationCodes;
@@ -101,11 +103,11 @@ export const codeRules: readonly Rule[] = [
       assertSame(await codes.consume(code, now + 119), "consumed", "one second before its end");
       const late = newCode(now, { expiresAt: now });
       await codes.create(late, now);
-      assertSame(await codes.consume(late, now), "not-consumed", "it was over when it came");
+      assertSame(await codes.consume(late, now), "not-consumed", "stored after its end");
     },
   },
   ...raceSizes.map((runners) => ({
-    name: `authorizationCodes.consume has one winner of ${runners} at once`,
+    name: `authorizationCodes.consume has one winner among ${runners} simultaneous calls`,
     async check(subject: RuleSubject) {
       for (let round = 0; round < 5; round += 1) await raceForCode(subject, runners);
     },

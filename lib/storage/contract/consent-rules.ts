@@ -3,7 +3,7 @@ import type { Consent } from "../../protocol/consent";
 import { awkwardText, keysJoinedAlike, newConsent, newId, otherSubjects } from "./records";
 import { assertNothing, assertRecord, assertSame, type Rule } from "./rule";
 
-/** Keys that differ from this one, though a careless concatenation makes them equal. */
+/** Keys that differ from this one, but become equal to it through careless concatenation. */
 function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
   const consent = newConsent(0);
   return [
@@ -19,9 +19,10 @@ function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
 
 const byApi = (a: Consent, b: Consent): number => (a.apiId < b.apiId ? -1 : 1);
 
+/** The rules of `consents`. @rfc 6749 §10.2 */
 export const consentRules: readonly Rule[] = [
   {
-    name: "consents.find gives what consents.save has stored, with every field",
+    name: "consents.find returns what consents.save stored, with every field",
     async check({ storage, peer, now }) {
       for (const consent of [
         newConsent(now),
@@ -35,7 +36,7 @@ export const consentRules: readonly Rule[] = [
     },
   },
   {
-    name: "consents.find gives nothing for a key of which any part differs",
+    name: "consents.find returns nothing for a key that differs in any part",
     async check({ storage, now }) {
       const consent = newConsent(now, { subject: `a${newId()}` });
       await storage.consents.save(consent, now);
@@ -60,7 +61,7 @@ export const consentRules: readonly Rule[] = [
     },
   },
   {
-    name: "consents.list gives the living consents of one end user, all of them and no others",
+    name: "consents.list returns all living consents of one end user, and no others",
     async check({ storage, peer, now }) {
       const subject = `a${newId()}`;
       const own = ["a", "b", "c"].map((apiId) => newConsent(now, { subject, apiId }));
@@ -75,7 +76,7 @@ export const consentRules: readonly Rule[] = [
     },
   },
   {
-    name: "a consent ends at its expiresAt, by the time that is given",
+    name: "a consent expires at its expiresAt, by the time that is passed in",
     async check({ storage, now }) {
       const consent = newConsent(now, { expiresAt: now + 120 });
       await storage.consents.save(consent, now);
@@ -83,11 +84,11 @@ export const consentRules: readonly Rule[] = [
       assertNothing(await storage.consents.find(consent, now + 120), "found at its end");
       const late = newConsent(now, { expiresAt: now });
       await storage.consents.save(late, now);
-      assertNothing(await storage.consents.find(late, now), "found though it was over when it came");
+      assertNothing(await storage.consents.find(late, now), "found though it was stored after its end");
     },
   },
   {
-    name: "consents.delete forgets the one consent, and does nothing where there is none",
+    name: "consents.delete deletes this one consent, and does nothing when there is none",
     async check({ storage, peer, now }) {
       const subject = `a${newId()}`;
       const exceptEndMark = newId();
@@ -96,9 +97,9 @@ export const consentRules: readonly Rule[] = [
       await storage.consents.save(kept, now);
       assertRecord(await peer.consents.find(gone, now), gone, "before it is deleted");
       const forget = (key: Consent): Promise<boolean> => storage.consents.delete({ key, exceptEndMark }, now);
-      assertSame(await forget(gone), true, "consents.delete of one that is there");
+      assertSame(await forget(gone), true, "consents.delete of one that exists");
       assertSame(await forget(gone), false, "consents.delete of one that is gone");
-      assertSame(await forget(newConsent(now)), false, "consents.delete of one that never was");
+      assertSame(await forget(newConsent(now)), false, "consents.delete of one that never existed");
       assertNothing(await peer.consents.find(gone, now), "found though it was deleted");
       assertRecord(await peer.consents.find(kept, now), kept, "another consent of the same end user");
       for (const other of otherSubjects(subject)) {
@@ -108,13 +109,13 @@ export const consentRules: readonly Rule[] = [
     },
   },
   {
-    name: "consents.delete leaves a consent that was given after the withdrawal",
+    name: "consents.delete keeps a consent that was given after the withdrawal",
     async check({ storage, peer, now }) {
       const [before, after] = [newId(), newId()];
       const consent = newConsent(now, { endMark: after });
       await storage.consents.save(consent, now);
       const left = await peer.consents.delete({ key: consent, exceptEndMark: after }, now);
-      assertSame(left, false, "consents.delete of one that it leaves");
+      assertSame(left, false, "consents.delete of one that it must keep");
       assertRecord(await storage.consents.find(consent, now), consent, "given under this end mark");
       await peer.consents.delete({ key: consent, exceptEndMark: before }, now);
       assertNothing(await storage.consents.find(consent, now), "given under another end mark");

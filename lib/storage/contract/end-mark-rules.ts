@@ -1,10 +1,11 @@
-/** The contract of end marks: an ending is seen by whoever looks after it. RFC 7009 §2.1. */
+/** The contract of end marks: everyone who looks after a withdrawal sees it. RFC 7009 §2.1. */
 import { newDigestWithLookalikes, newEndMark } from "./records";
 import { assertNothing, assertSame, type Rule } from "./rule";
 
+/** The rules of `endMarks`. @rfc 7009 §2.1 */
 export const endMarkRules: readonly Rule[] = [
   {
-    name: "endMarks.find gives the mark that endMarks.save has stored, to everybody at once",
+    name: "endMarks.find returns the mark that endMarks.save stored, in every process at once",
     async check({ storage, peer, now }) {
       const { key, mark, expiresAt } = newEndMark(now, { expiresAt: now + 400_000_000 });
       assertNothing(await peer.endMarks.find(key, now), "before");
@@ -20,13 +21,13 @@ export const endMarkRules: readonly Rule[] = [
       await storage.endMarks.save(first, now);
       await storage.endMarks.save(other, now);
       await peer.endMarks.save(second, now);
-      assertSame(await storage.endMarks.find(first.key, now), second.mark, "the second ending");
+      assertSame(await storage.endMarks.find(first.key, now), second.mark, "the second withdrawal");
       assertSame(await storage.endMarks.find(first.key, now + 899), second.mark, "until its own end");
       assertSame(await storage.endMarks.find(other.key, now), other.mark, "another key");
     },
   },
   {
-    name: "endMarks.find gives nothing for a key that is not exactly a stored one",
+    name: "endMarks.find returns nothing for a key that is not exactly a stored one",
     async check({ storage, now }) {
       const { digest, lookalikes } = newDigestWithLookalikes();
       await storage.endMarks.save(newEndMark(now, { key: digest }), now);
@@ -36,7 +37,7 @@ export const endMarkRules: readonly Rule[] = [
     },
   },
   {
-    name: "an end mark ends at its expiresAt, by the time that is given",
+    name: "an end mark expires at its expiresAt, by the time that is passed in",
     async check({ storage, now }) {
       const { key, mark } = newEndMark(now);
       await storage.endMarks.save({ key, mark, expiresAt: now + 120 }, now);

@@ -1,4 +1,4 @@
-/** Records for the storage contract: each new and unlike any other, so that a store need not be empty. RFC 6749 §1.3, §4.1, §6. */
+/** Records for the storage contract. Each is new and unlike any other, so the store need not be empty. RFC 6749 §1.3, §4.1, §6. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Authorization } from "../../protocol/authorization";
 import type { AuthorizationCode } from "../../protocol/authorization-code";
@@ -9,15 +9,17 @@ import type { EpochSeconds } from "../../protocol/time";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { StoredAccessToken } from "../port";
 
+/** A new id: 128 random bits as base64url. */
 export function newId(): string {
   return randomBytes(16).toString("base64url");
 }
 
+/** A new digest, as if of a token: 43 characters. */
 export function newDigest(): string {
   return createHash("sha256").update(randomBytes(32)).digest("base64url");
 }
 
-/** A digest that begins with letters of both cases, and digests that a careless query takes for it. */
+/** A digest that begins with letters of both cases, and digests that a careless query mistakes for it. */
 export function newDigestWithLookalikes(): {
   readonly digest: string;
   readonly lookalikes: readonly string[];
@@ -26,9 +28,10 @@ export function newDigestWithLookalikes(): {
   return { digest: `Aa${rest}`, lookalikes: [newDigest(), `aA${rest}`, `Aa${rest.slice(0, -1)}`] };
 }
 
-/** Text that a careless key, column or query would change. */
+/** Text that a careless key, column or query would change: umlaut, surrogates, quotes, wildcards, braces, spaces. */
 export const awkwardText = `ä€😀 "'\\;--{}%_\u00a0\n`;
 
+/** A new authorization with these changes. Its ids are used nowhere else. */
 export function newAuthorization(now: EpochSeconds, changes: Partial<Authorization> = {}): Authorization {
   return {
     authorizationId: newId(),
@@ -45,6 +48,7 @@ export function newAuthorization(now: EpochSeconds, changes: Partial<Authorizati
   };
 }
 
+/** A new authorization code with these changes. */
 export function newCode(now: EpochSeconds, changes: Partial<AuthorizationCode> = {}): AuthorizationCode {
   return {
     authorizationId: newId(),
@@ -57,10 +61,12 @@ export function newCode(now: EpochSeconds, changes: Partial<AuthorizationCode> =
   };
 }
 
+/** A new refresh token with these changes. */
 export function newRefreshToken(now: EpochSeconds, changes: Partial<RefreshToken> = {}): RefreshToken {
   return { authorizationId: newId(), digest: newDigest(), expiresAt: now + 600, used: false, ...changes };
 }
 
+/** A new opaque access token with these changes. It is a client's own unless the changes name a subject. */
 export function newAccessToken(
   now: EpochSeconds,
   changes: Partial<StoredAccessToken> = {},
@@ -77,6 +83,7 @@ export function newAccessToken(
   };
 }
 
+/** A new consent with these changes. */
 export function newConsent(now: EpochSeconds, changes: Partial<Consent> = {}): Consent {
   return {
     subject: newId(),
@@ -89,16 +96,17 @@ export function newConsent(now: EpochSeconds, changes: Partial<Consent> = {}): C
   };
 }
 
+/** A new end mark with these changes. */
 export function newEndMark(now: EpochSeconds, changes: Partial<EndMark> = {}): EndMark {
   return { key: newDigest(), mark: newId(), expiresAt: now + 600, ...changes };
 }
 
-/** Other people, whom a careless comparison takes for this one: some databases ignore spaces at the end, others case. */
+/** Subjects that a careless comparison takes for this one: some databases ignore trailing spaces, others ignore case. */
 export function otherSubjects(subject: string): readonly string[] {
   return [`${subject} `, ` ${subject}`, `${subject}x`, subject.toUpperCase()];
 }
 
-/** Two keys for each text that somebody may join their parts by: joined, the two are one. */
+/** For each separator that an adapter may use: two keys that become the same text when their parts are joined by it. */
 export function keysJoinedAlike(): readonly (readonly [ConsentKey, ConsentKey])[] {
   const [a, b, c, apiId] = [newId(), newId(), newId(), "orders"];
   return ["", ":", "|", "/", ",", ";", ".", "-", "_", "#", '","'].map((joint) => [
@@ -107,7 +115,7 @@ export function keysJoinedAlike(): readonly (readonly [ConsentKey, ConsentKey])[
   ]);
 }
 
-/** A confidential client with every property, and a browser client at two origins. */
+/** A confidential client with every property, and a browser client with two origins. */
 export function newClients(): readonly [Client, Client] {
   const id = newId();
   const host = `${randomBytes(8).toString("hex")}.example`;

@@ -1,4 +1,4 @@
-/** The contract of refresh tokens: of any number of rotations one succeeds, whole. RFC 6749 §6, 9700 §4.14.2. */
+/** The contract of refresh tokens: of any number of rotations exactly one succeeds, completely. RFC 6749 §6, 9700 §4.14.2. */
 import type { RefreshToken } from "../../protocol/refresh-token";
 import { newDigest, newDigestWithLookalikes, newRefreshToken } from "./records";
 import {
@@ -15,6 +15,7 @@ function successor({ authorizationId, expiresAt }: RefreshToken): RefreshToken {
   return { authorizationId, expiresAt: expiresAt + 60, digest: newDigest(), used: false };
 }
 
+/** Rotates one token many times at once. A stored token of a loser would be a second branch of the family, which nobody notices. */
 async function raceForRotation(subject: RuleSubject, runners: number): Promise<void> {
   const { storage, peer, now } = subject;
   const from = newRefreshToken(now);
@@ -26,8 +27,8 @@ async function raceForRotation(subject: RuleSubject, runners: number): Promise<v
   });
   const winners = outcomes.filter((outcome) => outcome === "rotated").length;
   const losers = outcomes.filter((outcome) => outcome === "not-rotated").length;
-  assertSame(winners, 1, `${winners} of ${runners} were told that they have rotated the token`);
-  assertSame(losers, runners - 1, `not every loser was told "not-rotated"`);
+  assertSame(winners, 1, `${winners} of ${runners} calls got "rotated"`);
+  assertSame(losers, runners - 1, `not every loser got "not-rotated"`);
   for (const [runner, to] of successors.entries()) {
     const found = await peer.refreshTokens.find(to, now);
     if (outcomes[runner] === "rotated") assertRecord(found, to, "the winner's token");
@@ -45,9 +46,10 @@ async function assertNotRotated(
   assertNothing(await peer.refreshTokens.find(to, now), "a token was stored though nothing was rotated");
 }
 
+/** The rules of `refreshTokens`. @rfc 6749 §6, 9700 §4.14.2 */
 export const refreshTokenRules: readonly Rule[] = [
   {
-    name: "refreshTokens.find gives what refreshTokens.create has stored, with every field",
+    name: "refreshTokens.find returns what refreshTokens.create stored, with every field",
     async check({ storage, peer, now }) {
       const token = newRefreshToken(now);
       await storage.refreshTokens.create(token, now);
@@ -55,7 +57,7 @@ export const refreshTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "refreshTokens.find gives nothing for a handle that is not exactly a stored one",
+    name: "refreshTokens.find returns nothing for a handle that is not exactly a stored one",
     async check({ storage, now }) {
       const { digest, lookalikes } = newDigestWithLookalikes();
       const token = newRefreshToken(now, { digest });
@@ -68,7 +70,7 @@ export const refreshTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "refreshTokens.rotate replaces a token once; it is findable as used, and the next one rotates in turn",
+    name: "refreshTokens.rotate replaces a token once; it can still be found as used, and its successor can be rotated",
     async check(subject) {
       const { storage, peer, now } = subject;
       const first = newRefreshToken(now);
@@ -91,7 +93,7 @@ export const refreshTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "refreshTokens.rotate stores nothing for a token that is not there",
+    name: "refreshTokens.rotate stores nothing for a token that does not exist",
     async check(subject) {
       const { storage, now } = subject;
       const token = newRefreshToken(now);
@@ -102,7 +104,7 @@ export const refreshTokenRules: readonly Rule[] = [
     },
   },
   {
-    name: "a refresh token ends at its expiresAt, by the time that is given",
+    name: "a refresh token expires at its expiresAt, by the time that is passed in",
     async check(subject) {
       const { storage, now } = subject;
       const token = newRefreshToken(now, { expiresAt: now + 120 });
@@ -118,7 +120,7 @@ export const refreshTokenRules: readonly Rule[] = [
     },
   },
   ...raceSizes.map((runners) => ({
-    name: `refreshTokens.rotate has one winner of ${runners} at once, and stores its token alone`,
+    name: `refreshTokens.rotate has one winner among ${runners} simultaneous calls, and stores only its token`,
     async check(subject: RuleSubject) {
       for (let round = 0; round < 5; round += 1) await raceForRotation(subject, runners);
     },

@@ -1,14 +1,15 @@
-/** What a rule of the storage contract is given, and how it looks at an answer. RFC 6749 §10.5. */
+/** What a rule of the storage contract gets, and how it compares answers. RFC 6749 §10.5. */
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import type { Client } from "../../protocol/client";
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
 
-/** A store that a rule is tried on. It need not be empty. */
+/** A store on which a rule is tried. It need not be empty. */
 export interface OpenStorage {
   readonly storage: Storage;
-  /** The same store as another process has it: by another connection. `storage` again when left out. */
+  /** The same store over another connection, as another process has it. `storage` again when left out. */
   readonly peer?: Storage;
+  /** Closes the connections. It is called when the rule has ended, whether it passed or not. */
   readonly close?: () => Promise<void>;
 }
 
@@ -16,36 +17,38 @@ export interface OpenStorage {
 export interface RuleSubject {
   readonly storage: Storage;
   readonly peer: Storage;
-  /** A confidential client and a browser client that are registered. */
+  /** A registered confidential client and a registered browser client. */
   readonly clients: readonly [Client, Client];
-  /** The time at which the rule began; rules go from here by argument, up to a minute back and any time ahead. */
+  /** The time at which the rule began. Rules pass times of up to a minute earlier and any time later. */
   readonly now: EpochSeconds;
 }
 
+/** One duty of an adapter, as a test. */
 export interface Rule {
   readonly name: string;
+  /** Rejects with an `AssertionError` that says what is wrong. */
   readonly check: (subject: RuleSubject) => Promise<void>;
 }
 
-/** By value alone: it may have been made anywhere, and `undefined` is as good as left out. */
+/** Compares by value only: a record may have been created anywhere, and an `undefined` field counts as left out. */
 function asJson(value: object): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** What came back has every field, of the same type, and none besides. */
+/** Fails unless the record that came back has every field, with the same type, and no others. */
 export function assertRecord(found: object | undefined, expected: object, message: string): void {
   strictEqual(typeof found, "object", `${message}: nothing was found`);
   if (found) deepStrictEqual(asJson(found), asJson(expected), message);
 }
 
-/** `null` is as good as `undefined`: some databases say so, and the server takes it so. */
+/** Fails unless nothing was found. `null` counts as `undefined`: some databases return it, and the server accepts both. */
 export function assertNothing(found: unknown, message: string): void {
   strictEqual(found ?? undefined, undefined, message);
 }
 
 export { rejects as assertRejects, strictEqual as assertSame };
 
-/** Starts all of them before any can have ended, from `storage` and `peer` in turn. */
+/** Starts all calls before any of them can have ended, on `storage` and `peer` in turn. */
 export function race<T>(
   { storage, peer }: RuleSubject,
   { runners, run }: { runners: number; run: (store: Storage, runner: number) => Promise<T> },
@@ -55,5 +58,5 @@ export function race<T>(
   );
 }
 
-/** How many simultaneous calls the contract tries. */
+/** The numbers of simultaneous calls that the contract tries. */
 export const raceSizes: readonly number[] = [2, 8, 64];

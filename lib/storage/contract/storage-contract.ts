@@ -1,4 +1,4 @@
-/** The storage contract: what every adapter must do, as tests that any test runner runs. RFC 6749 §4.1.2, §10.5; 9700 §4.14.2. */
+/** The storage contract: what every adapter must do, as tests for any test runner. RFC 6749 §4.1.2, §10.5; 9700 §4.14.2. */
 import type { Client } from "../../protocol/client";
 import { accessTokenRules } from "./access-token-rules";
 import { authorizationRules } from "./authorization-rules";
@@ -11,13 +11,13 @@ import { refreshTokenRules } from "./refresh-token-rules";
 import type { OpenStorage, Rule } from "./rule";
 import { ownershipRules, unreachableRule } from "./store-rules";
 
-/** What `storageContract` takes. */
+/** The options of `storageContract`. */
 export interface StorageContractOptions {
-  /** The `test` or `it` of your test runner. */
+  /** The `test` or `it` function of your test runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
-  /** Opens the storage under test, with these clients registered. It is called for each test; the store may be the same one. */
+  /** Opens the storage under test, with these clients registered. It is called for each test, and may open the same store again. */
   readonly open: (given: { readonly clients: readonly Client[] }) => Promise<OpenStorage>;
-  /** Opens a storage whose store cannot be reached. Left out: the test that it says so is left out too. */
+  /** Opens a storage whose store cannot be reached. Without it, the test that every call then rejects is left out. */
   readonly openUnreachable?: () => Promise<OpenStorage>;
 }
 
@@ -43,8 +43,8 @@ async function tryRule({ check }: Rule, open: StorageContractOptions["open"]): P
 }
 
 /**
- * Declares a test for each duty of a `Storage`, races of 64 simultaneous redemptions and rotations among them. Each of them
- * fails with an `AssertionError` of `node:assert` that says what went wrong.
+ * Declares a test for each duty of a `Storage`, including races of simultaneous redemptions and rotations. A failing test throws an
+ * `AssertionError` of `node:assert` that says what went wrong.
  */
 export function storageContract({ test, open, openUnreachable }: StorageContractOptions): void {
   for (const rule of rules) test(rule.name, () => tryRule(rule, open));

@@ -1,4 +1,4 @@
-/** The contract of the store as a whole: what it keeps is its own, and it says when it fails. RFC 6749 §10.5. */
+/** The contract of the store as a whole: its records are independent copies, and its failures are visible. RFC 6749 §10.5. */
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
 import {
@@ -13,7 +13,7 @@ import {
 } from "./records";
 import { assertRecord, assertRejects, type Rule } from "./rule";
 
-/** Changes every part of a record, as far as it lets itself be changed. */
+/** Changes every part of a record that can be changed, as a careless caller might. */
 function spoil(record: object | undefined): void {
   for (const [name, value] of Object.entries(record ?? {})) {
     if (Array.isArray(value) && !Object.isFrozen(value)) value.push("spoilt");
@@ -28,14 +28,15 @@ async function checkOwnership<T extends object>(
   const kept = JSON.parse(JSON.stringify(record)) as T;
   await store(record);
   spoil(record);
-  assertRecord(await find(kept), kept, "after a change of the record that was given");
+  assertRecord(await find(kept), kept, "after changing the record that was passed in");
   spoil(await find(kept));
-  assertRecord(await find(kept), kept, "after a change of the record that was got");
+  assertRecord(await find(kept), kept, "after changing the record that was returned");
 }
 
+/** The rule that stored records are independent of the records that were passed in or returned. */
 export const ownershipRules: readonly Rule[] = [
   {
-    name: "a record that was given or got may be changed: the stored one stays as it was",
+    name: "a record that was passed in or returned can be changed without changing the stored one",
     async check({ storage, now }) {
       const { consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
       await checkOwnership(newConsent(now), {
@@ -62,7 +63,7 @@ export const ownershipRules: readonly Rule[] = [
   },
 ];
 
-/** Every call that the server makes, each with records of its own. */
+/** Every call that the server makes, by its name, each with new records. */
 export function everyCall(
   storage: Storage,
   now: EpochSeconds,
@@ -99,12 +100,12 @@ export function everyCall(
   };
 }
 
-/** For a store that cannot be reached. An answer in place of a failure would be a guess. */
+/** The rule for a store that cannot be reached. An answer instead of a failure would be a guess. */
 export const unreachableRule: Rule = {
   name: "every call rejects while the store cannot be reached",
   async check({ storage, now }) {
     for (const [name, call] of Object.entries(everyCall(storage, now))) {
-      await assertRejects(call, `${name} has answered`);
+      await assertRejects(call, `${name} did not reject`);
     }
   },
 };

@@ -1,26 +1,36 @@
-/** A bounded map whose entries end at an absolute time and cannot be changed in place. It never drops a living entry: a full one refuses. */
+/** A bounded map whose entries end at a given time and cannot be changed in place. When full, it refuses new entries. */
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import { lateError } from "../../protocol/oauth-error";
 import { bucketOf, type Expiring, expiryIndex } from "./expiry-index";
 import { frozenCopies } from "./frozen-copies";
 import { keyGroups } from "./key-groups";
 
+/** The bound of a map, and what its entries are grouped and counted by. */
 export interface ExpiringMapOptions<T> {
+  /** How many entries the map holds at most, expired ones included until they are dropped. */
   readonly maxEntries: number;
-  /** The entries that are asked for together. What it goes by never changes. Left out: none are. */
+  /** The group under which `inGroup` finds an entry; it must never change. Left out: there are no groups. */
   readonly groupOf?: (value: T) => string;
-  /** Whose share of the room a new entry takes. Left out or `undefined`: nobody's. */
+  /** The owner whose share of the room a new entry takes. Left out or `undefined`: nobody's. */
   readonly ownerOf?: (value: T, now: EpochSeconds) => string | undefined;
 }
 
+/** The entries. Values are frozen copies, so the map may give out what it keeps. It never drops a living entry by itself. */
 export interface ExpiringMap<T> {
+  /** The entry that has not expired at `now`. */
   get(key: string, now: EpochSeconds): T | undefined;
-  /** @throws Error when the map is full of living entries, or the owner holds more of them than there is room left. */
+  /**
+   * Stores or replaces an entry.
+   *
+   * @throws Error (`temporarily_unavailable` for the client) when the map is full of living entries, or when the owner holds more
+   * of them than there is room left. Dropping a living entry instead could drop a revocation.
+   */
   set(key: string, value: T, now: EpochSeconds): void;
-  /** Changes parts of a living entry, but neither its group nor when it ends. */
+  /** Changes parts of a living entry, but neither its group nor its end. Nothing happens when there is none. */
   change(key: string, part: Partial<Omit<T, "expiresAt">>, now: EpochSeconds): void;
+  /** Drops the entry, if there is one. */
   delete(key: string): void;
-  /** The living entries of one group, found without a look at the others. */
+  /** The living entries of one group, found without looking at the others. */
   inGroup(group: string, now: EpochSeconds): readonly T[];
 }
 
@@ -30,13 +40,13 @@ interface Share {
   entries: number;
 }
 
-/** What is kept of an entry. */
+/** An entry and the share that it counts for. */
 interface Kept<T> {
   readonly value: T;
   readonly share: Share | undefined;
 }
 
-/** The entries, with what is counted and filed for them: both go with the entry. */
+/** The entries with their groups and shares, which are updated together with them. */
 function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
   const entries = new Map<string, Kept<T>>();
   const groups = keyGroups();
@@ -62,24 +72,25 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
   };
 }
 
-/** Drops what has expired, now and then, by a clock that may be wrong. */
+/** Drops expired entries now and then. The clock may be wrong at times. */
 function sweeper(dropExpired: (now: EpochSeconds) => void): (now: EpochSeconds) => void {
   let sweptAt = -Infinity;
   return (now) => {
     if (Math.abs(now - sweptAt) < clockDriftSeconds) return;
-    // only what had ended by the sweep before: a clock that was set ahead costs nothing when it is set back soon
+    // only what had already ended by the sweep before: a clock that was set ahead does no harm if it is soon set back
     dropExpired(Math.min(sweptAt, now));
     sweptAt = now;
   };
 }
 
-/** Refuses a new entry where there is no room for it, or none left for others. */
+/** Refuses a new entry when there is no room for it, or when its owner would leave too little room for others. */
 function roomMaker(
   { entries, maxEntries }: { entries: ReadonlyMap<string, unknown>; maxEntries: number },
   dropExpired: (now: EpochSeconds) => void,
 ): (share: Share | undefined, now: EpochSeconds) => void {
   let roomMadeAt = -Infinity;
 
+  /** Each owner may hold at most as much as is free. So one alone gets half of the room, two get a third each, and so on. */
   function shortage(share: Share | undefined): string | undefined {
     const free = maxEntries - entries.size;
     if (free <= 0) return "memoryStorage is full: raise maxEntries.";
@@ -89,6 +100,7 @@ function roomMaker(
 
   return (share, now) => {
     if (shortage(share) === undefined) return;
+    // at most once a second: a flood must not make each refused call search for expired entries
     if (now !== roomMadeAt) dropExpired(now);
     roomMadeAt = now;
     const problem = shortage(share);
@@ -96,6 +108,7 @@ function roomMaker(
   };
 }
 
+/** An empty map. */
 export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>): ExpiringMap<T> {
   const { maxEntries, groupOf, ownerOf } = options;
   const { entries, shareOf, keysOf, add, drop } = keptEntries(groupOf);

@@ -1,24 +1,28 @@
-/** The keys of a map filed by the time of their end. */
+/** An index of the keys of a map by the time at which their entries end. */
 import type { EpochSeconds } from "../../protocol/time";
 
-/** What ends by itself. */
+/** A record that ends by itself. */
 export interface Expiring {
+  /** The record has expired once `now >= expiresAt`. */
   readonly expiresAt: EpochSeconds;
 }
 
 const bucketSeconds = 30;
 
+/** The number of the bucket that holds keys with this end. A bucket covers a span of time, so that there are few of them. */
 export function bucketOf(expiresAt: EpochSeconds): number {
   return Math.floor(expiresAt / bucketSeconds);
 }
 
-/** The keys of a map filed by time, so that dropping what has expired costs as much as it drops. */
+/** The keys of a map filed by time, so that dropping expired entries costs no more than the number of entries dropped. */
 export interface ExpiryIndex {
+  /** Files a key. A key may be filed more than once: the entry in the map decides. */
   readonly file: (key: string, expiresAt: EpochSeconds) => void;
   /** Drops every entry of the map that has expired at `now`. */
   readonly dropExpired: (now: EpochSeconds) => void;
 }
 
+/** An index for these entries. `drop` removes an entry from the map. */
 export function expiryIndex(
   entries: ReadonlyMap<string, { readonly value: Expiring }>,
   drop: (key: string) => void,
@@ -31,7 +35,7 @@ export function expiryIndex(
     if (keys) keys.push(key);
     else keysByBucket.set(bucketOf(expiresAt), [key]);
     size += 1;
-    // once many keys are filed for nothing, only the entries that are there are kept
+    // keys of deleted and replaced entries stay filed; once there are many, only the entries that exist are filed again
     if (size > 2 * entries.size + 1_000) fileAnew();
   }
 

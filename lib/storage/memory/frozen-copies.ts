@@ -1,9 +1,9 @@
-/** Copies of records that nobody can change, so that a store may give out what it keeps. */
+/** Copies of records that nobody can change, so that a store may hand out what it keeps. */
 import { LRUCache } from "lru-cache";
 
 const maxLists = 1_000;
 
-/** Makes copies that nobody can change, lists and all; equal lists become one, as a million tokens have the same few scopes. */
+/** Returns a function that copies records and freezes them, lists included. Equal lists become one object. */
 export function frozenCopies<T extends object>(): (value: T, part?: object) => T {
   const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
   function frozenList(list: readonly unknown[]): readonly unknown[] {
@@ -16,7 +16,7 @@ export function frozenCopies<T extends object>(): (value: T, part?: object) => T
     return frozen;
   }
   return (value, part) => {
-    // not a spread: V8 makes a slow and large object of one that a literal begins with
+    // not a spread: for a literal that begins with one, V8 creates a slow and large object
     const copy = Object.assign({}, value, part) as Record<string, unknown>;
     for (const name in copy) {
       if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);

@@ -1,16 +1,20 @@
-/** Which keys belong together, so that those of one group are found without a look at the others. */
+/** Which keys belong together, so that those of one group are found without looking at the others. */
 
+/** Keys by their group. */
 export interface KeyGroups {
+  /** Adds a key to a group. Idempotent. */
   add(group: string, key: string): void;
+  /** Removes a key from a group, if it is there. */
   remove(group: string, key: string): void;
-  /** The keys of this group, in the order in which they came. */
+  /** The keys of this group, in the order in which they were added. */
   keysOf(group: string): readonly string[];
-  /** The number of groups that have a key. */
+  /** The number of groups that have at least one key. */
   readonly size: number;
 }
 
+/** Groups without any key yet. */
 export function keyGroups(): KeyGroups {
-  // most groups have one key, and a set for each of them would be larger than the record that it leads to
+  // most groups have a single key, and a set for each of them would be larger than the record that it leads to
   const groups = new Map<string, string | Set<string>>();
   return {
     add(group, key) {

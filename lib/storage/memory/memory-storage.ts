@@ -1,4 +1,4 @@
-/** Storage in the memory of one process: the embedded default, for development and for services of one process. */
+/** Storage in the memory of one process: the built-in default, for development and for services with a single process. */
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Authorization } from "../../protocol/authorization";
 import type { AuthorizationCode } from "../../protocol/authorization-code";
@@ -22,17 +22,17 @@ import type {
   StoredAccessToken,
 } from "../port";
 
-/** What a `Map` of JavaScript holds. */
+/** The largest number of entries that a JavaScript `Map` can hold. */
 const mostEntries = 2 ** 24;
 
-/** What `memoryStorage` takes. */
+/** The options of `memoryStorage`. */
 export interface MemoryStorageOptions {
   /** The registered clients. */
   readonly clients: readonly Client[];
   /**
-   * Bound of each kind of record; default 1,000,000. A full store refuses new records, it never drops a living one. A client that
-   * holds more authorizations, codes or tokens than there is room left is refused too, so that none can fill it for all: one
-   * alone has half of the room.
+   * Limit for each kind of record; default 1,000,000. A full store refuses new records and never drops a living one. A client that
+   * holds more authorizations, codes or tokens than there is room left is refused too, so that no client can fill the store for
+   * everyone: one alone gets half of the room.
    */
   readonly maxEntries?: number;
 }
@@ -47,7 +47,7 @@ function memoryClients(records: readonly Client[]): ListedClients {
     isBrowserOrigin: async (origin: string) => origins.has(origin),
     records: [...clients.values()],
   };
-  // whoever goes through the members of a port finds calls alone
+  // not enumerable: code that iterates over a port must find its methods only
   return Object.defineProperty(store, "records", { enumerable: false });
 }
 
@@ -94,7 +94,7 @@ function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): Autho
   };
 }
 
-// Within one process a step without `await` is atomic: nothing runs between its look and its write.
+// Within one process, a step without `await` is atomic: nothing else runs between its look and its write.
 
 function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): AuthorizationCodeStore {
   return {
@@ -124,7 +124,7 @@ function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenSto
   };
 }
 
-/** Whose share of the room a record takes: that of its client. */
+/** The owner of a record: its client. */
 const clientOf = ({ clientId }: { readonly clientId?: string }): string | undefined => clientId;
 
 interface AccessTokenMaps {
@@ -143,19 +143,19 @@ function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenSt
 }
 
 /**
- * Storage in the memory of this process. It is lost when the process ends, and two processes do not share it.
+ * Storage in the memory of this process. Its records are lost when the process ends, and two processes do not share them.
  *
- * @throws TypeError when a client record is wrong.
+ * @throws TypeError when an option or a client record is wrong.
  */
 export function memoryStorage(options: MemoryStorageOptions): Storage {
   const { clients, maxEntries = 1_000_000 } = options ?? {};
   if (!Array.isArray(clients))
-    throw new TypeError("memoryStorage: clients is missing. Write a list of clients.");
+    throw new TypeError("memoryStorage: clients is missing or is not a list. Write a list of clients.");
   if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > mostEntries) {
     throw new TypeError(`memoryStorage: maxEntries must be a whole number from 1 to ${mostEntries}.`);
   }
   const authorizations = expiringMap<Authorization>({ maxEntries, groupOf: consentId, ownerOf: clientOf });
-  // by themselves where authorizations are kept elsewhere
+  // a host may keep authorizations in another storage: then each one counts as an owner itself
   const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
     authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
   return {

@@ -5,7 +5,7 @@ import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
 import type { Query } from "./database";
 import type { PostgresRow } from "./pool";
 
-/** What both kinds of row have: the end user, the client, the API and the rest as JSON. */
+/** What consents and authorizations share: the end user, the client, the API, and all other fields as JSON. */
 function readApproval(row: PostgresRow): object {
   return {
     ...(JSON.parse(row["record"] as string) as object),
@@ -25,6 +25,7 @@ function readAuthorization(row: PostgresRow): Authorization {
 
 const ofKey = "subject = $1 AND client_id = $2 AND api_id = $3";
 
+/** Consents: one row for each (subject, client, API). Queries decide expiry by `now`; `deleteExpired` removes the rows. */
 export function postgresConsents(query: Query): ConsentStore {
   return {
     async find({ subject, clientId, apiId }, now) {
@@ -61,6 +62,7 @@ export function postgresConsents(query: Query): ConsentStore {
   };
 }
 
+/** End marks: one row for each key. `deleteExpired` removes expired ones. @rfc 7009 §2.1 */
 export function postgresEndMarks(query: Query): EndMarkStore {
   return {
     async find(key, now) {
@@ -81,6 +83,7 @@ export function postgresEndMarks(query: Query): EndMarkStore {
   };
 }
 
+/** Authorizations: one row each. `deleteExpired` removes expired ones. @rfc 6749 §1.3 */
 export function postgresAuthorizations(query: Query): AuthorizationStore {
   return {
     async create({ authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest }) {
@@ -106,6 +109,7 @@ export function postgresAuthorizations(query: Query): AuthorizationStore {
         [authorizationId],
       );
     },
+    // counted in the database, because only the number is needed
     async revokeAll({ subject, clientId, apiId }) {
       const [row] = await query(
         ({ authorizations }) => `WITH ended AS (

@@ -1,4 +1,4 @@
-/** Looks whether the tables that are there are ours and whole. RFC 6749 §10.5 (single use rests on a primary key). */
+/** Checks that existing tables are those of this adapter, and complete. RFC 6749 §10.5 (single use rests on a primary key). */
 import { type TableName, tableNames, type Tables } from "./names";
 import type { PostgresRow, Run } from "./pool";
 import { type TableShape, tableShapes } from "./table-shapes";
@@ -13,7 +13,7 @@ const columnQuestion = `SELECT class.relname::text AS "table", attribute.attname
   format_type(attribute.atttypid, attribute.atttypmod) AS type
   FROM ${ofTables} WHERE ${named} AND attribute.attnum > 0 AND NOT attribute.attisdropped`;
 
-/** Every set of columns that an index keeps unique, as `ON CONFLICT` needs it. */
+/** Every set of columns that an index keeps unique. Others, such as partial or deferred ones, do not work with `ON CONFLICT`. */
 const keyQuestion = `SELECT class.relname::text AS "table", string_agg(attribute.attname::text, ',') AS key
   FROM ${ofTables}
   JOIN pg_catalog.pg_index AS index ON index.indrelid = class.oid AND attribute.attnum = ANY(index.indkey)
@@ -25,7 +25,7 @@ function missingColumn({ columns }: TableShape, found: readonly PostgresRow[]): 
   const types = new Map(found.map(({ name, type }) => [name, type]));
   const missing = Object.entries(columns).find(([name, type]) => {
     const known = types.get(name);
-    // engines that have one kind of integer call it bigint
+    // engines with a single integer type call it bigint
     return known !== type && !(type === "integer" && known === "bigint");
   });
   return missing && `"${missing[0]}" of type ${missing[1]}`;
@@ -36,14 +36,14 @@ function hasKey({ key }: TableShape, found: readonly PostgresRow[]): boolean {
   return found.some((row) => String(row["key"]).split(",").toSorted().join() === wanted);
 }
 
-/** Why this table must not be used, or `undefined` when it may be. */
+/** Why this table must not be used, or `undefined` when it may be used. */
 function problemOf(
   shape: TableShape,
   { columns, keys }: { columns: readonly PostgresRow[]; keys: readonly PostgresRow[] },
 ): string | undefined {
   const column = missingColumn(shape, columns);
   if (column !== undefined) {
-    return `is there but is not authmount's: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
+    return `exists but is not authmount's: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
   }
   const key = shape.key.join(", ");
   return hasKey(shape, keys)
@@ -52,13 +52,14 @@ function problemOf(
 }
 
 /**
- * Gives the tables that are there.
+ * The names of the tables that exist. It only reads.
  *
- * @throws Error when one of them is not ours, or when nothing keeps its keys unique.
+ * @throws Error (as a rejection) when a table lacks a column of this adapter, or when nothing keeps its keys unique. Without the
+ * unique key, two requests could use the same token.
  */
 export async function checkTables(run: Run, tables: Tables): Promise<ReadonlySet<TableName>> {
   const place = [tables.schema, tableNames.map(tables.named)];
-  // columns first: a table that another process makes in between is then left out, not half seen
+  // columns first: a table that another process creates in between is then left out instead of being seen half-finished
   const columns = await run(columnQuestion, place);
   const keys = await run(keyQuestion, place);
   const present = new Set<TableName>();

@@ -10,8 +10,8 @@ function readClient(row: PostgresRow): Client {
 }
 
 /**
- * The record decides. `browser_origins` only leads from an origin to clients that have it or had it once: nothing is taken out
- * of it, so no two changes of one client can be in each other's way.
+ * The client table. The record decides: `browser_origins` only leads from an origin to the clients that have or once had it. No row
+ * is ever removed from there, so that simultaneous changes of one client cannot interfere.
  */
 export function postgresClients(query: Query): ClientRegistry {
   return {
@@ -29,6 +29,7 @@ export function postgresClients(query: Query): ClientRegistry {
           WHERE known.origin = $1`,
         [origin],
       );
+      // the record is looked at again: the client may have given up this origin
       return rows.map(readClient).some((client) => browserOriginsOf(client).includes(origin));
     },
     async save(client) {

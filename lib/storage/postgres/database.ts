@@ -1,32 +1,37 @@
-/** The database as the stores ask it: a statement is written once it is known where the tables are. RFC 6749 §10.5. */
+/** Access to the database for the stores. A statement is built once the location of the tables is known. RFC 6749 §10.5. */
 import { type PostgresNames, type Tables, tablesIn } from "./names";
 import { type PostgresPool, type PostgresRow, type Run, runOn } from "./pool";
 
-/** Runs one statement on the tables, and gives its rows. */
+/** Runs one statement on the tables and returns its rows. */
 export type Query = (
   statement: (tables: Tables) => string,
   values?: readonly unknown[],
 ) => Promise<readonly PostgresRow[]>;
 
+/** The database with this adapter's tables. */
 export interface Database {
+  /** Runs a statement that names tables. */
   readonly query: Query;
+  /** Runs a statement that names none. */
   readonly run: Run;
+  /** The full names of the tables. The schema is looked up once; a failed look-up is repeated with the next call. */
   readonly tables: () => Promise<Tables>;
 }
 
 /**
- * Without its schema a name would mean the table of whichever schema of the `search_path` has one: that of another server, where
- * the first schema has none yet.
+ * The first existing schema of the `search_path`. Names are qualified by it: an unqualified name could reach the table of another
+ * server, in a later schema, while the first schema has no such table yet.
  */
 async function currentSchema(run: Run): Promise<string> {
   const [row] = await run("SELECT current_schema() AS schema");
   const schema = row?.["schema"];
   if (typeof schema === "string") return schema;
   throw new Error(
-    "postgresStorage: no schema of the connection's search_path exists. Write schema, or make one.",
+    "postgresStorage: none of the schemas in the connection's search_path exists. Set the schema option, or create one.",
   );
 }
 
+/** The database behind a pool. It opens no connection before the first statement. */
 export function openDatabase(pool: PostgresPool, { schema, prefix }: PostgresNames): Database {
   const run = runOn(pool);
   let found: Promise<Tables> | undefined;

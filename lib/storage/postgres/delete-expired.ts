@@ -1,4 +1,4 @@
-/** Removing what has expired, a batch at a time. RFC 6749 §10.5. */
+/** Removes expired rows in batches. RFC 6749 §10.5. */
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { Query } from "./database";
 import type { TableName } from "./names";
@@ -16,11 +16,14 @@ const keys = [
   ["end_marks", "key"],
 ] as const satisfies readonly (readonly [TableName, string])[];
 
-/** A time ahead deletes what lives: milliseconds for seconds, or the wrong clock of one process, would be felt by all. */
+/**
+ * Refuses a time ahead of the database's clock. It would delete living rows for every process: milliseconds instead of seconds, for
+ * example, or the wrong clock of one process.
+ */
 async function checkTime(query: Query, now: EpochSeconds): Promise<void> {
-  const advice = "It takes epoch seconds, such as Math.floor(Date.now() / 1000).";
+  const advice = "Pass epoch seconds, such as Math.floor(Date.now() / 1000).";
   if (!Number.isSafeInteger(now)) {
-    throw new TypeError(`postgresStorage: deleteExpired was not given a whole number. ${advice}`);
+    throw new TypeError(`postgresStorage: deleteExpired needs a whole number. ${advice}`);
   }
   const [row] = await query(() => "SELECT extract(epoch FROM now())::bigint AS now");
   if (now <= Number(row?.["now"]) + clockDriftSeconds) return;
@@ -29,14 +32,19 @@ async function checkTime(query: Query, now: EpochSeconds): Promise<void> {
   );
 }
 
-/** Deletes every row that ended `clockDriftSeconds` before `now`, and gives their number. */
+/**
+ * Deletes every row that expired `clockDriftSeconds` before `now` or earlier, and returns the number of rows. Small batches keep
+ * each statement short, so that it locks rows only briefly while the server is serving.
+ *
+ * @throws TypeError (as a rejection) when `now` is not a whole number or is ahead of the database's clock
+ */
 export async function deleteExpired(query: Query, now: EpochSeconds): Promise<number> {
   await checkTime(query, now);
   let deleted = 0;
   for (const [table, key] of keys) {
     let rows;
     do {
-      // the end is asked for twice: a consent may have been renewed while the deletion waited for its row
+      // expiry is checked twice: a consent may have been renewed while the deletion waited for its row
       const found = await query(
         ({ [table]: name }) => `DELETE FROM ${name} WHERE (${key}) IN
           (SELECT ${key} FROM ${name} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${batchRows})

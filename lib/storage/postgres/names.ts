@@ -1,16 +1,17 @@
-/** What the tables are called, and in which schema they are. RFC 6749 §10.5 (two servers must not share them by accident). */
+/** The names of the tables, and the schema that contains them. RFC 6749 §10.5 (two servers must not share them by accident). */
 
-/** Where the tables are put. */
+/** Where the tables are, and how their names begin. */
 export interface PostgresNames {
   /**
-   * An existing or new schema. Left out: the first one of the connection's `search_path` that exists, as it is at the first
-   * statement; no other one is looked into.
+   * An existing or new schema. Left out: the first existing schema of the connection's `search_path`, determined at the first
+   * statement. No other schema is searched.
    */
   readonly schema?: string;
-  /** What every table and index name begins with; default `"authmount_"`. It must not end in `revoked_`. */
+  /** The beginning of every table and index name; default `"authmount_"`. It must not end in `revoked_`. */
   readonly prefix?: string;
 }
 
+/** The tables without their prefix. `migrations` holds the versions of the schema that were created. */
 export const tableNames = [
   "clients",
   "browser_origins",
@@ -25,29 +26,35 @@ export const tableNames = [
   "migrations",
 ] as const;
 
+/** The name of a table without its prefix. */
 export type TableName = (typeof tableNames)[number];
 
-/** Each table by its full quoted name. */
+/** The full quoted name of each table, ready for a statement. */
 export type Tables = Readonly<Record<TableName, string>> & {
+  /** The schema without quotes. */
   readonly schema: string;
-  /** The name of a table or index without its schema. */
+  /** The name of a table or index with its prefix, but without quotes and schema. */
   readonly named: (name: string) => string;
 };
 
 const plainName = /^[a-z_][a-z0-9_]{0,29}$/;
 
 function nameProblem(option: string, name: unknown): string | undefined {
-  // set to undefined: a variable that somebody has forgotten to set, and the default may be another server's tables
+  // undefined may be a variable that somebody forgot to set, and the default may name another server's tables
   if (name === undefined) return "is undefined. Set it, or leave it out for the default.";
   if (typeof name !== "string" || !plainName.test(name)) {
-    return "must be 1 to 30 lower-case letters, digits and underscores, and begin with no digit.";
+    return "must be 1 to 30 lower-case letters, digits and underscores, and must not begin with a digit.";
   }
   return option === "prefix" && /.revoked_$/.test(name)
-    ? `must not end in "revoked_": its access_tokens would be the revoked_access_tokens of another prefix.`
+    ? `must not end in "revoked_": its access_tokens table would be the revoked_access_tokens table of another prefix.`
     : undefined;
 }
 
-/** @throws TypeError when a name is wrong, or is there and `undefined`. */
+/**
+ * Checks the options that name tables. Only plain names pass, because they are written into statements.
+ *
+ * @throws TypeError when a name is invalid, or is present but `undefined`.
+ */
 export function checkNames(names: PostgresNames): void {
   for (const option of ["schema", "prefix"] as const) {
     const problem = Object.hasOwn(names, option) ? nameProblem(option, names[option]) : undefined;
@@ -59,6 +66,7 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
+/** The names of the tables in this schema. */
 export function tablesIn(schema: string, prefix = "authmount_"): Tables {
   const named = (name: string): string => `${prefix}${name}`;
   const tables = tableNames.map((name) => [name, `${quoted(schema)}.${quoted(named(name))}`]);

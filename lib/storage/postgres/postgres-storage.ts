@@ -10,32 +10,34 @@ import type { PostgresPool } from "./pool";
 import { migrate } from "./schema";
 import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens } from "./tokens";
 
-/** What `postgresStorage` takes. */
+/** The options of `postgresStorage`. */
 export interface PostgresStorageOptions extends PostgresNames {
   /**
-   * A `pg` Pool. It stays yours: its size, its time limits, its `error` listener (without one, node ends the process when an
-   * idle connection breaks) and its end.
+   * A `pg` Pool. It remains yours: you set its size and time limits, add its `error` listener (without one, Node.js ends the
+   * process when an idle connection breaks) and end it.
    */
   readonly pool: PostgresPool;
 }
 
-/** Storage in PostgreSQL, with what its keeper needs. */
+/** Storage in PostgreSQL, with the calls that maintain it. */
 export interface PostgresStorage extends Storage {
+  /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
   /**
-   * Makes the tables, or brings them to the newest version; only reads when there is nothing to do. Any number of processes
-   * may call it at once, and again after a crash. It needs the right to create tables when there is something to do.
+   * Creates the tables or updates them to the newest version; only reads when there is nothing to do. Any number of processes may
+   * call it at once, and again after a crash. It needs the right to create tables only when there is something to do.
    *
-   * @throws Error (as a rejection) when a table of this name is another one's, or has lost its primary key.
+   * @throws Error (as a rejection) when a table with one of the names belongs to something else, is missing although it was
+   * created, or has lost its primary key.
    */
   readonly migrate: () => Promise<void>;
   /**
-   * Deletes expired rows in batches of 1,000, safe while serving and from several processes at once. Run it now and then,
-   * every minute say.
+   * Deletes expired rows in batches. It is safe while the server is serving, and from several processes at once. Run it regularly,
+   * for example every minute: nothing else removes rows.
    *
-   * @param now epoch seconds; the clock of this process when left out. Rows go five minutes after they have expired.
+   * @param now epoch seconds; the clock of this process when left out. Rows are deleted five minutes after they have expired.
    * @returns the number of rows.
-   * @throws TypeError (as a rejection) when `now` is no whole number, or more than five minutes ahead of the database's clock.
+   * @throws TypeError (as a rejection) when `now` is not a whole number, or more than five minutes ahead of the database's clock.
    */
   readonly deleteExpired: (now?: EpochSeconds) => Promise<number>;
 }
@@ -43,11 +45,11 @@ export interface PostgresStorage extends Storage {
 /**
  * Storage in PostgreSQL. Call `migrate()` once before the first request.
  *
- * @throws TypeError when an option is wrong.
+ * @throws TypeError when an option is invalid.
  */
 export function postgresStorage(options: PostgresStorageOptions): PostgresStorage {
   if (typeof options?.pool?.query !== "function") {
-    throw new TypeError("postgresStorage: pool is missing. Write `new Pool(…)` of pg.");
+    throw new TypeError("postgresStorage: pool is missing. Pass a `new Pool(…)` from pg.");
   }
   checkNames(options);
   const database = openDatabase(options.pool, options);

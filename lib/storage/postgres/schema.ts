@@ -1,4 +1,4 @@
-/** The tables of the PostgreSQL adapter, and the steps that make them. RFC 6749 §10.10 (digests only). */
+/** The tables of the PostgreSQL adapter, and the steps that create them. RFC 6749 §10.10 (digests only). */
 import { checkTables } from "./check-tables";
 import type { Database } from "./database";
 import { type TableName, tableNames, type Tables } from "./names";
@@ -10,8 +10,8 @@ function createTable(table: TableName, tables: Tables): string {
 }
 
 /**
- * The versions of the schema: version n is the nth list. A published version never changes; the next one adds to it so that
- * processes of the version before can go on. Each statement is whole by itself and may run again.
+ * The versions of the schema: version n is the nth list of statements. A published version never changes. The next one only adds to
+ * it, so that processes of the previous version can go on. Each statement is complete by itself and may run again.
  */
 export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
   const index = (name: string, { of, on }: { of: TableName; on: string }): string =>
@@ -38,7 +38,7 @@ export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
   ];
 }
 
-/** What two processes that make the same thing at once may hear, each meaning that the other one is about to have made it. */
+/** Errors of a process that creates something while another process creates the same. The next attempt finds it created. */
 const madeByAnother: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42710", "XX000"]);
 
 async function make(run: Run, statement: string): Promise<void> {
@@ -46,12 +46,12 @@ async function make(run: Run, statement: string): Promise<void> {
 }
 
 async function makeSchema(run: Run, schema: string): Promise<void> {
-  // asked first, as CREATE SCHEMA wants a right even where there is nothing to do
+  // checked first, because CREATE SCHEMA needs a right even where there is nothing to do
   const found = await run("SELECT 1 FROM information_schema.schemata WHERE schema_name = $1", [schema]);
   if (found.length === 0) await make(run, `CREATE SCHEMA IF NOT EXISTS "${schema}"`);
 }
 
-/** Makes what the newest version has and the database has not. */
+/** Creates what the newest version has and the database lacks. */
 async function makeTables({ run }: Database, tables: Tables): Promise<void> {
   const { migrations } = tables;
   const [row] = await run(`SELECT max(version) AS version FROM ${migrations}`);
@@ -64,7 +64,12 @@ async function makeTables({ run }: Database, tables: Tables): Promise<void> {
   }
 }
 
-/** Brings the tables to the newest version. With nothing to do it only reads. */
+/**
+ * Updates the tables to the newest version. With nothing to do it only reads. It takes no lock: every step may run twice, and a
+ * process that dies in the middle leaves nothing that the next call cannot complete.
+ *
+ * @throws Error (as a rejection) when a table is not this adapter's, has no unique key, or is missing although it was created
+ */
 export async function migrate(database: Database): Promise<void> {
   const { run } = database;
   const tables = await database.tables();
@@ -79,6 +84,6 @@ export async function migrate(database: Database): Promise<void> {
   const missing = tableNames.find((name) => !after.has(name));
   if (missing === undefined) return;
   throw new Error(
-    `postgresStorage: the table ${tables[missing]} is missing, though ${tables.migrations} says that it was made. Restore it, or empty ${tables.migrations} and call migrate() again.`,
+    `postgresStorage: the table ${tables[missing]} is missing, although ${tables.migrations} says that it was created. Restore it, or empty ${tables.migrations} and call migrate() again.`,
   );
 }

@@ -1,7 +1,7 @@
-/** What each table consists of. RFC 6749 §10.10 (digests only). */
+/** The columns and the key of each table. RFC 6749 §10.10 (digests only). */
 import type { TableName } from "./names";
 
-/** Columns by type, none of them null, and the columns whose values together are there once. */
+/** The columns with their types, none of them nullable, and the columns whose combined values are unique. */
 export interface TableShape {
   readonly columns: Readonly<Record<string, "text" | "bigint" | "boolean" | "integer">>;
   readonly key: readonly string[];
@@ -12,6 +12,7 @@ const byDigest: TableShape = {
   key: ["digest"],
 };
 
+/** The shape of each table. `migrate` creates the tables from it and checks existing ones against it. */
 export const tableShapes: Readonly<Record<TableName, TableShape>> = {
   clients: { columns: { client_id: "text", record: "text" }, key: ["client_id"] },
   browser_origins: { columns: { origin: "text", client_id: "text" }, key: ["origin", "client_id"] },
@@ -40,7 +41,7 @@ export const tableShapes: Readonly<Record<TableName, TableShape>> = {
   migrations: { columns: { version: "integer" }, key: ["version"] },
 };
 
-/** The columns and the key as `CREATE TABLE` takes them. */
+/** The columns and the key in the syntax of `CREATE TABLE`. */
 export function columnsOf({ columns, key }: TableShape): string {
   const typed = Object.entries(columns).map(([name, type]) => `${name} ${type} NOT NULL`);
   return [...typed, `PRIMARY KEY (${key.join(", ")})`].join(", ");

@@ -1,4 +1,4 @@
-/** Codes and tokens in PostgreSQL. A token is spent by a row in a table whose primary key admits one. RFC 6749 §4.1.2, 9700 §4.14.2. */
+/** Codes and tokens in PostgreSQL. Spending inserts a row whose primary key admits only one. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import type { AuthorizationCode } from "../../protocol/authorization-code";
 import type { EpochSeconds } from "../../protocol/time";
 import type { RefreshToken } from "../../protocol/refresh-token";
@@ -13,7 +13,7 @@ interface Expiring {
   readonly expiresAt: EpochSeconds;
 }
 
-/** Whether it was spent is not in the row: that is for the marks to say. */
+/** The values of a row. Whether the token was spent is not among them: token rows never change, and the marks tell. */
 function toRow({
   digest,
   expiresAt,
@@ -31,7 +31,7 @@ function insertInto(table: string): string {
   return `INSERT INTO ${table} (digest, record, expires_at) VALUES ($1, $2, $3)`;
 }
 
-/** Token and mark in one look. Marks are only ever added, so a token is never seen unspent again. */
+/** Reads the token and its mark in one statement. Marks are only ever added, so a spent token is never seen unspent again. */
 function selectWithMark(table: string, { spent_tokens: spent }: Tables): string {
   return `SELECT token.*, mark.digest IS NOT NULL AS spent
     FROM ${table} AS token LEFT JOIN ${spent} AS mark ON mark.digest = token.digest
@@ -39,9 +39,9 @@ function selectWithMark(table: string, { spent_tokens: spent }: Tables): string 
 }
 
 /**
- * Spends the token $1 that is alive at $2: one row for the one that wins, none for all others. Whoever comes second waits
- * for the first one's commit at the primary key, and then does nothing. The key is named, so that a table without it fails:
- * it would let each of them win.
+ * Spends the token $1 if it is alive at $2. The winner gets one row, all others get none: whoever comes second waits at the primary
+ * key for the first one's commit, and then does nothing. The statement names the key, so that it fails on a table without it, which
+ * would let everyone win.
  */
 function spend(table: string, { spent_tokens: spent }: Tables): string {
   return `INSERT INTO ${spent} (digest, expires_at)
@@ -49,6 +49,7 @@ function spend(table: string, { spent_tokens: spent }: Tables): string {
     ON CONFLICT (digest) DO NOTHING RETURNING digest`;
 }
 
+/** Authorization codes. `deleteExpired` removes expired codes and their marks. @rfc 6749 §4.1.2 */
 export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore {
   return {
     async create(code) {
@@ -69,6 +70,7 @@ export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore
   };
 }
 
+/** Refresh tokens. `deleteExpired` removes expired tokens and their marks. @rfc 9700 §4.14.2 */
 export function postgresRefreshTokens(query: Query): RefreshTokenStore {
   return {
     async create(token) {
@@ -79,6 +81,7 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
       const [row] = await query((tables) => selectWithMark(tables.refresh_tokens, tables), [digest, now]);
       return row && ({ ...fromRow(row), used: row["spent"] } as RefreshToken);
     },
+    // one statement, so both happen or neither: the successor is inserted only if the mark was new
     async rotate({ from, to }, now) {
       const rows = await query(
         (tables) => `WITH won AS (${spend(tables.refresh_tokens, tables)})
@@ -91,6 +94,7 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
   };
 }
 
+/** Opaque access tokens, and the ids of revoked access tokens. `deleteExpired` removes expired ones. */
 export function postgresAccessTokens(query: Query): AccessTokenStore {
   return {
     async create(token) {

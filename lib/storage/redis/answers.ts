@@ -1,20 +1,21 @@
-/** What Redis has answered, in the one form that is understood. RFC 7009 §2.2: a revocation must never be overlooked. */
+/** Reads the answers of Redis, and accepts only one form. RFC 7009 §2.2: a revocation must never be overlooked. */
 
-/** A client that gives buffers, say, must not pass for a server that knows nothing. */
+/** The failure for an unexpected answer. A client that returns Buffers must not look like a server without records. */
 function misread(answer: unknown): Error {
   const kind = Buffer.isBuffer(answer) ? "a Buffer" : typeof answer;
   return new Error(
-    `redisStorage: the Redis client gave ${kind} where text or a number was due. Use it without a type mapping (withTypeMapping).`,
+    `redisStorage: the Redis client returned ${kind} instead of text or a number. Use it without a type mapping (withTypeMapping).`,
   );
 }
 
-/** Text, or `undefined` for nothing. */
+/** The text of an answer, or `undefined` when there is none. @throws Error for anything else */
 export function textOf(answer: unknown): string | undefined {
   if (answer === null || answer === undefined) return undefined;
   if (typeof answer !== "string") throw misread(answer);
   return answer;
 }
 
+/** The texts of a list. @throws Error when the answer is not a list of texts */
 export function textsOf(answer: unknown): readonly string[] {
   if (!Array.isArray(answer)) throw misread(answer);
   return answer.map((item: unknown) => {
@@ -23,7 +24,7 @@ export function textsOf(answer: unknown): readonly string[] {
   });
 }
 
-/** A whole number; some clients give it as text. */
+/** A whole number, which some clients return as text. @throws Error for anything else: no unclear answer may win a token */
 export function numberOf(answer: unknown): number {
   if (Number.isSafeInteger(answer)) return answer as number;
   if (typeof answer !== "string" || !/^\d{1,15}$/.test(answer)) throw misread(answer);

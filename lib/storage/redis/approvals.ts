@@ -7,7 +7,10 @@ import type { AuthorizationStore, ConsentStore, EndMarkStore } from "../port";
 import { numberOf, textOf, textsOf } from "./answers";
 import { flagScript, forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord } from "./records";
 
-/** Puts the field ARGV[1] with ARGV[2] into the hash, drops what ended before ARGV[4], and keeps the hash ARGV[5] longer than its last field. */
+/**
+ * Sets the field ARGV[1] of the hash to ARGV[2], which ends at ARGV[3]. Drops fields that ended before ARGV[4], and keeps the hash
+ * ARGV[5] seconds longer than its last field.
+ */
 const saveConsentScript = `
 redis.call("HSET", KEYS[1], ARGV[1], ARGV[2])
 local last = tonumber(ARGV[3])
@@ -20,7 +23,7 @@ end
 redis.call("EXPIREAT", KEYS[1], last + ARGV[5])
 return 1`;
 
-/** Drops the field ARGV[1] of the hash, unless its consent was given under the end mark ARGV[2]. */
+/** Drops the field ARGV[1] of the hash, unless its consent was given under the end mark ARGV[2]. A script, so both are one step. */
 const deleteConsentScript = `
 local value = redis.call("HGET", KEYS[1], ARGV[1])
 if not value or cjson.decode(value).endMark == ARGV[2] then return 0 end
@@ -30,7 +33,7 @@ function fieldOf({ clientId, apiId }: ConsentKey): string {
   return JSON.stringify([clientId, apiId]);
 }
 
-/** One hash for each end user: a field for each client and API. */
+/** Consents: one hash for each end user, with a field for each client and API. Redis removes a hash after its last consent. */
 export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOptions): ConsentStore {
   const keyOf = (subject: string): string => `${prefix}consents:${subject}`;
   return {
@@ -57,6 +60,7 @@ export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOption
   };
 }
 
+/** End marks: one key each. They are replicated, because a lost mark would make a withdrawn consent count again. @rfc 7009 §2.1 */
 export function redisEndMarks({ prefix, send, sendReplicated }: RedisStoreOptions): EndMarkStore {
   const keyOf = (key: string): string => `${prefix}end:${key}`;
   return {
@@ -71,7 +75,7 @@ export function redisEndMarks({ prefix, send, sendReplicated }: RedisStoreOption
   };
 }
 
-/** Adds ARGV[1] until ARGV[2] to the index, drops what ended before ARGV[3], and lets it live as long as its last entry. */
+/** Adds ARGV[1] with the end ARGV[2] to the index, drops those that ended before ARGV[3], and keeps it until its last one ends. */
 const addToIndexScript = `
 redis.call("ZADD", KEYS[1], ARGV[2], ARGV[1])
 redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[3])
@@ -79,12 +83,12 @@ local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
 redis.call("EXPIREAT", KEYS[1], last[2])
 return 1`;
 
-/** So many go together, with one `WAIT`; what others want is done between them. */
+/** How many records share one script and one `WAIT`. Commands of other requests run in between. */
 const revokedAtOnce = 500;
 
 type Keys = readonly [string, ...string[]];
 
-/** Sets the flag of these records; gives how many had none. */
+/** Sets the flag of these records and returns how many lacked it. In a cluster a script reaches one slot, so each gets its own. */
 function flagRecords({ isOneServer, sendReplicated }: RedisStoreOptions) {
   const flag = async (keys: Keys): Promise<number> =>
     numberOf(await runScript(sendReplicated, { script: flagScript, keys, args: [] }));
@@ -95,6 +99,7 @@ function flagRecords({ isOneServer, sendReplicated }: RedisStoreOptions) {
   };
 }
 
+/** Authorizations: one key each, and an index for each end user, client and API. Redis removes expired ones. @rfc 6749 §1.3 */
 export function redisAuthorizations(options: RedisStoreOptions): AuthorizationStore {
   const { prefix, send, sendReplicated } = options;
   const flag = flagRecords(options);
@@ -106,7 +111,7 @@ export function redisAuthorizations(options: RedisStoreOptions): AuthorizationSt
     async create({ revoked, ...authorization }, now) {
       const { authorizationId } = authorization;
       const key = keyOf(authorizationId);
-      // the index first, and lasting: an authorization that it does not know could not be revoked with the consent
+      // the index first, and replicated: an authorization that it lacks could not be revoked together with the consent
       const args = [authorizationId, forgetAt(authorization), now];
       await runScript(sendReplicated, { script: addToIndexScript, keys: [indexOf(authorization)], args });
       await send(key, setRecord(key, { record: authorization, flag: revoked }));

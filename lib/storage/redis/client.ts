@@ -1,32 +1,37 @@
-/** What the Redis adapter needs of a client, and how it reaches the server that holds a key. RFC 6749 §10.5. */
+/** What the Redis adapter needs from a client, and how it reaches the server that holds a key. RFC 6749 §10.5. */
 import { keySlot } from "./key-slot";
 
-/** A `createClient()` or `createClientPool()` of `redis`, or anything else that sends one command to one server. */
+/** A `createClient()` or `createClientPool()` from `redis`, or anything else that sends commands to one server. */
 export interface NodeRedisClient {
+  /** Sends one command and resolves with its reply. */
   sendCommand(args: string[]): Promise<unknown>;
 }
 
-/** A `createCluster()` of `redis`. */
+/** A `createCluster()` from `redis`. */
 export interface NodeRedisCluster {
   readonly masters: readonly { readonly address: string }[];
+  /** Slot number → the nodes that hold it. */
   readonly slots: readonly unknown[];
+  /** Sends one command to the node that holds the key. */
   sendCommand(firstKey: string, isReadonly: boolean, args: string[]): Promise<unknown>;
+  /** A client of one node. */
   nodeClient(node: { readonly address: string }): NodeRedisClient | Promise<NodeRedisClient>;
 }
 
-/** A `new Redis()` or `new Redis.Cluster()` of `ioredis`. */
+/** A `new Redis()` or `new Redis.Cluster()` from `ioredis`. */
 export interface IoRedisClient {
   readonly isCluster: boolean;
+  /** Sends one command and resolves with its reply. */
   call(...args: [command: string, ...args: string[]]): Promise<unknown>;
 }
 
-/** A connected client of `redis` or `ioredis`, of one server or a cluster. */
+/** A connected client from `redis` or `ioredis`, for one server or a cluster. */
 export type RedisClient = NodeRedisClient | NodeRedisCluster | IoRedisClient;
 
 /** A client that sends all commands to one server. */
 export type ServerClient = NodeRedisClient | IoRedisClient;
 
-/** A command; numbers go as text. */
+/** A command with its arguments. Numbers are sent as text. */
 export type Command = readonly (string | number)[];
 
 /** Sends one command to the master that holds the key. */
@@ -34,33 +39,38 @@ export type Send = (key: string, command: Command) => Promise<unknown>;
 
 /** One master. */
 export interface Master {
-  /** Tells it from the others of the cluster. */
+  /** Host and port, which distinguish it from the other masters of the cluster. */
   readonly address: string;
+  /** A client that sends commands to this master only. */
   client(): ServerClient | Promise<ServerClient>;
 }
 
 /** The servers behind a client. */
 export interface RedisServers {
   readonly send: Send;
-  /** Those that are known at this moment. */
+  /** The masters that the client knows at this moment. */
   masters(): readonly Master[] | Promise<readonly Master[]>;
+  /** The master that holds the key. @throws Error when the client does not know it. */
   masterOf(key: string): Master;
 }
 
+/** True for anything that can send commands. */
 export function isRedisClient(client: unknown): client is RedisClient {
   const { sendCommand, call } = (client ?? {}) as { sendCommand?: unknown; call?: unknown };
   return typeof sendCommand === "function" || typeof call === "function";
 }
 
+/** True for a cluster client from `ioredis`. */
 export function isIoRedisCluster(client: RedisClient): client is IoRedisCluster {
   return "isCluster" in client && client.isCluster;
 }
 
+/** True for a cluster client of either library: one script cannot use keys of several slots there. */
 export function isCluster(client: RedisClient): boolean {
   return "masters" in client || isIoRedisCluster(client);
 }
 
-/** Sends one command to the one server of this client. */
+/** Sends one command to the only server of this client. */
 export async function sendTo(client: ServerClient, command: Command): Promise<unknown> {
   const [name = "", ...args] = command.map(String);
   return "isCluster" in client ? client.call(name, ...args) : client.sendCommand([name, ...args]);
@@ -74,7 +84,7 @@ function serversOfCluster(client: NodeRedisCluster): RedisServers {
     masters: () => client.masters.map(masterAt),
     masterOf(key) {
       const slot = client.slots[keySlot(key)] as { readonly master: Node } | undefined;
-      if (slot === undefined) throw new Error("redisStorage: the client knows no master for a slot.");
+      if (slot === undefined) throw new Error("redisStorage: the client does not know the master of a slot.");
       return masterAt(slot.master);
     },
   };
@@ -86,7 +96,7 @@ interface IoRedisCluster extends IoRedisClient {
 }
 
 async function mastersOfIoRedis(client: IoRedisCluster): Promise<readonly Master[]> {
-  // until it is ready it knows the nodes that it was given, and not the cluster's
+  // before it is ready, it knows only the nodes that it was created with
   if (client.status !== "ready") await client.call("EXISTS", "");
   return client.nodes("master").map((node) => ({
     address: `${node.options.host}:${node.options.port}`,
@@ -94,6 +104,7 @@ async function mastersOfIoRedis(client: IoRedisCluster): Promise<readonly Master
   }));
 }
 
+/** The servers behind a client, the same for both libraries. */
 export function serversOf(client: RedisClient): RedisServers {
   if ("masters" in client) return serversOfCluster(client);
   const only: Master = { address: "the server", client: () => client };

@@ -6,8 +6,8 @@ import { textOf, textsOf } from "./answers";
 import type { RedisStoreOptions } from "./records";
 
 /**
- * A client at `client:<clientId>`. It decides: `origin:<origin>` only leads to clients that have the origin or had it once.
- * Nothing is taken out of there, so no two changes of one client can be in each other's way.
+ * The client table. A client is at `client:<clientId>`, and that record decides: `origin:<origin>` only leads to the clients that
+ * have or once had the origin. Nothing is ever removed from there, so simultaneous changes of one client cannot interfere.
  */
 export function redisClients({ prefix, send, sendReplicated }: RedisStoreOptions): ClientRegistry {
   const clientKey = (clientId: string): string => `${prefix}client:${clientId}`;
@@ -29,6 +29,7 @@ export function redisClients({ prefix, send, sendReplicated }: RedisStoreOptions
     },
     async save(client) {
       const { clientId } = checkClient(client);
+      // the origins first: if the second step fails, an origin leads to a record that does not have it, which counts for nothing
       for (const origin of browserOriginsOf(client).map(originKey)) {
         await sendReplicated(origin, ["ZADD", origin, 0, clientId]);
       }

@@ -1,18 +1,18 @@
-/** A Redis that may drop revocations is not relied on. RFC 6749 §10.5. */
+/** Refuses a Redis that may drop revocations. RFC 6749 §10.5. */
 import { textOf } from "./answers";
 import { type Master, type RedisServers, type Send, sendTo } from "./client";
 import { isRefusal } from "./retrying";
 import { answeredIn, later } from "./timers";
 
 const answerMilliseconds = 2_000;
-/** How long it may take until a policy that was set later is noticed. */
+/** How long a policy that is set later may go unnoticed. */
 const againMilliseconds = 60_000;
-/** A master that could not be asked may come back with other settings. */
+/** How soon to ask again after a master could not be asked: it may come back with other settings. */
 const soonMilliseconds = 1_000;
 
 interface Objection {
   readonly error: unknown;
-  /** Nothing can be asked of that master now, so it gives no wrong answer either. */
+  /** True when the master cannot be reached. It serves no commands either, so it cannot return a wrong answer. */
   readonly isUnreachable: boolean;
 }
 
@@ -20,7 +20,7 @@ function settingOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1];
 }
 
-/** A server that does not let itself be asked (`NOPERM …`) is reachable; one that still loads its data is not. */
+/** True for a reply of the server. One that refuses `INFO` (`NOPERM …`) is reachable; one that is still loading its data is not. */
 function isErrorReply(error: unknown): boolean {
   return error instanceof Error && /^[A-Z]+ /.test(error.message) && !isRefusal(error);
 }
@@ -40,17 +40,18 @@ async function objectionTo(master: Master): Promise<Objection | undefined> {
   }
 }
 
-/** What speaks against these masters; a wrong answer before a missing one. */
+/** Why these masters cannot be trusted, or `undefined`. A wrong setting takes precedence over a missing answer. */
 async function objectionToAny(masters: readonly Master[]): Promise<Objection | undefined> {
-  if (masters.length === 0) throw new Error("redisStorage: the client knows no master. Connect it first.");
+  if (masters.length === 0)
+    throw new Error("redisStorage: the client does not know any master. Connect it first.");
   const found = (await Promise.all(masters.map(objectionTo))).filter((objection) => objection !== undefined);
   return found.find(({ isUnreachable }) => !isUnreachable) ?? found[0];
 }
 
 /**
- * Resolves while no master may evict keys. An evicted revocation would make a revoked access token good again, and nobody would
- * hear of it. The first call waits for the answers. Later the masters are asked again, beside calls that do not wait for it. Once
- * one has given a wrong answer, every call waits and is refused until all give a right one.
+ * A check that resolves as long as no master may evict keys. An evicted revocation would silently make a revoked access token valid
+ * again. The first call waits for the answers of all masters. Later they are asked again in the background. After a wrong answer
+ * every call waits for a new check, and rejects until all masters give the right answer.
  */
 export function evictionCheck(servers: RedisServers): () => Promise<void> {
   let state: "unknown" | "right" | "stale" = "unknown";
@@ -66,7 +67,7 @@ export function evictionCheck(servers: RedisServers): () => Promise<void> {
   async function askAll(): Promise<void> {
     const objection = await objectionToAny(await servers.masters());
     if (!objection) return trustFor(againMilliseconds);
-    // the other masters of a cluster serve on while one is lost
+    // the other masters of a cluster go on serving while one is lost
     if (state === "stale" && objection.isUnreachable) return trustFor(soonMilliseconds);
     state = "unknown";
     throw objection.error;
@@ -81,7 +82,7 @@ export function evictionCheck(servers: RedisServers): () => Promise<void> {
   };
 }
 
-/** The same `send`, which asks first. */
+/** The same `send`, but each command waits for the check and rejects with it. */
 export function refusingEviction(send: Send, check: () => Promise<void>): Send {
   return async (key, command) => {
     await check();

@@ -1,8 +1,8 @@
-/** Which slot of a cluster a key lies in, by the rule of the Redis Cluster specification. RFC 6749 §10.5. */
+/** The slot of a cluster that holds a key, by the Redis Cluster specification. RFC 6749 §10.5. */
 
 const slots = 16_384;
 
-/** CRC-16 with the polynomial 0x1021, begun with 0 (XMODEM). */
+/** CRC-16 with the polynomial 0x1021 and the initial value 0 (XMODEM). */
 function crc16(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) {
@@ -12,7 +12,7 @@ function crc16(bytes: Uint8Array): number {
   return crc;
 }
 
-/** The text in the first braces decides, unless it is empty; without braces the whole key does. */
+/** The slot of a key. The text in its first braces decides, unless it is empty; without braces the whole key decides. */
 export function keySlot(key: string): number {
   const hashTag = /^[^{]*\{([^}]+)\}/.exec(key)?.[1];
   return crc16(Buffer.from(hashTag ?? key)) % slots;

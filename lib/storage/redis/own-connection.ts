@@ -1,12 +1,12 @@
-/** A connection of the storage's own, made like that of the host's client. RFC 6749 §10.5. */
+/** A separate connection for the storage, opened with the settings of the host's client. RFC 6749 §10.5. */
 import { type Command, type ServerClient, sendTo } from "./client";
 
-/** A client of `redis` or `ioredis` with one connection. */
+/** A client from `redis` or `ioredis` with a single connection. */
 type Duplicable = ServerClient & {
   readonly options?: { readonly socket?: object };
-  /** Of `redis`. */
+  /** Only in `redis`. */
   readonly isOpen?: boolean;
-  /** Of `ioredis`. */
+  /** Only in `ioredis`. */
   readonly status?: string;
   duplicate(overrides: object): Duplicate;
   on(event: "end", listener: () => void): unknown;
@@ -20,15 +20,17 @@ type Duplicate = ServerClient & {
   disconnect(): unknown;
 };
 
-/** A pool of `redis` has no `duplicate`; a Sentinel client of `redis` is a pool too. */
+/** True for a client that can be duplicated. A pool from `redis` has no `duplicate`, and its Sentinel client is a pool too. */
 export function isDuplicable(client: object): boolean {
   const { duplicate, on, acquire } = client as { duplicate?: unknown; on?: unknown; acquire?: unknown };
   return typeof duplicate === "function" && typeof on === "function" && acquire === undefined;
 }
 
-/** What is sent in one turn goes to one server in this order. Once the connection is lost, everything fails. */
+/** A connection. Commands sent in one turn reach one server in this order. Once the connection is lost, every command fails. */
 export interface OwnConnection {
+  /** Sends one command and resolves with its reply. */
   readonly send: (command: Command) => Promise<unknown>;
+  /** Closes the connection. Idempotent. */
   readonly end: () => void;
 }
 
@@ -37,7 +39,7 @@ function duplicateOf(client: Duplicable): Duplicate {
     throw new Error("redisStorage: the client is closed.");
   return client.duplicate({
     socket: { ...client.options?.socket, reconnectStrategy: false },
-    // the same for ioredis
+    // the same settings for ioredis: a new connection would not count for what the old one wrote
     lazyConnect: true,
     retryStrategy: () => undefined,
     sentinelRetryStrategy: () => undefined,
@@ -45,16 +47,21 @@ function duplicateOf(client: Duplicable): Duplicate {
   });
 }
 
-/** Older clients throw or reject when the connection is closed already. */
+/** Closes the connection. Older clients throw or reject when it is already closed. */
 function close(own: Duplicate): void {
   try {
     Promise.resolve(own.destroy ? own.destroy() : own.disconnect()).catch(() => undefined);
   } catch {
-    // it is closed
+    // it is closed already
   }
 }
 
-/** Opens a connection that ends with the client that it is made like, and is never made again by itself. */
+/**
+ * Opens a connection with the settings of the host's client. It ends with that client and never reconnects by itself: `WAIT` counts
+ * only for writes on the same connection, so a silent reconnect could acknowledge a write that no replica has.
+ *
+ * @throws Error (as a rejection) when the client is closed or the server cannot be reached
+ */
 export async function connectLike(client: ServerClient, onEnd: () => void): Promise<OwnConnection> {
   const host = client as Duplicable;
   const own = duplicateOf(host);

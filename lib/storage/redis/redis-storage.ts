@@ -9,41 +9,43 @@ import { replicatedSend } from "./replication";
 import { retrying } from "./retrying";
 import { redisAccessTokens, redisAuthorizationCodes, redisRefreshTokens } from "./tokens";
 
-/** What `redisStorage` takes. */
+/** The options of `redisStorage`. */
 export interface RedisStorageOptions {
   /**
-   * A connected client of `redis` or `ioredis`, of one server or a cluster. It stays yours: its reconnecting, its `error`
-   * listener and its end. It must not read from replicas.
+   * A connected client from `redis` or `ioredis`, for one server or a cluster. It remains yours: you set how it reconnects, add its
+   * `error` listener and close it. It must not read from replicas, which may not know of a revocation yet.
    */
   readonly client: RedisClient;
   /**
-   * What every key begins with; default `"authmount:"`. No braces, and none of `client:`, `consents:` and `origin:` behind its
-   * first character: storage with a shorter prefix could have the same keys.
+   * The beginning of every key; default `"authmount:"`. It must not contain braces, nor `client:`, `consents:` or `origin:` after
+   * its first character: a storage with a shorter prefix could then use the same keys.
    */
   readonly prefix?: string;
   /**
-   * How many replicas must have a single use or a revocation before it counts (`WAIT`); default 0. With 0, a failover may
-   * forget what was acknowledged in the moment before it. Storage then opens a connection of its own to each master, which ends
-   * when the client does. It takes `createClient()` or `createCluster()` of `redis` (5 or newer), or `new Redis()` of `ioredis`.
+   * How many replicas must have a single use or a revocation before it counts (`WAIT`); default 0. With 0, a failover may lose what
+   * was acknowledged just before it. With more, the storage opens a separate connection to each master, which ends when the client
+   * does. This needs `createClient()` or `createCluster()` from `redis` (5 or newer), or `new Redis()` from `ioredis`.
    */
   readonly replicas?: number;
-  /** `true`: serve even though the server may evict keys, and with them revocations. */
+  /** `true`: serve even if the server may evict keys, and with them revocations. */
   readonly allowEviction?: boolean;
 }
 
 /** Storage in Redis. */
 export interface RedisStorage extends Storage {
+  /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
 }
 
-/** What our keys begin with where anything may follow: `app:` and `app:client:` would share the key `app:client:client:a`. */
+/** The beginnings of keys that end in arbitrary text: `app:` and `app:client:` would share the key `app:client:client:a`. */
 const keyWord = /(?<=.)(?:client|consents|origin):/s;
 
 function prefixProblem(prefix: unknown): string | undefined {
-  if (typeof prefix !== "string" || !/^[^{}]+$/.test(prefix)) return "prefix must be text without braces";
+  if (typeof prefix !== "string" || !/^[^{}]+$/.test(prefix))
+    return "prefix must be a non-empty string without braces";
   const [word] = keyWord.exec(prefix) ?? [];
   if (word === undefined) return undefined;
-  return `prefix must not contain "${word}", which is a part of keys. Write it in another way, for example with "-" in place of ":"`;
+  return `prefix must not contain "${word}", which the storage uses in its keys. Write it differently, for example with "-" instead of ":"`;
 }
 
 function optionProblem({
@@ -51,24 +53,24 @@ function optionProblem({
   prefix = "authmount:",
   replicas = 0,
 }: Partial<RedisStorageOptions>): string | undefined {
-  if (!isRedisClient(client)) return "client is missing. Write a connected client of redis or ioredis";
-  if (!Number.isSafeInteger(replicas) || replicas < 0) return "replicas must be a whole number from 0 up";
+  if (!isRedisClient(client)) return "client is missing. Pass a connected client from redis or ioredis";
+  if (!Number.isSafeInteger(replicas) || replicas < 0) return "replicas must be a whole number, 0 or more";
   if (replicas > 0 && isIoRedisCluster(client))
-    return "replicas does not work with a cluster of ioredis. Use createCluster() of redis";
+    return "replicas does not work with a cluster client from ioredis. Use createCluster() from redis";
   if (replicas > 0 && !("masters" in client) && !isDuplicable(client))
-    return "replicas needs a client of one connection, so that WAIT counts for its write. In place of a pool, a Sentinel client of redis or a wrapper use createClient() or createCluster() of redis, or new Redis() of ioredis, which knows Sentinel (sentinels, name)";
+    return "replicas needs a client with a single connection, so that WAIT counts for its write. Instead of a pool, a Sentinel client from redis or a wrapper, use createClient() or createCluster() from redis, or new Redis() from ioredis, which supports Sentinel (sentinels, name)";
   return prefixProblem(prefix);
 }
 
-/** A way to send commands that bears with a moving slot, and is refused while the server may evict keys. */
+/** A `send` that waits for moving slots, and rejects while the server may evict keys. */
 function guarded(send: Send, check: (() => Promise<void>) | undefined): Send {
   return retrying(check ? refusingEviction(send, check) : send);
 }
 
 /**
- * Storage in Redis.
+ * Storage in Redis. Single uses are scripts, which Redis executes as one atomic step.
  *
- * @throws TypeError when an option is wrong.
+ * @throws TypeError when an option is invalid.
  */
 export function redisStorage(options: RedisStorageOptions): RedisStorage {
   const problem = optionProblem(options ?? {});

@@ -1,4 +1,4 @@
-/** Writes that count once replicas have them: a failover must not make a spent code good again. RFC 6749 §10.5, 9700 §4.14.2. */
+/** Writes that wait for replicas: a failover must not make a spent code valid again. RFC 6749 §10.5, 9700 §4.14.2. */
 import { lateError } from "../../protocol/oauth-error";
 import { numberOf } from "./answers";
 import type { Command, Master, RedisServers, Send } from "./client";
@@ -7,10 +7,10 @@ import { answeredIn } from "./timers";
 
 /** How long a write waits for its replicas before the request fails. */
 const replicaMilliseconds = 1_000;
-/** How long a server may take to answer `WAIT` before its connection is given up. */
+/** How long a server may take to answer `WAIT` before its connection is closed. */
 const answerMilliseconds = 3_000;
 
-/** Commands that go one behind the other; the answer to the last one counts. */
+/** Commands that are sent one after the other. The reply to the last one counts. */
 type Write = readonly Command[];
 
 interface Queued {
@@ -20,13 +20,13 @@ interface Queued {
 
 async function checkReplicas(answer: Promise<unknown>, replicas: number): Promise<void> {
   const have = await answer.then(numberOf).catch((cause: unknown) => {
-    // by its own message it could pass for a refusal of the write
-    throw new Error("redisStorage: WAIT has failed.", { cause });
+    // the original message could be mistaken for a refusal of the write, which would then be sent again
+    throw new Error("redisStorage: WAIT failed.", { cause });
   });
   if (have < replicas) throw new Error(`redisStorage: ${have} of ${replicas} replicas have the write.`);
 }
 
-/** Sends these writes, and one `WAIT` for all of them; true when enough replicas have them. */
+/** Sends these writes and one `WAIT` for all of them. Resolves with true when enough replicas have them. */
 async function commit(
   { send, end }: OwnConnection,
   { queued, replicas }: { queued: readonly Queued[]; replicas: number },
@@ -42,13 +42,13 @@ async function commit(
   return outcome?.status === "fulfilled";
 }
 
-/** Writes of the time in which a `WAIT` is under way go together with the next one: none waits for more than two. */
+/** A writer that batches: writes that arrive during a `WAIT` share the next one, so that no write waits for more than two. */
 function committing(connection: OwnConnection, replicas: number): (write: Write) => Promise<unknown> {
   let queued: Queued[] = [];
   let isCommitting = false;
   let isBehind = false;
 
-  /** While replicas are behind nothing is written: what was done and not acknowledged would cost its client the token. */
+  /** True while replicas are behind. Nothing is written then: a use without acknowledgement would cost its client the token. */
   async function isStillBehind(): Promise<boolean> {
     const wait = connection.send(["WAIT", replicas, replicaMilliseconds]);
     return answeredIn(answerMilliseconds, checkReplicas(wait, replicas)).then(
@@ -63,7 +63,7 @@ function committing(connection: OwnConnection, replicas: number): (write: Write)
       const batch = queued;
       queued = [];
       if (isBehind && (await isStillBehind())) {
-        const refused = lateError("redisStorage: the replicas are behind, and nothing was written.");
+        const refused = lateError("redisStorage: the replicas are behind, so nothing was written.");
         for (const { resolve } of batch) resolve(Promise.reject(refused));
       } else isBehind = !(await commit(connection, { queued: batch, replicas }));
     }
@@ -77,9 +77,9 @@ function committing(connection: OwnConnection, replicas: number): (write: Write)
 }
 
 /**
- * A `send` that is done once so many replicas have the write. A write that a failover may take back would let a spent token be
- * used again, so too few of them is a failure of the request. It has a connection of its own to each master: `WAIT` counts for
- * what was written on the same one, and nothing else can be answered on it meanwhile.
+ * A `send` that resolves once this many replicas have the write. A failover may undo any other write, and a spent token could be
+ * used again, so with too few replicas the request fails. It uses a separate connection to each master: `WAIT` counts only for
+ * writes on the same connection, and blocks everything behind it.
  */
 export function replicatedSend(servers: RedisServers, replicas: number): Send {
   if (replicas === 0) return servers.send;
@@ -109,7 +109,7 @@ export function replicatedSend(servers: RedisServers, replicas: number): Send {
       if (reply !== "ASK" && reply !== "MOVED") throw error;
       const asked = reply === "ASK" && (await servers.masters()).find((master) => master.address === address);
       if (asked) return await writeTo(asked, [["ASKING"], command]);
-      // the client learns the way by a command of its own, and the next attempt finds it
+      // a command through the client makes it learn the new master, and the next attempt finds it
       await servers.send(key, ["EXISTS", key]);
       throw error;
     }

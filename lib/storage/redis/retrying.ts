@@ -1,34 +1,36 @@
-/** What a server has refused for the moment is sent again. RFC 6749 §5.2 (`temporarily_unavailable`). */
+/** Sends again what a server has refused for the moment. RFC 6749 §5.2 (`temporarily_unavailable`). */
 import { lateError } from "../../protocol/oauth-error";
 import type { Send } from "./client";
 import { pause } from "./timers";
 
-/** Together two seconds: a storage call has five, and some send twice. */
+/** The pauses between attempts. Their sum stays well below the limit of a storage call, because some calls send twice. */
 const pausesMilliseconds = [25, 50, 100, 200, 400, 400, 400, 400];
 
 /**
- * The server has not begun with the command: its slot is on the move, its cluster or its data is not ready. The last one is the
- * client's own word for a node that is so new that it has not heard of it.
+ * Errors that mean the server has not started the command: its slot is moving, or its cluster or data is not ready. The last one
+ * comes from the client itself, for a node so new that the client does not know it yet.
  */
 const refusal = /^(?:TRYAGAIN|ASK|MOVED|CLUSTERDOWN|LOADING|Cannot find node) /;
 
-/** What clients give when they have followed refusals for long enough. A lost connection may be among them: not sent again. */
+/** The error of clients that gave up following refusals. A lost connection may be among their causes, so it is not retried. */
 const exhausted = /^Too many Cluster redirections/;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : "");
 
-/** True when the server did nothing, so that the command can be sent again. */
+/** True when the server has not executed the command, so that it can be sent again. */
 export function isRefusal(error: unknown): boolean {
   return refusal.test(messageOf(error));
 }
 
 function refusedTooLong(error: unknown): Error {
-  return lateError(`redisStorage: the server refused for too long: ${messageOf(error)}`);
+  return lateError(`redisStorage: the server kept refusing the command: ${messageOf(error)}`);
 }
 
 /**
- * The same `send`, which bears with a slot that moves. A lost connection is not for it: it leaves open whether the command was
- * done, and a single use that is sent again would count as a replay.
+ * The same `send`, but it retries while a slot is moving. It does not retry after a lost connection, which leaves open whether the
+ * command was executed: a single use that is sent again would count as a replay.
+ *
+ * @throws Error (`temporarily_unavailable` for the client) when the server keeps refusing
  */
 export function retrying(send: Send): Send {
   return async (key, command) => {

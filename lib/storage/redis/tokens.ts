@@ -1,4 +1,4 @@
-/** Codes and tokens in Redis. All keys of one authorization are in one slot, by its id in braces. RFC 6749 §4.1.2, 9700 §4.14.2. */
+/** Codes and tokens in Redis. The id in braces keeps all keys of an authorization in one slot. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import type { AuthorizationCode } from "../../protocol/authorization-code";
 import type { RefreshToken } from "../../protocol/refresh-token";
 import type { TokenHandle } from "../../protocol/token-value";
@@ -15,6 +15,7 @@ import {
   writeRecord,
 } from "./records";
 
+/** Authorization codes: one key each. Redis removes expired ones. @rfc 6749 §4.1.2 */
 export function redisAuthorizationCodes({
   prefix,
   send,
@@ -40,6 +41,7 @@ export function redisAuthorizationCodes({
   };
 }
 
+/** Refresh tokens: one key each. Rotating is one script with two keys of one slot. Redis removes expired ones. @rfc 9700 §4.14.2 */
 export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreOptions): RefreshTokenStore {
   const keyOf = ({ authorizationId, digest }: TokenHandle): string =>
     `${prefix}{${authorizationId}}:refresh:${digest}`;
@@ -62,6 +64,7 @@ export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreO
   };
 }
 
+/** Opaque access tokens and revocations. Revocations are replicated: a lost one would make a revoked token valid again. */
 export function redisAccessTokens({ prefix, send, sendReplicated }: RedisStoreOptions): AccessTokenStore {
   const tokenKey = (digest: string): string => `${prefix}access:${digest}`;
   const revokedKey = (tokenId: string): string => `${prefix}revoked:${tokenId}`;
