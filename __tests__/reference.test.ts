@@ -41,6 +41,26 @@ function optionNames(schema: Schema): string[] {
   return [...named, ...inner.flatMap(optionNames)];
 }
 
+/** A text of the reference as a reader sees it. */
+function shown(markdown: string): string {
+  return markdown.replaceAll("&lt;", "<").replaceAll("\\|", "|");
+}
+
+/** A quotation, in which … stands for anything. */
+function quotation(quoted: string): RegExp {
+  const parts = quoted.split("…").map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(parts.join(".*"));
+}
+
+describe("docs/troubleshooting.md", () => {
+  it("quotes the library's own words: each line that begins with > is in errors.md", () => {
+    const texts = shown(made.errors.text).split(/\n|\| /);
+    const quoted = [...read("docs/troubleshooting.md").matchAll(/^> (.+)$/gm)].map(([, text]) => text ?? "");
+    expect(quoted.length).toBeGreaterThan(20);
+    expect(quoted.filter((text) => !texts.some((line) => quotation(text).test(line)))).toEqual([]);
+  });
+});
+
 describe("docs/reference", () => {
   it.each(Object.entries(made))(
     "%s.md is as the code has it: npm run docs makes it anew",

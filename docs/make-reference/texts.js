@@ -71,6 +71,12 @@ function bare(node) {
   return inner;
 }
 
+/** The branches without those that add nothing to a text. @param {Record<string, ts.Expression>} branches */
+function fullest(branches) {
+  const full = Object.entries(branches).filter(([, branch]) => bare(branch).getText() !== '""');
+  return Object.fromEntries(full);
+}
+
 /** The expressions that a function may return. @param {ts.Node} declaration @returns {readonly ts.Expression[]} */
 function returnsOf(declaration) {
   const { body } = /** @type {{ body?: ts.Node }} */ (/** @type {unknown} */ (declaration));
@@ -206,13 +212,16 @@ function textReader({ checker, callsOf }) {
   function followed(node, facts) {
     if (ts.isIdentifier(node) && node.text !== "undefined") return namedValues(node, facts);
     if (ts.isConditionalExpression(node)) {
-      const branches = { yes: node.whenTrue, no: node.whenFalse };
+      const branches = fullest({ yes: node.whenTrue, no: node.whenFalse });
       return branched(node, { name: node.condition.getText(), branches, facts });
     }
     if (ts.isBinaryExpression(node) && either.has(node.operatorToken.kind)) {
-      const left =
-        node.operatorToken.kind === ts.SyntaxKind.AmpersandAmpersandToken ? [] : valuesOf(node.left, facts);
-      return [...left, ...valuesOf(node.right, facts)];
+      const isAnd = node.operatorToken.kind === ts.SyntaxKind.AmpersandAmpersandToken;
+      const left = isAnd ? [] : valuesOf(node.left, facts);
+      // of `path || "/"`, the path says enough
+      const right = bare(node.right);
+      const isSmall = ts.isStringLiteral(right) && !right.text.includes(" ");
+      return left.length > 0 && isSmall ? left : [...left, ...valuesOf(right, facts)];
     }
     if (ts.isPropertyAccessExpression(node)) {
       return valuesOf(node.expression, facts).flatMap((value) => memberOf(value, node.name.text));
@@ -270,7 +279,18 @@ function textReader({ checker, callsOf }) {
 
   /** Every text that an expression may give. @param {ts.Expression} expression @param {Facts} [facts] @returns {PossibleText[]} */
   function textsOf(expression, facts = new Map()) {
-    return valuesOf(expression, facts).flatMap((value) => textsOfNode(value, expression));
+    const declaration = ts.isIdentifier(expression) ? declarationOf(expression) : undefined;
+    return valuesOf(expression, facts)
+      .flatMap((value) => textsOfNode(value, expression))
+      .flatMap((possible) => {
+        if (!declaration) return [possible];
+        // a name that comes twice in a text stands for the same thing
+        const together = agree(
+          possible.facts,
+          new Map([[`value of ${placeOf(declaration)}`, possible.text]]),
+        );
+        return together ? [{ text: possible.text, facts: together }] : [];
+      });
   }
 
   /**
