@@ -1,7 +1,8 @@
 // @ts-check
 /** ports.md and functions.md: the public names of the entry points, with their doc comments. */
 const ts = require("typescript");
-const { codeOf, docOf, fileOf } = require("./library");
+const { block, describer, docText, memberType, signature } = require("./declaration-text");
+const { docOf, fileOf } = require("./library");
 const { anchor, anchorsIn, code, page, prose, table } = require("./markdown");
 
 const entryPoints = [
@@ -27,81 +28,9 @@ function publicNames({ checker, files }) {
   });
 }
 
-/** @param {ts.Node} node */
-function tagLines(node) {
-  return docOf(node).tags.flatMap(({ name, text }) => {
-    if (name === "throws") return [`Throws: ${prose(text)}`];
-    if (name === "param") return [`Parameter ${prose(text.replace(/^(\w+)/, "`$1`:"))}`];
-    return name === "rfc" ? [`RFC ${prose(text)}`.replace("RFC OpenID", "OpenID")] : [];
-  });
-}
-
-/** The doc comment, its tags too. @param {ts.Node} node */
-function docText(node) {
-  return [prose(docOf(node).prose), ...tagLines(node)].filter(Boolean).join("\n\n");
-}
-
-/** @param {string} text */
-function block(text) {
-  // not "ts": that would be an example that tests compile
-  return `\`\`\`typescript\n${text}\n\`\`\``;
-}
-
-/** @param {ts.SignatureDeclarationBase} node @param {string} name */
-function signature({ typeParameters, parameters, type }, name) {
-  const generics = typeParameters ? `<${typeParameters.map(codeOf).join(", ")}>` : "";
-  const given = parameters.map(codeOf).join(", ");
-  return `${name}${generics}(${given})${type ? `: ${codeOf(type)}` : ""}`;
-}
-
-/** @param {ts.TypeElement} member */
-function memberType(member) {
-  if (ts.isMethodSignature(member)) return signature(member, "");
-  if (ts.isCallSignatureDeclaration(member)) return signature(member, "");
-  return ts.isPropertySignature(member) && member.type ? codeOf(member.type) : "";
-}
-
-/** @param {readonly ts.TypeElement[]} members */
-function memberTable(members) {
-  const rows = members.map((member) => {
-    const name = member.name?.getText() ?? "(call)";
-    const meaning = docText(member).replaceAll("\n\n", " ");
-    return [code(`${name}${member.questionToken ? "?" : ""}`), code(memberType(member)), meaning];
-  });
-  return table(["Member", "Type", "Meaning"], rows);
-}
-
-/** @param {ts.InterfaceDeclaration} node */
-function heritage(node) {
-  const bases = node.heritageClauses?.flatMap(({ types }) => types.map(codeOf)) ?? [];
-  return bases.length > 0 ? `Has also what ${bases.map(code).join(" and ")} has.` : "";
-}
-
 /** @param {ts.InterfaceDeclaration} node */
 function hasMethods(node) {
   return node.members.some((member) => ts.isMethodSignature(member));
-}
-
-/** @param {ts.Node} node */
-function isOptions(node) {
-  return ts.isInterfaceDeclaration(node) && fileOf(node) === "lib/options/options.ts";
-}
-
-/** A function, a constant, or a type. @param {PublicName} name */
-function describe({ name, node }) {
-  const heading = `### ${name}`;
-  if (ts.isFunctionDeclaration(node)) return [heading, block(signature(node, name)), docText(node)];
-  if (ts.isVariableDeclaration(node)) {
-    const type = node.type ? codeOf(node.type) : "";
-    return [heading, block(`const ${name}: ${type}`), docText(node)];
-  }
-  if (isOptions(node)) return [heading, docText(node), "Its properties are in [options](options.md)."];
-  if (ts.isInterfaceDeclaration(node)) {
-    return [heading, docText(node), heritage(node), node.members.length > 0 ? memberTable(node.members) : ""];
-  }
-  if (ts.isTypeAliasDeclaration(node))
-    return [heading, docText(node), block(`type ${name} = ${codeOf(node.type)}`)];
-  throw new Error(`${name} is neither a function, a constant nor a type`);
 }
 
 /** @param {PublicName} name */
@@ -124,10 +53,14 @@ function isPort({ node }) {
   );
 }
 
-/** @param {PublicName} name */
-function portSection({ name, node }) {
-  if (!ts.isInterfaceDeclaration(node))
-    return describe({ name, node, entry: "" }).map((part) => part.replace(/^### /, "## "));
+/** @param {import("./library").Library} library */
+function describerOf(library) {
+  return describer(library, new Set(publicNames(library).map(({ node }) => node)));
+}
+
+/** @param {PublicName} name @param {ReturnType<typeof describer>} by */
+function portSection({ name, node }, { describe, heritage }) {
+  if (!ts.isInterfaceDeclaration(node)) return [`## ${name}`, ...describe(name, node)];
   const methods = node.members.flatMap((member) => {
     const memberName = member.name?.getText() ?? "";
     const written = ts.isMethodSignature(member)
@@ -140,6 +73,7 @@ function portSection({ name, node }) {
 
 /** @param {import("./library").Library} library */
 function portsPage(library) {
+  const by = describerOf(library);
   const names = publicNames(library).filter(isPort);
   const ports = [...new Map(names.map((name) => [name.name, name])).values()];
   const list = ports.map(({ name, entry, node }) => [
@@ -150,7 +84,10 @@ function portsPage(library) {
   const intro = `What you implement, or take from an adapter: each port with its methods and the rules that they keep. The types that they
 speak of are in [functions and types](functions.md). How to write a storage adapter, and the contract tests that it must pass:
 [storage](../storage.md#an-adapter-of-your-own).`;
-  const body = [table(["Port", "From", "What it is"], list), join(ports.map(portSection))].join("\n\n");
+  const body = [
+    table(["Port", "From", "What it is"], list),
+    join(ports.map((port) => portSection(port, by))),
+  ].join("\n\n");
   return { text: page({ title: "Ports", intro, body }), names: ports.map(({ name }) => name) };
 }
 
@@ -177,6 +114,9 @@ implement in [ports](ports.md).`;
 /** @param {import("./library").Library} library */
 function functionsPage(library) {
   const names = publicNames(library);
+  const { describe } = describerOf(library);
+  /** @param {PublicName} one */
+  const section = ({ name, node }) => [`### ${name}`, ...describe(name, node)];
   const server = names.find(({ name }) => name === "AuthServer");
   if (!server) throw new Error("lib/index.ts has no AuthServer");
   /** @param {PublicName} one */
@@ -186,9 +126,9 @@ function functionsPage(library) {
     const elsewhere = here.filter(isPort).map(({ name }) => `[${code(name)}](ports.md#${anchor(name)})`);
     return [
       [`## ${entry}`],
-      ...here.filter(isValue).map(describe),
+      ...here.filter(isValue).map(section),
       ...(here.includes(server) ? serverSections(server) : []),
-      ...here.filter(isType).map(describe),
+      ...here.filter(isType).map(section),
       elsewhere.length > 0
         ? [`Also exported, and described under [ports](ports.md): ${elsewhere.join(", ")}.`]
         : [],

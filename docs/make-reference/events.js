@@ -80,9 +80,13 @@ function eventsPage(library) {
     code(type),
     prose(text),
   ]);
-  const list = kinds.map(({ kind, prose: text }) => [`[${code(kind)}](#${anchor(kind)})`, prose(text)]);
+  const list = kinds.map(({ kind, prose: text, properties }) => [
+    `[${code(kind)}](#${anchor(kind)})`,
+    properties.map(({ name }) => code(name)).join(", "),
+    prose(text),
+  ]);
   const body = [
-    table(["Event", "Meaning"], list),
+    table(["Event", "Its own properties", "Meaning"], list),
     "## What every event has",
     prose(docOf(subject).prose),
     table(["Property", "Type", "Meaning"], everywhere),
