@@ -196,6 +196,11 @@ function linesOf(text: string): number {
   return text.replace(/\n$/, "").split("\n").length;
 }
 
+const longerThan =
+  (most: number) =>
+  ({ path, text }: SourceText): readonly string[] =>
+    linesOf(text) > most ? [`${path} has ${linesOf(text)} lines`] : [];
+
 function longFunctions(file: SourceFile): readonly string[] {
   return offences(file, (node) => {
     if (!ts.isFunctionLike(node) || !("body" in node) || !node.body) return undefined;
@@ -229,6 +234,16 @@ function beginsWithoutDoc({ path, text }: SourceFile): readonly string[] {
 
 function isDocumented(node: ts.Node): boolean {
   return ts.getJSDocCommentsAndTags(node).some((doc) => ts.isJSDoc(doc) && doc.comment !== undefined);
+}
+
+function undocumentedExports(file: SourceFile): readonly string[] {
+  return file.tree.statements.flatMap((statement) => {
+    const isExported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+    if (!isExported || isDocumented(statement)) return [];
+    return [`${file.path}:${lineOf(file, statement.getStart())} exports ${declaredNames(statement).join()}`];
+  });
 }
 
 /** Tests that somebody has left out, or left alone. */
@@ -369,7 +384,7 @@ const laws: readonly Law[] = [
   {
     law: "no file is longer than 250 lines",
     files: library,
-    offenders: ({ path, text }) => (linesOf(text) > 250 ? [`${path} has ${linesOf(text)} lines`] : []),
+    offenders: longerThan(250),
     bait: [{ path: "lib/a.ts", text: "\n".repeat(252) }],
   },
   {
@@ -409,6 +424,22 @@ const laws: readonly Law[] = [
     bait: [
       { path: "lib/a.ts", text: 'import a from "b";\n' },
       { path: "lib/a.ts", text: "// a\n" },
+    ],
+  },
+  {
+    law: "no test file is longer than 600 lines",
+    files: tests,
+    offenders: longerThan(600),
+    bait: [{ path: "__tests__/a.test.ts", text: "\n".repeat(602) }],
+  },
+  {
+    law: "every exported name has a doc comment that says what it is",
+    files: library,
+    offenders: undocumentedExports,
+    bait: [
+      { path: "lib/a.ts", text: "export function a() {}" },
+      { path: "lib/a.ts", text: "/** @rfc 6749 §4 */\nexport const a = 1;" },
+      { path: "lib/a.ts", text: "// not a doc comment\nexport interface A {}" },
     ],
   },
   {

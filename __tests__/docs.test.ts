@@ -77,7 +77,11 @@ describe("README and docs", () => {
   });
 
   it("security.md names tests that exist", () => {
-    const named = [...read("docs/security.md").matchAll(/`((?:attacks|endpoints|flows|protocol)\/[\w-]+)`/g)];
+    const named = [
+      ...read("docs/security.md").matchAll(
+        /`((?:attacks|clients|endpoints|flows|grants|protocol|storage)\/[\w-]+)`/g,
+      ),
+    ];
     const missing = named
       .map(([, name]) => name)
       .filter((name) => !existsSync(path.join(__dirname, `${name}.test.ts`)));

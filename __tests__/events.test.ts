@@ -1,8 +1,10 @@
 import type { AuthServerEvent } from "../lib";
 import { eventEmitter, type OnEvent } from "../lib/events/port";
+import { postToken } from "./fixture/client-requests";
+import { credentials } from "./fixture/clients";
 import { stopClock } from "./fixture/clock";
-import { credentials, testHost } from "./fixture/host";
-import { obtainTokens, postToken } from "./fixture/journey";
+import { testHost } from "./fixture/host";
+import { obtainTokens } from "./fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

@@ -65,6 +65,8 @@ function askedWorkloads() {
 }
 
 async function smoke() {
+  // a run that ends early has failed, also when nothing is left to wait for
+  process.exitCode = 1;
   const servers = serverFormats();
   for (const [name, format] of servers) {
     const server = await startServer(name, format);
@@ -73,7 +75,9 @@ async function smoke() {
     for (const workload of able) await sample({ workload, server }, 1);
     server.stop();
   }
+  if (servers.length === 0) throw new Error("there is no such server");
   tell(`${servers.length} servers were checked, ours were sampled`);
+  process.exitCode = 0;
 }
 
 /**

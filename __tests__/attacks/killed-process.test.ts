@@ -3,9 +3,9 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  type Answer,
   type ApiId,
   ask,
-  type Answer,
   codeOf,
   type Engine,
   engines,
@@ -21,7 +21,7 @@ import { randomOf } from "../fixture/schedule";
 import { describeWith } from "../fixture/server-process";
 
 const processCount = 4;
-const kills = lengthOf({ short: 8, long: 100 });
+const kills = lengthOf({ short: 4, long: 100 });
 const lanes = 6;
 const hangMilliseconds = 20_000;
 

@@ -1,10 +1,13 @@
 // The attacker holds a refresh token of somebody else: from a backup, a device, a log. Against a public client that is all it
 // takes. They did not get the secret of a confidential client, nor a way to stay unnoticed once the client refreshes too.
 import request, { type Response } from "supertest";
-import { type ClientName, credentials, type Pair, pairPath, testHost, type TestHost } from "../fixture/host";
+import { type Pair, pairPath } from "../fixture/apis";
 import { encode, type Fields } from "../fixture/browser";
+import { postToken, refresh } from "../fixture/client-requests";
+import { type ClientName, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { callApi, obtainTokens, postToken, refresh, type Tokens } from "../fixture/journey";
+import { testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainTokens, type Tokens } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -117,7 +120,9 @@ describe("refresh token reuse (RFC 6749 §10.4, 9700 §4.14.2)", () => {
     const late = await refresh(host, { client: "native", refreshToken: latest.refresh_token ?? "" });
     expect(answer(late)).toEqual({ status: 400, body: refused });
   });
+});
 
+describe("what a reused refresh token does not end (RFC 6749 §10.4, 9700 §4.14.2)", () => {
   it("leaves other devices, clients and APIs of the same person alone", async () => {
     stopClock();
     const host = testHost({ revocationLagSeconds: 0 });

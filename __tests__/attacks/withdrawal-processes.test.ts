@@ -13,7 +13,7 @@ import {
 } from "../fixture/cluster-processes";
 import { describeWith } from "../fixture/server-process";
 
-const rounds = lengthOf({ short: 100, long: 1_000 });
+const rounds = lengthOf({ short: 40, long: 1_000 });
 const pollers = 4;
 
 jest.setTimeout(lengthOf({ short: 300_000, long: 1_800_000 }));

@@ -3,9 +3,12 @@
 import crypto from "node:crypto";
 import { type ConfidentialClient, digestClientSecret, generateClientSecret, memoryStorage } from "../../lib";
 import { clientSecretVerifier } from "../../lib/clients/client-secret";
+import { pairPath } from "../fixture/apis";
+import { redeem } from "../fixture/client-requests";
+import { clients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { clients, credentials, pairPath, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, redeem } from "../fixture/journey";
+import { testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { newLatch } from "../fixture/latch";
 import { type Answer, listen, type ListeningApp } from "../fixture/listening";
 import { intercept } from "../fixture/slow-storage";
@@ -204,7 +207,9 @@ describe("a flood of wrong secrets for one client (RFC 6749 §2.3.1, §10.10)", 
     await Promise.all(attackers);
     expect(honest.status).toBe(200);
   });
+});
 
+describe("what a flood of wrong secrets costs (RFC 6749 §2.3.1, §10.10)", () => {
   it("of the same secret costs one derivation", async () => {
     const arrived = newLatch();
     let lookups = 0;
@@ -316,7 +321,9 @@ describe("checking a human-chosen client secret (RFC 6749 §2.3.1)", () => {
     const early = order.slice(0, 20).filter((clientId) => clientId === "chosen");
     expect(early.length).toBeGreaterThan(8);
   });
+});
 
+describe("what is remembered of a human-chosen client secret (RFC 6749 §2.3.1)", () => {
   it("shares one derivation between equal checks at one time, good or bad", async () => {
     const derivations = watchDerivations("held");
     const check = clientSecretVerifier();

@@ -1,13 +1,15 @@
 import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
 import request, { type Response } from "supertest";
 import type { AuthServerEvent } from "../../lib";
+import { apis, type Pair, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { encode } from "../fixture/browser";
-import { stopClock } from "../fixture/clock";
-import { apis, credentials, pairPath, type Pair, type TestHost, testHost } from "../fixture/host";
-import { authorize, obtainTokens, redirectParameters } from "../fixture/journey";
+import { credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const rootForm = "/.well-known/oauth-authorization-server";
 const suffix = "/.well-known/oauth-authorization-server";

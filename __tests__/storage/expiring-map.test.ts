@@ -104,7 +104,9 @@ describe("expiring map", () => {
     map.set("c", entry("c", 9_000), 1_230);
     expect(entriesOf(map, 1_230)).toEqual(["b", "c"]);
   });
+});
 
+describe("the entries of an expiring map", () => {
   it("has one list for all entries with equal lists, which nobody can change", () => {
     const map = expiringMap<Entry & { readonly scopes: readonly string[] }>({ maxEntries: 10 });
     const scopes = ["orders:read"];

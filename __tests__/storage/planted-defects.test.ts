@@ -1,7 +1,9 @@
 import { AssertionError } from "node:assert";
 import { memoryStorage, type Storage } from "../../lib";
 import { storageContract } from "../../lib/testing";
-import { type Database, newDatabase, tableStorage, type WrongAdapter, wrongAdapters } from "./wrong-adapters";
+import { wrongAdapters } from "./wrong-adapters";
+import { type Database, newDatabase, tableStorage } from "./wrong-adapters/table-storage";
+import type { WrongAdapter } from "./wrong-adapters/wrong-adapter";
 
 /** The rules that an adapter breaks, each with the failure. */
 async function brokenRules(make: (database: Database) => Storage): Promise<ReadonlyMap<string, unknown>> {

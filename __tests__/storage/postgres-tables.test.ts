@@ -154,7 +154,7 @@ function schemaTests(): void {
 
   it("says so where no schema of the search path exists", async () => {
     const storage = postgresStorage({ pool: searching("nowhere") });
-    await expect(storage.migrate()).rejects.toThrow(/search_path.*Write schema/);
+    await expect(storage.migrate()).rejects.toThrow(/search_path.*Set the schema option/);
     await expect(storage.clients.find("web")).rejects.toThrow(/search_path/);
   });
 
@@ -189,7 +189,7 @@ function checkTests(): void {
     await ask(`CREATE TABLE ${prefix}${table} (${columns})`);
     const migrating = postgresStorage({ pool, prefix }).migrate();
     await expect(migrating).rejects.toThrow(
-      `"${prefix}${table}" is there but is not authmount's: it has no column ${missing}`,
+      `"${prefix}${table}" exists but is not authmount's: it has no column ${missing}`,
     );
     await expect(postgresStorage({ pool, prefix }).migrate()).rejects.toThrow(remedies.columns);
     expect(await ask(`SELECT 1 FROM pg_tables WHERE starts_with(tablename, '${prefix}')`)).toHaveLength(1);

@@ -243,6 +243,23 @@ function figuresOf(loads: readonly Load[], client: string): string {
   return `${client}: ${loads.length} losses, ${entries.length} pairs of code and token, ${spent} codes consumed, ${rotated} tokens rotated, ${count(hasRejected)} pairs with a rejected call`;
 }
 
+/** A code whose keys are at the first, second or third master of the cluster as it was formed. */
+async function codeAt(cluster: RedisCluster, shard: number): Promise<AuthorizationCode> {
+  for (;;) {
+    const code = newCode(now, { expiresAt });
+    const slot = Number(
+      await ask(cluster.servers[0] as RedisServer, "CLUSTER", "KEYSLOT", code.authorizationId),
+    );
+    if (Math.floor((slot * 3) / 16_384) === shard) return code;
+  }
+}
+
+async function pickMaster(cluster: RedisCluster): Promise<RedisServer> {
+  const are = await Promise.all(cluster.servers.map(isMaster));
+  const masters = cluster.servers.filter((_, index) => are[index]);
+  return masters[pick(masters.length)] as RedisServer;
+}
+
 function withReplicas(): void {
   let cluster: RedisCluster;
   let client: Awaited<ReturnType<typeof nodeRedis>>;
@@ -258,23 +275,6 @@ function withReplicas(): void {
     client.close();
     await cluster.close();
   });
-
-  /** A code whose keys are at the first, second or third master of the cluster as it was formed. */
-  async function codeAt(shard: number): Promise<AuthorizationCode> {
-    for (;;) {
-      const code = newCode(now, { expiresAt });
-      const slot = Number(
-        await ask(cluster.servers[0] as RedisServer, "CLUSTER", "KEYSLOT", code.authorizationId),
-      );
-      if (Math.floor((slot * 3) / 16_384) === shard) return code;
-    }
-  }
-
-  async function pickMaster(): Promise<RedisServer> {
-    const are = await Promise.all(cluster.servers.map(isMaster));
-    const masters = cluster.servers.filter((_, index) => are[index]);
-    return masters[pick(masters.length)] as RedisServer;
-  }
 
   it("finds all keys of one authorization in one slot", async () => {
     const prefix = `${newId()}:`;
@@ -298,7 +298,7 @@ function withReplicas(): void {
     const [evicting] = cluster.servers as [RedisServer];
     await ask(evicting, "CONFIG", "SET", "maxmemory", "100mb");
     await ask(evicting, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
-    const code = await codeAt(0);
+    const code = await codeAt(cluster, 0);
     const told = Array.from({ length: 16 }, () =>
       redisStorage({ client: client.client })
         .authorizationCodes.find(code, now)
@@ -312,7 +312,7 @@ function withReplicas(): void {
 
   it("consumes a code at a master with a replica while another master has none", async () => {
     await ask(cluster.servers[0] as RedisServer, "CONFIG", "SET", "maxmemory", "0");
-    const [code, other] = [await codeAt(1), await codeAt(0)];
+    const [code, other] = [await codeAt(cluster, 1), await codeAt(cluster, 0)];
     await storage.authorizationCodes.create(code, now);
     await storage.authorizationCodes.create(other, now);
     const replica = cluster.servers[3] as RedisServer;
@@ -344,7 +344,7 @@ function withReplicas(): void {
         const load = startLoad(storage);
         loads.push(load);
         await until(async () => acknowledged(load) >= 100);
-        const lost = await pickMaster();
+        const lost = await pickMaster(cluster);
         const left = cluster.servers.filter((server) => server !== lost);
         await lost.stop("SIGKILL");
         await until(async () => (await Promise.all(left.map(isMaster))).filter(Boolean).length === 3);

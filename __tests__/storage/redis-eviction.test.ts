@@ -21,18 +21,82 @@ async function callBeside(client: NodeClient, storage: RedisStorage): Promise<vo
   await new Promise(setImmediate);
 }
 
+/** Sets one of the server's own settings. */
+const configure = (client: NodeClient, ...setting: readonly [name: string, value: string]) =>
+  ask(client, "CONFIG", "SET", ...setting);
+
+function setLater(client: () => NodeClient): void {
+  let minuteIsOver: () => void;
+
+  beforeEach(() => {
+    const { setTimeout: begin } = globalThis;
+    const waiting: (() => void)[] = [];
+    minuteIsOver = () => waiting.splice(0).forEach((act) => act());
+    const hold = (act: () => void, milliseconds?: number): NodeJS.Timeout => {
+      if (milliseconds === 60_000) waiting.push(act);
+      return begin(milliseconds === 60_000 ? () => undefined : act, milliseconds);
+    };
+    jest.spyOn(globalThis, "setTimeout").mockImplementation(hold);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  /** A storage that has served, and whose server was given this policy a minute ago. */
+  async function servedUntil(
+    policy: string,
+    storage = redisStorage({ client: client(), prefix: `${newId()}:` }),
+  ) {
+    await storage.clients.find("web");
+    await configure(client(), "maxmemory-policy", policy);
+    minuteIsOver();
+    return storage;
+  }
+
+  it("is noticed by a question beside a call, which is answered", async () => {
+    const recorder = recording(client());
+    const storage = await servedUntil("allkeys-lru", redisStorage({ client: recorder }));
+    await callBeside(client(), storage);
+    await expect(storage.clients.find("web")).rejects.toThrow(/noeviction/);
+    expect(recorder.commands.filter(asksAboutMemory)).toHaveLength(3);
+  });
+
+  it("makes every call reject until the policy is right again", async () => {
+    const storage = await servedUntil("volatile-ttl");
+    await callBeside(client(), storage);
+    const calls = everyCall(storage);
+    for (const call of Object.values(calls)) await expect(call()).rejects.toThrow(/noeviction/);
+    await configure(client(), "maxmemory-policy", "noeviction");
+    expect(await refusals(calls)).toEqual([]);
+  });
+
+  it("is refused as well when the server no longer lets itself be asked", async () => {
+    const storage = await servedUntil("noeviction");
+    await ask(client(), "ACL", "SETUSER", "default", "-info");
+    await callBeside(client(), storage);
+    await expect(storage.clients.find("web")).rejects.toThrow(/NOPERM/);
+    await ask(client(), "ACL", "SETUSER", "default", "+info");
+    expect(await storage.clients.find("web")).toBeUndefined();
+  });
+
+  it("is asked for once in a minute, however many calls there are", async () => {
+    const recorder = recording(client());
+    const storage = await servedUntil("noeviction", redisStorage({ client: recorder }));
+    await Promise.all(Array.from({ length: 64 }, () => storage.clients.find("web")));
+    await storage.clients.find("web");
+    expect(recorder.commands.filter(asksAboutMemory)).toHaveLength(2);
+  });
+}
+
 function eviction(): void {
   let server: RedisServer;
   let client: NodeClient;
-  const configure = (name: string, value: string) => ask(client, "CONFIG", "SET", name, value);
 
   beforeAll(async () => {
     server = await startRedis();
     client = await redisClient(server.url);
   });
   beforeEach(async () => {
-    await configure("maxmemory", "100mb");
-    await configure("maxmemory-policy", "noeviction");
+    await configure(client, "maxmemory", "100mb");
+    await configure(client, "maxmemory-policy", "noeviction");
   });
   afterAll(async () => {
     client.destroy();
@@ -42,7 +106,7 @@ function eviction(): void {
   it.each(["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"])(
     "makes every call reject under %s, with an error that says what to set",
     async (policy) => {
-      await configure("maxmemory-policy", policy);
+      await configure(client, "maxmemory-policy", policy);
       const calls = everyCall(redisStorage({ client, prefix: `${newId()}:` }));
       for (const call of Object.values(calls))
         await expect(call()).rejects.toThrow(/maxmemory-policy .*noeviction/);
@@ -53,13 +117,13 @@ function eviction(): void {
   it("is no concern under noeviction", () => expectJourney(client));
 
   it("is no concern where memory has no limit, whatever the policy", async () => {
-    await configure("maxmemory", "0");
-    await configure("maxmemory-policy", "allkeys-lru");
+    await configure(client, "maxmemory", "0");
+    await configure(client, "maxmemory-policy", "allkeys-lru");
     await expectJourney(client);
   });
 
   it("is borne with allowEviction, and not asked for", async () => {
-    await configure("maxmemory-policy", "allkeys-lru");
+    await configure(client, "maxmemory-policy", "allkeys-lru");
     const recorder = recording(client);
     await expectJourney(recorder, { allowEviction: true });
     expect(recorder.commands.filter(asksAboutMemory)).toEqual([]);
@@ -76,10 +140,10 @@ function eviction(): void {
   });
 
   it("is asked for again after a refusal, and the storage serves once it is set right", async () => {
-    await configure("maxmemory-policy", "allkeys-lru");
+    await configure(client, "maxmemory-policy", "allkeys-lru");
     const storage = redisStorage({ client, prefix: `${newId()}:` });
     await expect(storage.clients.find("web")).rejects.toThrow(/noeviction/);
-    await configure("maxmemory-policy", "noeviction");
+    await configure(client, "maxmemory-policy", "noeviction");
     expect(await refusals(everyCall(storage))).toEqual([]);
   });
 
@@ -99,63 +163,7 @@ function eviction(): void {
     other.destroy();
   });
 
-  describe("set later", () => {
-    let minuteIsOver: () => void;
-
-    beforeEach(() => {
-      const { setTimeout: begin } = globalThis;
-      const waiting: (() => void)[] = [];
-      minuteIsOver = () => waiting.splice(0).forEach((act) => act());
-      const hold = (act: () => void, milliseconds?: number): NodeJS.Timeout => {
-        if (milliseconds === 60_000) waiting.push(act);
-        return begin(milliseconds === 60_000 ? () => undefined : act, milliseconds);
-      };
-      jest.spyOn(globalThis, "setTimeout").mockImplementation(hold);
-    });
-    afterEach(() => jest.restoreAllMocks());
-
-    /** A storage that has served, and whose server was given this policy a minute ago. */
-    async function servedUntil(policy: string, storage = redisStorage({ client, prefix: `${newId()}:` })) {
-      await storage.clients.find("web");
-      await configure("maxmemory-policy", policy);
-      minuteIsOver();
-      return storage;
-    }
-
-    it("is noticed by a question beside a call, which is answered", async () => {
-      const recorder = recording(client);
-      const storage = await servedUntil("allkeys-lru", redisStorage({ client: recorder }));
-      await callBeside(client, storage);
-      await expect(storage.clients.find("web")).rejects.toThrow(/noeviction/);
-      expect(recorder.commands.filter(asksAboutMemory)).toHaveLength(3);
-    });
-
-    it("makes every call reject until the policy is right again", async () => {
-      const storage = await servedUntil("volatile-ttl");
-      await callBeside(client, storage);
-      const calls = everyCall(storage);
-      for (const call of Object.values(calls)) await expect(call()).rejects.toThrow(/noeviction/);
-      await configure("maxmemory-policy", "noeviction");
-      expect(await refusals(calls)).toEqual([]);
-    });
-
-    it("is refused as well when the server no longer lets itself be asked", async () => {
-      const storage = await servedUntil("noeviction");
-      await ask(client, "ACL", "SETUSER", "default", "-info");
-      await callBeside(client, storage);
-      await expect(storage.clients.find("web")).rejects.toThrow(/NOPERM/);
-      await ask(client, "ACL", "SETUSER", "default", "+info");
-      expect(await storage.clients.find("web")).toBeUndefined();
-    });
-
-    it("is asked for once in a minute, however many calls there are", async () => {
-      const recorder = recording(client);
-      const storage = await servedUntil("noeviction", redisStorage({ client: recorder }));
-      await Promise.all(Array.from({ length: 64 }, () => storage.clients.find("web")));
-      await storage.clients.find("web");
-      expect(recorder.commands.filter(asksAboutMemory)).toHaveLength(2);
-    });
-  });
+  describe("set later", () => setLater(() => client));
 }
 
 describeWith(redis, { name: "redisStorage: eviction (RFC 6749 §10.5)", tests: eviction });

@@ -11,97 +11,106 @@ import {
   newRefreshToken,
 } from "../../lib/storage/contract/records";
 import { confidentialRecord } from "../fixture/records";
-import { askRedis, redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
+import { type ReplicatedRedis, startReplicatedRedis } from "../fixture/redis-replication";
+import { askRedis, redis, redisClient } from "../fixture/redis-server";
 import { expectJourney, type NodeClient, now, recording } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
-function replicas(): void {
-  let server: RedisServer;
-  let replica: RedisServer;
+/** A server with a replica, and clients of it that end with the test. */
+interface Bed extends ReplicatedRedis {
+  readonly connect: () => Promise<NodeClient>;
+  readonly ioRedis: () => Redis;
+}
+
+function openBed(): () => Bed {
+  let replicated: ReplicatedRedis;
   const clients: NodeClient[] = [];
   const ioClients: Redis[] = [];
 
   beforeAll(async () => {
-    server = await startRedis(["--repl-diskless-sync-delay", "0"]);
-    replica = await startRedis(["--replicaof", `127.0.0.1 ${server.port}`]);
+    replicated = await startReplicatedRedis();
   });
-  beforeEach(untilLinked);
-  afterAll(async () => {
-    for (const client of clients) client.destroy();
-    for (const client of ioClients) await client.quit();
-    await untilLinked();
-    await Promise.all([server.close(), replica.close()]);
+  beforeEach(() => replicated.untilLinked());
+  // a connection that the server ends keeps a timer of ioredis for two seconds, and with it Jest
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.destroy();
+    for (const client of ioClients.splice(0)) await client.quit();
   });
+  afterAll(() => replicated.close());
 
-  async function untilLinked(): Promise<void> {
-    await askRedis(server.url, async (client) => {
-      while (Number(await client.sendCommand(["WAIT", "1", "1000"])) < 1);
-    });
-  }
+  return () => ({
+    ...replicated,
+    async connect() {
+      const client = await redisClient(replicated.server.url);
+      clients.push(client);
+      return client;
+    },
+    ioRedis() {
+      const client = new Redis(replicated.server.port, "127.0.0.1");
+      client.on("error", () => undefined);
+      ioClients.push(client);
+      return client;
+    },
+  });
+}
 
-  async function connect(): Promise<NodeClient> {
-    const client = await redisClient(server.url);
-    clients.push(client);
-    return client;
-  }
+/** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
+async function given({ connect }: Bed) {
+  const { consents, authorizations, authorizationCodes, refreshTokens } = redisStorage({
+    client: await connect(),
+  });
+  const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
+  const [one, other, consent] = [newAuthorization(now), newAuthorization(now), newConsent(now)];
+  await authorizationCodes.create(code, now);
+  await refreshTokens.create(from, now);
+  await authorizations.create(one, now);
+  await authorizations.create(other, now);
+  await consents.save(consent, now);
+  const to = { ...from, digest: newDigest() };
+  const spending: Readonly<Record<string, (storage: RedisStorage) => Promise<unknown>>> = {
+    consume: (storage) => storage.authorizationCodes.consume(code, now),
+    rotate: (storage) => storage.refreshTokens.rotate({ from, to }, now),
+    revoke: (storage) => storage.authorizations.revoke(one.authorizationId, now),
+    revokeAll: (storage) => storage.authorizations.revokeAll(other, now),
+    revokeAccessToken: (storage) => storage.accessTokens.revoke(token, now),
+    createAuthorization: (storage) => storage.authorizations.create(newAuthorization(now), now),
+    saveClient: (storage) => storage.clients.save(confidentialRecord()),
+    deleteClient: (storage) => storage.clients.delete("a client"),
+    saveEndMark: (storage) => storage.endMarks.save(newEndMark(now), now),
+    deleteConsent: (storage) => storage.consents.delete({ key: consent, exceptEndMark: "a mark" }, now),
+  };
+  return { code, from, to, token, one, other, consent, spending };
+}
 
-  function ioRedis(): Redis {
-    const client = new Redis(server.port, "127.0.0.1");
-    client.on("error", () => undefined);
-    ioClients.push(client);
-    return client;
-  }
+/** What the server is sent while this runs: the name of each command, and the connection that it came by. */
+async function watched(
+  { server }: Bed,
+  run: () => Promise<unknown>,
+): Promise<readonly (readonly string[])[]> {
+  const watcher = await redisClient(server.url);
+  const seen: (readonly string[])[] = [];
+  await watcher.monitor((line) => {
+    const [, from = "", name = ""] = /\[\d+ (\S+)\] "(\w+)"/.exec(line) ?? [];
+    if (from !== "lua") seen.push([from, name]);
+  });
+  await run();
+  await askRedis(server.url, (client) => client.sendCommand(["ECHO", "end"]));
+  while (seen.at(-1)?.[1] !== "ECHO") await new Promise(setImmediate);
+  watcher.destroy();
+  return seen;
+}
 
-  /** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
-  async function given() {
-    const { consents, authorizations, authorizationCodes, refreshTokens } = redisStorage({
-      client: await connect(),
-    });
-    const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
-    const [one, other, consent] = [newAuthorization(now), newAuthorization(now), newConsent(now)];
-    await authorizationCodes.create(code, now);
-    await refreshTokens.create(from, now);
-    await authorizations.create(one, now);
-    await authorizations.create(other, now);
-    await consents.save(consent, now);
-    const to = { ...from, digest: newDigest() };
-    const spending: Readonly<Record<string, (storage: RedisStorage) => Promise<unknown>>> = {
-      consume: (storage) => storage.authorizationCodes.consume(code, now),
-      rotate: (storage) => storage.refreshTokens.rotate({ from, to }, now),
-      revoke: (storage) => storage.authorizations.revoke(one.authorizationId, now),
-      revokeAll: (storage) => storage.authorizations.revokeAll(other, now),
-      revokeAccessToken: (storage) => storage.accessTokens.revoke(token, now),
-      createAuthorization: (storage) => storage.authorizations.create(newAuthorization(now), now),
-      saveClient: (storage) => storage.clients.save(confidentialRecord()),
-      deleteClient: (storage) => storage.clients.delete("a client"),
-      saveEndMark: (storage) => storage.endMarks.save(newEndMark(now), now),
-      deleteConsent: (storage) => storage.consents.delete({ key: consent, exceptEndMark: "a mark" }, now),
-    };
-    return { code, from, to, token, one, other, consent, spending };
-  }
-
-  /** What the server is sent while this runs: the name of each command, and the connection that it came by. */
-  async function watched(run: () => Promise<unknown>): Promise<readonly (readonly string[])[]> {
-    const watcher = await redisClient(server.url);
-    const seen: (readonly string[])[] = [];
-    await watcher.monitor((line) => {
-      const [, from = "", name = ""] = /\[\d+ (\S+)\] "(\w+)"/.exec(line) ?? [];
-      if (from !== "lua") seen.push([from, name]);
-    });
-    await run();
-    await askRedis(server.url, (client) => client.sendCommand(["ECHO", "end"]));
-    while (seen.at(-1)?.[1] !== "ECHO") await new Promise(setImmediate);
-    watcher.destroy();
-    return seen;
-  }
-
+function waitedFor(bed: () => Bed): void {
   it.each(["redis", "ioredis"])(
     "are waited for by each single use and each revocation, on the connection of its write: %s",
     async (library) => {
-      const { spending } = await given();
+      const { connect, ioRedis } = bed();
+      const { spending } = await given(bed());
       const client = library === "redis" ? await connect() : ioRedis();
       for (const [name, spend] of Object.entries(spending)) {
-        const seen = await watched(() => spend(redisStorage({ client, replicas: 1, allowEviction: true })));
+        const seen = await watched(bed(), () =>
+          spend(redisStorage({ client, replicas: 1, allowEviction: true })),
+        );
         const waits = seen.findIndex(([, command]) => command === "WAIT");
         const [write, wait] = seen.slice(waits - 1, waits + 1);
         const isSet = ["revokeAccessToken", "saveEndMark", "saveClient"].includes(name);
@@ -112,13 +121,17 @@ function replicas(): void {
   );
 
   it("are not waited for when none are asked for", async () => {
+    const { connect } = bed();
     const recorder = recording(await connect());
     await expectJourney(recorder);
     expect(recorder.commands.map(([name]) => name)).not.toContain("WAIT");
   });
+}
 
+function acknowledged(bed: () => Bed): void {
   it("have what was acknowledged", async () => {
-    const { spending, code, from, to, token, one, other, consent } = await given();
+    const { connect, replica } = bed();
+    const { spending, code, from, to, token, one, other, consent } = await given(bed());
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     for (const spend of Object.values(spending)) await spend(storage);
     await askRedis(replica.url, async (client) => {
@@ -135,7 +148,8 @@ function replicas(): void {
   });
 
   it("fail the call when they are gone, and nothing can be used twice", async () => {
-    const { spending, code, from, to, token, one, other } = await given();
+    const { connect, replica } = bed();
+    const { spending, code, from, to, token, one, other } = await given(bed());
     await replica.stop("SIGKILL");
     const spent = Object.values(spending).map(async (spend) =>
       spend(redisStorage({ client: await connect(), replicas: 1 })).then(
@@ -157,23 +171,16 @@ function replicas(): void {
     }
     await replica.start();
   });
+}
 
-  /** The replica stands still while this runs: it is connected, and acknowledges nothing. */
-  async function stalled<T>(run: () => Promise<T>): Promise<T> {
-    process.kill(replica.pid(), "SIGSTOP");
-    try {
-      return await run();
-    } finally {
-      process.kill(replica.pid(), "SIGCONT");
-    }
-  }
-
+function standingStill(bed: () => Bed): void {
   it.each(["redis", "ioredis"])("that stand still keep no read from its answer: %s", async (library) => {
-    const { token } = await given();
+    const { connect, ioRedis, whileStalled } = bed();
+    const { token } = await given(bed());
     const storage = redisStorage({ client: library === "redis" ? await connect() : ioRedis(), replicas: 1 });
     await storage.accessTokens.revoke(token, now);
     const order: string[] = [];
-    await stalled(async () => {
+    await whileStalled(async () => {
       const writes = Array.from({ length: 12 }, async () => {
         await expect(storage.accessTokens.revoke(newAccessToken(now), now)).rejects.toThrow(
           /0 of 1 replicas|nothing was written/,
@@ -188,11 +195,12 @@ function replicas(): void {
   });
 
   it("that stand still cost one single use at the most: the next ones are not done, and can be repeated", async () => {
+    const { connect, whileStalled } = bed();
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     const code = newCode(now);
     await storage.authorizationCodes.create(code, now);
     await storage.accessTokens.revoke(newAccessToken(now), now);
-    await stalled(async () => {
+    await whileStalled(async () => {
       await expect(storage.accessTokens.revoke(newAccessToken(now), now)).rejects.toThrow("0 of 1 replicas");
       await expect(storage.authorizationCodes.consume(code, now)).rejects.toThrow("nothing was written");
       expect(await storage.authorizationCodes.find(code, now)).toMatchObject({ consumed: false });
@@ -204,10 +212,11 @@ function replicas(): void {
   });
 
   it("that stand still are waited for twice at the most, however many writes there are", async () => {
+    const { connect, whileStalled } = bed();
     const storage = redisStorage({ client: await connect(), replicas: 1, allowEviction: true });
     await storage.accessTokens.revoke(newAccessToken(now), now);
-    const seen = await stalled(() =>
-      watched(() =>
+    const seen = await whileStalled(() =>
+      watched(bed(), () =>
         Promise.allSettled(
           Array.from({ length: 100 }, () => storage.accessTokens.revoke(newAccessToken(now), now)),
         ),
@@ -216,8 +225,11 @@ function replicas(): void {
     const waits = seen.filter(([, command]) => command === "WAIT").length;
     expect(waits).toBeLessThanOrEqual(2);
   });
+}
 
+function ownConnections(bed: () => Bed): void {
   it("are waited for again by a new connection when the storage's own was lost", async () => {
+    const { connect, server } = bed();
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     const [one, other] = [newAccessToken(now), newAccessToken(now)];
     await storage.accessTokens.revoke(one, now);
@@ -230,6 +242,7 @@ function replicas(): void {
   it.each(["redis", "ioredis"])(
     "are waited for on a connection that ends with the client: %s",
     async (library) => {
+      const { server } = bed();
       const ours = `ours-${library}`;
       const client =
         library === "redis"
@@ -279,4 +292,13 @@ describe("redisStorage: replicas that could not be waited for (RFC 6749 §4.1.2,
   });
 });
 
-describeWith(redis, { name: "redisStorage: replicas (RFC 6749 §4.1.2, 9700 §4.14.2)", tests: replicas });
+describeWith(redis, {
+  name: "redisStorage: replicas (RFC 6749 §4.1.2, 9700 §4.14.2)",
+  tests() {
+    const bed = openBed();
+    waitedFor(bed);
+    acknowledged(bed);
+    standingStill(bed);
+    ownConnections(bed);
+  },
+});

@@ -9,9 +9,12 @@ import {
   newId,
   newRefreshToken,
 } from "../../lib/storage/contract/records";
-import { clients, testHost } from "../fixture/host";
-import { obtainTokens, refresh } from "../fixture/journey";
-import { redis, type RedisCluster, redisClusterClient, startRedisCluster } from "../fixture/redis-server";
+import { refresh } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
+import { clusterWithReplicas } from "../fixture/redis-replication";
+import { redis } from "../fixture/redis-server";
 import { moveSlotOf } from "../fixture/redis-slot";
 import { now } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
@@ -46,33 +49,27 @@ function rotations(storage: RedisStorage, from: ReturnType<typeof newRefreshToke
 }
 
 function resharding(): void {
-  let cluster: RedisCluster;
-  let client: Awaited<ReturnType<typeof redisClusterClient>>;
   let ioClient: Cluster;
+  // ahead of the end of the servers
+  afterAll(() => ioClient.disconnect());
+  const opened = clusterWithReplicas();
 
   beforeAll(async () => {
-    cluster = await startRedisCluster({ replicas: true });
-    client = await redisClusterClient(cluster);
-    ioClient = new Cluster(cluster.rootNodes.map(({ url }) => url));
+    ioClient = new Cluster(opened().cluster.rootNodes.map(({ url }) => url));
     ioClient.on("error", () => undefined);
     await ioClient.ping();
-  }, 60_000);
-  afterAll(async () => {
-    client.destroy();
-    ioClient.disconnect();
-    await cluster.close();
   });
 
   const ways: readonly (readonly [string, () => { client: RedisClient; replicas: number }])[] = [
-    ["redis", () => ({ client, replicas: 0 })],
-    ["redis with replicas", () => ({ client, replicas: 1 })],
+    ["redis", () => ({ client: opened().client, replicas: 0 })],
+    ["redis with replicas", () => ({ client: opened().client, replicas: 1 })],
     ["ioredis", () => ({ client: ioClient, replicas: 0 })],
   ];
 
   describe.each(ways)("%s", (_name, way) => {
     it("rotates a token once whose slot comes to another master meanwhile (TRYAGAIN)", async () => {
       const { storage, key, from, fromKey } = await given(way());
-      const slot = await moveSlotOf(cluster, key);
+      const slot = await moveSlotOf(opened().cluster, key);
       await slot.take([fromKey]);
       const told = Promise.all(rotations(storage, from));
       while ((await slot.refused("TRYAGAIN")) < 8);
@@ -83,7 +80,7 @@ function resharding(): void {
 
     it("fails in time while the slot does not come to rest, and has used nothing", async () => {
       const { storage, key, from, fromKey } = await given(way());
-      const slot = await moveSlotOf(cluster, key);
+      const slot = await moveSlotOf(opened().cluster, key);
       await slot.take([fromKey]);
       const to = { ...from, digest: newDigest() };
       await expect(storage.refreshTokens.rotate({ from, to }, now)).rejects.toEqual(late);
@@ -94,7 +91,7 @@ function resharding(): void {
 
     it("consumes and revokes in a slot that moves, where the keys are already (ASK)", async () => {
       const { storage, key, authorizationId, code, codeKey } = await given(way());
-      const slot = await moveSlotOf(cluster, key);
+      const slot = await moveSlotOf(opened().cluster, key);
       await slot.take([key, codeKey]);
       const told = Array.from({ length: 8 }, () => storage.authorizationCodes.consume(code, now));
       expect((await Promise.all(told)).filter((one) => one === "consumed")).toHaveLength(1);
@@ -108,7 +105,7 @@ function resharding(): void {
     it("finds a slot that has moved without a word (MOVED)", async () => {
       const { storage, key, code, authorizationId } = await given(way());
       await storage.accessTokens.revoke(newAccessToken(now), now);
-      await (await moveSlotOf(cluster, key)).finish();
+      await (await moveSlotOf(opened().cluster, key)).finish();
       expect(await storage.authorizationCodes.consume(code, now)).toBe("consumed");
       await storage.authorizations.revoke(authorizationId, now);
       expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
@@ -117,12 +114,12 @@ function resharding(): void {
 
   it("is temporarily_unavailable to a client, whose token is as good as before (RFC 6749 §5.2)", async () => {
     const prefix = `${newId()}:`;
-    const storage = redisStorage({ client, prefix });
+    const storage = redisStorage({ client: opened().client, prefix });
     await storage.clients.save(clients.web);
     const host = testHost({ storage });
     const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "web" });
     const key = `${prefix}{${refreshToken.split(".")[0] ?? ""}}`;
-    const slot = await moveSlotOf(cluster, key);
+    const slot = await moveSlotOf(opened().cluster, key);
     await slot.take([`${key}:refresh:${createHash("sha256").update(refreshToken).digest("base64url")}`]);
     const refused = await refresh(host, { client: "web", refreshToken });
     expect([refused.status, refused.body]).toEqual([

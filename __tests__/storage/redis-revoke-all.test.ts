@@ -4,15 +4,11 @@ import { redisStorage } from "../../lib/redis";
 import { newAccessToken, newAuthorization, newId } from "../../lib/storage/contract/records";
 import { writeRecord } from "../../lib/storage/redis/records";
 import {
-  askRedis,
-  redis,
-  type RedisCluster,
-  redisClient,
-  redisClusterClient,
-  type RedisServer,
-  startRedis,
-  startRedisCluster,
-} from "../fixture/redis-server";
+  clusterWithReplicas,
+  type ReplicatedRedis,
+  startReplicatedRedis,
+} from "../fixture/redis-replication";
+import { askRedis, redis, redisClient } from "../fixture/redis-server";
 import { now, recording, type Sender } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
@@ -62,20 +58,17 @@ async function living(storage: Storage, { authorizations }: Given): Promise<numb
 }
 
 function oneServer(): void {
-  let server: RedisServer;
-  let replica: RedisServer;
+  let replicated: ReplicatedRedis;
   let client: Awaited<ReturnType<typeof redisClient>>;
 
   beforeAll(async () => {
     // what the disk does is not asked for here
-    server = await startRedis(["--appendonly", "no", "--repl-diskless-sync-delay", "0"]);
-    replica = await startRedis(["--appendonly", "no", "--replicaof", `127.0.0.1 ${server.port}`]);
-    client = await redisClient(server.url);
-    while (Number(await client.sendCommand(["WAIT", "1", "1000"])) < 1);
+    replicated = await startReplicatedRedis(["--appendonly", "no"]);
+    client = await redisClient(replicated.server.url);
   });
   afterAll(async () => {
     client.destroy();
-    await Promise.all([server.close(), replica.close()]);
+    await replicated.close();
   });
 
   it.each([0, 1])(
@@ -94,7 +87,15 @@ function oneServer(): void {
   );
 
   it("serves others between its batches", async () => {
-    const recorder = recording(client);
+    // of two answers that come in one piece, the first is heard before the second
+    const inTurns: Sender = {
+      async sendCommand(args) {
+        const answer = await client.sendCommand(args);
+        await new Promise(setImmediate);
+        return answer;
+      },
+    };
+    const recorder = recording(inTurns);
     const storage = redisStorage({ client: recorder, allowEviction: true });
     const { key } = await given(storage, 2_000);
     recorder.commands.length = 0;
@@ -113,7 +114,7 @@ function oneServer(): void {
     await client.sendCommand(["CONFIG", "RESETSTAT"]);
     expect(await storage.authorizations.revokeAll(key, now)).toBe(5_000);
     const stats = String(
-      await askRedis(server.url, (asking) => asking.sendCommand(["INFO", "commandstats"])),
+      await askRedis(replicated.server.url, (asking) => asking.sendCommand(["INFO", "commandstats"])),
     );
     expect(Number(/cmdstat_wait:calls=(\d+)/.exec(stats)?.[1])).toBeLessThanOrEqual(20);
   });
@@ -155,22 +156,12 @@ function oneServer(): void {
 }
 
 function inCluster(): void {
-  let cluster: RedisCluster;
-  let client: Awaited<ReturnType<typeof redisClusterClient>>;
-
-  beforeAll(async () => {
-    cluster = await startRedisCluster({ replicas: true });
-    client = await redisClusterClient(cluster);
-  }, 60_000);
-  afterAll(async () => {
-    client.destroy();
-    await cluster.close();
-  });
+  const opened = clusterWithReplicas();
 
   it.each([0, 1])(
     "revokes those of all masters, with %s replicas",
     async (replicas) => {
-      const storage = redisStorage({ client, replicas });
+      const storage = redisStorage({ client: opened().client, replicas });
       const those = await given(storage, 2_000);
       expect(await storage.authorizations.revokeAll(those.key, now)).toBe(2_000);
       expect(await living(storage, those)).toBe(0);

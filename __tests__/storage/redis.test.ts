@@ -2,7 +2,7 @@ import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
 import { browserOriginsOf, type Storage } from "../../lib";
 import type { EpochSeconds } from "../../lib/protocol/time";
-import { redisStorage, type RedisStorageOptions } from "../../lib/redis";
+import { redisStorage, type RedisStorage, type RedisStorageOptions } from "../../lib/redis";
 import {
   awkwardText,
   newAccessToken,
@@ -64,7 +64,20 @@ describe("redisStorage options", () => {
 const at = (clientId: string, ...origins: readonly string[]) =>
   publicRecord("browser", { clientId, redirectUris: origins.map((origin) => `${origin}/callback`) });
 
-function oneServer(): void {
+/** A server of its own for the tests around the call, and a client of it. */
+interface Bed {
+  readonly server: RedisServer;
+  readonly client: NodeClient;
+  /** A storage that shares no key with that of another test. */
+  readonly fresh: (options?: Omit<RedisStorageOptions, "client" | "prefix">) => {
+    readonly storage: RedisStorage;
+    readonly prefix: string;
+    readonly commands: (readonly string[])[];
+  };
+  readonly expiryOf: (key: string) => Promise<number>;
+}
+
+function openBed(): () => Bed {
   let server: RedisServer;
   let client: NodeClient;
 
@@ -77,358 +90,370 @@ function oneServer(): void {
     await server.close();
   });
 
-  /** A storage that shares no key with that of another test. */
-  function fresh(options: Omit<RedisStorageOptions, "client" | "prefix"> = {}) {
-    const [prefix, recorder] = [`${newId()}:`, recording(client)];
-    return {
-      storage: redisStorage({ client: recorder, prefix, ...options }),
-      prefix,
-      commands: recorder.commands,
-    };
-  }
-  const expiryOf = (key: string) => ask<number>(client, "EXPIRETIME", key);
+  return () => ({
+    server,
+    client,
+    fresh(options = {}) {
+      const [prefix, recorder] = [`${newId()}:`, recording(client)];
+      const storage = redisStorage({ client: recorder, prefix, ...options });
+      return { storage, prefix, commands: recorder.commands };
+    },
+    expiryOf: (key) => ask<number>(client, "EXPIRETIME", key),
+  });
+}
 
+function keyNames(bed: () => Bed): void {
+  it("begin with the prefix, which is authmount: when left out", async () => {
+    await journey(redisStorage({ client: bed().client }));
+    const { storage, prefix } = bed().fresh();
+    await journey(storage);
+    const keys = await keysOf(bed().client, "");
+    expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(11);
+    expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(11);
+  });
+
+  it("of another prefix are not seen", async () => {
+    const [{ storage: one }, { storage: other }] = [bed().fresh(), bed().fresh()];
+    const [authorization, code, from, token, consent] = [
+      newAuthorization(now),
+      newCode(now),
+      newRefreshToken(now),
+      newAccessToken(now),
+      newConsent(now),
+    ];
+    await one.clients.save(spa);
+    await one.consents.save(consent, now);
+    await one.authorizations.create(authorization, now);
+    await one.authorizationCodes.create(code, now);
+    await one.refreshTokens.create(from, now);
+    await one.accessTokens.create(token, now);
+    await one.accessTokens.revoke(token, now);
+    await other.authorizations.revokeAll(authorization, now);
+    await other.consents.delete({ key: consent, exceptEndMark: "a mark" }, now);
+    await other.clients.delete(spa.clientId);
+    expect(await other.clients.find(spa.clientId)).toBeUndefined();
+    expect(await other.clients.isBrowserOrigin("https://spa.example")).toBe(false);
+    expect(await other.consents.list(consent.subject, now)).toEqual([]);
+    expect(await other.authorizations.find(authorization.authorizationId, now)).toBeUndefined();
+    expect(await other.authorizationCodes.consume(code, now)).toBe("not-consumed");
+    expect(await other.refreshTokens.find(from, now)).toBeUndefined();
+    expect(await other.accessTokens.find(token.digest, now)).toBeUndefined();
+    expect(await other.accessTokens.isRevoked(token.tokenId, now)).toBe(false);
+    expect(await one.clients.find(spa.clientId)).toEqual(spa);
+    expect(await one.consents.find(consent, now)).toEqual(consent);
+    expect(await one.authorizations.find(authorization.authorizationId, now)).toEqual(authorization);
+    expect(await one.authorizationCodes.consume(code, now)).toBe("consumed");
+  });
+
+  it("of records end by themselves 300 seconds after the record, those of clients do not (RFC 6749 §10.5)", async () => {
+    const { storage, prefix } = bed().fresh();
+    await journey(storage, "A".repeat(22));
+    const lives: Record<string, number> = {};
+    for (const key of await keysOf(bed().client, prefix)) {
+      const name = key
+        .slice(prefix.length)
+        .replace(/(?<=code:|refresh:|access:|revoked:|consents:|authorizations:).*/, "");
+      const expiry = await bed().expiryOf(key);
+      lives[name] = Math.max(lives[name] ?? -1, expiry < 0 ? expiry : expiry - now - clockDriftSeconds);
+      expect([name, expiry < 0]).toEqual([name, /^(client|origin):/.test(name)]);
+    }
+    expect(lives).toEqual({
+      "client:spa": -1,
+      "origin:https://spa.example": -1,
+      "origin:https://spa.example:8443": -1,
+      "consents:": 600,
+      "authorizations:": 700,
+      [`{${"A".repeat(22)}}`]: 700,
+      [`{${"A".repeat(22)}}:code:`]: 710,
+      [`{${"A".repeat(22)}}:refresh:`]: 730,
+      "access:": 740,
+      "revoked:": 750,
+    });
+  });
+
+  it("of a spent or revoked record end when they would have ended", async () => {
+    const { storage, prefix } = bed().fresh();
+    const [code, from, authorization] = [newCode(now), newRefreshToken(now), newAuthorization(now)];
+    await storage.authorizationCodes.create(code, now);
+    await storage.refreshTokens.create(from, now);
+    await storage.authorizations.create(authorization, now);
+    await storage.authorizationCodes.consume(code, now);
+    await storage.refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now);
+    await storage.authorizations.revoke(authorization.authorizationId, now);
+    const expiries = await Promise.all((await keysOf(bed().client, prefix)).map(bed().expiryOf));
+    expect(new Set(expiries)).toEqual(new Set([now + 600 + clockDriftSeconds]));
+  });
+}
+
+function keyTags(bed: () => Bed): void {
+  it("of one authorization have its id as their one hash tag", async () => {
+    const { storage, prefix } = bed().fresh();
+    const authorizationId = newId();
+    await journey(storage, authorizationId);
+    const tagged = (await keysOf(bed().client, prefix)).filter((key) => key.includes("{"));
+    expect(tagged).toHaveLength(4);
+    expect(new Set(tagged.map((key) => /^[^{]*\{([^}]*)\}[^{}]*$/.exec(key)?.[1]))).toEqual(
+      new Set([authorizationId]),
+    );
+  });
+
+  it("are named by each script that uses them, all with one hash tag", async () => {
+    const { storage, commands } = bed().fresh();
+    await journey(storage);
+    const scripts = commands.filter(([name]) => name === "EVAL");
+    expect(new Set(scripts.map(([, script]) => script)).size).toBe(5);
+    for (const [, script = "", count = "", ...rest] of scripts) {
+      const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
+      const named = rest.slice(0, Number(count));
+      expect(used.length).toBe(script.split("redis.call").length - 1);
+      const isOfMany = script.includes("#KEYS");
+      expect(new Set(used)).toEqual(
+        new Set(isOfMany ? ["KEYS[i]"] : named.map((_, index) => `KEYS[${index + 1}]`)),
+      );
+      expect(new Set(named.map((key) => /\{[^}]+\}/.exec(key)?.[0] ?? key)).size).toBe(1);
+    }
+  });
+}
+
+function commandsSent(bed: () => Bed): void {
+  it("are those that Redis has since 6.2", async () => {
+    const { storage, commands } = bed().fresh();
+    await journey(storage);
+    for (const call of Object.values(everyCall(storage))) await call();
+    const inScripts = commands
+      .filter(([name]) => name === "EVAL")
+      .flatMap(([, script = ""]) => [...script.matchAll(/redis\.call\("([A-Z]+)"/g)].map(([, name]) => name));
+    const sent = new Set(commands.map(([name]) => name));
+    expect(sent).toEqual(new Set(["DEL", "EVAL", "GET", "HGET", "HVALS", "INFO", "SET", "ZADD", "ZRANGE"]));
+    expect(new Set(inScripts)).toEqual(
+      new Set([
+        "EXISTS",
+        "EXPIREAT",
+        "GET",
+        "GETRANGE",
+        "HDEL",
+        "HGET",
+        "HGETALL",
+        "HSET",
+        "SET",
+        "SETRANGE",
+        "ZADD",
+        "ZRANGE",
+        "ZREMRANGEBYSCORE",
+      ]),
+    );
+  });
+
+  it("need no script that the server remembers", async () => {
+    const { storage } = bed().fresh();
+    const code = newCode(now);
+    await storage.authorizationCodes.create(code, now);
+    await journey(storage);
+    await ask(bed().client, "SCRIPT", "FLUSH");
+    expect(await storage.authorizationCodes.consume(code, now)).toBe("consumed");
+  });
+
+  it.each([2, 3] as const)("are understood by a client of redis with RESP %s", async (RESP) => {
+    const other = createClient({ url: bed().server.url, RESP });
+    await other.connect();
+    await expectJourney(other);
+    other.destroy();
+  });
+
+  it("are understood by a client of ioredis", async () => {
+    const other = new Redis(bed().server.port, "127.0.0.1");
+    await expectJourney(other);
+    other.disconnect();
+  });
+
+  it("are understood by anything that sends a command", async () => {
+    await expectJourney({ sendCommand: (args: string[]) => bed().client.sendCommand(args) });
+  });
+}
+
+function consentsOfOne(bed: () => Bed): void {
+  const [short, long] = [now + 100, now + 1_000];
+
+  it.each([
+    ["shorter", [long, short]],
+    ["longer", [short, long]],
+  ])("are kept as long as the last of them when a %s one is saved", async (_which, ends) => {
+    const { storage, prefix } = bed().fresh();
+    for (const expiresAt of ends)
+      await storage.consents.save(newConsent(now, { subject: "alice", expiresAt }), now);
+    expect(await bed().expiryOf(`${prefix}consents:alice`)).toBe(long + clockDriftSeconds);
+    expect(await storage.consents.list("alice", short)).toHaveLength(1);
+  });
+
+  it("are kept no longer when the last of them is replaced by a shorter one", async () => {
+    const { storage, prefix } = bed().fresh();
+    const consent = newConsent(now, { subject: "alice", expiresAt: long });
+    await storage.consents.save(consent, now);
+    await storage.consents.save({ ...consent, expiresAt: short }, now);
+    expect(await bed().expiryOf(`${prefix}consents:alice`)).toBe(short + clockDriftSeconds);
+  });
+
+  it("are dropped when they have expired and another is saved", async () => {
+    const { storage, prefix } = bed().fresh();
+    const [gone, live] = [
+      newConsent(now, { subject: "alice", expiresAt: short }),
+      newConsent(now, { subject: "alice", expiresAt: short + 1 }),
+    ];
+    await storage.consents.save(gone, now);
+    await storage.consents.save(live, now);
+    expect(await ask(bed().client, "HLEN", `${prefix}consents:alice`)).toBe(2);
+    await storage.consents.save(newConsent(now, { subject: "alice", expiresAt: long }), short);
+    expect(await ask(bed().client, "HLEN", `${prefix}consents:alice`)).toBe(2);
+    expect(await storage.consents.find(live, now)).toEqual(live);
+    expect(await storage.consents.find(gone, now)).toBeUndefined();
+  });
+
+  it.each([
+    "",
+    " ",
+    "{",
+    "}",
+    "{}",
+    "{a}",
+    "a}b{c",
+    "a b",
+    "a\nb",
+    "a:b",
+    "münchen",
+    "\u65e5本",
+    awkwardText,
+    "*",
+    "\\",
+  ])("are those of nobody else: %j", async (subject) => {
+    const { storage } = bed().fresh();
+    const [consent, authorization] = [newConsent(now, { subject }), newAuthorization(now, { subject })];
+    const others = [`${subject} `, `${subject}x`, `x${subject}`];
+    for (const other of others) await storage.consents.save({ ...consent, subject: other }, now);
+    expect(await storage.consents.list(subject, now)).toEqual([]);
+    await storage.consents.save(consent, now);
+    await storage.authorizations.create(authorization, now);
+    for (const other of others)
+      await storage.authorizations.revokeAll({ ...authorization, subject: other }, now);
+    expect(await storage.authorizations.find(authorization.authorizationId, now)).toEqual(authorization);
+    await storage.authorizations.revokeAll(authorization, now);
+    expect(await storage.authorizations.find(authorization.authorizationId, now)).toMatchObject({
+      revoked: true,
+    });
+    expect(await storage.consents.list(subject, now)).toEqual([consent]);
+  });
+}
+
+function authorizationIndex(bed: () => Bed): void {
+  const key = { subject: "alice", clientId: "web", apiId: "orders" };
+  const index = 'authorizations:["alice","web","orders"]';
+
+  it.each([
+    ["shorter", [1_000, 100]],
+    ["longer", [100, 1_000]],
+  ])("is kept as long as its last entry when a %s one is added", async (_which, lives) => {
+    const { storage, prefix } = bed().fresh();
+    for (const life of lives) {
+      await storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: now + life }), now);
+    }
+    expect(await bed().expiryOf(`${prefix}${index}`)).toBe(now + 1_000 + clockDriftSeconds);
+  });
+
+  it("drops an entry once its record is forgotten, and not before", async () => {
+    const { storage, prefix } = bed().fresh();
+    const forgotten = now + 100 + clockDriftSeconds;
+    const add = (then: EpochSeconds) =>
+      storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: then + 100 }), then);
+    await add(now);
+    await add(forgotten);
+    expect(await ask(bed().client, "ZCARD", `${prefix}${index}`)).toBe(2);
+    await add(forgotten + 1);
+    expect(await ask(bed().client, "ZCARD", `${prefix}${index}`)).toBe(2);
+  });
+
+  it("is written before the authorization it is for", async () => {
+    const { storage, commands } = bed().fresh();
+    await storage.authorizations.create(newAuthorization(now), now);
+    expect(commands.slice(-2).map(([name]) => name)).toEqual(["EVAL", "SET"]);
+  });
+}
+
+function clientRecords(bed: () => Bed): void {
+  it("are replaced by a record with the same id", async () => {
+    const { storage } = bed().fresh();
+    await storage.clients.save(spa);
+    await storage.clients.save({ ...spa, name: "Another name" });
+    expect(await storage.clients.find(spa.clientId)).toEqual({ ...spa, name: "Another name" });
+  });
+
+  it("lose the origins that are no longer registered and keep the others", async () => {
+    const { storage } = bed().fresh();
+    await storage.clients.save(at("spa", "https://a.example", "https://b.example"));
+    await storage.clients.save(at("spa", "https://b.example", "https://c.example"));
+    const known = ["a", "b", "c"].map((name) => storage.clients.isBrowserOrigin(`https://${name}.example`));
+    expect(await Promise.all(known)).toEqual([false, true, true]);
+  });
+
+  it("lose their origins when they are no longer browser clients", async () => {
+    const { storage } = bed().fresh();
+    await storage.clients.save(at("spa", "https://a.example"));
+    await storage.clients.save(
+      confidentialRecord({ clientId: "spa", redirectUris: ["https://a.example/callback"] }),
+    );
+    expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
+  });
+
+  it("share an origin until the last of them is deleted", async () => {
+    const { storage } = bed().fresh();
+    await storage.clients.save(at("one", "https://a.example"));
+    await storage.clients.save(at("two", "https://a.example"));
+    await storage.clients.delete("one");
+    expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(true);
+    await storage.clients.delete("two");
+    expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
+  });
+
+  it("are gone when they are deleted, and their origins with them", async () => {
+    const { storage } = bed().fresh();
+    await storage.clients.save(spa);
+    await storage.clients.delete(spa.clientId);
+    await storage.clients.delete("nobody");
+    expect(await storage.clients.find(spa.clientId)).toBeUndefined();
+    expect(await storage.clients.isBrowserOrigin("https://spa.example")).toBe(false);
+  });
+
+  it("end in one whole record when 16 save it at once", async () => {
+    const { storage } = bed().fresh();
+    const origins = Array.from({ length: 16 }, (_, index) => `https://only-${index}.example`);
+    await Promise.all(origins.map((origin) => storage.clients.save(at("spa", origin))));
+    const known = await Promise.all(origins.map((origin) => storage.clients.isBrowserOrigin(origin)));
+    const found = await storage.clients.find("spa");
+    expect(origins.filter((_, index) => known[index])).toEqual(found && browserOriginsOf(found));
+  });
+
+  it("are refused with a TypeError and not stored when the record is wrong", async () => {
+    const { storage, prefix } = bed().fresh();
+    const wrong = [
+      { ...spa, name: "" },
+      { ...spa, redirectUris: ["http://spa.example/"] },
+      { clientId: "spa" },
+      undefined,
+    ];
+    for (const record of wrong)
+      await expect(storage.clients.save(record as typeof spa)).rejects.toThrow(TypeError);
+    expect(await keysOf(bed().client, prefix)).toEqual([]);
+  });
+}
+
+function oneServer(): void {
+  const bed = openBed();
   describe("keys", () => {
-    it("begin with the prefix, which is authmount: when left out", async () => {
-      await journey(redisStorage({ client }));
-      const { storage, prefix } = fresh();
-      await journey(storage);
-      const keys = await keysOf(client, "");
-      expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(11);
-      expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(11);
-    });
-
-    it("of another prefix are not seen", async () => {
-      const [{ storage: one }, { storage: other }] = [fresh(), fresh()];
-      const [authorization, code, from, token, consent] = [
-        newAuthorization(now),
-        newCode(now),
-        newRefreshToken(now),
-        newAccessToken(now),
-        newConsent(now),
-      ];
-      await one.clients.save(spa);
-      await one.consents.save(consent, now);
-      await one.authorizations.create(authorization, now);
-      await one.authorizationCodes.create(code, now);
-      await one.refreshTokens.create(from, now);
-      await one.accessTokens.create(token, now);
-      await one.accessTokens.revoke(token, now);
-      await other.authorizations.revokeAll(authorization, now);
-      await other.consents.delete({ key: consent, exceptEndMark: "a mark" }, now);
-      await other.clients.delete(spa.clientId);
-      expect(await other.clients.find(spa.clientId)).toBeUndefined();
-      expect(await other.clients.isBrowserOrigin("https://spa.example")).toBe(false);
-      expect(await other.consents.list(consent.subject, now)).toEqual([]);
-      expect(await other.authorizations.find(authorization.authorizationId, now)).toBeUndefined();
-      expect(await other.authorizationCodes.consume(code, now)).toBe("not-consumed");
-      expect(await other.refreshTokens.find(from, now)).toBeUndefined();
-      expect(await other.accessTokens.find(token.digest, now)).toBeUndefined();
-      expect(await other.accessTokens.isRevoked(token.tokenId, now)).toBe(false);
-      expect(await one.clients.find(spa.clientId)).toEqual(spa);
-      expect(await one.consents.find(consent, now)).toEqual(consent);
-      expect(await one.authorizations.find(authorization.authorizationId, now)).toEqual(authorization);
-      expect(await one.authorizationCodes.consume(code, now)).toBe("consumed");
-    });
-
-    it("of records end by themselves 300 seconds after the record, those of clients do not (RFC 6749 §10.5)", async () => {
-      const { storage, prefix } = fresh();
-      await journey(storage, "A".repeat(22));
-      const lives: Record<string, number> = {};
-      for (const key of await keysOf(client, prefix)) {
-        const name = key
-          .slice(prefix.length)
-          .replace(/(?<=code:|refresh:|access:|revoked:|consents:|authorizations:).*/, "");
-        const expiry = await expiryOf(key);
-        lives[name] = Math.max(lives[name] ?? -1, expiry < 0 ? expiry : expiry - now - clockDriftSeconds);
-        expect([name, expiry < 0]).toEqual([name, /^(client|origin):/.test(name)]);
-      }
-      expect(lives).toEqual({
-        "client:spa": -1,
-        "origin:https://spa.example": -1,
-        "origin:https://spa.example:8443": -1,
-        "consents:": 600,
-        "authorizations:": 700,
-        [`{${"A".repeat(22)}}`]: 700,
-        [`{${"A".repeat(22)}}:code:`]: 710,
-        [`{${"A".repeat(22)}}:refresh:`]: 730,
-        "access:": 740,
-        "revoked:": 750,
-      });
-    });
-
-    it("of a spent or revoked record end when they would have ended", async () => {
-      const { storage, prefix } = fresh();
-      const [code, from, authorization] = [newCode(now), newRefreshToken(now), newAuthorization(now)];
-      await storage.authorizationCodes.create(code, now);
-      await storage.refreshTokens.create(from, now);
-      await storage.authorizations.create(authorization, now);
-      await storage.authorizationCodes.consume(code, now);
-      await storage.refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now);
-      await storage.authorizations.revoke(authorization.authorizationId, now);
-      const expiries = await Promise.all((await keysOf(client, prefix)).map(expiryOf));
-      expect(new Set(expiries)).toEqual(new Set([now + 600 + clockDriftSeconds]));
-    });
-
-    it("of one authorization have its id as their one hash tag", async () => {
-      const { storage, prefix } = fresh();
-      const authorizationId = newId();
-      await journey(storage, authorizationId);
-      const tagged = (await keysOf(client, prefix)).filter((key) => key.includes("{"));
-      expect(tagged).toHaveLength(4);
-      expect(new Set(tagged.map((key) => /^[^{]*\{([^}]*)\}[^{}]*$/.exec(key)?.[1]))).toEqual(
-        new Set([authorizationId]),
-      );
-    });
-
-    it("are named by each script that uses them, all with one hash tag", async () => {
-      const { storage, commands } = fresh();
-      await journey(storage);
-      const scripts = commands.filter(([name]) => name === "EVAL");
-      expect(new Set(scripts.map(([, script]) => script)).size).toBe(5);
-      for (const [, script = "", count = "", ...rest] of scripts) {
-        const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
-        const named = rest.slice(0, Number(count));
-        expect(used.length).toBe(script.split("redis.call").length - 1);
-        const isOfMany = script.includes("#KEYS");
-        expect(new Set(used)).toEqual(
-          new Set(isOfMany ? ["KEYS[i]"] : named.map((_, index) => `KEYS[${index + 1}]`)),
-        );
-        expect(new Set(named.map((key) => /\{[^}]+\}/.exec(key)?.[0] ?? key)).size).toBe(1);
-      }
-    });
+    keyNames(bed);
+    keyTags(bed);
   });
-
-  describe("commands", () => {
-    it("are those that Redis has since 6.2", async () => {
-      const { storage, commands } = fresh();
-      await journey(storage);
-      for (const call of Object.values(everyCall(storage))) await call();
-      const inScripts = commands
-        .filter(([name]) => name === "EVAL")
-        .flatMap(([, script = ""]) =>
-          [...script.matchAll(/redis\.call\("([A-Z]+)"/g)].map(([, name]) => name),
-        );
-      const sent = new Set(commands.map(([name]) => name));
-      expect(sent).toEqual(new Set(["DEL", "EVAL", "GET", "HGET", "HVALS", "INFO", "SET", "ZADD", "ZRANGE"]));
-      expect(new Set(inScripts)).toEqual(
-        new Set([
-          "EXISTS",
-          "EXPIREAT",
-          "GET",
-          "GETRANGE",
-          "HDEL",
-          "HGET",
-          "HGETALL",
-          "HSET",
-          "SET",
-          "SETRANGE",
-          "ZADD",
-          "ZRANGE",
-          "ZREMRANGEBYSCORE",
-        ]),
-      );
-    });
-
-    it("need no script that the server remembers", async () => {
-      const { storage } = fresh();
-      const code = newCode(now);
-      await storage.authorizationCodes.create(code, now);
-      await journey(storage);
-      await ask(client, "SCRIPT", "FLUSH");
-      expect(await storage.authorizationCodes.consume(code, now)).toBe("consumed");
-    });
-
-    it.each([2, 3] as const)("are understood by a client of redis with RESP %s", async (RESP) => {
-      const other = createClient({ url: server.url, RESP });
-      await other.connect();
-      await expectJourney(other);
-      other.destroy();
-    });
-
-    it("are understood by a client of ioredis", async () => {
-      const other = new Redis(server.port, "127.0.0.1");
-      await expectJourney(other);
-      other.disconnect();
-    });
-
-    it("are understood by anything that sends a command", async () => {
-      await expectJourney({ sendCommand: (args: string[]) => client.sendCommand(args) });
-    });
-  });
-
-  describe("consents of one end user (RFC 6749 §10.2)", () => {
-    const [short, long] = [now + 100, now + 1_000];
-
-    it.each([
-      ["shorter", [long, short]],
-      ["longer", [short, long]],
-    ])("are kept as long as the last of them when a %s one is saved", async (_which, ends) => {
-      const { storage, prefix } = fresh();
-      for (const expiresAt of ends)
-        await storage.consents.save(newConsent(now, { subject: "alice", expiresAt }), now);
-      expect(await expiryOf(`${prefix}consents:alice`)).toBe(long + clockDriftSeconds);
-      expect(await storage.consents.list("alice", short)).toHaveLength(1);
-    });
-
-    it("are kept no longer when the last of them is replaced by a shorter one", async () => {
-      const { storage, prefix } = fresh();
-      const consent = newConsent(now, { subject: "alice", expiresAt: long });
-      await storage.consents.save(consent, now);
-      await storage.consents.save({ ...consent, expiresAt: short }, now);
-      expect(await expiryOf(`${prefix}consents:alice`)).toBe(short + clockDriftSeconds);
-    });
-
-    it("are dropped when they have expired and another is saved", async () => {
-      const { storage, prefix } = fresh();
-      const [gone, live] = [
-        newConsent(now, { subject: "alice", expiresAt: short }),
-        newConsent(now, { subject: "alice", expiresAt: short + 1 }),
-      ];
-      await storage.consents.save(gone, now);
-      await storage.consents.save(live, now);
-      expect(await ask(client, "HLEN", `${prefix}consents:alice`)).toBe(2);
-      await storage.consents.save(newConsent(now, { subject: "alice", expiresAt: long }), short);
-      expect(await ask(client, "HLEN", `${prefix}consents:alice`)).toBe(2);
-      expect(await storage.consents.find(live, now)).toEqual(live);
-      expect(await storage.consents.find(gone, now)).toBeUndefined();
-    });
-
-    it.each([
-      "",
-      " ",
-      "{",
-      "}",
-      "{}",
-      "{a}",
-      "a}b{c",
-      "a b",
-      "a\nb",
-      "a:b",
-      "münchen",
-      "\u65e5本",
-      awkwardText,
-      "*",
-      "\\",
-    ])("are those of nobody else: %j", async (subject) => {
-      const { storage } = fresh();
-      const [consent, authorization] = [newConsent(now, { subject }), newAuthorization(now, { subject })];
-      const others = [`${subject} `, `${subject}x`, `x${subject}`];
-      for (const other of others) await storage.consents.save({ ...consent, subject: other }, now);
-      expect(await storage.consents.list(subject, now)).toEqual([]);
-      await storage.consents.save(consent, now);
-      await storage.authorizations.create(authorization, now);
-      for (const other of others)
-        await storage.authorizations.revokeAll({ ...authorization, subject: other }, now);
-      expect(await storage.authorizations.find(authorization.authorizationId, now)).toEqual(authorization);
-      await storage.authorizations.revokeAll(authorization, now);
-      expect(await storage.authorizations.find(authorization.authorizationId, now)).toMatchObject({
-        revoked: true,
-      });
-      expect(await storage.consents.list(subject, now)).toEqual([consent]);
-    });
-  });
-
-  describe("the index of authorizations (RFC 7009 §2.1)", () => {
-    const key = { subject: "alice", clientId: "web", apiId: "orders" };
-    const index = 'authorizations:["alice","web","orders"]';
-
-    it.each([
-      ["shorter", [1_000, 100]],
-      ["longer", [100, 1_000]],
-    ])("is kept as long as its last entry when a %s one is added", async (_which, lives) => {
-      const { storage, prefix } = fresh();
-      for (const life of lives) {
-        await storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: now + life }), now);
-      }
-      expect(await expiryOf(`${prefix}${index}`)).toBe(now + 1_000 + clockDriftSeconds);
-    });
-
-    it("drops an entry once its record is forgotten, and not before", async () => {
-      const { storage, prefix } = fresh();
-      const forgotten = now + 100 + clockDriftSeconds;
-      const add = (then: EpochSeconds) =>
-        storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: then + 100 }), then);
-      await add(now);
-      await add(forgotten);
-      expect(await ask(client, "ZCARD", `${prefix}${index}`)).toBe(2);
-      await add(forgotten + 1);
-      expect(await ask(client, "ZCARD", `${prefix}${index}`)).toBe(2);
-    });
-
-    it("is written before the authorization it is for", async () => {
-      const { storage, commands } = fresh();
-      await storage.authorizations.create(newAuthorization(now), now);
-      expect(commands.slice(-2).map(([name]) => name)).toEqual(["EVAL", "SET"]);
-    });
-  });
-
-  describe("clients (RFC 6749 §2)", () => {
-    it("are replaced by a record with the same id", async () => {
-      const { storage } = fresh();
-      await storage.clients.save(spa);
-      await storage.clients.save({ ...spa, name: "Another name" });
-      expect(await storage.clients.find(spa.clientId)).toEqual({ ...spa, name: "Another name" });
-    });
-
-    it("lose the origins that are no longer registered and keep the others", async () => {
-      const { storage } = fresh();
-      await storage.clients.save(at("spa", "https://a.example", "https://b.example"));
-      await storage.clients.save(at("spa", "https://b.example", "https://c.example"));
-      const known = ["a", "b", "c"].map((name) => storage.clients.isBrowserOrigin(`https://${name}.example`));
-      expect(await Promise.all(known)).toEqual([false, true, true]);
-    });
-
-    it("lose their origins when they are no longer browser clients", async () => {
-      const { storage } = fresh();
-      await storage.clients.save(at("spa", "https://a.example"));
-      await storage.clients.save(
-        confidentialRecord({ clientId: "spa", redirectUris: ["https://a.example/callback"] }),
-      );
-      expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
-    });
-
-    it("share an origin until the last of them is deleted", async () => {
-      const { storage } = fresh();
-      await storage.clients.save(at("one", "https://a.example"));
-      await storage.clients.save(at("two", "https://a.example"));
-      await storage.clients.delete("one");
-      expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(true);
-      await storage.clients.delete("two");
-      expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
-    });
-
-    it("are gone when they are deleted, and their origins with them", async () => {
-      const { storage } = fresh();
-      await storage.clients.save(spa);
-      await storage.clients.delete(spa.clientId);
-      await storage.clients.delete("nobody");
-      expect(await storage.clients.find(spa.clientId)).toBeUndefined();
-      expect(await storage.clients.isBrowserOrigin("https://spa.example")).toBe(false);
-    });
-
-    it("end in one whole record when 16 save it at once", async () => {
-      const { storage } = fresh();
-      const origins = Array.from({ length: 16 }, (_, index) => `https://only-${index}.example`);
-      await Promise.all(origins.map((origin) => storage.clients.save(at("spa", origin))));
-      const known = await Promise.all(origins.map((origin) => storage.clients.isBrowserOrigin(origin)));
-      const found = await storage.clients.find("spa");
-      expect(origins.filter((_, index) => known[index])).toEqual(found && browserOriginsOf(found));
-    });
-
-    it("are refused with a TypeError and not stored when the record is wrong", async () => {
-      const { storage, prefix } = fresh();
-      const wrong = [
-        { ...spa, name: "" },
-        { ...spa, redirectUris: ["http://spa.example/"] },
-        { clientId: "spa" },
-        undefined,
-      ];
-      for (const record of wrong)
-        await expect(storage.clients.save(record as typeof spa)).rejects.toThrow(TypeError);
-      expect(await keysOf(client, prefix)).toEqual([]);
-    });
-  });
+  describe("commands", () => commandsSent(bed));
+  describe("consents of one end user (RFC 6749 §10.2)", () => consentsOfOne(bed));
+  describe("the index of authorizations (RFC 7009 §2.1)", () => authorizationIndex(bed));
+  describe("clients (RFC 6749 §2)", () => clientRecords(bed));
 }
 
 function fullMemory(): void {

@@ -1,4 +1,4 @@
-/** The authorization endpoint and the pages around it: there, to the host's pages, and back. RFC 6749 §3.1, §10.12. */
+/** The authorization endpoint with its pages: how a request goes to the host's pages and comes back. RFC 6749 §3.1, §10.12. */
 import type { Request } from "express";
 import {
   authorizationEndpoint,
@@ -29,45 +29,46 @@ import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
 import { summarize } from "../pages/summary";
 
-/** What the flow is made of. */
+/** What the flow uses. */
 export interface AuthorizationFlowOptions extends ShowPageOptions, HostAdapters {
   readonly ports: AuthorizationPorts;
   /** Origin of `baseUrl`. */
   readonly origin: string;
+  /** `undefined` for a pair that is not valid, or no longer. */
   readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
 }
 
-/** Everything that a browser or a page of the host asks of the authorization endpoint. */
+/** Everything that a browser or a page of the host can ask of the authorization endpoint. */
 export interface AuthorizationFlow {
   /** A new authorization request. */
   start(req: Request, request: { issuer: Issuer; parameters: Parameters }): Promise<ProtocolResponse>;
-  /** Back from a page of the host. */
+  /** The browser comes back from a page of the host. */
   resume(
     req: Request,
     from: { issuer: Issuer; interactionId: string | undefined },
   ): Promise<ProtocolResponse>;
-  /** The built-in consent page's form. */
+  /** The form of the built-in consent page. */
   submitConsent(req: Request, from: { issuer: Issuer; form: Parameters }): Promise<ProtocolResponse>;
-  /** From a page of the host: back to `resume`. */
+  /** `auth.resume`: redirects from a page of the host to `resume`. */
   leadBack(req: Request, interactionId: string | undefined): ProtocolResponse;
-  /** From the host's consent page. */
+  /** `auth.approve`: the host's consent page ends with a yes. */
   approve(
     req: Request,
     by: { interactionId: string | undefined; chosen: unknown },
   ): Promise<ProtocolResponse>;
-  /** From any page of the host. */
+  /** `auth.deny`: any page of the host ends with a no. */
   deny(req: Request, interactionId: string | undefined): Promise<ProtocolResponse>;
-  /** What a page of the host may show. */
+  /** `auth.interaction`: what a page of the host may show. */
   describe(req: Request, interactionId: string | undefined): Promise<Interaction | undefined>;
 }
 
-/** A pending request with the issuer it is pending at. */
+/** A pending request, and the issuer that it was sent to. */
 interface Found {
   readonly pending: PendingRequest;
   readonly issuer: Issuer;
 }
 
-/** What a person said on a page, and that it was them. */
+/** A person's answer on a page, and the proof that it is theirs. */
 interface GivenAnswer {
   readonly answer: PageAnswer;
   readonly decision: ConsentDecision;
@@ -82,6 +83,7 @@ function findPending(
   }: { req: Request; interactionId: string | undefined; answer?: PageAnswer | undefined },
 ): Found | undefined {
   const pending = pendingRequests.open(req, interactionId);
+  // after an answer only the same answer counts again, for an impatient second click: never the other one
   if (pending?.answered !== undefined && pending.answered !== answer) return undefined;
   const issuer = pending && findIssuer(pending.authMethodId, pending.apiId);
   return pending && issuer && { pending, issuer };
@@ -157,6 +159,7 @@ async function submitConsent(
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   const answer = answerOf(form);
   const found = findPending(options, { req, interactionId: form.get("interaction"), answer });
+  // another issuer of this server must not answer a request that was not sent to it
   if (found?.issuer !== issuer) return page(interactionLost(req, origin));
   if (!answer) return page(withoutAnswer());
   const { interactionId, endMark } = found.pending;
@@ -170,9 +173,10 @@ async function approve(
 ): Promise<ProtocolResponse> {
   const { ports, origin } = options;
   const found = findPending(options, { req, interactionId, answer: "approve" });
+  // every refusal is a page: until the form is proven, nobody is sent to the client
   const page = (thrown: unknown): ErrorPageResponse => refuseByPage(ports, { issuer: found?.issuer, thrown });
   if (req.method !== "POST")
-    return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
+    return page(new TypeError("auth.approve accepts only POST: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   const allowed = readAllowed(chosen);
   if (!allowed) return page(new TypeError(allowedFix));
@@ -211,13 +215,13 @@ async function describe(
     });
     return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {
-    // what was right at the first visit may not be any more: the client is gone, say
+    // what was valid at the first visit may have changed since: for example, the client was deleted
     if (error instanceof OAuthError) return undefined;
     throw error;
   }
 }
 
-/** The authorization endpoint with its pages. */
+/** Puts the authorization endpoint and its pages together. */
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
   return {
     start: (req, request) => start(options, { req, ...request }),

@@ -1,0 +1,219 @@
+/** Mistakes with authorizations and their revocation. */
+import type { Authorization, EpochSeconds, Storage } from "../../../lib";
+import { rule } from "./rules";
+import { hasKey, joinedBy } from "./table-storage";
+import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
+
+/** Revokes them one by one, and gives the number of those that were not revoked before. */
+async function revokeEach(
+  { authorizations }: Storage,
+  records: readonly Authorization[],
+  now: EpochSeconds,
+): Promise<number> {
+  for (const { authorizationId } of records) await authorizations.revoke(authorizationId, now);
+  return records.filter(({ revoked }) => !revoked).length;
+}
+
+/** Adapters that find or revoke the wrong authorization, or none. */
+export const authorizationMistakes: readonly WrongAdapter[] = [
+  cachingFind("authorizations", [rule.revoke]),
+  wrong("authorizations", {
+    mistake: "revoke does nothing",
+    caughtBy: [rule.revoke],
+    change: () => ({ revoke: async () => undefined }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke works after it has answered",
+    caughtBy: [rule.revoke],
+    change: ({ storage }) => ({
+      async revoke(id, now) {
+        setImmediate(() => void storage.authorizations.revoke(id, now).catch(() => undefined));
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke swallows its failure",
+    caughtBy: [rule.unreachable],
+    change: ({ storage }) => ({
+      revoke: (id, now) => storage.authorizations.revoke(id, now).catch(() => undefined),
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke deletes",
+    caughtBy: [rule.revoke],
+    change: ({ database }) => ({ revoke: async (id) => void (await database.authorizations.delete(id)) }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke rejects the second time",
+    caughtBy: [rule.revoke],
+    change: ({ database }) => ({
+      async revoke(id) {
+        const changed = await database.authorizations.update(id, (record) =>
+          record.revoked ? undefined : { ...record, revoked: true },
+        );
+        if (!changed && (await database.authorizations.get(id))) throw new Error("already revoked");
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke rejects where there is none",
+    caughtBy: [rule.revokeNone],
+    change: ({ database }) => ({
+      async revoke(id) {
+        const found = await database.authorizations.update(id, (record) => ({ ...record, revoked: true }));
+        if (!found) throw new Error("no such authorization");
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke makes an authorization where there is none",
+    caughtBy: [rule.revokeNone],
+    change: ({ storage, database }) => ({
+      async revoke(id, now) {
+        const found = await database.authorizations.get(id);
+        if (found) return storage.authorizations.revoke(id, now);
+        const stub = { authorizationId: id, revoked: true, expiresAt: now + 600 } as Authorization;
+        await database.authorizations.set(id, stub);
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke toggles",
+    caughtBy: [rule.revoke],
+    change: ({ database }) => ({
+      revoke: async (id) =>
+        void (await database.authorizations.update(id, (record) => ({
+          ...record,
+          revoked: !record.revoked,
+        }))),
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke revokes every authorization of the end user",
+    caughtBy: [rule.revoke],
+    change: ({ storage, database }) => ({
+      async revoke(id, now) {
+        const { subject } = (await database.authorizations.get(id)) ?? {};
+        for (const other of await database.authorizations.all())
+          if (other.subject === subject) await storage.authorizations.revoke(other.authorizationId, now);
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke revokes every authorization of the client",
+    caughtBy: [rule.revoke],
+    change: ({ storage, database }) => ({
+      async revoke(id, now) {
+        const { clientId } = (await database.authorizations.get(id)) ?? {};
+        for (const other of await database.authorizations.all())
+          if (other.clientId === clientId) await storage.authorizations.revoke(other.authorizationId, now);
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke revokes every authorization of the API",
+    caughtBy: [rule.revoke],
+    change: ({ storage, database }) => ({
+      async revoke(id, now) {
+        const { apiId } = (await database.authorizations.get(id)) ?? {};
+        for (const other of await database.authorizations.all())
+          if (other.apiId === apiId) await storage.authorizations.revoke(other.authorizationId, now);
+      },
+    }),
+  }),
+  ...(["subject", "clientId", "apiId"] as const).map((part) =>
+    wrong("authorizations", {
+      mistake: `revokeAll ignores ${part}`,
+      caughtBy: [rule.revokeAll],
+      change: ({ storage, database }) => ({
+        async revokeAll(key, now) {
+          const all = await database.authorizations.all();
+          const alike = all.filter((other) => hasKey(key)({ ...other, [part]: key[part] }));
+          return revokeEach(storage, alike, now);
+        },
+      }),
+    }),
+  ),
+  wrong("authorizations", {
+    mistake: "revokeAll joins its key",
+    caughtBy: [rule.revokeAll],
+    change({ storage, database }) {
+      const joined = joinedBy(":");
+      return {
+        async revokeAll(key, now) {
+          const all = await database.authorizations.all();
+          const alike = all.filter((other) => joined(other) === joined(key));
+          return revokeEach(storage, alike, now);
+        },
+      };
+    },
+  }),
+  wrong("authorizations", {
+    mistake: "revokeAll stops after the first",
+    caughtBy: [rule.revokeAll],
+    change: ({ storage, database }) => ({
+      async revokeAll(key, now) {
+        const own = (await database.authorizations.all()).filter(hasKey(key));
+        await revokeEach(storage, own.slice(0, 1), now);
+        return own.length;
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revokeAll revokes those of one authentication method",
+    caughtBy: [rule.revokeAll],
+    change: ({ storage, database }) => ({
+      async revokeAll(key, now) {
+        const own = (await database.authorizations.all()).filter(hasKey(key));
+        const alike = own.filter(({ authMethodId }) => authMethodId === own[0]?.authMethodId);
+        await revokeEach(storage, alike, now);
+        return own.length;
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revokeAll knows only what this process has created",
+    caughtBy: [rule.revokeAll],
+    change({ storage }) {
+      const own: Authorization[] = [];
+      return {
+        create(record, now) {
+          own.push(record);
+          return storage.authorizations.create(record, now);
+        },
+        async revokeAll(key, now) {
+          return revokeEach(storage, own.filter(hasKey(key)), now);
+        },
+      };
+    },
+  }),
+  wrong("authorizations", {
+    mistake: "find hides revoked authorizations",
+    caughtBy: [rule.revoke, rule.revokeAll],
+    change: ({ storage }) => ({
+      async find(id, now) {
+        const found = await storage.authorizations.find(id, now);
+        return found?.revoked === true ? undefined : found;
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "find rejects for an unknown id",
+    caughtBy: [rule.authorizationNone],
+    change: ({ storage }) => ({
+      async find(id, now) {
+        const found = await storage.authorizations.find(id, now);
+        if (!found) throw new Error("no such authorization");
+        return found;
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "find takes an empty id for any",
+    caughtBy: [rule.authorizationNone],
+    change: ({ storage, database }) => ({
+      find: async (id, now) =>
+        id === "" ? (await database.authorizations.all())[0] : storage.authorizations.find(id, now),
+    }),
+  }),
+];

@@ -1,0 +1,148 @@
+/** Mistakes with consents. */
+import type { ConsentKey } from "../../../lib";
+import { rule } from "./rules";
+import { consentId, hasKey, isLive, joinedBy, live } from "./table-storage";
+import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
+
+const idWithout = (part: keyof ConsentKey) => (key: ConsentKey) => consentId({ ...key, [part]: "" });
+
+/** Adapters that find, keep, list or forget the wrong consent. */
+export const consentMistakes: readonly WrongAdapter[] = [
+  ...["", ":"].map((separator) =>
+    wrong("consents", {
+      mistake: `the key is joined by "${separator}"`,
+      caughtBy: [rule.consentNone],
+      change({ database: { consents } }) {
+        const joined = joinedBy(separator);
+        return {
+          find: async (key, now) => live(await consents.get(joined(key)), now),
+          save: (consent) => consents.set(joined(consent), consent),
+          delete: ({ key }) => consents.delete(joined(key)),
+        };
+      },
+    }),
+  ),
+  ...(["subject", "clientId", "apiId"] as const).map((part) =>
+    wrong("consents", {
+      mistake: `the key leaves out ${part}`,
+      caughtBy: [rule.consentNone],
+      change({ database: { consents } }) {
+        const partial = idWithout(part);
+        return {
+          find: async (key, now) => live(await consents.get(partial(key)), now),
+          save: (consent) => consents.set(partial(consent), consent),
+          delete: ({ key }) => consents.delete(partial(key)),
+        };
+      },
+    }),
+  ),
+  wrong("consents", {
+    mistake: "the subject is compared without case",
+    caughtBy: [rule.consentNone],
+    change: ({ database: { consents } }) => ({
+      async find({ subject, clientId, apiId }, now) {
+        return (await consents.all())
+          .filter(isLive(now))
+          .find(
+            (consent) =>
+              consent.subject.toLowerCase() === subject.toLowerCase() &&
+              consent.clientId === clientId &&
+              consent.apiId === apiId,
+          );
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "save adds in place of replacing",
+    caughtBy: [rule.consentReplaced],
+    change({ database: { consents } }) {
+      let number = 0;
+      return {
+        save: (consent) => consents.set(`${consentId(consent)}${(number += 1)}${Math.random()}`, consent),
+        find: async (key, now) => (await consents.all()).filter(isLive(now)).find(hasKey(key)),
+      };
+    },
+  }),
+  wrong("consents", {
+    mistake: "save keeps the consent that was there",
+    caughtBy: [rule.consentReplaced],
+    change: ({ storage, database }) => ({
+      async save(consent, now) {
+        if (!(await database.consents.get(consentId(consent)))) await storage.consents.save(consent, now);
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "save adds the scopes to those that were there",
+    caughtBy: [rule.consentReplaced],
+    change: ({ storage, database }) => ({
+      async save(consent, now) {
+        const before = (await database.consents.get(consentId(consent)))?.scopes ?? [];
+        const scopes = [...new Set([...before, ...consent.scopes])];
+        await storage.consents.save({ ...consent, scopes }, now);
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "list gives expired ones",
+    caughtBy: [rule.consentList],
+    change: ({ database }) => ({
+      list: async (subject) =>
+        (await database.consents.all()).filter((consent) => consent.subject === subject),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "list gives those of subjects that begin alike",
+    caughtBy: [rule.consentList],
+    change: ({ database }) => ({
+      list: async (subject, now) =>
+        (await database.consents.all()).filter(isLive(now)).filter((one) => one.subject.startsWith(subject)),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "list gives one page",
+    caughtBy: [rule.consentList],
+    change: ({ storage }) => ({
+      list: async (subject, now) => (await storage.consents.list(subject, now)).slice(0, 2),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "list gives everybody's",
+    caughtBy: [rule.consentList],
+    change: ({ database }) => ({
+      list: async (_, now) => (await database.consents.all()).filter(isLive(now)),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete does nothing",
+    caughtBy: [rule.consentDelete],
+    change: () => ({ delete: async () => true }),
+  }),
+  wrong("consents", {
+    mistake: "delete forgets every consent of the end user",
+    caughtBy: [rule.consentDelete],
+    change: ({ storage, database }) => ({
+      async delete({ key: { subject } }, now) {
+        const own = await storage.consents.list(subject, now);
+        for (const consent of own) await database.consents.delete(consentId(consent));
+        return own.length > 0;
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete rejects where there is none",
+    caughtBy: [rule.consentDelete],
+    change: ({ storage, database }) => ({
+      async delete(withdrawal, now) {
+        if (!(await database.consents.get(consentId(withdrawal.key)))) throw new Error("no such consent");
+        return storage.consents.delete(withdrawal, now);
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete forgets what was given after the withdrawal",
+    caughtBy: [rule.consentDeleteExcept],
+    change: ({ database }) => ({ delete: ({ key }) => database.consents.delete(consentId(key)) }),
+  }),
+  cachingFind("consents", [rule.consentDelete]),
+];

@@ -1,0 +1,61 @@
+// @ts-check
+"use strict";
+
+const { existsSync, readdirSync, readFileSync } = require("node:fs");
+const path = require("node:path");
+const { projects, ...whole } = require("./jest.config");
+
+/**
+ * The quick tier, `npm run test:quick`: what one runs after each change, in about 100 seconds on two idle cores. `npm test` runs
+ * all of it, and what is left out here:
+ * - files that need more than their own process: a real PostgreSQL or Redis, a browser, an example, a compiler. Whatever starts
+ *   a process imports one of these modules, itself or through a fixture, so a new file finds its tier by itself.
+ * - long races and searches, by name.
+ * - the project "in front of Express", which repeats cases of the first one.
+ */
+const startsProcesses = /^(?:node:child_process|node:cluster|playwright-core)$/;
+
+/** Beginnings of names: each takes more of a core than it is worth after every change. */
+const longRaces = [
+  "attacks/code-race",
+  "attacks/storage-faults",
+  "attacks/withdrawal-schedules",
+  "storage/time-limit",
+];
+
+const folder = path.join(__dirname, "__tests__");
+
+/** @type {Map<string, boolean>} */
+const known = new Map();
+
+/** @param {string} file */
+function importsOf(file) {
+  const imports = readFileSync(file, "utf8").matchAll(/^(?:import|export) (?!type )[^;]*?"([^"]+)";$/gm);
+  return [...imports].map(([, name]) => name);
+}
+
+/** @param {string} file */
+function needsMore(file) {
+  const before = known.get(file);
+  if (before !== undefined) return before;
+  const needs = importsOf(file).some((name) => {
+    if (!name.startsWith(".")) return startsProcesses.test(name);
+    const target = path.join(path.dirname(file), name);
+    const own = [`${target}.ts`, path.join(target, "index.ts")].find((each) => existsSync(each));
+    return own !== undefined && own.startsWith(folder) && needsMore(own);
+  });
+  known.set(file, needs);
+  return needs;
+}
+
+const leftOut = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".test.ts"))
+  .map((name) => path.join(folder, name))
+  .filter((file) => needsMore(file) || longRaces.some((name) => file.startsWith(path.join(folder, name))));
+
+/** @type {import("jest").Config} */
+module.exports = {
+  ...whole,
+  ...projects[0],
+  testPathIgnorePatterns: leftOut.map((file) => `^${file.replaceAll(/[\\.]/g, "\\$&")}$`),
+};
