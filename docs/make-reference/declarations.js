@@ -43,14 +43,19 @@ function join(sections) {
   return sections.map((parts) => parts.filter(Boolean).join("\n\n")).join("\n\n");
 }
 
+/** True for a bundle of ports, such as `Storage`. @param {ts.InterfaceDeclaration} node */
+function isBundle({ members, heritageClauses }) {
+  const isNamed = members.every(
+    (member) => ts.isPropertySignature(member) && member.type && ts.isTypeReferenceNode(member.type),
+  );
+  return isNamed && !heritageClauses;
+}
+
 /** @param {PublicName} name */
 function isPort({ node }) {
-  return (
-    fileOf(node).endsWith("/port.ts") &&
-    (ts.isInterfaceDeclaration(node)
-      ? hasMethods(node)
-      : ts.isTypeAliasDeclaration(node) && ts.isFunctionTypeNode(node.type))
-  );
+  if (!fileOf(node).endsWith("/port.ts")) return false;
+  if (ts.isInterfaceDeclaration(node)) return hasMethods(node) || isBundle(node);
+  return ts.isTypeAliasDeclaration(node) && ts.isFunctionTypeNode(node.type);
 }
 
 /** @param {import("./library").Library} library */
@@ -60,7 +65,7 @@ function describerOf(library) {
 
 /** @param {PublicName} name @param {ReturnType<typeof describer>} by */
 function portSection({ name, node }, { describe, heritage }) {
-  if (!ts.isInterfaceDeclaration(node)) return [`## ${name}`, ...describe(name, node)];
+  if (!ts.isInterfaceDeclaration(node) || isBundle(node)) return [`## ${name}`, ...describe(name, node)];
   const methods = node.members.flatMap((member) => {
     const memberName = member.name?.getText() ?? "";
     const written = ts.isMethodSignature(member)
