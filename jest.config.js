@@ -17,15 +17,17 @@ const project = {
 
 /**
  * Files whose requests go to the client endpoints. Left out although theirs do too:
- * - flows/mounting, recipes and attacks/canary (with misplaced-secrets) are about middleware of the host ahead of the router
- * - flows/in-front compares both ways by itself
- * - attacks/{code-race,floods,storage-faults,stolen-storage,token-forgery}, storage/time-limit and flows/mixed-storage are slow
- *   or about what is behind both
+ * - flows/{mounting,body-parsers}, recipes and attacks/canary (with misplaced-secrets) are about middleware of the host ahead of
+ *   the router
+ * - flows/in-front* compare both ways by themselves
+ * - attacks/{code-race,floods,storage-faults,stolen-storage,token-forgery,token-substitution}, storage/time-limit* and
+ *   flows/mixed-storage are slow or about what is behind both
  */
 const clientEndpointTests = [
-  "endpoints/{token,revocation,introspection,metadata}",
-  "flows/{authorization-code,pairs,key-rotation}",
-  "attacks/{stolen-code,stolen-refresh-token,cross-site}",
+  "endpoints/{token,token-*,revocation,introspection,metadata}",
+  "grants/*",
+  "flows/{authorization-code,pairs,key-rotation,rotated-keys}",
+  "attacks/{stolen-code,stolen-refresh-token,cross-site,cross-site-cookies,parameter-pollution}",
   "events",
 ];
 

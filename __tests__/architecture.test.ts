@@ -173,8 +173,8 @@ const responseWriters =
 function writesResponse(file: SourceFile): readonly string[] {
   if (file.path === "lib/http/response.ts") return [];
   return offences(file, (node) => {
-    if (ts.isPropertyAccessExpression(node) && /(?:^|\.)res$/.test(node.expression.getText())) {
-      if (node.name.text === "statusCode") return "has res.statusCode";
+    if (ts.isBinaryExpression(node) && /(?:^|\.)res\.statusCode$/.test(node.left.getText())) {
+      if (node.operatorToken.kind === ts.SyntaxKind.EqualsToken) return "sets res.statusCode";
     }
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined;
     const { expression, name } = node.expression;
@@ -234,6 +234,16 @@ function beginsWithoutDoc({ path, text }: SourceFile): readonly string[] {
 
 function isDocumented(node: ts.Node): boolean {
   return ts.getJSDocCommentsAndTags(node).some((doc) => ts.isJSDoc(doc) && doc.comment !== undefined);
+}
+
+function undocumentedExports(file: SourceFile): readonly string[] {
+  return file.tree.statements.flatMap((statement) => {
+    const isExported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+    if (!isExported || isDocumented(statement)) return [];
+    return [`${file.path}:${lineOf(file, statement.getStart())} exports ${declaredNames(statement).join()}`];
+  });
 }
 
 /** Tests that somebody has left out, or left alone. */
@@ -421,6 +431,16 @@ const laws: readonly Law[] = [
     files: tests,
     offenders: longerThan(600),
     bait: [{ path: "__tests__/a.test.ts", text: "\n".repeat(602) }],
+  },
+  {
+    law: "every exported name has a doc comment that says what it is",
+    files: library,
+    offenders: undocumentedExports,
+    bait: [
+      { path: "lib/a.ts", text: "export function a() {}" },
+      { path: "lib/a.ts", text: "/** @rfc 6749 §4 */\nexport const a = 1;" },
+      { path: "lib/a.ts", text: "// not a doc comment\nexport interface A {}" },
+    ],
   },
   {
     law: "no test is left out or left alone",

@@ -1,8 +1,10 @@
 import type { AuthServerEvent } from "../lib";
 import { eventEmitter, type OnEvent } from "../lib/events/port";
+import { postToken } from "./fixture/client-requests";
+import { credentials } from "./fixture/clients";
 import { stopClock } from "./fixture/clock";
-import { credentials, testHost } from "./fixture/host";
-import { obtainTokens, postToken } from "./fixture/journey";
+import { testHost } from "./fixture/host";
+import { obtainTokens } from "./fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -37,13 +39,6 @@ describe("events", () => {
       { at: 1_000, ...event },
       { at: 2_000, ...event },
     ]);
-  });
-
-  it("need no handler, and then not even the time", () => {
-    const clock = jest.fn(() => 1_000);
-    const emit = eventEmitter(undefined, clock);
-    expect(emit(event)).toBeUndefined();
-    expect(clock).not.toHaveBeenCalled();
   });
 
   it("do not wait for the handler", () => {

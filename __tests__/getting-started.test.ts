@@ -3,9 +3,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { newWebBrowser } from "./clients/example";
 import { buildOnce } from "./fixture/build-once";
 import { codeBelow } from "./fixture/doc-block";
+import { newWebBrowser } from "./fixture/example";
 import { freePort } from "./fixture/server-process";
 
 const repository = path.resolve(__dirname, "..");

@@ -1,7 +1,8 @@
 /** The code of docs/migrating.md, taken from the page and run. */
 import type { RequestHandler } from "express";
+import { baseUrl } from "./fixture/apis";
 import { runBlock } from "./fixture/doc-block";
-import { baseUrl, type TestHost, testHost } from "./fixture/host";
+import { type TestHost, testHost } from "./fixture/host";
 import { callApi, obtainTokens } from "./fixture/journey";
 
 const requireOldToken: RequestHandler = (req, res) => {

@@ -1,90 +1,49 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
-import {
-  type AuthServerOptions,
-  createAuthServer,
-  defaultLifetimes,
-  digestClientSecret,
-  memoryStorage,
-} from "../lib";
+import { createAuthServer, defaultLifetimes, memoryStorage } from "../lib";
 import { stopClock } from "./fixture/clock";
 import { testHost } from "./fixture/host";
 import { obtainTokens } from "./fixture/journey";
-import { confidentialRecord } from "./fixture/records";
+import {
+  authMethod,
+  emptyStorage,
+  expectRefusal,
+  goodApi,
+  goodKey,
+  goodOptions,
+  goodSecret,
+  jwk,
+  marker,
+  pem,
+  withChanges,
+} from "./fixture/options";
 
 afterEach(() => jest.restoreAllMocks());
 
-/** Stands in every secret value of this file: no message may repeat it. */
-const marker = "hunter2";
-
-const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const jwk = key.export({ format: "jwk" });
 const otherJwk = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
-const pem = key.export({ format: "pem", type: "pkcs8" }) as string;
-const secret = `${marker} and enough to be long for a secret`;
-const storage = memoryStorage({ clients: [] });
-const authMethod: AuthServerOptions["authMethods"][string] = { authenticate: () => ({ kind: "denied" }) };
-const api = {
-  audience: "https://api.example/orders",
-  authMethods: ["password"],
-  scopes: { "orders:read": "See your orders" },
-};
-const good: AuthServerOptions = {
-  baseUrl: "https://host.example/login",
-  secrets: [secret],
-  signingKeys: [key],
-  storage,
-  authMethods: { password: authMethod },
-  apis: { orders: api },
-};
-
-function withChanges(changes: object): AuthServerOptions {
-  return { ...good, ...changes };
-}
 
 function orders(changes: object): object {
-  return { apis: { orders: { ...api, ...changes } } };
-}
-
-async function thrownBy(act: () => unknown): Promise<TypeError> {
-  try {
-    await act();
-  } catch (error) {
-    if (error instanceof TypeError) return error;
-    throw error;
-  }
-  throw new Error("nothing was refused");
-}
-
-/** A mistake that is refused by its path, with what to write instead, and without a value that is nobody's business. */
-async function expectRefusal(
-  act: () => unknown,
-  { who, path, fix }: { who: string; path: string; fix: string },
-): Promise<void> {
-  const { message, stack, cause } = await thrownBy(act);
-  expect(message.slice(0, `${who}: ${path} `.length)).toBe(`${who}: ${path} `);
-  expect(message.slice(-fix.length)).toBe(fix);
-  const pemLines = pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
-  for (const value of [marker, jwk.d ?? "", ...pemLines]) {
-    expect(message).not.toContain(value);
-    expect(stack).not.toContain(value);
-  }
-  expect(cause).toBeUndefined();
+  return { apis: { orders: { ...goodApi, ...changes } } };
 }
 
 const writeBaseUrl =
-  'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+  'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
+
 const writeSecret = "Write random text, such as the output of: openssl rand -base64 32.";
+
 const writeKey =
-  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits; or { key, signsFrom } with epoch seconds.";
-const writeId = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
+  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
+
+const writeId =
+  "Write 1 to 64 letters, digits, or - _ ~ . (not starting with a dot): the id is part of URLs.";
 const writeAudience = 'Write the API\'s URL, such as "https://api.example.com/orders".';
 const writeScope = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
-const writeLifetime = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+const writeLifetime = "Write an idle lifetime of at most refreshTokenSeconds.";
 const writeSentence = "Write the sentence that people read, or a sentence for each language.";
-const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.";
-const writeLanguage = "Write languages as en or de-AT.";
+const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages load nothing from the network.";
+const writeLanguage = "Write language tags such as en or de-AT.";
+
 const knownOptions =
-  "Known here: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
+  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -93,10 +52,10 @@ type Mistake = readonly [mistake: string, changes: object, path: string, fix: st
 const shapes: readonly Mistake[] = [
   ["an unknown option", { secret: marker }, "secret", knownOptions],
   ["no baseUrl", { baseUrl: undefined }, "baseUrl", 'such as "https://host/login".'],
-  ["a URL object", { baseUrl: new URL(good.baseUrl) }, "baseUrl", 'such as "https://host/login".'],
-  ["one secret for a list", { secrets: secret }, "secrets", "Write a list of secrets, the newest first."],
+  ["a URL object", { baseUrl: new URL(goodOptions.baseUrl) }, "baseUrl", 'such as "https://host/login".'],
+  ["one secret for a list", { secrets: goodSecret }, "secrets", "Write a list of secrets, the newest first."],
   ["no secret in the list", { secrets: [] }, "secrets", "Write a list of secrets, the newest first."],
-  ["a secret that is no text", { secrets: [Buffer.from(secret)] }, "secrets.0", writeSecret],
+  ["a secret that is no text", { secrets: [Buffer.from(goodSecret)] }, "secrets.0", writeSecret],
   ["one key for a list", { signingKeys: pem }, "signingKeys", "the active one first."],
   ["no key in the list", { signingKeys: [] }, "signingKeys", "the active one first."],
   ["no storage", { storage: undefined }, "storage", "such as memoryStorage({ clients })."],
@@ -108,19 +67,24 @@ const shapes: readonly Mistake[] = [
   ],
   [
     "a storage without clients",
-    { storage: { ...storage, clients: undefined } },
+    { storage: { ...emptyStorage, clients: undefined } },
     "storage.clients",
     "Write a ClientStore.",
   ],
   [
     "refresh tokens that do not rotate",
-    { storage: { ...storage, refreshTokens: { ...storage.refreshTokens, rotate: undefined } } },
+    { storage: { ...emptyStorage, refreshTokens: { ...emptyStorage.refreshTokens, rotate: undefined } } },
     "storage.refreshTokens",
     "Write a RefreshTokenStore.",
   ],
   [
     "codes that nobody consumes",
-    { storage: { ...storage, authorizationCodes: { ...storage.authorizationCodes, consume: undefined } } },
+    {
+      storage: {
+        ...emptyStorage,
+        authorizationCodes: { ...emptyStorage.authorizationCodes, consume: undefined },
+      },
+    },
     "storage.authorizationCodes",
     "Write an AuthorizationCodeStore.",
   ],
@@ -143,7 +107,7 @@ const shapes: readonly Mistake[] = [
     "an unknown option of an API",
     orders({ scopse: {} }),
     "apis.orders.scopse",
-    "Known here: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, lifetimes.",
+    "Known options: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, lifetimes.",
   ],
   ["an API without audience", orders({ audience: undefined }), "apis.orders.audience", writeAudience],
   ["an API without scopes", orders({ scopes: undefined }), "apis.orders.scopes", '"See your orders" }.'],
@@ -189,7 +153,7 @@ const shapes: readonly Mistake[] = [
     "an API without authentication method",
     orders({ authMethods: [] }),
     "apis.orders.authMethods",
-    "Write a list of ids of authMethods, at least one.",
+    "Write a list of at least one id from authMethods.",
   ],
   [
     "a token that lives no second",
@@ -237,7 +201,7 @@ const shapes: readonly Mistake[] = [
     "an unknown lifetime",
     { lifetimes: { codeSeconds: 60 } },
     "lifetimes.codeSeconds",
-    `Known here: ${Object.keys(defaultLifetimes).join(", ")}.`,
+    `Known options: ${Object.keys(defaultLifetimes).join(", ")}.`,
   ],
   [
     "a code that lives for more than ten minutes (6749 §4.1.2)",
@@ -267,13 +231,13 @@ const shapes: readonly Mistake[] = [
     "an unknown option of pages",
     { pages: { colour: "#123456" } },
     "pages.colour",
-    "Known here: name, logo, accentColor, texts, render.",
+    "Known options: name, logo, accentColor, texts, render.",
   ],
   [
     "a function for pages",
     { pages: () => "" },
     "pages",
-    "Write an object of name, logo, accentColor, texts and render.",
+    "Write an object with any of name, logo, accentColor, texts and render.",
   ],
   [
     "a number for the host's name",
@@ -300,7 +264,12 @@ const shapes: readonly Mistake[] = [
       "Write #rrggbb.",
     ],
   ),
-  ["a list of texts", { pages: { texts: [] } }, "pages.texts", "Write language (such as de) → texts."],
+  [
+    "a list of texts",
+    { pages: { texts: [] } },
+    "pages.texts",
+    "Write an object that maps languages (such as de) to texts.",
+  ],
   ...["", "german", "de_AT", "de-", "__proto__", 'de" onclick="'].map((language): Mistake => [
     `texts in the language ${JSON.stringify(language)}`,
     { pages: { texts: { [language]: {} } } },
@@ -317,20 +286,25 @@ const shapes: readonly Mistake[] = [
     "an unknown text",
     { pages: { texts: { de: { title: "Hallo" } } } },
     "pages.texts.de.title",
-    "Known here: consentTitle, signedInAs, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, errorTitle, errorAdvice.",
+    "Known options: consentTitle, signedInAs, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, errorTitle, errorAdvice.",
   ],
-  ["an empty text", { pages: { texts: { de: { allow: "" } } } }, "pages.texts.de.allow", "Write a text."],
+  [
+    "an empty text",
+    { pages: { texts: { de: { allow: "" } } } },
+    "pages.texts.de.allow",
+    "Write a non-empty text.",
+  ],
   [
     "a number for a text",
     { pages: { texts: { de: { allow: 5 } } } },
     "pages.texts.de.allow",
-    "Write a text.",
+    "Write a non-empty text.",
   ],
   [
     "a text for render",
     { pages: { render: "<h1>Hello</h1>" } },
     "pages.render",
-    "Write a function from page content to HTML.",
+    "Write a function that takes page content and returns HTML.",
   ],
   ["an object for onEvent", { onEvent: {} }, "onEvent", "Write a function that takes an event."],
 ];
@@ -346,17 +320,17 @@ const values: readonly Mistake[] = [
   ["the default port in baseUrl", { baseUrl: "https://host.example:443/login" }, "baseUrl", writeBaseUrl],
   ["a baseUrl that climbs back", { baseUrl: "https://host.example/a/../login" }, "baseUrl", writeBaseUrl],
   ["a secret of 31 characters", { secrets: [marker.padEnd(31, ".")] }, "secrets.0", writeSecret],
-  ["a short secret behind a good one", { secrets: [secret, marker] }, "secrets.1", writeSecret],
-  ["one secret twice", { secrets: [secret, secret] }, "secrets.1", writeSecret],
+  ["a short secret behind a good one", { secrets: [goodSecret, marker] }, "secrets.1", writeSecret],
+  ["one secret twice", { secrets: [goodSecret, goodSecret] }, "secrets.1", writeSecret],
   [
     "an id with a slash",
     { authMethods: { password: authMethod, "a/b": authMethod } },
     "authMethods.a/b",
     writeId,
   ],
-  ["an id that climbs back", { apis: { "..": api } }, "apis...", writeId],
-  ["an id with a space", { apis: { "or ders": api } }, "apis.or ders", writeId],
-  ["an id too long", { apis: { ["x".repeat(65)]: api } }, `apis.${"x".repeat(65)}`, writeId],
+  ["an id that climbs back", { apis: { "..": goodApi } }, "apis...", writeId],
+  ["an id with a space", { apis: { "or ders": goodApi } }, "apis.or ders", writeId],
+  ["an id too long", { apis: { ["x".repeat(65)]: goodApi } }, `apis.${"x".repeat(65)}`, writeId],
   ["an audience that is no URL", orders({ audience: "orders" }), "apis.orders.audience", writeAudience],
   [
     "an http audience",
@@ -378,20 +352,20 @@ const values: readonly Mistake[] = [
   ],
   [
     "one audience for two APIs",
-    { apis: { orders: api, files: api } },
+    { apis: { orders: goodApi, files: goodApi } },
     "apis.files.audience",
-    "Write a URL of its own for each API, or a token of one would be good at the other.",
+    "Write a different URL for each API, or a token for one would also be valid at the other.",
   ],
   [
     "two audiences whose RFC 9728 document has one URL",
     {
       apis: {
-        orders: { ...api, audience: "https://api.example" },
-        files: { ...api, audience: "https://api.example/" },
+        orders: { ...goodApi, audience: "https://api.example" },
+        files: { ...goodApi, audience: "https://api.example/" },
       },
     },
     "apis.files.audience",
-    "Write a URL of its own for each API, or a token of one would be good at the other.",
+    "Write a different URL for each API, or a token for one would also be valid at the other.",
   ],
   [
     "an authentication method that is not there",
@@ -428,7 +402,7 @@ const values: readonly Mistake[] = [
     "a default scope that the API does not have",
     orders({ defaultScopes: ["files:read"] }),
     "apis.orders.defaultScopes",
-    "Name only scopes that stand under scopes.",
+    "Name only scopes that are listed under scopes.",
   ],
   [
     "a default scope twice",
@@ -470,7 +444,7 @@ const keys: readonly Mistake[] = [
     "signingKeys.0",
     writeKey,
   ],
-  ["a public key", { signingKeys: [key, createPublicKey(key)] }, "signingKeys.1", writeKey],
+  ["a public key", { signingKeys: [goodKey, createPublicKey(goodKey)] }, "signingKeys.1", writeKey],
   [
     "a short RSA key",
     { signingKeys: [generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey] },
@@ -481,12 +455,17 @@ const keys: readonly Mistake[] = [
   ["the algorithm HS256", { signingKeys: [{ ...jwk, alg: "HS256" }] }, "signingKeys.0", writeKey],
   ["a kid that is no text", { signingKeys: [{ ...jwk, kid: 7 }] }, "signingKeys.0", writeKey],
   ["nothing where a key should be", { signingKeys: [undefined] }, "signingKeys.0", writeKey],
-  ["one key twice", { signingKeys: [key, pem] }, "signingKeys", "Leave one out, or name them apart."],
+  [
+    "one key twice",
+    { signingKeys: [goodKey, pem] },
+    "signingKeys",
+    "Leave one out, or give each its own kid.",
+  ],
 ];
 
 describe("options of createAuthServer", () => {
   it("takes good ones", () => {
-    expect(() => createAuthServer(good)).not.toThrow();
+    expect(() => createAuthServer(goodOptions)).not.toThrow();
   });
 
   it.each([
@@ -500,13 +479,16 @@ describe("options of createAuthServer", () => {
     ["the longest logo", { pages: { logo: smallLogo.padEnd(24_576, "A") } }],
     ["an accent colour in any case", { pages: { accentColor: "#aAbBcC" } }],
     ["texts in languages of the host's own", { pages: { texts: { nl: { allow: "Ja" }, "zh-Hans-CN": {} } } }],
-    ["the longest id", { apis: { ["x".repeat(64)]: api } }],
+    ["the longest id", { apis: { ["x".repeat(64)]: goodApi } }],
     ["options that are undefined and widen nothing", { pages: undefined, onEvent: undefined }],
     [
       "ports that are classes",
       {
         storage: Object.fromEntries(
-          Object.entries(storage).map(([name, port]) => [name, Object.create(port as object) as unknown]),
+          Object.entries(emptyStorage).map(([name, port]) => [
+            name,
+            Object.create(port as object) as unknown,
+          ]),
         ),
       },
     ],
@@ -528,14 +510,14 @@ describe("options of createAuthServer", () => {
 });
 
 describe("secrets and signingKeys that are left out", () => {
-  const { secrets: _secrets, signingKeys: _signingKeys, ...withoutBoth } = good;
+  const { secrets: _secrets, signingKeys: _signingKeys, ...withoutBoth } = goodOptions;
 
   it.each([
     ["secrets", withoutBoth, "Write a list of secrets, the newest first."],
-    ["secrets", { ...withoutBoth, signingKeys: [key] }, "Write a list of secrets, the newest first."],
+    ["secrets", { ...withoutBoth, signingKeys: [goodKey] }, "Write a list of secrets, the newest first."],
     [
       "signingKeys",
-      { ...withoutBoth, secrets: [secret] },
+      { ...withoutBoth, secrets: [goodSecret] },
       "Write a list of private keys, the active one first.",
     ],
   ])("are refused in production: %s", async (path, options, fix) => {
@@ -548,22 +530,23 @@ describe("secrets and signingKeys that are left out", () => {
   it("are not missed in production when they are there", () => {
     jest.replaceProperty(process.env, "NODE_ENV", "production");
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
-    expect(() => createAuthServer(good)).not.toThrow();
+    expect(() => createAuthServer(goodOptions)).not.toThrow();
     expect(emitWarning).not.toHaveBeenCalled();
   });
 
-  const consequence = "what was issued is worth nothing after a restart or in another process.";
+  const consequence =
+    "pending requests sealed or tokens signed with them stop working after a restart and in other processes.";
 
   it.each([
     ["both", withoutBoth, ["secrets", "signingKeys"]],
-    ["secrets", { ...withoutBoth, signingKeys: [key] }, ["secrets"]],
-    ["signingKeys", { ...withoutBoth, secrets: [secret] }, ["signingKeys"]],
-    ["neither", good, []],
+    ["secrets", { ...withoutBoth, signingKeys: [goodKey] }, ["secrets"]],
+    ["signingKeys", { ...withoutBoth, secrets: [goodSecret] }, ["signingKeys"]],
+    ["neither", goodOptions, []],
   ])("are made anew elsewhere, and that is said once: %s", (_, options, names) => {
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     createAuthServer(options);
     const said = [
-      `createAuthServer made throw-away ${names.join(" and ")}: ${consequence}`,
+      `createAuthServer generated temporary ${names.join(" and ")}: ${consequence}`,
       { type: "AuthmountWarning", code: "AUTHMOUNT_THROW_AWAY" },
     ];
     expect(emitWarning.mock.calls).toEqual(names.length === 0 ? [] : [said]);
@@ -575,102 +558,4 @@ describe("secrets and signingKeys that are left out", () => {
     const host = testHost({ secrets: undefined, signingKeys: undefined } as never);
     expect(await obtainTokens(host, { client: "web" })).toMatchObject({ token_type: "bearer" });
   });
-});
-
-describe("options of requireBearer", () => {
-  const { requireBearer } = createAuthServer(good);
-  const knownApis = "Write one of: orders.";
-  const knownScopes = "Known: orders:read.";
-
-  it.each([
-    ["an API that is not there", { api: "files" }, "api", knownApis],
-    ["an API that every object inherits", { api: "constructor" }, "api", knownApis],
-    ["no API", {}, "api", knownApis],
-    ["no options", undefined, "api", knownApis],
-    ["a scope that the API does not have", { api: "orders", scope: "files:read" }, "scope", knownScopes],
-    ["a scope that every object inherits", { api: "orders", scope: ["constructor"] }, "scope", knownScopes],
-    ["one wrong scope of two", { api: "orders", scope: "orders:read files:read" }, "scope", knownScopes],
-    [
-      "an empty scope, which is a mistake and not no scope",
-      { api: "orders", scope: "" },
-      "scope",
-      knownScopes,
-    ],
-    ["a number for the scope", { api: "orders", scope: 5 }, "scope", knownScopes],
-    ["null for the scope", { api: "orders", scope: null }, "scope", knownScopes],
-    [
-      "another word for subject",
-      { api: "orders", subject: "optional" },
-      "subject",
-      "Leave it out where both kinds of token are welcome.",
-    ],
-    ["a yes for subject", { api: "orders", subject: true }, "subject", "both kinds of token are welcome."],
-    [
-      "scopes for scope, which would let everybody in",
-      { api: "orders", scopes: "orders:read" },
-      "scopes",
-      "Known here: api, scope, subject.",
-    ],
-  ])("refuses %s", (_, options, path, fix) =>
-    expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, fix }),
-  );
-});
-
-describe("options of memoryStorage", () => {
-  const wrongEntries = "must be a whole number from 1 to 16777216.";
-
-  it.each([
-    ["no room", { clients: [], maxEntries: 0 }, "maxEntries", wrongEntries],
-    ["more than a Map holds", { clients: [], maxEntries: 2 ** 24 + 1 }, "maxEntries", wrongEntries],
-    ["half a room", { clients: [], maxEntries: 1.5 }, "maxEntries", wrongEntries],
-    ["endless room", { clients: [], maxEntries: Number.POSITIVE_INFINITY }, "maxEntries", wrongEntries],
-    ["a text for a number", { clients: [], maxEntries: "5" }, "maxEntries", wrongEntries],
-    [
-      "two clients with one id",
-      { clients: [confidentialRecord(), confidentialRecord({ name: "Twin" })] },
-      "clients",
-      "must have different clientIds.",
-    ],
-    ["no options", undefined, "clients", "Write a list of clients."],
-    ["no clients", {}, "clients", "Write a list of clients."],
-    [
-      "a record of clients",
-      { clients: { web: confidentialRecord() } },
-      "clients",
-      "Write a list of clients.",
-    ],
-  ])("refuses %s", (_, options, path, fix) =>
-    expectRefusal(() => memoryStorage(options as never), { who: "memoryStorage", path, fix }),
-  );
-
-  it.each([
-    ["secretDigests.0", { secretDigests: [marker] }, "from generateClientSecret() or digestClientSecret()."],
-    [
-      "redirectUris.0",
-      { redirectUris: [`http://${marker}.example/`] },
-      "without fragment, user name or wildcard.",
-    ],
-  ])("refuses a client with wrong %s", (path, changes, fix) =>
-    expectRefusal(() => memoryStorage({ clients: [confidentialRecord(changes)] }), {
-      who: 'client "web"',
-      path,
-      fix,
-    }),
-  );
-});
-
-describe("the secret of digestClientSecret", () => {
-  it.each([
-    ["short", marker],
-    ["of eleven characters", `${marker}....`],
-    ["missing", undefined],
-    ["a number", 123_456_789_012],
-    ["a buffer", Buffer.from(secret)],
-  ])("is refused when it is %s", (_, value) =>
-    expectRefusal(() => digestClientSecret(value as string), {
-      who: "digestClientSecret",
-      path: "the secret",
-      fix: "must have at least 12 characters.",
-    }),
-  );
 });

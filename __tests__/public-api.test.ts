@@ -2,18 +2,12 @@ import { generateKeyPairSync } from "node:crypto";
 import express, { type Express } from "express";
 import request, { type Response } from "supertest";
 import * as authmount from "../lib";
+import { apis, baseUrl, pairPath } from "./fixture/apis";
+import { authorizationParameters, codeVerifier } from "./fixture/authorization-request";
+import { redirectParameters } from "./fixture/authorize";
 import { newBrowser } from "./fixture/browser";
+import { clients, credentials } from "./fixture/clients";
 import { stopClock } from "./fixture/clock";
-import {
-  apis,
-  authorizationParameters,
-  baseUrl,
-  clients,
-  codeVerifier,
-  credentials,
-  pairPath,
-} from "./fixture/host";
-import { redirectParameters } from "./fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

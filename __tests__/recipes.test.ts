@@ -1,4 +1,3 @@
-/** The code of docs/recipes.md, taken from the page and run. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import express, { type Express, type RequestHandler, type Router } from "express";
@@ -7,19 +6,15 @@ import { Strategy } from "passport";
 import request, { type Response } from "supertest";
 import * as authmount from "../lib";
 import type { AuthMethod, AuthServer, OnEvent } from "../lib";
-import { newWebBrowser, type Page, type WebBrowser } from "./clients/example";
+import { baseUrl, pairPath } from "./fixture/apis";
+import { authorizationParameters } from "./fixture/authorization-request";
+import { authorize, redirectParameters } from "./fixture/authorize";
+import { postToken } from "./fixture/client-requests";
+import { clients, credentials, webSecret } from "./fixture/clients";
 import { runBlock, runWaitingBlock } from "./fixture/doc-block";
-import {
-  authorizationParameters,
-  baseUrl,
-  clients,
-  credentials,
-  pairPath,
-  type TestHost,
-  testHost,
-  webSecret,
-} from "./fixture/host";
-import { authorize, obtainTokens, postToken, redirectParameters } from "./fixture/journey";
+import { newWebBrowser, type Page, type WebBrowser } from "./fixture/example";
+import { type TestHost, testHost } from "./fixture/host";
+import { obtainTokens } from "./fixture/journey";
 import { listen } from "./fixture/listening";
 
 const issuerPath = pairPath();
@@ -94,30 +89,30 @@ async function openPage(host: TestHost): Promise<Response> {
   return asked.query(authorizationParameters("web"));
 }
 
+interface Caller {
+  readonly address?: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+async function ask(host: TestHost, { address = "192.0.2.1", fields }: Caller): Promise<Response> {
+  return request(host.app)
+    .post(`${issuerPath}/token`)
+    .set("X-Forwarded-For", address)
+    .type("form")
+    .send({ grant_type: "client_credentials", ...fields });
+}
+
+const wrong = { client_id: "web", client_secret: "a guess" };
+
+async function guess(host: TestHost, times: number): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let count = 0; count < times; count += 1) {
+    statuses.push((await ask(host, { fields: wrong })).status);
+  }
+  return statuses;
+}
+
 describe("rate limits", () => {
-  interface Caller {
-    readonly address?: string;
-    readonly fields: Readonly<Record<string, string>>;
-  }
-
-  async function ask(host: TestHost, { address = "192.0.2.1", fields }: Caller): Promise<Response> {
-    return request(host.app)
-      .post(`${issuerPath}/token`)
-      .set("X-Forwarded-For", address)
-      .type("form")
-      .send({ grant_type: "client_credentials", ...fields });
-  }
-
-  const wrong = { client_id: "web", client_secret: "a guess" };
-
-  async function guess(host: TestHost, times: number): Promise<number[]> {
-    const statuses: number[] = [];
-    for (let count = 0; count < times; count += 1) {
-      statuses.push((await ask(host, { fields: wrong })).status);
-    }
-    return statuses;
-  }
-
   it("answers 429 after ten failed client authentications from an address", async () => {
     const { host } = limited();
     const statuses = await guess(host, 11);
@@ -178,7 +173,9 @@ describe("rate limits", () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(5);
     expect((await ask(host, { fields: credentials("other") })).status).toBe(200);
   });
+});
 
+describe("what rate limits count, and their alarm", () => {
   it("knows a client that authenticates by Basic", async () => {
     const { host } = limited();
     await Promise.all(Array.from({ length: 120 }, () => ask(host, { fields: credentials("web") })));

@@ -1,14 +1,15 @@
-/** From options to a running authorization server: issuers, ports and endpoints are joined here and nowhere else. */
+/** From options to a running authorization server. Issuers, ports and endpoints are put together here and nowhere else. */
 import type { AuthServer } from "./auth-server";
 import { checkListedClients, type ClientLookup, clientLookup } from "./clients/client-lookup";
 import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
 import { keySetEndpoint } from "./endpoints/keys";
-import { rootDocuments } from "./endpoints/metadata";
+import { type RootDocuments, rootDocuments } from "./endpoints/metadata";
 import { type WithdrawalPorts, withdrawConsent } from "./end-user/withdraw-consent";
 import { type EmitEvent, eventEmitter } from "./events/port";
-import { mountPathOf, mountProblem } from "./http/mount-check";
+import { eventReporter } from "./events/report";
+import { mountCheck, mountPathOf } from "./http/mount-check";
 import { protectRoutes } from "./http/protect-routes";
 import { readInteractionId } from "./http/request";
 import { writeResponse } from "./http/response";
@@ -27,11 +28,12 @@ import { timeLimited } from "./storage/calls";
 import { randomValues, systemClock as clock } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
 
-/** Everything that reaches the rules from outside: storage, keys, time, chance and the host's ears. */
+/** Everything that the rules get from outside: storage, keys, time, random values and the host's event listener. */
 type Ports = AuthorizationPorts & ClientEndpointPorts & WithdrawalPorts & { readonly clients: ClientLookup };
 
 function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ring: KeyRing }): Ports {
   const { redirectSchemes, revocationLagSeconds: lagSeconds } = options;
+  // all calls go through the limited storage: a database that hangs must not hold requests and their sockets
   const storage = timeLimited(options.storage);
   return {
     storage,
@@ -45,15 +47,15 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
   };
 }
 
-function warn(code: string, message: string): void {
-  process.emitWarning(message, { type: "AuthmountWarning", code });
+function warn(code: string, message: string, detail?: string): void {
+  process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
 }
 
 function warnOfTemporary({ temporary }: ResolvedOptions): void {
   if (temporary.length === 0) return;
   warn(
     "AUTHMOUNT_THROW_AWAY",
-    `createAuthServer made throw-away ${temporary.join(" and ")}: what was issued is worth nothing after a restart or in another process.`,
+    `createAuthServer generated temporary ${temporary.join(" and ")}: pending requests sealed or tokens signed with them stop working after a restart and in other processes.`,
   );
 }
 
@@ -88,7 +90,7 @@ function consentsOf(ports: Ports, issuers: readonly Issuer[]): AuthServer["conse
   };
 }
 
-/** What the pages of the host call. */
+/** The functions that the host's own pages call. */
 function hostPagesOf(
   flow: AuthorizationFlow,
   pages: Pages,
@@ -98,6 +100,7 @@ function hostPagesOf(
     resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
     async approve(req, res, ...decisions) {
       const interactionId = readInteractionId(req);
+      // approve(req, res) allows everything; approve(req, res, undefined) is refused, as it may be a mistake of the host
       const chosen: unknown = decisions.length === 0 ? {} : decisions[0];
       writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, chosen }));
     },
@@ -107,30 +110,28 @@ function hostPagesOf(
   };
 }
 
-/** In development the first request tells what is wrong with the mounting. */
+/** In development, the first requests show how the routers are mounted, and a warning says what is wrong. */
 function routersOf(
   parts: RouterParts,
-  { baseUrl, wellKnown }: { baseUrl: string; wellKnown: AuthServer["wellKnown"] },
+  { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
-  if (isProduction()) return { router: createRouter(parts), wellKnown };
-  let isWellKnownTaken = false;
-  const router = createRouter(parts, (mountPath) => {
-    const problem = mountProblem({ baseUrl, mountPath, isWellKnownTaken });
-    if (problem !== undefined) warn("AUTHMOUNT_MOUNT", problem);
-  });
+  const check = isProduction() ? undefined : mountCheck({ baseUrl, warn });
+  const wellKnown = createWellKnownRouter(documents, check);
   return {
-    router,
+    router: createRouter(parts, check),
+    // reading the property counts as mounting it: the server cannot see more
     get wellKnown() {
-      isWellKnownTaken = true;
+      check?.takeWellKnown();
       return wellKnown;
     },
   };
 }
 
 /**
- * An authorization server for every valid (authentication method, API) pair of the options.
+ * Creates an authorization server for every valid (authentication method, API) pair in the options. It emits `started`, and warns
+ * (`AUTHMOUNT_THROW_AWAY`) when it had to generate `secrets` or `signingKeys`.
  *
- * @throws TypeError that names the first wrong option by its path, and what to write instead.
+ * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
 export function createAuthServer(given: AuthServerOptions): AuthServer {
   checkOptions(given);
@@ -138,7 +139,9 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers, revocationLagSeconds } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  const emit = eventEmitter(options.onEvent, clock);
+  const onEvent = options.onEvent ?? eventReporter({ warn, isProduction: isProduction() });
+  const emit = eventEmitter(onEvent, clock);
+  // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
   const ports = portsOf(options, { emit, ring });
@@ -151,9 +154,10 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const parts = { ports, flow, pages, issuers, jwksUri, keySet: () => keySetEndpoint(ring, clock) };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
-  const routers = routersOf(parts, { baseUrl, wellKnown: createWellKnownRouter(documents) });
+  const routers = routersOf(parts, { baseUrl, documents });
   return {
     router: routers.router,
+    // a getter, not a copy: in development, routers.wellKnown notes that it was read
     get wellKnown() {
       return routers.wellKnown;
     },

@@ -1,4 +1,4 @@
-/** The public names. */
+/** The public names of `authmount`. */
 export type { AuthServer } from "./auth-server";
 export { createAuthServer } from "./create-auth-server";
 export {

@@ -1,21 +1,21 @@
-/** The clock and the random values of the machine: time and chance come in by this door alone. RFC 6749 §10.10. */
+/** The machine's clock and random values. The rules receive them as functions, so tests can set both. RFC 6749 §10.10. */
 import { randomFillSync } from "node:crypto";
 import type { EpochSeconds } from "./protocol/time";
 
-/** The current time of the system clock. */
+/** The current time of the system clock, in whole epoch seconds. */
 export function systemClock(): EpochSeconds {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Random values that nobody can guess. */
+/** Random values that nobody can guess: tokens, codes and ids are made of them. */
 export interface RandomValues {
-  /** 256 random bits, base64url. */
+  /** 256 random bits as 43 base64url characters. */
   readonly randomToken: () => string;
-  /** 128 random bits, base64url. */
+  /** 128 random bits as 22 base64url characters. */
   readonly randomId: () => string;
 }
 
-/** Random values, drawn from the system in blocks: one draw costs as much as a hundred values. */
+/** Random values, drawn from the system in blocks, because one draw costs as much as about a hundred values. */
 export function randomValues(): RandomValues {
   const block = Buffer.alloc(4_096);
   let used = block.length;
@@ -26,7 +26,7 @@ export function randomValues(): RandomValues {
     }
     const end = used + bytes;
     const value = block.toString("base64url", used, end);
-    // the block must not keep a secret that was given out
+    // the block must not keep a copy of a secret that was handed out
     block.fill(0, used, end);
     used = end;
     return value;

@@ -3,6 +3,7 @@
 // looked for, whole or in part, plain or encoded.
 import { randomBytes } from "node:crypto";
 import { memoryStorage } from "../../lib";
+import { authorize } from "../fixture/authorize";
 import { allGrants, asFarAsItGoes, flows, signIn } from "../fixture/canary-flows";
 import {
   expectNoLeak,
@@ -13,8 +14,9 @@ import {
   tokenPath,
   type WorldOptions,
 } from "../fixture/canary-host";
-import { clients, signedIn, type TestHost } from "../fixture/host";
-import { authorize, callApi } from "../fixture/journey";
+import { clients } from "../fixture/clients";
+import { signedIn, type TestHost } from "../fixture/host";
+import { callApi } from "../fixture/journey";
 import { deepText, newSecrets } from "../fixture/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());

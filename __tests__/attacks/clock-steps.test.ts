@@ -2,16 +2,14 @@
 // minutes of difference goes through.
 import type { Authentication } from "../../lib";
 import { memoryStorage } from "../../lib";
-import { type Clock, stopClock } from "../fixture/clock";
-import { clients, signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
-import { authorize, callApi, obtainTokens, redirectParameters } from "../fixture/journey";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
 
-let clock: Clock;
-beforeEach(() => {
-  clock = stopClock();
-});
-afterEach(() => jest.restoreAllMocks());
+const clock = stopClockForEachTest();
 
 function session(authTime: number): Authentication {
   return { ...signedIn, authTime };

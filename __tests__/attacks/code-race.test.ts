@@ -1,16 +1,11 @@
 // The attacker holds a code or a refresh token with every proof that it takes (the client itself is one such), and sends it
 // many times at the same moment, to one process or to several. They did not get a second success.
 import { memoryStorage, type Storage } from "../../lib";
+import { pairPath } from "../fixture/apis";
+import { codeVerifier } from "../fixture/authorization-request";
+import { type ClientName, clients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import {
-  clients,
-  type ClientName,
-  codeVerifier,
-  credentials,
-  pairPath,
-  testHost,
-  type TestHost,
-} from "../fixture/host";
+import { testHost, type TestHost } from "../fixture/host";
 import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import { newLatch } from "../fixture/latch";
 import { type Answer, listen, type ListeningApp } from "../fixture/listening";

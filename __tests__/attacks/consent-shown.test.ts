@@ -2,13 +2,15 @@
 // Only what a person was shown can be granted.
 import type { Response } from "supertest";
 import type { AuthServerOptions, Client } from "../../lib";
+import { apis, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
-import { stopClock } from "../fixture/clock";
-import { apis, clients, pairPath, signedOut, type TestHost, testHost } from "../fixture/host";
-import { authorize, redeem, redirectParameters } from "../fixture/journey";
+import { redeem } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedOut, type TestHost, testHost } from "../fixture/host";
 
-beforeEach(() => stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const noScope = { scope: undefined };
 const scopes = {

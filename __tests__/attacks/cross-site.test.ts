@@ -1,60 +1,29 @@
 // The attacker runs a web page, a client and an authorization server of their own, and a browser of their own at this server;
 // the victim, signed in here, visits them. They did not get the victim's cookies, nor a page on this very origin.
-import { createHmac } from "node:crypto";
-import express from "express";
 import request, { type Response } from "supertest";
-import { type AuthServerOptions, memoryStorage } from "../../lib";
+import type { AuthServerOptions } from "../../lib";
+import { issuer, pairPath } from "../fixture/apis";
+import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { type Browser, encode, type Fields, formFields } from "../fixture/browser";
+import { redeem } from "../fixture/client-requests";
 import { stopClock } from "../fixture/clock";
 import {
-  authorizationParameters,
-  clients,
-  codeVerifier,
-  credentials,
-  pairPath,
-  signedIn,
-  signedOut,
-  testHost,
-  type TestHost,
-  webSecret,
-} from "../fixture/host";
-import { authorize, obtainCode, obtainTokens, redeem, redirectParameters, refresh } from "../fixture/journey";
+  consentPath,
+  cookieHeader,
+  expectPage,
+  lost,
+  notFromHere,
+  openConsent,
+  postForm,
+  resumePath,
+} from "../fixture/cross-site";
+import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
+import { interactionOf } from "../fixture/interaction";
+import { obtainCode } from "../fixture/journey";
+import { tokenPath } from "../fixture/token-requests";
 
 afterEach(() => jest.restoreAllMocks());
-
-const consentPath = `${pairPath()}/authorize/consent`;
-const resumePath = `${pairPath()}/authorize/resume`;
-const tokenPath = `${pairPath()}/token`;
-const issuer = "https://host.example/login/auth/password/api/orders";
-
-const notFromHere = "The form was not sent from this site.";
-const lost = "This sign-in took too long, was finished before, or the browser does not keep cookies.";
-
-function expectPage({ status, headers, text }: Response, message: string): void {
-  expect(text).toContain(`>${message}</p>`);
-  expect(status).toBe(400);
-  expect(headers["location"]).toBeUndefined();
-}
-
-/** The id of the interaction that a redirect to a page of the host has begun. */
-function interactionOf({ headers }: Response): string {
-  const id = new URL(String(headers["location"]), "https://host.example").searchParams.get("interaction");
-  if (id === null) throw new Error("no interaction");
-  return id;
-}
-
-function cookieHeader({ cookies }: Browser): string {
-  return [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-}
-
-/** A form with these headers and no others. */
-function postForm(
-  host: TestHost,
-  { path, fields, headers }: { path: string; fields: Fields | string; headers: Record<string, string> },
-): Promise<Response> {
-  const body = typeof fields === "string" ? fields : encode(fields);
-  return Promise.resolve(request(host.app).post(path).set(headers).type("form").send(body));
-}
 
 /** What browsers, or their attackers, say of a form from elsewhere. */
 const foreign: readonly Record<string, string>[] = [
@@ -79,13 +48,6 @@ const foreign: readonly Record<string, string>[] = [
 async function nothingApproved({ storage, events }: TestHost): Promise<void> {
   expect(await storage.consents.list("alice", 1_800_000_000)).toEqual([]);
   expect(events.some(({ kind }) => kind === "authorization-granted")).toBe(false);
-}
-
-async function openConsent(): Promise<{ host: TestHost; browser: Browser; page: Response }> {
-  stopClock();
-  const host = testHost();
-  const browser = host.browser();
-  return { host, browser, page: await authorize(browser, { client: "web" }) };
 }
 
 describe("forgery of the consent form's answer (RFC 6749 §10.12, 9700 §4.7)", () => {
@@ -389,151 +351,6 @@ describe("pages in a frame (RFC 6749 §10.13, 9700 §4.16: clickjacking)", () =>
   });
 });
 
-interface Began {
-  readonly host: TestHost;
-  readonly name: string;
-  readonly value: string;
-  readonly interaction: string;
-}
-
-async function begin(options: Parameters<typeof testHost>[0] = {}): Promise<Began> {
-  stopClock();
-  const host = testHost(options);
-  host.session = signedOut;
-  const browser = host.browser();
-  const interaction = interactionOf(await authorize(browser, { client: "web" }));
-  const [[name, value] = ["", ""]] = [...browser.cookies];
-  host.session = signedIn;
-  return { host, name, value, interaction };
-}
-
-function resume({ host, interaction }: Began, cookie: string): Promise<Response> {
-  return Promise.resolve(
-    request(host.app).get(`${resumePath}?interaction=${interaction}`).set("Cookie", cookie),
-  );
-}
-
-/** The value and signature of a sealed cookie. */
-function parts(value: string): { readonly payload: string; readonly signature: string } {
-  const [, payload = "", signature = ""] = /^s:([^.]*)\.(.*)$/.exec(value) ?? [];
-  return { payload, signature };
-}
-
-function signed(payload: string, key: string): string {
-  const signature = createHmac("sha256", key).update(payload).digest("base64").replace(/=+$/, "");
-  return `s:${payload}.${encodeURIComponent(signature)}`;
-}
-
-const secret = "a test secret of at least 32 characters";
-
-describe("cookies that the attacker has planted (RFC 6265 §8.6, 6265bis §4.1.3.2: cookie tossing)", () => {
-  it("has the attributes that keep siblings and scripts away", async () => {
-    stopClock();
-    const host = testHost();
-    const { headers } = await authorize(host.browser(), { client: "web" });
-    const lines = headers["set-cookie"] as unknown as string[];
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(
-      /^__Host-authmount\.[\w-]{22}=s:[^;]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
-    );
-  });
-
-  it("opens with the genuine one", async () => {
-    const began = await begin();
-    expect((await resume(began, `${began.name}=${began.value}`)).status).toBe(200);
-  });
-
-  it.each<readonly [string, (began: Began) => string]>([
-    ["unsigned", ({ value }) => parts(value).payload],
-    ["with an empty signature", ({ value }) => `s:${parts(value).payload}.`],
-    ["with half a signature", ({ value }) => value.slice(0, -20)],
-    ["with a signature of zeros", ({ value }) => `s:${parts(value).payload}.${"A".repeat(43)}`],
-    [
-      "as JSON",
-      ({ interaction }) => `j:${encodeURIComponent(JSON.stringify({ interactionId: interaction }))}`,
-    ],
-    [
-      "changed under the genuine signature",
-      ({ value }) => {
-        const { payload, signature } = parts(value);
-        const pending = JSON.parse(Buffer.from(payload, "base64url").toString()) as object;
-        const changed = { ...pending, consentSubject: "alice" };
-        return `s:${Buffer.from(JSON.stringify(changed)).toString("base64url")}.${signature}`;
-      },
-    ],
-    ["signed with another secret", ({ value }) => signed(parts(value).payload, "another secret")],
-    // a host that signs its own cookies with the same secret signs what its users choose
-    [
-      "signed with the secret itself, for another purpose",
-      ({ value }) => signed(parts(value).payload, secret),
-    ],
-    ["empty", () => ""],
-  ])("does not open one that is %s", async (_, forge) => {
-    const began = await begin();
-    expectPage(await resume(began, `${began.name}=${forge(began)}`), lost);
-    expect((await resume(began, `${began.name}=${began.value}`)).status).toBe(200);
-  });
-
-  it("does not open one of a server with other secrets", async () => {
-    const elsewhere = await begin({ secrets: ["another secret of at least 32 characters"] });
-    const here = await begin();
-    const asked = { ...here, interaction: elsewhere.interaction };
-    expectPage(await resume(asked, `${elsewhere.name}=${elsewhere.value}`), lost);
-  });
-
-  it("opens one that was sealed with the previous secret, until that secret is gone", async () => {
-    const storage = memoryStorage({ clients: Object.values(clients) });
-    const [older, newer] = ["an older secret of 32 characters..", "a newer secret of 32 characters.."];
-    const before = await begin({ storage, secrets: [older] });
-    const cookie = `${before.name}=${before.value}`;
-    const between = { ...before, host: testHost({ storage, secrets: [newer, older] }) };
-    expect((await resume(between, cookie)).status).toBe(200);
-    const after = { ...before, host: testHost({ storage, secrets: [newer] }) };
-    expectPage(await resume(after, cookie), lost);
-  });
-
-  it("does not open the attacker's genuine one under the victim's name", async () => {
-    const victim = await begin();
-    victim.host.session = signedOut;
-    const attacker = victim.host.browser();
-    await authorize(attacker, { client: "other" });
-    const [attackers = ""] = attacker.cookies.values();
-    expectPage(await resume(victim, `${victim.name}=${attackers}`), lost);
-  });
-
-  it.each<readonly [string, (began: Began) => string]>([
-    ["no prefix", ({ name }) => name.replace("__Host-", "")],
-    ["another letter case", ({ name }) => name.replace("__Host-", "__host-")],
-    ["another prefix", ({ name }) => name.replace("__Host-", "__Secure-")],
-    ["something in front", ({ name }) => `x${name}`],
-    ["another id", ({ name }) => `${name}x`],
-  ])("does not open the genuine one under a name with %s", async (_, rename) => {
-    const began = await begin();
-    expectPage(await resume(began, `${rename(began)}=${began.value}`), lost);
-  });
-
-  it("fails closed when the attacker's comes first under the same name, and is not moved by one behind", async () => {
-    const began = await begin();
-    const { name, value } = began;
-    const forged = signed(parts(value).payload, "another secret");
-    expectPage(await resume(began, `${name}=${forged}; ${name}=${value}`), lost);
-    expect((await resume(began, `${name}=${value}; ${name}=${forged}`)).status).toBe(200);
-  });
-
-  it("is not pushed out by a heap of forged ones", async () => {
-    const began = await begin();
-    const heap = Array.from(
-      { length: 20 },
-      (_, index) => `__Host-authmount.${index}=${signed("A".repeat(300), "another secret")}`,
-    );
-    const { headers, status } = await resume(began, [...heap, `${began.name}=${began.value}`].join("; "));
-    expect(status).toBe(200);
-    for (const line of headers["set-cookie"] as unknown as string[]) {
-      expect(line.startsWith(`${began.name}=s:`)).toBe(true);
-    }
-  });
-});
-
 describe("answers that name who gives them (RFC 9207 §2, 9700 §4.4: mix-up)", () => {
   const denied = { kind: "denied" } as const;
 
@@ -599,180 +416,6 @@ describe("answers that name who gives them (RFC 9207 §2, 9700 §4.4: mix-up)", 
   });
 });
 
-const redemption = (code: string): Record<string, string> => ({
-  grant_type: "authorization_code",
-  ...credentials("web"),
-  code,
-  code_verifier: codeVerifier,
-  redirect_uri: "https://web.example/callback",
-});
-
-const bodyParameters = ["client_id", "client_secret", "code", "code_verifier", "grant_type", "scope"];
-
-describe("parameters in two places or twice (RFC 6749 §3.1, §3.2, §2.3.1: pollution)", () => {
-  const ambiguous = {
-    error: "invalid_request",
-    error_description: "A parameter is repeated or is not UTF-8 text.",
-  };
-  const inUrl = {
-    error: "invalid_request",
-    error_description: "Parameters belong in the body, not in the URL.",
-  };
-  it.each([...bodyParameters, "refresh_token"])(
-    "the token endpoint refuses %s in the URL, beside the body or without",
-    async (name) => {
-      stopClock();
-      const host = testHost();
-      const form: Record<string, string> = redemption(await obtainCode(host, { client: "web" }));
-      const value = form[name] ?? "x";
-      const queries = [encode({ [name]: value }), encode({ [name]: [value, "x"] }), `${name}=%ff`];
-      for (const query of queries) {
-        for (const fields of [form, { ...form, [name]: undefined }]) {
-          const sent = await postForm(host, { path: `${tokenPath}?${query}`, fields, headers: {} });
-          expect({ status: sent.status, body: sent.body as object }).toEqual({ status: 400, body: inUrl });
-        }
-      }
-      expect((await postForm(host, { path: tokenPath, fields: form, headers: {} })).status).toBe(200);
-    },
-  );
-
-  const parsers: readonly (readonly [string, express.RequestHandler | undefined])[] = [
-    ["no parser", undefined],
-    ["express.urlencoded, extended", express.urlencoded({ extended: true })],
-    ["express.urlencoded, plain", express.urlencoded({ extended: false })],
-    ["express.text", express.text({ type: "*/*" })],
-    ["express.raw", express.raw({ type: "*/*" })],
-  ];
-
-  describe.each(parsers)("behind %s", (_, parser) => {
-    const behind = (): TestHost => testHost(parser ? { before: (app) => app.use(parser) } : {});
-    it.each([...bodyParameters, "redirect_uri", "resource"])(
-      "the token endpoint refuses %s twice, and burns nothing",
-      async (name) => {
-        stopClock();
-        const host = behind();
-        const form: Record<string, string> = redemption(await obtainCode(host, { client: "web" }));
-        const value = form[name] ?? "x";
-        for (const values of [
-          [value, value],
-          [value, "x"],
-          ["x", value],
-        ]) {
-          const fields = { ...form, [name]: values };
-          const sent = await postForm(host, { path: tokenPath, fields, headers: {} });
-          expect({ status: sent.status, body: sent.body as object }).toEqual({
-            status: 400,
-            body: ambiguous,
-          });
-        }
-        expect((await postForm(host, { path: tokenPath, fields: form, headers: {} })).status).toBe(200);
-      },
-    );
-
-    it.each(["code[]", "code[0]", "code[x]", "code[__proto__]", "code[length]"])(
-      "the token endpoint takes no %s for a code",
-      async (name) => {
-        stopClock();
-        const host = behind();
-        const code = await obtainCode(host, { client: "web" });
-        const fields = { ...redemption(code), code: undefined, [name]: code };
-        const sent = await postForm(host, { path: tokenPath, fields, headers: {} });
-        expect(sent.status).toBe(400);
-        expect(sent.body).toMatchObject({ error: "invalid_request" });
-        expect((await redeem(host, { client: "web", code })).status).toBe(200);
-      },
-    );
-
-    it("a repeated refresh token is not rotated", async () => {
-      stopClock();
-      const host = behind();
-      const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "native" });
-      const fields = { refresh_token: [refreshToken, refreshToken] };
-      const twice = await refresh(host, { client: "native", refreshToken, fields });
-      expect(twice.body).toEqual(ambiguous);
-      expect((await refresh(host, { client: "native", refreshToken })).status).toBe(200);
-    });
-
-    it.each([
-      ["two answers", { decision: ["approve", "deny"] }, "The form has no answer."],
-      ["two interactions", { interaction: ["x", "y"] }, lost],
-      ["no answer", { decision: undefined }, "The form has no answer."],
-    ])("the consent form with %s is refused, and can be sent again", async (_what, fields, message) => {
-      stopClock();
-      const host = behind();
-      const browser = host.browser();
-      const page = await authorize(browser, { client: "web" });
-      expectPage(await browser.answer(page, "approve", fields), message);
-      expect((await browser.answer(page, "approve")).status).toBe(303);
-    });
-  });
-
-  it.each([
-    ["two secrets", { Authorization: basic("web", webSecret.secret) }, credentials("web")],
-    ["two clients", { Authorization: basic("web", webSecret.secret) }, { client_id: "other" }],
-  ])("the token endpoint refuses %s", async (_, headers, fields) => {
-    stopClock();
-    const host = testHost();
-    const code = await obtainCode(host, { client: "web" });
-    const form = { ...redemption(code), client_id: undefined, client_secret: undefined, ...fields };
-    const sent = await postForm(host, { path: tokenPath, fields: form, headers });
-    expect(sent.status).toBe(400);
-    expect(sent.body).toMatchObject({ error: "invalid_request" });
-    expect((await redeem(host, { client: "web", code })).status).toBe(200);
-  });
-
-  const twice = Object.keys({ ...authorizationParameters("web"), prompt: "", resource: "", max_age: "" });
-
-  it.each([...twice, "login_hint", "ui_locales", "unknown"])(
-    "the authorization endpoint refuses %s twice",
-    async (name) => {
-      stopClock();
-      const host = testHost();
-      const value: string = authorizationParameters("web")[name] ?? "1";
-      const response = await authorize(host.browser(), { client: "web", fields: { [name]: [value, value] } });
-      if (name === "client_id") return expectPage(response, "client_id is missing or repeated.");
-      if (name === "redirect_uri") return expectPage(response, "redirect_uri is repeated.");
-      expect(redirectParameters(response)).toEqual({
-        ...ambiguous,
-        ...(name !== "state" && { state: "a state" }),
-        iss: issuer,
-      });
-    },
-  );
-
-  it.each(["post", "put"] as const)("the authorization endpoint takes nothing by %s", async (method) => {
-    stopClock();
-    const host = testHost();
-    const agent = request(host.app);
-    const sent = await agent[method](`${pairPath()}/authorize?${encode(authorizationParameters("web"))}`)
-      .set("X-HTTP-Method-Override", "GET")
-      .type("form")
-      .send(encode({ ...authorizationParameters("web"), _method: "GET" }));
-    expect(sent.status).toBe(405);
-    expect(sent.headers["allow"]).toBe("GET, HEAD");
-  });
-
-  it("an interaction named in the URL of the consent form does not count", async () => {
-    stopClock();
-    const host = testHost();
-    const browser = host.browser();
-    const page = await authorize(browser, { client: "web" });
-    const { interaction, ...form } = formFields(page.text);
-    const path = `${consentPath}?${encode({ interaction })}`;
-    expectPage(await browser.post(path, { ...form, decision: "approve" }), lost);
-    expect((await browser.answer(page, "approve")).status).toBe(303);
-  });
-
-  it("an interaction that comes twice at resume is lost", async () => {
-    stopClock();
-    const host = testHost();
-    const browser = host.browser();
-    const page = await authorize(browser, { client: "web" });
-    const { interaction = "" } = formFields(page.text);
-    expectPage(await browser.get(resumePath, { interaction: [interaction, interaction] }), lost);
-  });
-});
-
 describe("scripts of another site (Fetch standard: CORS)", () => {
   it.each(["https://evil.example", "null", "https://web.example", "https://spa.example.evil.example", "*"])(
     "cannot read the answers of the token endpoint from %s",
@@ -822,7 +465,3 @@ describe("scripts of another site (Fetch standard: CORS)", () => {
     expect(preflight.headers).not.toHaveProperty("access-control-allow-credentials");
   });
 });
-
-function basic(clientId: string, clientSecret: string): string {
-  return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}`;
-}

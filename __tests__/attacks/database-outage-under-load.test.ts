@@ -5,8 +5,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inspect } from "node:util";
 import type { Response } from "supertest";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem, refresh } from "../fixture/client-requests";
 import type { TestHost } from "../fixture/host";
-import { authorize, redeem, redirectParameters, refresh, type Tokens } from "../fixture/journey";
+import type { Tokens } from "../fixture/journey";
 import {
   type Bed,
   databases,

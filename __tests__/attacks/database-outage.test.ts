@@ -1,17 +1,12 @@
 /** A real database which ends, crashes or stands still while requests are under way. */
 import request, { type Response } from "supertest";
+import { type Pair, pairPath } from "../fixture/apis";
+import { authorize } from "../fixture/authorize";
 import { encode } from "../fixture/browser";
-import { credentials, type Pair, pairPath, type TestHost } from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  obtainTokens,
-  postToken,
-  redeem,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { credentials } from "../fixture/clients";
+import type { TestHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import {
   type Bed,
   databases,

@@ -2,26 +2,15 @@
 // of approvals they are a signed-in end user. They did not get to stall the server, to lock others out, or to have it keep what
 // it does not need.
 import { type Client, memoryStorage } from "../../lib";
+import { pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { encode, formFields } from "../fixture/browser";
+import { redeem, refresh } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import {
-  authorizationParameters,
-  clients,
-  pairPath,
-  signedOut,
-  testHost,
-  type TestHost,
-} from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  obtainTokens,
-  redeem,
-  redirectParameters,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import { signedOut, testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import { listen, type ListeningApp } from "../fixture/listening";
 import { intercept, watchWrites } from "../fixture/slow-storage";
 

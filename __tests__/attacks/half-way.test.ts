@@ -1,22 +1,16 @@
 // Storage fails in the middle of a token request. The client does what every client does and tries again; it must not be taken
 // for a thief, and nothing may go on behind the answer.
 import { memoryStorage, type Storage } from "../../lib";
-import { stopClock } from "../fixture/clock";
-import { clients, testHost } from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  obtainTokens,
-  redeem,
-  redirectParameters,
-  refresh,
-} from "../fixture/journey";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem, refresh } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { newLatch } from "../fixture/latch";
 import { intercept } from "../fixture/slow-storage";
 
-beforeEach(() => stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const opaque = { api: "reports" } as const;
 

@@ -3,21 +3,16 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Client, type ClientStore, memoryStorage } from "../../lib";
-import { stopClock } from "../fixture/clock";
-import {
-  apis,
-  authorizationParameters,
-  clients,
-  pairPath,
-  signedIn,
-  testHost,
-  type TestHost,
-} from "../fixture/host";
-import { authorize, postToken, redirectParameters } from "../fixture/journey";
+import { apis, pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { postToken } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, testHost, type TestHost } from "../fixture/host";
 import { confidentialRecord } from "../fixture/records";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

@@ -3,9 +3,9 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  type Answer,
   type ApiId,
   ask,
-  type Answer,
   codeOf,
   type Engine,
   engines,

@@ -1,9 +1,9 @@
 // The attacker holds a code or a refresh token with every proof that it takes, and sends it to all processes of the host at the
 // same moment. They did not get a second success, nor keep the first one.
 import {
+  type Answer,
   type ApiId,
   ask,
-  type Answer,
   codeOf,
   type Engine,
   engines,

@@ -1,9 +1,13 @@
 // A client or an attacker puts a secret where it does not belong, in the hope that it is repeated or kept. It was not.
 import request from "supertest";
+import { pairPath } from "../fixture/apis";
+import { codeVerifier } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { encode, formFields } from "../fixture/browser";
 import { newWorld, post, tokenPath, type World } from "../fixture/canary-host";
-import { codeVerifier, credentials, pairPath, webSecret } from "../fixture/host";
-import { authorize, obtainCode, obtainTokens, postToken } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { credentials, webSecret } from "../fixture/clients";
+import { obtainCode, obtainTokens } from "../fixture/journey";
 import { deepText } from "../fixture/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());

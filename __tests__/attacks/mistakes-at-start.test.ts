@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { type AuthServerOptions, type Client, createAuthServer, memoryStorage } from "../../lib";
 import { signingKey } from "../fixture/canary-host";
-import { clients, signedIn } from "../fixture/host";
+import { clients } from "../fixture/clients";
+import { signedIn } from "../fixture/host";
 import { deepText, newSecrets } from "../fixture/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());
@@ -62,9 +63,10 @@ describe("mistakes of the host at the start (createAuthServer, memoryStorage)", 
     const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     const { secrets: _secrets, signingKeys: _signingKeys, ...without } = options;
     createAuthServer(without);
-    const rest = "what was issued is worth nothing after a restart or in another process.";
+    const rest =
+      "pending requests sealed or tokens signed with them stop working after a restart and in other processes.";
     expect(warn.mock.calls.map(([message]) => message)).toEqual([
-      `createAuthServer made throw-away secrets and signingKeys: ${rest}`,
+      `createAuthServer generated temporary secrets and signingKeys: ${rest}`,
     ]);
   });
 });

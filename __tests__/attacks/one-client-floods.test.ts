@@ -1,15 +1,12 @@
 // The attacker is a registered client with its own secret, or an app with one willing end user. They fill the memory of the server
 // with records that are theirs to make: tokens, refresh tokens, revocations, approvals. They did not get to lock other clients out.
 import { type Client, memoryStorage } from "../../lib";
-import { clients, credentials, machineSecret, pairPath, testHost, type TestHost } from "../fixture/host";
-import {
-  authorize,
-  obtainTokens,
-  postToken,
-  redirectParameters,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import { pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { postToken, refresh } from "../fixture/client-requests";
+import { clients, credentials, machineSecret } from "../fixture/clients";
+import { testHost, type TestHost } from "../fixture/host";
+import { obtainTokens, type Tokens } from "../fixture/journey";
 import request from "supertest";
 
 const everything: readonly Client[] = [

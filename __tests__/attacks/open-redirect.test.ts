@@ -3,76 +3,25 @@
 // They did not get to register anything with the client that the link names.
 import * as fc from "fast-check";
 import { type Authentication, type Client, memoryStorage, type Storage } from "../../lib";
-import { encode, type Fields, formFields } from "../fixture/browser";
-import { stopClock } from "../fixture/clock";
+import { pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
+import { encode, type Fields } from "../fixture/browser";
+import { type ClientName, clients } from "../fixture/clients";
+import { signedIn, signedOut, testHost } from "../fixture/host";
+import type { Answer } from "../fixture/listening";
 import {
-  apis,
-  authorizationParameters,
-  clients,
-  type ClientName,
-  pairPath,
-  signedIn,
-  signedOut,
-  testHost,
-  type TestHost,
-} from "../fixture/host";
-import { authorize } from "../fixture/journey";
-import { type Answer, listen, type ListeningApp } from "../fixture/listening";
+  app,
+  host,
+  listenForAllTests,
+  openLink,
+  phone,
+  requestOf,
+  rich,
+  webCallback,
+} from "../fixture/opened-links";
 
-/** A client whose registered URIs have what attackers play with: port, query, path, several of one host. */
-const rich: Client = {
-  clientId: "rich",
-  name: "Rich",
-  confidential: true,
-  trusted: true,
-  secretDigests: clients.web.secretDigests,
-  redirectUris: [
-    "https://rich.example:8443/a/b?x=1&y=2",
-    "https://rich.example/",
-    "https://sub.rich.example/callback",
-  ],
-  subscriptions: { orders: {} },
-};
-/** A native client that nobody is asked about, so that the answer is always a redirect. */
-const phone: Client = { ...clients.native, clientId: "phone", trusted: true };
-
-/** Clients that run on the developer's machine, which are no native ones. */
-const devWeb: Client = { ...rich, clientId: "dev-web", redirectUris: ["http://127.0.0.1/callback"] };
-const devSpa: Client = {
-  ...clients.spa,
-  clientId: "dev-spa",
-  redirectUris: ["http://127.0.0.1:3000/callback"],
-};
-
-const records: readonly Client[] = [...Object.values(clients), rich, phone, devWeb, devSpa];
-
-let app: ListeningApp;
-let host: TestHost;
-
-beforeAll(async () => {
-  host = testHost({ clients: records });
-  app = await listen(host.app);
-});
-
-afterAll(() => app.close());
-
-beforeEach(() => {
-  stopClock();
-  host.session = signedIn;
-});
-
-afterEach(() => jest.restoreAllMocks());
-
-function visit(fields: Fields, headers: Record<string, string> = {}): Promise<Answer> {
-  return app.send({
-    path: `${pairPath()}/authorize?${encode(fields)}`,
-    headers: { Accept: "text/html", ...headers },
-  });
-}
-
-function request(clientId: string, redirectUri: string | readonly string[]): Fields {
-  return { ...authorizationParameters("web"), client_id: clientId, redirect_uri: redirectUri };
-}
+listenForAllTests();
 
 /** A page for the person alone: no address in any header, none of theirs in the text. */
 function expectPage({ status, headers, text }: Answer): void {
@@ -83,8 +32,6 @@ function expectPage({ status, headers, text }: Answer): void {
   expect(headers["content-type"]).toBe("text/html; charset=utf-8");
   expect(text).not.toMatch(/evil|http-equiv|<script|<a /i);
 }
-
-const web = "https://web.example/callback";
 
 const unregistered: readonly (readonly [clientId: string, redirectUri: string])[] = [
   // another place
@@ -165,23 +112,23 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
   ["web", "https://web.example/callback%00"],
   ["web", "https://web.example/callback%0d%0aLocation:%20https://evil.example"],
   // whitespace, control and other characters that URL parsers drop
-  ["web", ` ${web}`],
-  ["web", `${web} `],
-  ["web", `\t${web}`],
-  ["web", `${web}\n`],
+  ["web", ` ${webCallback}`],
+  ["web", `${webCallback} `],
+  ["web", `\t${webCallback}`],
+  ["web", `${webCallback}\n`],
   ["web", "https://web\t.example/callback"],
   ["web", "https://web.example/call\nback"],
   ["web", "ht\ntps://web.example/callback"],
-  ["web", `${web}\r\nLocation: https://evil.example`],
-  ["web", `${web}\r\n\r\n<script>evil()</script>`],
-  ["web", `${web}\u0000`],
-  ["web", `\u0000${web}`],
-  ["web", `${web}\u0000.evil.example`],
-  ["web", `${web}\u007f`],
-  ["web", `${web}\u0085`],
-  ["web", `\ufeff${web}`],
-  ["web", `${web}\u200b`],
-  ["web", `${web}\u2028`],
+  ["web", `${webCallback}\r\nLocation: https://evil.example`],
+  ["web", `${webCallback}\r\n\r\n<script>evil()</script>`],
+  ["web", `${webCallback}\u0000`],
+  ["web", `\u0000${webCallback}`],
+  ["web", `${webCallback}\u0000.evil.example`],
+  ["web", `${webCallback}\u007f`],
+  ["web", `${webCallback}\u0085`],
+  ["web", `\ufeff${webCallback}`],
+  ["web", `${webCallback}\u200b`],
+  ["web", `${webCallback}\u2028`],
   // letters that look like or normalise to the registered ones
   ["web", "https://web\u3002example/callback"],
   ["web", "https://web\uff0eexample/callback"],
@@ -202,10 +149,10 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
   ["web", "view-source:https://web.example/callback"],
   // another client's
   ["web", "https://other.example/callback"],
-  ["other", web],
+  ["other", webCallback],
   ["web", "com.example.phone:/callback"],
-  ["spa", web],
-  ["machine", web],
+  ["spa", webCallback],
+  ["machine", webCallback],
   ["machine", ""],
   ["web", ""],
   // near a URI with port and query
@@ -272,34 +219,34 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
 
 describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1, §4.11)", () => {
   it.each(unregistered)("of %s: shows a page for %j", async (clientId, redirectUri) => {
-    expectPage(await visit(request(clientId, redirectUri)));
+    expectPage(await openLink(requestOf(clientId, redirectUri)));
   });
 
   it.each(unregistered)(
     "of %s: shows a page for %j although more is wrong",
     async (clientId, redirectUri) => {
       const wrong = { response_type: "token", scope: "no such", prompt: "none" };
-      expectPage(await visit({ ...request(clientId, redirectUri), ...wrong }));
+      expectPage(await openLink({ ...requestOf(clientId, redirectUri), ...wrong }));
     },
   );
 
   it.each([
-    [[web, "https://evil.example/"]],
-    [["https://evil.example/", web]],
-    [[web, web]],
+    [[webCallback, "https://evil.example/"]],
+    [["https://evil.example/", webCallback]],
+    [[webCallback, webCallback]],
     [["", "https://evil.example/"]],
   ])("shows a page for a repeated one, %j", async (redirectUris) => {
-    expectPage(await visit(request("web", redirectUris)));
+    expectPage(await openLink(requestOf("web", redirectUris)));
   });
 
   it.each([
-    `redirect_uri=${encodeURIComponent(web)}&redirect%5Furi=https://evil.example`,
-    `redirect_uri=${encodeURIComponent(web)}%ff`,
-    `redirect_uri[]=${encodeURIComponent(web)}`,
+    `redirect_uri=${encodeURIComponent(webCallback)}&redirect%5Furi=https://evil.example`,
+    `redirect_uri=${encodeURIComponent(webCallback)}%ff`,
+    `redirect_uri[]=${encodeURIComponent(webCallback)}`,
     `redirect_uri[0]=https://evil.example`,
     `redirect_uri;=https://evil.example`,
-    `Redirect_Uri=${encodeURIComponent(web)}`,
-    `redirect_uri%00=${encodeURIComponent(web)}`,
+    `Redirect_Uri=${encodeURIComponent(webCallback)}`,
+    `redirect_uri%00=${encodeURIComponent(webCallback)}`,
   ])("shows a page for a bent parameter, %s", async (query) => {
     const others = encode({ ...authorizationParameters("web"), redirect_uri: undefined });
     expectPage(await app.send({ path: `${pairPath()}/authorize?${others}&${query}` }));
@@ -312,13 +259,13 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
     ["web", "no client", { client_id: undefined }],
     ["web", "a client id that is no text", { client_id: "web\r\nLocation: https://evil.example" }],
   ])("of %s: shows a page for %s", async (_, what, fields) => {
-    const answer = await visit({ ...request("web", web), ...fields });
+    const answer = await openLink({ ...requestOf("web", webCallback), ...fields });
     expect({ what, status: answer.status }).toEqual({ what, status: 400 });
     expectPage(answer);
   });
 
   it("shows no redirect to a caller that prefers JSON either", async () => {
-    const { status, headers, body } = await visit(request("web", "https://evil.example/"), {
+    const { status, headers, body } = await openLink(requestOf("web", "https://evil.example/"), {
       Accept: "application/json",
     });
     expect(status).toBe(400);
@@ -332,7 +279,7 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
   it.each(["http://127.0.0.1:1/callback", "http://127.0.0.1:65535/callback", "http://127.0.0.1/callback"])(
     "lets a native client choose its loopback port: %s",
     async (redirectUri) => {
-      const { status, headers } = await visit(request("phone", redirectUri));
+      const { status, headers } = await openLink(requestOf("phone", redirectUri));
       expect(status).toBe(302);
       expect(headers["location"]).toMatch(/^http:\/\/127\.0\.0\.1(:\d+)?\/callback\?code=/);
       expect(headers["location"]?.startsWith(`${redirectUri}?code=`)).toBe(true);
@@ -343,14 +290,14 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
     "answers %s where it is registered",
     async (client) => {
       const [redirectUri = ""] = clients[client].redirectUris;
-      const { status, headers } = await visit({ ...request(client, redirectUri), prompt: "none" });
+      const { status, headers } = await openLink({ ...requestOf(client, redirectUri), prompt: "none" });
       expect(status).toBe(302);
       expect(headers["location"]?.startsWith(`${redirectUri}?error=`)).toBe(true);
     },
   );
 
   it("keeps the query of a registered URI and adds to it", async () => {
-    const { headers } = await visit(request("rich", "https://rich.example:8443/a/b?x=1&y=2"));
+    const { headers } = await openLink(requestOf("rich", "https://rich.example:8443/a/b?x=1&y=2"));
     expect(headers["location"]).toMatch(/^https:\/\/rich\.example:8443\/a\/b\?x=1&y=2&code=/);
   });
 });
@@ -415,7 +362,7 @@ describe("any redirect URI that is bent from a registered one (RFC 9700 §2.1)",
     const bent = fc.tuple(fc.constantFrom(...registered), fc.array(edit, { maxLength: 3 }));
     const property = fc.asyncProperty(bent, async ([{ clientId, uri }, steps]) => {
       const redirectUri = steps.reduce(apply, uri);
-      const answer = await visit({ ...request(clientId, redirectUri), prompt: "none" });
+      const answer = await openLink({ ...requestOf(clientId, redirectUri), prompt: "none" });
       if (!mayLeadTo(clientId, redirectUri)) {
         pages += 1;
         return expectPage(answer);
@@ -436,8 +383,12 @@ describe("any redirect URI that is bent from a registered one (RFC 9700 §2.1)",
       fc.string({ minLength: 1, maxLength: 200, unit: "binary" }),
       fc.constantFrom("code", "token"),
       async (state, responseType) => {
-        const fields = { ...request("rich", rich.redirectUris[0] ?? ""), state, response_type: responseType };
-        const location = (await visit(fields)).headers["location"] ?? "";
+        const fields = {
+          ...requestOf("rich", rich.redirectUris[0] ?? ""),
+          state,
+          response_type: responseType,
+        };
+        const location = (await openLink(fields)).headers["location"] ?? "";
         expect(location.startsWith(`${rich.redirectUris[0]}&`)).toBe(true);
         expect(location).toMatch(/^[\x21-\x7e]+$/);
         expect(new URL(location).searchParams.getAll("state")).toEqual([state]);
@@ -472,10 +423,10 @@ describe("every redirect (RFC 6749 §4.1.2.1, 9700 §4.11.2)", () => {
     ["server_error", {}, { kind: "authenticated", subject: "" }],
   ])("with %s (%j) leads to the registered address", async (error, fields, session) => {
     host.session = session;
-    const { status, headers } = await visit({ ...request("web", web), ...fields });
+    const { status, headers } = await openLink({ ...requestOf("web", webCallback), ...fields });
     expect(status).toBe(302);
     const location = new URL(headers["location"] ?? "");
-    expect(location.origin + location.pathname).toBe(web);
+    expect(location.origin + location.pathname).toBe(webCallback);
     expect(location.searchParams.get("error")).toBe(error);
     expect(location.hash).toBe("");
   });
@@ -489,7 +440,7 @@ describe("every redirect (RFC 6749 §4.1.2.1, 9700 §4.11.2)", () => {
       "X-Original-URL": "https://evil.example/",
       Forwarded: "host=evil.example;proto=http",
     };
-    const sentAway = await visit(request("web", web), headers);
+    const sentAway = await openLink(requestOf("web", webCallback), headers);
     expect(sentAway.headers["location"]).toMatch(/^\/signin\?interaction=[\w-]{22}$/);
     const cookie = sentAway.headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
     host.session = signedIn;
@@ -586,8 +537,8 @@ describe("response splitting (RFC 6749 §10.14, 9110 §5.5)", () => {
 
   it.each(names)("no %s adds a header or a body", async (name) => {
     for (const client of ["web", "rich"]) {
-      const target = client === "web" ? web : (rich.redirectUris[0] ?? "");
-      const { headers, text } = await visit({ ...request(client, target), [name]: split });
+      const target = client === "web" ? webCallback : (rich.redirectUris[0] ?? "");
+      const { headers, text } = await openLink({ ...requestOf(client, target), [name]: split });
       expect(headers["x-evil"]).toBeUndefined();
       expect(headers["set-cookie"]?.join() ?? "").not.toContain("evil");
       expect(headers["location"] ?? "").not.toMatch(/[\r\n<]/);
@@ -596,110 +547,8 @@ describe("response splitting (RFC 6749 §10.14, 9110 §5.5)", () => {
   });
 
   it("a state with line breaks comes back encoded and whole", async () => {
-    const { headers } = await visit({ ...request("rich", rich.redirectUris[1] ?? ""), state: split });
+    const { headers } = await openLink({ ...requestOf("rich", rich.redirectUris[1] ?? ""), state: split });
     expect(headers["location"]).toContain("state=x%0D%0ASet-Cookie%3A%20evil%3D1%0D%0A");
     expect(new URL(headers["location"] ?? "").searchParams.get("state")).toBe(split);
-  });
-});
-
-describe("markup in parameters (9700 §4.11, page contents)", () => {
-  const markups = [
-    `"><script>evil()</script>`,
-    `'><img src=x onerror=evil()>`,
-    `</title><svg onload=evil()>`,
-    `<style>*{background:url(//evil.example)}</style>`,
-    `&lt;script&gt;evil()`,
-    `javascript:evil()`,
-    "+ADw-script+AD4-evil()",
-    "`evil`",
-  ];
-  const names = [
-    ...Object.keys(authorizationParameters("web")),
-    "prompt",
-    "resource",
-    "max_age",
-    "login_hint",
-    "ui_locales",
-    "interaction",
-    "error",
-    "error_description",
-    "unknown",
-  ];
-  const cases = names.flatMap((name) => markups.map((markup) => [name, markup] as const));
-
-  it.each(cases)("is not on any page: %s=%s", async (name, markup) => {
-    const { status, headers, text } = await visit({ ...request("web", web), [name]: markup });
-    if (status === 302) return expect(headers["location"]?.startsWith(`${web}?`)).toBe(true);
-    expect([200, 400]).toContain(status);
-    expect(text).not.toMatch(/evil|<script|<svg|<img|onerror/);
-    expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-/);
-    expect(headers["x-content-type-options"]).toBe("nosniff");
-  });
-
-  it.each(markups)("is not on the pages of a bent form: %s", async (markup) => {
-    const fields = [
-      { interaction: markup },
-      { form_token: markup },
-      { decision: markup },
-      { scope_0: markup },
-    ];
-    for (const field of fields) {
-      const browser = host.browser();
-      const page = await authorize(browser, { client: "web" });
-      const form = { ...formFields(page.text), decision: "approve", ...field };
-      const response = await browser.post(`${pairPath()}/authorize/consent`, form);
-      expect(response.text).not.toMatch(/evil|<svg|<img|onerror/);
-      if (response.status !== 303) expect([200, 400]).toContain(response.status);
-    }
-  });
-
-  it.each(markups)("is plain JSON in the answers of the token endpoint: %s", async (markup) => {
-    const path = `${pairPath()}/token`;
-    for (const name of ["client_id", "grant_type", "code", "redirect_uri", "scope", "refresh_token", "x"]) {
-      const form = { client_id: "native", grant_type: "authorization_code", [name]: markup };
-      const { headers, text, status } = await app.send({ path, form });
-      expect(status).toBeGreaterThanOrEqual(400);
-      expect(headers["content-type"]).toBe("application/json");
-      expect(headers["x-content-type-options"]).toBe("nosniff");
-      expect(text).not.toContain("evil");
-    }
-  });
-
-  it.each([
-    `/login/auth/<svg%20onload=evil()>/api/orders/authorize`,
-    `/login/auth/%3Cscript%3Eevil()%3C%2Fscript%3E/api/orders/authorize`,
-    `/login/auth/password/api/%22%3E%3Csvg%20onload=evil()%3E/token`,
-    `/login/auth/password/api/%E0%A4%A/authorize`,
-    `/login/auth/__proto__/api/constructor/authorize`,
-  ])("in the path is not repeated: %s", async (path) => {
-    const { status, headers, text } = await app.send({ path, headers: { Accept: "text/html" } });
-    expect({ status, type: headers["content-type"] }).toEqual({ status: 404, type: "application/json" });
-    expect(JSON.parse(text)).toEqual({
-      error: "not_found",
-      error_description: "There is no authorization server at this address.",
-    });
-  });
-
-  it("in what the host says of clients, APIs, scopes and people is text", async () => {
-    const markup = `"'><script>evil()</script>&`;
-    const named = testHost({
-      clients: [{ ...clients.web, name: markup, clientUri: `https://web.example/"onclick="evil()` }],
-      apis: {
-        ...apis,
-        orders: {
-          audience: "https://api.example/orders",
-          authMethods: ["password"],
-          name: markup,
-          scopes: { "orders:read": markup, "orders:write": "Write" },
-        },
-      },
-    });
-    named.session = { kind: "authenticated", subject: "alice", displayName: markup };
-    const page = await authorize(named.browser(), { client: "web" });
-    const escaped = "&quot;&#39;&gt;&lt;script&gt;evil()&lt;/script&gt;&amp;";
-    expect(page.status).toBe(200);
-    expect(page.text.split(escaped)).toHaveLength(7);
-    expect(page.text).not.toContain("<script");
-    expect(page.text).not.toContain(`"onclick`);
   });
 });

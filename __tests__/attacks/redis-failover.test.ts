@@ -2,7 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { redisStorage } from "../../lib/redis";
 import { newAccessToken, newAuthorization, newId } from "../../lib/storage/contract/records";
-import { clients, testHost } from "../fixture/host";
+import { clients } from "../fixture/clients";
+import { testHost } from "../fixture/host";
 import { callApi, obtainTokens } from "../fixture/journey";
 import { clusterWithReplicas, startReplicatedRedis } from "../fixture/redis-replication";
 import { askRedis, redis, redisClient, redisClusterClient, type RedisServer } from "../fixture/redis-server";

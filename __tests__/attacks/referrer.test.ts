@@ -1,9 +1,8 @@
-import { stopClock } from "../fixture/clock";
+import { authorize } from "../fixture/authorize";
+import { stopClockForEachTest } from "../fixture/clock";
 import { signedOut, testHost } from "../fixture/host";
-import { authorize } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 function policyOf({ headers }: { headers: Record<string, unknown> }): unknown {
   return headers["referrer-policy"];

@@ -1,14 +1,16 @@
 // Host code changes what it was given, or goes on changing what it gave: an act-as middleware, a sorting logger, a table that
 // keeps its records in memory. Nobody may get more by it than was checked.
 import { type Authentication, type Client, memoryStorage } from "../../lib";
-import { stopClock } from "../fixture/clock";
-import { clients, signedIn, testHost } from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, redeem, redirectParameters } from "../fixture/journey";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClock, stopClockForEachTest } from "../fixture/clock";
+import { signedIn, testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { confidentialRecord } from "../fixture/records";
 import { intercept } from "../fixture/slow-storage";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 /** Takes `readonly` away, as JavaScript does. */
 type Changeable = Record<string, unknown> & { scopes: string[]; amr?: string[] };

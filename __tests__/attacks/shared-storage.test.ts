@@ -2,13 +2,16 @@
 // an account at the one and wants into the other.
 import type { Authorization, Storage } from "../../lib";
 import { memoryStorage } from "../../lib";
-import { stopClock } from "../fixture/clock";
-import { clients, pairPath, type TestHost, testHost } from "../fixture/host";
-import { authorize, obtainCode, obtainTokens, redeem, refresh } from "../fixture/journey";
+import { pairPath } from "../fixture/apis";
+import { authorize } from "../fixture/authorize";
+import { redeem, refresh } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { obtainCode, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
 
-beforeEach(() => stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const otherBase = "https://host.example/other";
 const newStorage = (): Storage => memoryStorage({ clients: Object.values(clients) });

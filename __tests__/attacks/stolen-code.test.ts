@@ -2,27 +2,15 @@
 // They did not get the verifier, the client's secret, or the client's own place (client and issuer); at the end they did.
 import { createHash, randomBytes } from "node:crypto";
 import request from "supertest";
-import {
-  type ClientName,
-  codeChallenge,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  testHost,
-} from "../fixture/host";
+import { type Pair, pairPath } from "../fixture/apis";
+import { codeChallenge, codeVerifier } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { encode, type Fields } from "../fixture/browser";
+import { redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  obtainTokens,
-  redeem,
-  redirectParameters,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import { testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

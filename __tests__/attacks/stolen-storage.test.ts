@@ -1,6 +1,8 @@
 // The attacker has a copy of the whole storage. They did not get any value there that opens anything.
 import request from "supertest";
 import { memoryStorage } from "../../lib";
+import { type Pair, pairPath } from "../fixture/apis";
+import { codeVerifier } from "../fixture/authorization-request";
 import { encode } from "../fixture/browser";
 import {
   apiPath,
@@ -12,18 +14,11 @@ import {
   recordCalls,
   tokenPath,
 } from "../fixture/canary-host";
+import { redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, clients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import {
-  type ClientName,
-  clients,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  testHost,
-  type TestHost,
-} from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, redeem, refresh, type Tokens } from "../fixture/journey";
+import { testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import { listen, type ListeningApp, type Question } from "../fixture/listening";
 
 afterEach(() => jest.restoreAllMocks());

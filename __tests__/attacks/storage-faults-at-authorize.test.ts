@@ -1,7 +1,10 @@
 /** Every storage call of every visit of a browser fails once, before its work or after it, when only the answer is lost. */
-import { stopClock } from "../fixture/clock";
-import type { Response } from "supertest";
+import { issuer, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import type { Browser } from "../fixture/browser";
+import { redeem } from "../fixture/client-requests";
+import type { ClientName } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
 import {
   acknowledgedTokens,
   type Bed,
@@ -17,14 +20,12 @@ import {
   statusesOf,
   writtenUntil,
 } from "../fixture/faulty-host";
-import { type ClientName, origin, pairPath, signedOut, type TestHost } from "../fixture/host";
-import { authorize, obtainCode, redeem, redirectParameters } from "../fixture/journey";
+import { signedOut, type TestHost } from "../fixture/host";
+import { obtainCode } from "../fixture/journey";
 import { begunBeside } from "../fixture/slow-storage";
+import type { Response } from "supertest";
 
-beforeEach(() => stopClock());
-afterEach(() => jest.restoreAllMocks());
-
-const issuer = `${origin}${pairPath()}`;
+stopClockForEachTest();
 
 interface Visit {
   /** The storage calls of the request, in their order. */

@@ -1,5 +1,7 @@
 /** Every storage call of every request of a client fails once, before its work or after it, when only the answer is lost. */
-import { stopClock } from "../fixture/clock";
+import { authorize } from "../fixture/authorize";
+import { refresh } from "../fixture/client-requests";
+import { stopClockForEachTest } from "../fixture/clock";
 import {
   acknowledgedTokens,
   expectReported,
@@ -21,11 +23,9 @@ import {
   replays,
   revocations,
 } from "../fixture/faulty-journeys";
-import { authorize, callApi, obtainTokens, refresh, type Tokens } from "../fixture/journey";
+import { callApi, obtainTokens, type Tokens } from "../fixture/journey";
 
-beforeEach(() => stopClock());
-
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 describe("storage fails in one call, where the answer is JSON (RFC 6749 §5.2)", () => {
   const journeys = { ...buying, ...replays, ...revocations, ...repeatable };

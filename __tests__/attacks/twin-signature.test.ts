@@ -1,8 +1,9 @@
 // For each ECDSA signature (r, s) there is a second one, (r, n - s), that anybody can compute. Nothing is gained by it: what is
 // remembered goes by the text of a token, and what is revoked by its jti.
 import request from "supertest";
-import { credentials, testHost } from "../fixture/host";
-import { stopClock } from "../fixture/clock";
+import { credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { testHost } from "../fixture/host";
 import { callApi, obtainTokens } from "../fixture/journey";
 
 /** The order of the curve P-256. */
@@ -16,8 +17,7 @@ function twinOf(token: string): string {
   return [header, payload, twin.toString("base64url")].join(".");
 }
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 describe("the second signature of a token (RFC 7515 §5.2, 7009 §2)", () => {
   it("is as good as the first, and ends with it", async () => {

@@ -2,14 +2,16 @@
 // they are told that it failed and can say it again. (Random orders: withdrawal-schedules; real databases: withdrawal-processes.)
 import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
-import { stopClock } from "../fixture/clock";
-import { clients, type TestHost, testHost } from "../fixture/host";
-import { authorize, obtainCode, obtainTokens, redeem, redirectParameters, refresh } from "../fixture/journey";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem, refresh } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { obtainCode, obtainTokens } from "../fixture/journey";
 import { newLatch } from "../fixture/latch";
 import { intercept } from "../fixture/slow-storage";
 
-beforeEach(() => stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const key = { subject: "alice", clientId: "web", apiId: "orders" };
 const newStorage = (): Storage => memoryStorage({ clients: Object.values(clients) });
@@ -186,7 +188,9 @@ describe("a withdrawal that fails half-way (RFC 7009 §2.2.1)", () => {
   ])("rejects a key that is not whole: %j", async (odd, name) => {
     const host = testHost();
     await obtainCode(host, { client: "web" });
-    await expect(host.auth.consents.revoke(odd as never)).rejects.toThrow(`${name} is not text`);
+    await expect(host.auth.consents.revoke(odd as never)).rejects.toThrow(
+      `${name} must be a non-empty string`,
+    );
     expect(await remembered(host)).toEqual(["orders:read"]);
   });
 

@@ -3,9 +3,12 @@
 import crypto from "node:crypto";
 import { type ConfidentialClient, digestClientSecret, generateClientSecret, memoryStorage } from "../../lib";
 import { clientSecretVerifier } from "../../lib/clients/client-secret";
+import { pairPath } from "../fixture/apis";
+import { redeem } from "../fixture/client-requests";
+import { clients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { clients, credentials, pairPath, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, redeem } from "../fixture/journey";
+import { testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { newLatch } from "../fixture/latch";
 import { type Answer, listen, type ListeningApp } from "../fixture/listening";
 import { intercept } from "../fixture/slow-storage";

@@ -1,6 +1,7 @@
 // Other sites' pages in a real browser: the client's own, which may refresh silently in an iframe, and an attacker's, which may
 // not show the consent page in one, nor answer it. The attacker did not get a page on this very origin.
 import type { BrowserContext, Page } from "playwright-core";
+import { codeVerifier } from "../fixture/authorization-request";
 import {
   allCookies,
   chromium,
@@ -19,7 +20,6 @@ import {
   type WebHost,
   type WebHostOptions,
 } from "../fixture/chromium";
-import { codeVerifier } from "../fixture/host";
 import { describeWith } from "../fixture/server-process";
 
 afterEach(closeAll);

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 afterAll(closeChromium);
 
-const lost = "This sign-in took too long, was finished before, or the browser does not keep cookies.";
+const lost = "This sign-in took too long, was already finished, or the browser does not keep cookies.";
 
 function granted({ events }: WebHost): number {
   return events.filter(({ kind }) => kind === "authorization-granted").length;

@@ -10,8 +10,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { type Browser, type BrowserContext, chromium, type Page as ChromiumPage } from "playwright-core";
+import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../fixture/example";
 import { describeWith } from "../fixture/server-process";
-import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "./example";
 
 jest.setTimeout(60_000);
 
@@ -295,42 +295,42 @@ interface Ended {
   readonly err: string;
 }
 
-describe("examples/command-line", () => {
-  let folder: string;
-  let env: Record<string, string>;
-  let firstWindow: Page;
-  let strangerStatus: number;
-  let silent: Socket;
-  let silentClosed: Promise<unknown>;
+let folder: string;
+let env: Record<string, string>;
+let firstWindow: Page;
+let strangerStatus: number;
+let silent: Socket;
+let silentClosed: Promise<unknown>;
 
-  /** Runs the program as its starter has said; a person answers where it asks to sign in. */
-  function runOrders(args: readonly string[], decision: "approve" | "deny" = "approve"): Promise<Ended> {
-    const file = path.join(commandLine, "orders.mjs");
-    const line = /^(ISSUER=.*) node .*orders\.mjs$/m.exec(example.printed.out)?.[1] ?? "";
-    const settings = Object.fromEntries(line.split(" ").map((pair) => pair.split("=")));
-    const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...env, ...settings } });
-    const printed = { out: "", err: "" };
-    let asked = false;
-    child.stderr.on("data", (chunk: Buffer) => (printed.err += chunk.toString()));
-    return new Promise((resolve, reject) => {
-      child.stdout.on("data", (chunk: Buffer) => {
-        printed.out += chunk.toString();
-        const [, url] = /Sign in at\n(\S+)\n/.exec(printed.out) ?? [];
-        if (asked || url === undefined) return;
-        asked = true;
-        const browser = newWebBrowser();
-        browser
-          .open(url)
-          .then((page) => answerPages(browser, { page, decision }))
-          .catch(reject);
-      });
-      child.once("close", (exitCode) => resolve({ exitCode, ...printed }));
+/** Runs the program as its starter has said; a person answers where it asks to sign in. */
+function runOrders(args: readonly string[], decision: "approve" | "deny" = "approve"): Promise<Ended> {
+  const file = path.join(commandLine, "orders.mjs");
+  const line = /^(ISSUER=.*) node .*orders\.mjs$/m.exec(example.printed.out)?.[1] ?? "";
+  const settings = Object.fromEntries(line.split(" ").map((pair) => pair.split("=")));
+  const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...env, ...settings } });
+  const printed = { out: "", err: "" };
+  let asked = false;
+  child.stderr.on("data", (chunk: Buffer) => (printed.err += chunk.toString()));
+  return new Promise((resolve, reject) => {
+    child.stdout.on("data", (chunk: Buffer) => {
+      printed.out += chunk.toString();
+      const [, url] = /Sign in at\n(\S+)\n/.exec(printed.out) ?? [];
+      if (asked || url === undefined) return;
+      asked = true;
+      const browser = newWebBrowser();
+      browser
+        .open(url)
+        .then((page) => answerPages(browser, { page, decision }))
+        .catch(reject);
     });
-  }
+    child.once("close", (exitCode) => resolve({ exitCode, ...printed }));
+  });
+}
 
-  const kept = async (): Promise<unknown> =>
-    JSON.parse(await readFile(path.join(folder, "token.json"), "utf8"));
+const kept = async (): Promise<unknown> =>
+  JSON.parse(await readFile(path.join(folder, "token.json"), "utf8"));
 
+describe("examples/command-line", () => {
   beforeAll(async () => {
     folder = path.join(await mkdtemp(path.join(tmpdir(), "authmount-orders-")), "config");
     env = { BROWSER: "none", ORDERS_CONFIG: folder };

@@ -6,8 +6,8 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { buildOnce } from "../fixture/build-once";
 import { type Engine, engines, type StoreServer } from "../fixture/cluster-processes";
+import { newWebBrowser, type WebBrowser } from "../fixture/example";
 import { describeWith, freePort } from "../fixture/server-process";
-import { newWebBrowser, type WebBrowser } from "./example";
 
 jest.setTimeout(120_000);
 

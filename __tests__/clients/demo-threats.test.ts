@@ -1,23 +1,13 @@
 /** What an attacker tries at the demo, which hosts copy as well. */
-import { type Example, startExample } from "./example";
+import { demo, secretOf } from "../fixture/demo";
 
 jest.setTimeout(60_000);
-
-let demo: Example;
-
-beforeAll(async () => {
-  demo = await startExample("demo/server.js", /Confidential clients[^]*machine .*\n/);
-});
-afterAll(() => demo.stop());
-
-const printed = (name: string): string =>
-  new RegExp(`^  ${name} +(.+)$`, "m").exec(demo.printed.out)?.[1] ?? "";
 
 /** The orders that a client sees with a token of its own. */
 async function ordersOf(clientId: string): Promise<readonly { of: string }[]> {
   const answer = await fetch(`${demo.origin}/login/auth/password/api/orders/token`, {
     method: "POST",
-    headers: { authorization: `Basic ${btoa(`${clientId}:${printed(clientId)}`)}` },
+    headers: { authorization: `Basic ${btoa(`${clientId}:${secretOf(clientId)}`)}` },
     body: new URLSearchParams({ grant_type: "client_credentials", scope: "orders:read orders:write" }),
   });
   const { access_token } = (await answer.json()) as { access_token: string };
@@ -48,7 +38,7 @@ describe("examples/demo: another site sends the sign-in form (login CSRF, RFC 97
       method: "POST",
       redirect: "manual",
       headers: origin === undefined ? {} : { origin },
-      body: new URLSearchParams({ name: "alice", password: printed("alice") }),
+      body: new URLSearchParams({ name: "alice", password: secretOf("alice") }),
     });
     const begun = response.headers.getSetCookie().filter((line) => line.startsWith("demo_session="));
     expect(begun).toHaveLength(sessions);

@@ -11,7 +11,7 @@ import {
   generateSigningKey,
   memoryStorage,
 } from "../../lib";
-import { newWebBrowser } from "./example";
+import { newWebBrowser } from "../fixture/example";
 
 jest.setTimeout(60_000);
 

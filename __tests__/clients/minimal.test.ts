@@ -1,15 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { type Example, newWebBrowser, startExample, type WebBrowser } from "./example";
+import { newWebBrowser, startExampleForAllTests, type WebBrowser } from "../fixture/example";
 
 jest.setTimeout(60_000);
 
-let example: Example;
-
-beforeAll(async () => {
-  example = await startExample("minimal/server.js", /\/orders\n/);
-});
-afterAll(() => example.stop());
+const example = startExampleForAllTests("minimal/server.js", /\/orders\n/);
 
 /** What the example has printed for people to use. */
 function printed(): { password: string; authorizeUrl: string; credentials: string; tokenUrl: string } {

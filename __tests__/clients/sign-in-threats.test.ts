@@ -6,8 +6,8 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { generateSigningKey } from "../../lib";
 import { buildOnce } from "../fixture/build-once";
+import { type Example, newWebBrowser, startExample } from "../fixture/example";
 import { freePort } from "../fixture/server-process";
-import { type Example, newWebBrowser, startExample } from "./example";
 
 jest.setTimeout(60_000);
 

@@ -1,7 +1,7 @@
 /** examples/web-app over a stand-in for the authorization server and the API, which does what the test says. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "./example";
+import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../fixture/example";
 
 jest.setTimeout(60_000);
 

@@ -1,10 +1,11 @@
 import request, { type Response as TestResponse } from "supertest";
-import { stopClock } from "../fixture/clock";
-import { credentials, type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainTokens, postToken } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const metadata = "https://api.example/.well-known/oauth-protected-resource/orders";
 const bare = `Bearer realm="https://api.example/orders", resource_metadata="${metadata}"`;
@@ -61,7 +62,7 @@ describe("routes that need a person (RFC 6749 §4.4, 9068 §5)", () => {
     expect(host.events.at(-1)).toMatchObject({
       kind: "bearer-refused",
       clientId: "machine",
-      reason: "the access token is a client's own",
+      reason: "the access token has no end user",
     });
   });
 
@@ -146,7 +147,7 @@ describe("a handler that is given to requireBearer", () => {
 
   it.each([undefined, null, {}])("is refused when it is %j", (handler) => {
     expect(() => testHost().auth.requireBearer({ api: "orders" }, handler as never)).toThrow(
-      "requireBearer: the handler is no function. Leave it out, or write (req, res) => { … }.",
+      "requireBearer: the handler is not a function. Leave it out, or write (req, res) => { … }.",
     );
   });
 });
@@ -272,13 +273,13 @@ describe("auth.challenge, for a handler that finds out later (RFC 6750 §3.1)", 
   });
 
   it.each([
-    ["no options", undefined, "api is no id of apis"],
-    ["an unknown API", { api: "nothing", scope: "orders:read" }, "api is no id of apis"],
-    ["no scope", { api: "orders" }, "scope is not made of scopes of orders"],
+    ["no options", undefined, "api is not an id in apis"],
+    ["an unknown API", { api: "nothing", scope: "orders:read" }, "api is not an id in apis"],
+    ["no scope", { api: "orders" }, "scope must name scopes of orders"],
     ["a scope that is undefined", { api: "orders", scope: undefined }, "scope is undefined"],
-    ["an empty list", { api: "orders", scope: [] }, "scope is not made of scopes of orders"],
-    ["an unknown scope", { api: "orders", scope: "orders:all" }, "scope is not made of scopes of orders"],
-    ["a function", { api: "orders", scope: () => "orders:read" }, "scope is not made of scopes of orders"],
+    ["an empty list", { api: "orders", scope: [] }, "scope must name scopes of orders"],
+    ["an unknown scope", { api: "orders", scope: "orders:all" }, "scope must name scopes of orders"],
+    ["a function", { api: "orders", scope: () => "orders:read" }, "scope must name scopes of orders"],
     ["an unknown option", { ...options, error: "invalid_token" }, "error is not an option"],
   ])("refuses %s", (_, wrong, problem) => {
     const { auth } = testHost();

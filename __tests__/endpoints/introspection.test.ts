@@ -1,106 +1,38 @@
-import request, { type Response } from "supertest";
-import { memoryStorage } from "../../lib";
+import request from "supertest";
+import { issuer, type Pair, pairPath } from "../fixture/apis";
 import { encode, type Fields } from "../fixture/browser";
-import { type Clock, stopClock } from "../fixture/clock";
 import {
-  type ClientName,
-  clients,
-  credentials,
-  type Pair,
-  pairPath,
-  signedIn,
-  type TestHost,
-  testHost,
-  type TestHostOptions,
-  webSecret,
-} from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
-import { intercept } from "../fixture/slow-storage";
+  introspect,
+  postToken,
+  redeem,
+  refresh,
+  revoke,
+  type TokenQuestion,
+} from "../fixture/client-requests";
+import { type ClientName, credentials, webSecret } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
+import { callApi, familyOf, obtainCode } from "../fixture/journey";
+import { answerOf, postTo, refusal } from "../fixture/json-answers";
+import { failingStorage, failureEvent } from "../fixture/watched-host";
 
-let clock: Clock;
-beforeEach(() => {
-  clock = stopClock();
-});
-afterEach(() => jest.restoreAllMocks());
+const clock = stopClockForEachTest();
 
 const introspectPath = `${pairPath()}/introspect`;
-const issuer = `https://host.example${pairPath()}`;
-const formType = "application/x-www-form-urlencoded";
+
 const lifetimes = { refreshTokenIdleSeconds: 1000, refreshTokenSeconds: 5000 };
 
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-}
+const post = postTo(introspectPath);
 
-function answerOf({ status, body }: Response): Answer {
-  return { status, body: body as unknown };
-}
-
-function refusal(status: number, error: string, description: unknown = expect.any(String)): Answer {
-  return { status, body: { error, error_description: description } };
-}
-
-function post(host: TestHost, body: string, headers: Record<string, string> = {}): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(introspectPath)
-      .set({ "Content-Type": formType, ...headers })
-      .send(body),
-  );
-}
-
-interface Question {
-  readonly client?: ClientName;
-  readonly pair?: Pair;
-  readonly token: string;
-  readonly fields?: Fields;
-}
-
-/** POST introspect with the client's own credentials. */
-function introspect(
-  host: TestHost,
-  { client = "web", pair, token, fields = {} }: Question,
-): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(`${pairPath(pair)}/introspect`)
-      .type("form")
-      .send(encode({ ...credentials(client), token, ...fields })),
-  );
-}
-
-async function expectInactive(host: TestHost, question: Question): Promise<void> {
+async function expectInactive(host: TestHost, question: TokenQuestion): Promise<void> {
   const response = await introspect(host, question);
   expect(response.status).toBe(200);
   expect(response.text).toBe('{"active":false}');
 }
 
-async function isActive(host: TestHost, question: Question): Promise<unknown> {
+async function isActive(host: TestHost, question: TokenQuestion): Promise<unknown> {
   const { active } = (await introspect(host, question)).body as { active: unknown };
   return active;
-}
-
-function revoke(host: TestHost, token: string, pair: Pair = {}): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(`${pairPath(pair)}/revoke`)
-      .type("form")
-      .send(encode({ ...credentials("web"), token })),
-  );
-}
-
-interface Family {
-  readonly accessToken: string;
-  readonly refreshToken: string;
-}
-
-async function familyOf(host: TestHost, client: ClientName = "web", pair: Pair = {}): Promise<Family> {
-  const { access_token: accessToken, refresh_token: refreshToken = "" } = await obtainTokens(host, {
-    client,
-    pair,
-  });
-  return { accessToken, refreshToken };
 }
 
 function newHost(options: TestHostOptions = {}): TestHost {
@@ -109,7 +41,7 @@ function newHost(options: TestHostOptions = {}): TestHost {
 
 const base64url22 = expect.stringMatching(/^[A-Za-z0-9_-]{22}$/) as unknown;
 
-describe("introspection of a good token (RFC 7662 §2.2)", () => {
+describe("what introspection tells of a good token (RFC 7662 §2.2)", () => {
   it.each([
     ["a JWT", "orders", 600, "orders:read"],
     ["an opaque token", "reports", 120, "reports:read"],
@@ -161,7 +93,9 @@ describe("introspection of a good token (RFC 7662 §2.2)", () => {
       },
     });
   });
+});
 
+describe("introspection of a good token (RFC 7662 §2.2)", () => {
   it("tells a client of its own refresh token, and uses nothing up", async () => {
     const host = newHost();
     const { refreshToken } = await familyOf(host);
@@ -261,7 +195,7 @@ describe("introspection of any other token (RFC 7662 §2.2, §4)", () => {
     const host = newHost();
     const pair: Pair = { api };
     const { accessToken, refreshToken } = await familyOf(host, "web", pair);
-    await revoke(host, accessToken, pair);
+    await revoke(host, { token: accessToken, pair });
     await expectInactive(host, { pair, token: accessToken });
     expect(await isActive(host, { pair, token: refreshToken })).toBe(true);
   });
@@ -271,7 +205,7 @@ describe("introspection of any other token (RFC 7662 §2.2, §4)", () => {
     const pair: Pair = { api };
     const { accessToken, refreshToken } = await familyOf(host, "web", pair);
     const kept = await familyOf(host, "web", pair);
-    await revoke(host, refreshToken, pair);
+    await revoke(host, { token: refreshToken, pair });
     for (const token of [accessToken, refreshToken]) await expectInactive(host, { pair, token });
     for (const token of [kept.accessToken, kept.refreshToken])
       expect(await isActive(host, { pair, token })).toBe(true);
@@ -340,7 +274,7 @@ describe("who may ask (RFC 7662 §2.1)", () => {
     const { accessToken } = await familyOf(host, client);
     const response = await introspect(host, { client, token: accessToken });
     expect(answerOf(response)).toEqual(
-      refusal(401, "invalid_client", "Introspection takes client authentication."),
+      refusal(401, "invalid_client", "Introspection requires client authentication."),
     );
   });
 
@@ -448,7 +382,7 @@ describe("events of introspection requests (RFC 7662 §4)", () => {
         issuer,
         clientId: "native",
         error: "invalid_client",
-        reason: "a public client asks for introspection",
+        reason: "a public client asked for introspection",
       },
       {
         ...refused,
@@ -472,30 +406,18 @@ describe("storage that fails during an introspection request (RFC 7662 §2.3)", 
     ["authorizations.find", "refreshToken", "orders"],
   ] as const)("is a server_error when %s throws for the %s of %s", async (name, kind, api) => {
     const failure = new Error("the database says: password=hunter2");
-    let failing: string | undefined;
-    const storage = intercept(memoryStorage({ clients: Object.values(clients) }), async (called, call) => {
-      if (called === failing) throw failure;
-      return call();
-    });
-    const host = newHost({ storage, revocationLagSeconds: 0 });
+    const watch = failingStorage(failure);
+    const host = newHost({ storage: watch.storage, revocationLagSeconds: 0 });
     const pair: Pair = { api };
     const question = { pair, token: (await familyOf(host, "web", pair))[kind] };
     host.events.length = 0;
-    failing = name;
+    watch.failing = name;
     const response = await introspect(host, question);
-    failing = undefined;
+    watch.failing = undefined;
     expect(answerOf(response)).toEqual(
       refusal(500, "server_error", "The server could not answer this request."),
     );
-    expect(host.events).toEqual([
-      {
-        kind: "server-error",
-        at: clock.now(),
-        issuer: `https://host.example${pairPath(pair)}`,
-        ...(name !== "clients.find" && { clientId: "web" }),
-        cause: failure,
-      },
-    ]);
+    expect(host.events).toEqual([failureEvent(pair, { call: name, cause: failure, at: clock.now() })]);
     expect(await isActive(host, question)).toBe(true);
   });
 });

@@ -1,84 +1,31 @@
-import request, { type Response } from "supertest";
+import request from "supertest";
 import { memoryStorage } from "../../lib";
+import { issuer, type Pair, pairPath } from "../fixture/apis";
 import { encode, type Fields } from "../fixture/browser";
-import { type Clock, stopClock } from "../fixture/clock";
+import { postToken, redeem, refresh, revoke } from "../fixture/client-requests";
+import { basic, type ClientName, clients, credentials, webSecret } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, familyOf, obtainCode } from "../fixture/journey";
 import {
-  type ClientName,
-  clients,
-  credentials,
-  type Pair,
-  pairPath,
-  type TestHost,
-  testHost,
-  webSecret,
-} from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+  type Answer,
+  answerOf,
+  corsHeaders,
+  postTo,
+  preflight,
+  refusal,
+  serverError,
+} from "../fixture/json-answers";
 import { intercept } from "../fixture/slow-storage";
+import { failingStorage, failureEvent } from "../fixture/watched-host";
 
-let clock: Clock;
-beforeEach(() => {
-  clock = stopClock();
-});
-afterEach(() => jest.restoreAllMocks());
+const clock = stopClockForEachTest();
 
 const revokePath = `${pairPath()}/revoke`;
-const issuer = `https://host.example${pairPath()}`;
-const formType = "application/x-www-form-urlencoded";
-
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-}
-
-function answerOf({ status, body }: Response): Answer {
-  return { status, body: body as unknown };
-}
-
-function refusal(status: number, error: string, description: unknown = expect.any(String)): Answer {
-  return { status, body: { error, error_description: description } };
-}
 
 const done: Answer = { status: 200, body: {} };
-const serverError = refusal(500, "server_error", "The server could not answer this request.");
 
-function post(host: TestHost, body: string, headers: Record<string, string> = {}): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(revokePath)
-      .set({ "Content-Type": formType, ...headers })
-      .send(body),
-  );
-}
-
-/** POST revoke with the client's own credentials. */
-function revoke(host: TestHost, { client = "web", pair, token, fields = {} }: Revocation): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(`${pairPath(pair)}/revoke`)
-      .type("form")
-      .send(encode({ ...credentials(client), token, ...fields })),
-  );
-}
-
-interface Revocation {
-  readonly client?: ClientName;
-  readonly pair?: Pair;
-  readonly token: string;
-  readonly fields?: Fields;
-}
-
-interface Family {
-  readonly accessToken: string;
-  readonly refreshToken: string;
-}
-
-async function familyOf(host: TestHost, client: ClientName = "web", pair: Pair = {}): Promise<Family> {
-  const { access_token: accessToken, refresh_token: refreshToken = "" } = await obtainTokens(host, {
-    client,
-    pair,
-  });
-  return { accessToken, refreshToken };
-}
+const post = postTo(revokePath);
 
 /** What an API says to a token: the status. */
 async function statusAt(host: TestHost, accessToken: string, api = "orders"): Promise<number> {
@@ -91,10 +38,6 @@ async function refreshStatus(
   client: ClientName = "web",
 ): Promise<number> {
   return (await refresh(host, { client, refreshToken })).status;
-}
-
-function basic(id: string, secret: string): string {
-  return `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;
 }
 
 /** Revocation is seen at the API at once. */
@@ -539,52 +482,31 @@ describe("storage that fails during a revocation request (RFC 7009 §2.2.1)", ()
     ["authorizations.find", "refreshToken", "orders"],
     ["authorizations.revoke", "refreshToken", "orders"],
   ] as const)("is a server_error when %s throws for the %s of %s", async (name, kind, api) => {
-    let failing: string | undefined;
-    const storage = intercept(memoryStorage({ clients: Object.values(clients) }), async (called, call) => {
-      if (called === failing) throw failure;
-      return call();
-    });
-    const host = promptHost({ storage });
+    const watch = failingStorage(failure);
+    const host = promptHost({ storage: watch.storage });
     const pair: Pair = { api };
     const family = await familyOf(host, "web", pair);
     const asked = { pair, token: family[kind] };
     host.events.length = 0;
-    failing = name;
+    watch.failing = name;
     const response = await revoke(host, asked);
-    failing = undefined;
+    watch.failing = undefined;
     expect(answerOf(response)).toEqual(serverError);
     expect(response.headers).toMatchObject({
       "content-type": "application/json",
       "cache-control": "no-store",
     });
-    expect(host.events).toEqual([
-      {
-        kind: "server-error",
-        at: clock.now(),
-        issuer: `https://host.example${pairPath(pair)}`,
-        ...(name !== "clients.find" && { clientId: "web" }),
-        cause: failure,
-      },
-    ]);
+    expect(host.events).toEqual([failureEvent(pair, { call: name, cause: failure, at: clock.now() })]);
     expect(await statusAt(host, family.accessToken, api)).toBe(200);
     expect(answerOf(await revoke(host, asked))).toEqual(done);
     expect(await statusAt(host, family.accessToken, api)).toBe(401);
   });
 });
 
-function corsHeaders({ headers }: Response): string[] {
-  return Object.keys(headers).filter((name) => name.startsWith("access-control-"));
-}
-
-function preflight(host: TestHost, from: string): Promise<Response> {
-  const headers = { Origin: from, "Access-Control-Request-Method": "POST" };
-  return Promise.resolve(request(host.app).options(revokePath).set(headers));
-}
-
 describe("revocation from a page (RFC 7009 §2.3, Fetch standard)", () => {
   const registered = "https://spa.example";
   it("is allowed by the preflight of a browser client's origin, without credentials", async () => {
-    const response = await preflight(testHost(), registered);
+    const response = await preflight(testHost(), revokePath, registered);
     expect(response.status).toBe(204);
     expect(response.headers).toMatchObject({
       "access-control-allow-origin": registered,
@@ -616,7 +538,7 @@ describe("revocation from a page (RFC 7009 §2.3, Fetch standard)", () => {
     "null",
   ])("is allowed to %s by no header", async (from) => {
     const host = testHost();
-    const asked = await preflight(host, from);
+    const asked = await preflight(host, revokePath, from);
     expect(asked.status).toBe(204);
     expect(corsHeaders(asked)).toEqual([]);
     const posted = await post(host, encode({ ...credentials("web"), token: "x" }), { Origin: from });

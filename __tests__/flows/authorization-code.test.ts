@@ -1,6 +1,10 @@
-import { clients, pairPath, testHost } from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, redeem, redirectParameters } from "../fixture/journey";
+import { pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { redeem } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
+import { testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

@@ -1,9 +1,12 @@
 import express, { type Express } from "express";
 import request from "supertest";
 import { type AuthServer, createAuthServer, generateSigningKey, memoryStorage } from "../../lib";
+import { apis, pairPath } from "../fixture/apis";
+import { authorize } from "../fixture/authorize";
 import type { Fields } from "../fixture/browser";
-import { apis, type ClientName, credentials, pairPath, testHost } from "../fixture/host";
-import { authorize, postToken } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { type ClientName, credentials } from "../fixture/clients";
+import { testHost } from "../fixture/host";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -55,7 +58,7 @@ describe("mounting is checked with the first request (RFC 8414 §3.1, 9728 §3.1
       app.use("/other", router).use("/", router).use(wellKnown);
     });
     expect(warnings).toEqual([
-      'auth.router is mounted at "", but baseUrl is https://host.example/login: write app.use("/login", auth.router), unless a proxy rewrites paths.',
+      'auth.router is mounted at "/", but the path of baseUrl (https://host.example/login) is "/login". Write app.use("/login", auth.router). If a proxy in front of this app changes "/login" to "/", the mount is right and you can ignore this warning.',
     ]);
   });
 
@@ -84,7 +87,7 @@ async function pageOf(environment: string): Promise<string> {
 
 describe("an error page tells developers the rule and what to do (RFC 6749 §4.1.2.1)", () => {
   it("in development", async () => {
-    expect(await pageOf("development")).toContain("RFC 6749 §2.2): register it, or mend client_id");
+    expect(await pageOf("development")).toContain("RFC 6749 §2.2): register it, or fix client_id");
   });
 
   it("never in production", async () => {
@@ -106,8 +109,8 @@ describe("a pending request that does not come back tells developers why (RFC 62
 
   it.each([
     ["in a frame", { "Sec-Fetch-Dest": "iframe" }, "the page is in a frame"],
-    ["over http where baseUrl is https", {}, "baseUrl is https, but this request came by http"],
-    ["behind a proxy", { "X-Forwarded-Proto": "https" }, "the browser has sent no cookies"],
+    ["over http where baseUrl is https", {}, "baseUrl is https, but this request came over http"],
+    ["behind a proxy", { "X-Forwarded-Proto": "https" }, "the browser sent no authmount cookie"],
     ["with another pending request", { Cookie: "__Host-authmount.B=x" }, "it has expired"],
   ])("%s", async (_, headers, reason) => {
     expect(await reasonFor(headers)).toContain(reason);
@@ -116,9 +119,11 @@ describe("a pending request that does not come back tells developers why (RFC 62
   it("at another host than baseUrl's", async () => {
     const local = { baseUrl: "http://localhost:3000/login" };
     expect(await reasonFor({ Host: "127.0.0.1:3000" }, local)).toContain(
-      "for another host than that of baseUrl",
+      "the host of this request is not the host of baseUrl",
     );
-    expect(await reasonFor({ Host: "localhost:3000" }, local)).toContain("the browser has sent no cookies");
+    expect(await reasonFor({ Host: "localhost:3000" }, local)).toContain(
+      "the browser sent no authmount cookie",
+    );
   });
 });
 

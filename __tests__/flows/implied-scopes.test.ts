@@ -1,12 +1,15 @@
+import request from "supertest";
 import { type ConsentAdapter, type PageContent, type ScopeOptions, type ScopeSentence } from "../../lib";
 import { followImplications } from "../../lib/protocol/implied-scopes";
-import { stopClock } from "../fixture/clock";
-import { apis, clients, credentials, pairPath, type TestHost, testHost } from "../fixture/host";
-import { authorize, callApi, obtainTokens, postToken, redirectParameters, refresh } from "../fixture/journey";
-import request from "supertest";
+import { apis, pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { postToken, refresh } from "../fixture/client-requests";
+import { clients, credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const scopes = {
   "orders:read": "See your orders",

@@ -1,32 +1,19 @@
 // A host keeps some of the stores itself, or each kind of record where it suits: the journeys are the same, and none of the
 // stores is given anything that opens something.
 import type { Pool } from "pg";
-import request, { type Response } from "supertest";
+import type { Response } from "supertest";
 import { browserOriginsOf, type Client, type ClientStore, memoryStorage, type Storage } from "../../lib";
 import { type PostgresStorage, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { digestToken } from "../../lib/protocol/token-value";
-import { encode } from "../fixture/browser";
-import {
-  clients,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  signedIn,
-  testHost,
-  type TestHost,
-  webSecret,
-} from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  redeem,
-  redirectParameters,
-  refresh,
-  type Tokens,
-} from "../fixture/journey";
+import type { Pair } from "../fixture/apis";
+import { codeVerifier } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { formats } from "../fixture/bearer-answers";
+import { redeem, refresh, revoke } from "../fixture/client-requests";
+import { clients, webSecret } from "../fixture/clients";
+import { signedIn, testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, type Tokens } from "../fixture/journey";
 import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
 import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
 import { describeWith } from "../fixture/server-process";
@@ -138,15 +125,6 @@ function holds(text: string, secret: string): boolean {
   });
 }
 
-function revoke(host: TestHost, { pair, token }: { pair: Pair; token: string }): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(`${pairPath(pair)}/revoke`)
-      .type("form")
-      .send(encode({ ...credentials("web"), token })),
-  );
-}
-
 interface Family {
   readonly code: string;
   readonly accessToken: string;
@@ -177,10 +155,82 @@ async function opens(host: TestHost, { pair, family }: { pair: Pair; family: Fam
 
 const nothing = { call: 401, refresh: "invalid_grant" };
 
+let stores: Stores;
+let storage: Storage;
+let host: TestHost;
+let endUsers = 0;
+
+/** What ends the codes and tokens of a pair. */
+function familiesDie(pair: Pair): void {
+  it("lets a family die with the second use of its code", async () => {
+    const family = await obtainFamily(host, pair);
+    const replay = await redeem(host, { client: "web", pair, code: family.code });
+    expect(replay.body).toMatchObject({ error: "invalid_grant" });
+    expect(await opens(host, { pair, family })).toEqual(nothing);
+  });
+
+  it("lets a family die with the second use of a refresh token", async () => {
+    const first = await obtainFamily(host, pair);
+    const { refreshToken } = first;
+    const second = familyFrom(first.code, await refresh(host, { client: "web", pair, refreshToken }));
+    const replay = await refresh(host, { client: "web", pair, refreshToken });
+    expect(replay.body).toMatchObject({ error: "invalid_grant" });
+    expect(await opens(host, { pair, family: second })).toEqual(nothing);
+    expect(await callStatus(host, { pair, token: first.accessToken })).toBe(401);
+  });
+
+  it("lets a family die with its revoked refresh token", async () => {
+    const family = await obtainFamily(host, pair);
+    expect((await revoke(host, { pair, token: family.refreshToken })).status).toBe(200);
+    expect(await opens(host, { pair, family })).toEqual(nothing);
+  });
+
+  it("lets a revoked access token die alone", async () => {
+    const family = await obtainFamily(host, pair);
+    expect((await revoke(host, { pair, token: family.accessToken })).status).toBe(200);
+    expect(await opens(host, { pair, family })).toEqual({ call: 401, refresh: 200 });
+  });
+
+  it("lets every family die with the consent, and asks again", async () => {
+    const families = [await obtainFamily(host, pair), await obtainFamily(host, pair)];
+    const subject = `end user ${endUsers}`;
+    const [consent, ...more] = await host.auth.consents.list(subject);
+    expect(consent).toMatchObject({ subject, clientId: "web", apiId: pair.api });
+    expect(more).toEqual([]);
+    if (consent) await host.auth.consents.revoke(consent);
+    expect(await host.auth.consents.list(subject)).toEqual([]);
+    for (const family of families) expect(await opens(host, { pair, family })).toEqual(nothing);
+    const page = await authorize(host.browser(), { client: "web", pair });
+    expect(page.text).toContain("Allow Web Shop");
+  });
+
+  it("stores no code, token, verifier or secret, used or not", async () => {
+    const unused = await obtainCode(host, { client: "web", pair });
+    const first = await obtainFamily(host, pair);
+    const { refreshToken } = first;
+    const second = familyFrom(first.code, await refresh(host, { client: "web", pair, refreshToken }));
+    const revoked = await obtainFamily(host, pair);
+    await revoke(host, { pair, token: revoked.accessToken });
+    await revoke(host, { pair, token: revoked.refreshToken });
+
+    const dump = `${await dumpPostgres(stores.pool)}\n${await dumpRedis(stores.connection)}`;
+    const tokens = [
+      unused,
+      ...[first, second, revoked].flatMap((family) => Object.values(family) as string[]),
+    ];
+    const secrets = [...tokens.map(secretPart), codeVerifier, webSecret.secret];
+    expect(secrets.filter((secret) => secret.length < partLength)).toEqual([]);
+    expect(secrets.filter((secret) => holds(dump, secret))).toEqual([]);
+    // what is there instead shows that this is the place to look
+    const storedAsDigests = [unused, first.code, first.refreshToken, second.refreshToken];
+    for (const token of storedAsDigests) expect(dump).toContain(digestToken(token));
+    expect(dump.includes(digestToken(first.accessToken))).toBe(pair.api === "reports");
+  });
+}
+
 function mixedStorage(): void {
   let postgresServer: PostgresServer;
   let redisServer: RedisServer;
-  let stores: Stores;
 
   beforeAll(async () => {
     [postgresServer, redisServer] = await Promise.all([startPostgres(), startRedis()]);
@@ -196,10 +246,6 @@ function mixedStorage(): void {
     ["PostgreSQL with codes and refresh tokens in Redis", divided],
     ["Redis with a list of clients", withListedClients],
   ])("%s", (_, mix) => {
-    let storage: Storage;
-    let host: TestHost;
-    let endUsers = 0;
-
     beforeAll(async () => {
       storage = await mix(stores);
     });
@@ -210,21 +256,21 @@ function mixedStorage(): void {
       host.session = { ...signedIn, subject: `end user ${endUsers}`, authTime };
     });
 
-    it.each<[string, Pair]>([
-      ["JWT", { api: "orders" }],
-      ["opaque", { api: "reports" }],
-    ])("takes an end user from the consent page to a second %s access token", async (_format, pair) => {
-      const browser = host.browser();
-      const page = await authorize(browser, { client: "web", pair });
-      expect(page.text).toContain("Allow Web Shop");
-      const { code = "" } = redirectParameters(await browser.answer(page, "approve"));
-      const first = familyFrom(code, await redeem(host, { client: "web", pair, code }));
-      expect(await callStatus(host, { pair, token: first.accessToken })).toBe(200);
-      const refreshed = await refresh(host, { client: "web", pair, refreshToken: first.refreshToken });
-      const second = familyFrom(code, refreshed);
-      expect(await callStatus(host, { pair, token: second.accessToken })).toBe(200);
-      expect(await opens(host, { pair, family: second })).toEqual({ call: 200, refresh: 200 });
-    });
+    it.each(formats)(
+      "takes an end user from the consent page to a second %s access token",
+      async (_format, pair) => {
+        const browser = host.browser();
+        const page = await authorize(browser, { client: "web", pair });
+        expect(page.text).toContain("Allow Web Shop");
+        const { code = "" } = redirectParameters(await browser.answer(page, "approve"));
+        const first = familyFrom(code, await redeem(host, { client: "web", pair, code }));
+        expect(await callStatus(host, { pair, token: first.accessToken })).toBe(200);
+        const refreshed = await refresh(host, { client: "web", pair, refreshToken: first.refreshToken });
+        const second = familyFrom(code, refreshed);
+        expect(await callStatus(host, { pair, token: second.accessToken })).toBe(200);
+        expect(await opens(host, { pair, family: second })).toEqual({ call: 200, refresh: 200 });
+      },
+    );
 
     it("remembers the consent", async () => {
       await obtainCode(host, { client: "web" });
@@ -242,74 +288,6 @@ function mixedStorage(): void {
       expect(response.status).toBe(400);
     });
 
-    describe.each<[string, Pair]>([
-      ["JWT", { api: "orders" }],
-      ["opaque", { api: "reports" }],
-    ])("with %s access tokens", (_format, pair) => {
-      it("lets a family die with the second use of its code", async () => {
-        const family = await obtainFamily(host, pair);
-        const replay = await redeem(host, { client: "web", pair, code: family.code });
-        expect(replay.body).toMatchObject({ error: "invalid_grant" });
-        expect(await opens(host, { pair, family })).toEqual(nothing);
-      });
-
-      it("lets a family die with the second use of a refresh token", async () => {
-        const first = await obtainFamily(host, pair);
-        const { refreshToken } = first;
-        const second = familyFrom(first.code, await refresh(host, { client: "web", pair, refreshToken }));
-        const replay = await refresh(host, { client: "web", pair, refreshToken });
-        expect(replay.body).toMatchObject({ error: "invalid_grant" });
-        expect(await opens(host, { pair, family: second })).toEqual(nothing);
-        expect(await callStatus(host, { pair, token: first.accessToken })).toBe(401);
-      });
-
-      it("lets a family die with its revoked refresh token", async () => {
-        const family = await obtainFamily(host, pair);
-        expect((await revoke(host, { pair, token: family.refreshToken })).status).toBe(200);
-        expect(await opens(host, { pair, family })).toEqual(nothing);
-      });
-
-      it("lets a revoked access token die alone", async () => {
-        const family = await obtainFamily(host, pair);
-        expect((await revoke(host, { pair, token: family.accessToken })).status).toBe(200);
-        expect(await opens(host, { pair, family })).toEqual({ call: 401, refresh: 200 });
-      });
-
-      it("lets every family die with the consent, and asks again", async () => {
-        const families = [await obtainFamily(host, pair), await obtainFamily(host, pair)];
-        const subject = `end user ${endUsers}`;
-        const [consent, ...more] = await host.auth.consents.list(subject);
-        expect(consent).toMatchObject({ subject, clientId: "web", apiId: pair.api });
-        expect(more).toEqual([]);
-        if (consent) await host.auth.consents.revoke(consent);
-        expect(await host.auth.consents.list(subject)).toEqual([]);
-        for (const family of families) expect(await opens(host, { pair, family })).toEqual(nothing);
-        const page = await authorize(host.browser(), { client: "web", pair });
-        expect(page.text).toContain("Allow Web Shop");
-      });
-
-      it("stores no code, token, verifier or secret, used or not", async () => {
-        const unused = await obtainCode(host, { client: "web", pair });
-        const first = await obtainFamily(host, pair);
-        const { refreshToken } = first;
-        const second = familyFrom(first.code, await refresh(host, { client: "web", pair, refreshToken }));
-        const revoked = await obtainFamily(host, pair);
-        await revoke(host, { pair, token: revoked.accessToken });
-        await revoke(host, { pair, token: revoked.refreshToken });
-
-        const dump = `${await dumpPostgres(stores.pool)}\n${await dumpRedis(stores.connection)}`;
-        const tokens = [
-          unused,
-          ...[first, second, revoked].flatMap((family) => Object.values(family) as string[]),
-        ];
-        const secrets = [...tokens.map(secretPart), codeVerifier, webSecret.secret];
-        expect(secrets.filter((secret) => secret.length < partLength)).toEqual([]);
-        expect(secrets.filter((secret) => holds(dump, secret))).toEqual([]);
-        // what is there instead shows that this is the place to look
-        const storedAsDigests = [unused, first.code, first.refreshToken, second.refreshToken];
-        for (const token of storedAsDigests) expect(dump).toContain(digestToken(token));
-        expect(dump.includes(digestToken(first.accessToken))).toBe(pair.api === "reports");
-      });
-    });
+    describe.each(formats)("with %s access tokens", (_format, pair) => familiesDie(pair));
   });
 }

@@ -1,110 +1,27 @@
 import type { RequestListener } from "node:http";
 import cookieParser from "cookie-parser";
 import express, { type Express, type RequestHandler } from "express";
-// @ts-expect-error Express 4 under another name comes without types
-import untypedExpress4 from "express4";
-import request, { type Response } from "supertest";
-import { type Client, digestClientSecret } from "../../lib";
-import { encode, formFields, localPath, newBrowser } from "../fixture/browser";
-import { stopClock } from "../fixture/clock";
-import {
-  authorizationParameters,
-  baseUrl,
-  clients,
-  codeVerifier,
-  credentials,
-  origin,
-  pairPath,
-  signedIn,
-  signedOut,
-  type TestHost,
-  testHost,
-} from "../fixture/host";
-import { authorize, obtainTokens, redirectParameters } from "../fixture/journey";
+import request from "supertest";
+import { baseUrl, origin, pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { stopClockForEachTest } from "../fixture/clock";
+import { express4 } from "../fixture/express4";
+import { signedOut, type TestHost, testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
+import { formType } from "../fixture/json-answers";
 import { rawRequest } from "../fixture/raw-request";
+import { clientCredentials, postTokenText } from "../fixture/token-requests";
+import {
+  addPages,
+  type Headers,
+  otherApp,
+  pairBelowMount,
+  travel,
+  wholeJourney,
+} from "../fixture/whole-journey";
 
-const express4 = untypedExpress4 as typeof express;
-
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
-
-const pair = "/auth/password/api/orders";
-const formType = "application/x-www-form-urlencoded";
-
-type Headers = Readonly<Record<string, string>>;
-
-interface Journey {
-  /** Every answer on the way. */
-  readonly answers: readonly Response[];
-  readonly iss: string | undefined;
-  /** What the API route saw. */
-  readonly seen: unknown;
-}
-
-/** From the sign-in page to an API call, by a browser that is sent to the host's sign-in page first. */
-async function travel(
-  host: TestHost,
-  { app = host.app, path, headers = {} }: { app?: Express; path: string; headers?: Headers },
-): Promise<Journey> {
-  const browser = newBrowser(app);
-  const answers: Response[] = [];
-  const keep = (response: Response): Response => {
-    answers.push(response);
-    return response;
-  };
-  const visit = (response: Response): Promise<Response> =>
-    browser.get(localPath(response.headers["location"] as string), {}, headers);
-
-  host.session = signedOut;
-  const sentToSignIn = keep(
-    await browser.get(`${path}${pair}/authorize`, authorizationParameters("web"), headers),
-  );
-  const signIn = new URL(sentToSignIn.headers["location"] as string, origin);
-  const interaction = signIn.searchParams.get("interaction") ?? "";
-  keep(await browser.get(signIn.pathname, { interaction }, headers));
-  host.session = signedIn;
-  const sentBack = keep(await browser.get("/signed-in", { interaction }, headers));
-  const page = keep(await visit(sentBack));
-  const form = { ...formFields(page.text), decision: "approve" };
-  const sentToClient = keep(await browser.post(`${path}${pair}/authorize/consent`, form, headers));
-  const { code = "", iss } = redirectParameters(sentToClient);
-  const redemption = {
-    grant_type: "authorization_code",
-    ...credentials("web"),
-    code,
-    code_verifier: codeVerifier,
-  };
-  const tokens = keep(
-    await request(app).post(`${path}${pair}/token`).set(headers).type("form").send(encode(redemption)),
-  );
-  const { access_token } = tokens.body as { access_token: string };
-  const call = keep(
-    await request(app)
-      .get("/orders")
-      .set({ ...headers, Authorization: `Bearer ${access_token}` }),
-  );
-  keep(await request(app).get("/orders").set(headers));
-  keep(await request(app).get("/.well-known/oauth-protected-resource/orders").set(headers));
-  return { answers, iss, seen: call.body as unknown };
-}
-
-const wholeJourney = [302, 200, 302, 200, 303, 200, 200, 401, 200];
-
-/** The pages that `travel` goes by. Left out of the fixture's, as a body parser ahead may take their form. */
-function addPages(host: TestHost, app: Express): void {
-  app.get("/signin", async (req, res) => void res.json(await host.auth.interaction(req)));
-  app.get("/signed-in", (req, res) => host.auth.resume(req, res));
-}
-
-/** Another app of the host with the same server in it; the router is mounted by `mount`. */
-function otherApp(host: TestHost, mount: (app: Express) => void, app: Express = express()): Express {
-  mount(app);
-  app.use(host.auth.wellKnown);
-  addPages(host, app);
-  app.get("/orders", host.auth.requireBearer({ api: "orders" }), (req, res) => void res.json(req.auth));
-  app.use((req, res) => void res.status(418).json({ host: req.originalUrl }));
-  return app;
-}
+stopClockForEachTest();
 
 describe("where the router is mounted (RFC 8414 §2, 9207 §2)", () => {
   const places: Record<string, { url: string; mount: (app: Express, host: TestHost) => void }> = {
@@ -142,10 +59,12 @@ describe("where the router is mounted (RFC 8414 §2, 9207 §2)", () => {
     const path = url.slice(origin.length);
     const { answers, iss, seen } = await travel(host, { app, path });
     expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(iss).toBe(`${url}${pair}`);
-    expect(answers[2]?.headers["location"]).toContain(`${url}${pair}/authorize/resume?interaction=`);
-    expect(answers[3]?.text).toContain(`action="${url}${pair}/authorize/consent"`);
-    expect(seen).toMatchObject({ issuer: `${url}${pair}`, subject: "alice" });
+    expect(iss).toBe(`${url}${pairBelowMount}`);
+    expect(answers[2]?.headers["location"]).toContain(
+      `${url}${pairBelowMount}/authorize/resume?interaction=`,
+    );
+    expect(answers[3]?.text).toContain(`action="${url}${pairBelowMount}/authorize/consent"`);
+    expect(seen).toMatchObject({ issuer: `${url}${pairBelowMount}`, subject: "alice" });
     expect(answers.at(-1)?.body).toMatchObject({
       authorization_servers: ["password", "otp", "sso"].map((method) => `${url}/auth/${method}/api/orders`),
     });
@@ -188,7 +107,7 @@ describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
     const host = testHost({ before: (app) => void app.set("trust proxy", trusted) });
     addPages(host, host.app);
     const { answers, iss } = await travel(host, { path: "/login", headers: lies });
-    const path = `/login${pair}`;
+    const path = `/login${pairBelowMount}`;
     const more = [
       await request(host.app).get(`${path}/authorize`).set(lies),
       await request(host.app).get(`${path}/authorize/resume`).set(lies),
@@ -197,7 +116,7 @@ describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
       await request(host.app).get("/orders/changes").set(lies).set("Authorization", "Bearer x"),
     ];
     expect(answers.map(({ status }) => status)).toEqual([302, 200, 302, 200, 303, 200, 200, 401, 200]);
-    expect(iss).toBe(`${baseUrl}${pair}`);
+    expect(iss).toBe(`${baseUrl}${pairBelowMount}`);
     const written = [...answers, ...more].map(({ headers, text }) => JSON.stringify([headers, text]));
     expect(written.filter((answer) => /evil|6666|http:\/\//.test(answer))).toEqual([]);
   });
@@ -213,202 +132,23 @@ describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
     const headers = { "X-Forwarded-Prefix": "/public", "X-Forwarded-Host": "host.example" };
     const journey = await travel(behind, { app: proxy as Express, path: "/public/login", headers });
     expect(journey.answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(journey.iss).toBe(`${url}${pair}`);
-    expect(journey.seen).toMatchObject({ issuer: `${url}${pair}` });
+    expect(journey.iss).toBe(`${url}${pairBelowMount}`);
+    expect(journey.seen).toMatchObject({ issuer: `${url}${pairBelowMount}` });
   });
 
   it("keep the sealed cookie bound to this very host over https", async () => {
     const host = testHost();
     const browser = host.browser();
-    const response = await browser.get(`/login${pair}/authorize`, authorizationParameters("web"), lies);
+    const response = await browser.get(
+      `/login${pairBelowMount}/authorize`,
+      authorizationParameters("web"),
+      lies,
+    );
     expect(response.headers["set-cookie"]).toEqual([
       expect.stringMatching(
         /^__Host-authmount\.[\w-]{22}=s:[^;]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
       ),
     ]);
-  });
-});
-
-const parsers: Record<string, readonly RequestHandler[]> = {
-  "no parser": [],
-  "express.json()": [express.json()],
-  "express.urlencoded({ extended: false })": [express.urlencoded({ extended: false })],
-  "express.urlencoded({ extended: true })": [express.urlencoded({ extended: true })],
-  "express.text()": [express.text()],
-  "express.raw()": [express.raw()],
-  "express.text() of everything": [express.text({ type: "*/*" })],
-  "express.raw() of everything": [express.raw({ type: "*/*" })],
-  "all of them": [express.json(), express.urlencoded({ extended: true }), express.text(), express.raw()],
-  "a parser that parses twice": [
-    express.urlencoded({ extended: true }),
-    express.urlencoded({ extended: false }),
-  ],
-};
-
-function parsedHost(handlers: readonly RequestHandler[], records?: readonly Client[]): TestHost {
-  const before = (app: Express): void => {
-    for (const handler of handlers) app.use(handler);
-  };
-  return testHost({ before, ...(records && { clients: records }) });
-}
-
-function post(host: TestHost, body: string, headers: Headers = {}): Promise<Response> {
-  return Promise.resolve(
-    request(host.app)
-      .post(`${pairPath()}/token`)
-      .set({ "Content-Type": formType, ...headers })
-      .send(body),
-  );
-}
-
-const clientCredentials = encode({ grant_type: "client_credentials", ...credentials("machine") });
-
-describe("body parsers of the host ahead of the router (RFC 6749 §3.2)", () => {
-  const rows = Object.entries(parsers);
-  const bent = "p+l u%2Bs&=é;[x]";
-  const bentDigest = digestClientSecret(bent);
-
-  it.each(rows)("%s: the whole journey, consent form and token request", async (_, handlers) => {
-    const host = parsedHost(handlers);
-    addPages(host, host.app);
-    const { answers, seen } = await travel(host, { path: "/login" });
-    expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(seen).toMatchObject({ subject: "alice", scopes: ["orders:read"] });
-  });
-
-  it.each(rows)("%s: a no on the consent page", async (_, handlers) => {
-    const host = parsedHost(handlers);
-    const browser = host.browser();
-    const answer = await browser.answer(await authorize(browser, { client: "web" }), "deny");
-    expect(answer.status).toBe(303);
-    expect(redirectParameters(answer)).toMatchObject({ error: "access_denied", state: "a state" });
-  });
-
-  it.each(rows)("%s: allows only the scopes that were ticked", async (_, handlers) => {
-    const host = parsedHost(handlers);
-    const browser = host.browser();
-    const fields = { scope: "orders:read orders:write" };
-    const page = await authorize(browser, { client: "web", fields });
-    const answer = await browser.answer(page, "approve", { scope_0: undefined });
-    const { code = "" } = redirectParameters(answer);
-    const sent = {
-      grant_type: "authorization_code",
-      ...credentials("web"),
-      code,
-      code_verifier: codeVerifier,
-    };
-    expect((await post(host, encode(sent))).body).toMatchObject({ scope: "orders:write" });
-  });
-
-  it.each(rows)("%s: decodes values alike", async (_, handlers) => {
-    const clientId = "shop:1+2&=[x]";
-    const records = [{ ...clients.machine, clientId, secretDigests: [await bentDigest] }];
-    const sent = { grant_type: "client_credentials", client_id: clientId, client_secret: bent };
-    const response = await post(parsedHost(handlers, records), encode(sent));
-    expect(response.status).toBe(200);
-  });
-
-  it.each(rows)("%s: refuses a repeated parameter", async (_, handlers) => {
-    const response = await post(parsedHost(handlers), `${clientCredentials}&client_id=machine`);
-    expect(response.status).toBe(400);
-    expect(response.body).toEqual({
-      error: "invalid_request",
-      error_description: "A parameter is repeated or is not UTF-8 text.",
-    });
-  });
-
-  it.each(rows)("%s: takes no parameter from brackets", async (_, handlers) => {
-    const body = encode({
-      "client_id[]": "machine",
-      "client_secret[x]": "y",
-      grant_type: "client_credentials",
-    });
-    const response = await post(parsedHost(handlers), body);
-    expect(response.status).toBe(400);
-    expect(response.body).toMatchObject({ error: "invalid_request" });
-  });
-
-  it.each(rows)("%s: refuses JSON", async (_, handlers) => {
-    const body = JSON.stringify({ grant_type: "client_credentials", ...credentials("machine") });
-    const response = await post(parsedHost(handlers), body, { "Content-Type": "application/json" });
-    expect(response.status).toBe(400);
-    expect(response.body).toMatchObject({ error: "invalid_request" });
-  });
-
-  it.each(rows)("%s: answers 413 to a body over 64 KiB with Content-Length", async (_, handlers) => {
-    const body = `${clientCredentials}&pad=`.padEnd(64 * 1024 + 1, "x");
-    expect((await post(parsedHost(handlers), body)).status).toBe(413);
-  });
-
-  it.each(rows)("%s: answers 413 to a body over 64 KiB in chunks", async (_, handlers) => {
-    const response = await rawRequest(parsedHost(handlers).app, {
-      method: "POST",
-      path: `${pairPath()}/token`,
-      headers: { "Content-Type": formType },
-      chunks: [`${clientCredentials}&pad=`, "x".repeat(64 * 1024)],
-    });
-    expect(response.status).toBe(413);
-  });
-
-  it.each(rows)("%s: counts bytes, not characters", async (_, handlers) => {
-    const response = await rawRequest(parsedHost(handlers).app, {
-      method: "POST",
-      path: `${pairPath()}/token`,
-      headers: { "Content-Type": formType },
-      chunks: [`${clientCredentials}&pad=`, "é".repeat(32 * 1024)],
-    });
-    expect(response.status).toBe(413);
-  });
-
-  it.each(rows)("%s: takes exactly 64 KiB, with Content-Length and in chunks", async (_, handlers) => {
-    const body = `${clientCredentials}&pad=`.padEnd(64 * 1024, "x");
-    const { app } = parsedHost(handlers);
-    const statuses = [];
-    for (const length of [{ "Content-Length": String(body.length) }, {}]) {
-      const headers = { "Content-Type": formType, ...length };
-      const sent = { method: "POST", path: `${pairPath()}/token`, headers, chunks: [body] };
-      statuses.push((await rawRequest(app, sent)).status);
-    }
-    expect(statuses).toEqual([200, 200]);
-  });
-
-  it.each(rows)("%s: refuses an empty body", async (_, handlers) => {
-    const response = await post(parsedHost(handlers), "");
-    expect(response.status).toBe(400);
-    expect(response.body).toEqual({ error: "invalid_request", error_description: "client_id is missing." });
-  });
-
-  it.each([undefined, null, 1, ["x"], { x: "y" }])(
-    "refuses a body in which the host has put %j, and does not fail",
-    async (value) => {
-      const mark: RequestHandler = (req, _res, next) => {
-        (req.body as Record<string, unknown>)["mark"] = value;
-        next();
-      };
-      const response = await post(
-        parsedHost([express.urlencoded({ extended: false }), mark]),
-        clientCredentials,
-      );
-      expect(response.status).toBe(400);
-      expect(response.body).toMatchObject({ error: "invalid_request" });
-    },
-  );
-});
-
-describe("body parsers of the host after the router", () => {
-  it("find the bodies of all that is not the router's", async () => {
-    const host = testHost();
-    const app = express();
-    app.use("/login", host.auth.router, host.auth.wellKnown);
-    app.use(express.json(), express.urlencoded({ extended: true }));
-    app.use((req, res) => void res.json({ host: req.originalUrl, body: req.body as unknown }));
-    for (const path of ["/echo", "/login/echo", `${pairPath()}/echo`, `${pairPath()}/token/`]) {
-      const json = await request(app).post(path).send({ a: "b" });
-      const form = await request(app).post(path).type("form").send("a=b");
-      for (const response of [json, form]) expect(response.body).toEqual({ host: path, body: { a: "b" } });
-    }
-    const own = await request(app).post(`${pairPath()}/token`).type("form").send(clientCredentials);
-    expect(own.body).toMatchObject({ token_type: "bearer" });
   });
 });
 
@@ -491,8 +231,8 @@ describe("other middleware of the host ahead of the router", () => {
   it("cannot have a token answer stored (RFC 6749 §5.1)", async () => {
     const host = framed();
     const answers = [
-      await post(host, clientCredentials),
-      await post(host, ""),
+      await postTokenText(host, clientCredentials),
+      await postTokenText(host, ""),
       await request(host.app).get("/orders"),
     ];
     expect(answers.map(({ headers }) => headers["cache-control"] as string)).toEqual([
@@ -503,13 +243,13 @@ describe("other middleware of the host ahead of the router", () => {
   });
 });
 
-describe("Express 4", () => {
-  const makeApp = (host: TestHost, handlers: readonly RequestHandler[] = []): Express => {
-    const app = express4();
-    for (const handler of handlers) app.use(handler);
-    return otherApp(host, (bare) => void bare.use("/login", host.auth.router), app);
-  };
+const makeApp = (host: TestHost, handlers: readonly RequestHandler[] = []): Express => {
+  const app = express4();
+  for (const handler of handlers) app.use(handler);
+  return otherApp(host, (bare) => void bare.use("/login", host.auth.router), app);
+};
 
+describe("Express 4", () => {
   it("is what these tests run in", () => {
     expect(express4().mountpath).toBe("/");
     expect("lazyrouter" in express4()).toBe(true);
@@ -534,7 +274,7 @@ describe("Express 4", () => {
     const host = testHost();
     const { answers, iss, seen } = await travel(host, { app: makeApp(host, handlers), path: "/login" });
     expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(iss).toBe(`${baseUrl}${pair}`);
+    expect(iss).toBe(`${baseUrl}${pairBelowMount}`);
     expect(seen).toMatchObject({ subject: "alice", clientId: "web", scopes: ["orders:read"] });
   });
 
@@ -546,7 +286,7 @@ describe("Express 4", () => {
     const app = otherApp(host, (bare) => void bare.use("/a", outer), express4());
     const { answers, iss } = await travel(host, { app, path: "/a/login" });
     expect(answers.map(({ status }) => status)).toEqual(wholeJourney);
-    expect(iss).toBe(`${url}${pair}`);
+    expect(iss).toBe(`${url}${pairBelowMount}`);
   });
 
   it("gets what is not the router's, with its body", async () => {
@@ -574,75 +314,80 @@ describe("Express 4", () => {
   });
 });
 
-describe("paths that are not the router's (RFC 3986 §6.2.2, 9700 §4.1)", () => {
-  const app = ((): Express => {
-    const host = testHost();
-    return otherApp(host, (bare) => void bare.use("/login", host.auth.router));
-  })();
-  const send = async (path: string, method: string): Promise<{ status: number; body: unknown }> => {
-    const headers = { "Content-Type": formType };
-    const chunks = method === "POST" ? [clientCredentials] : [];
-    const { status, text } = await rawRequest(app, { method, path, headers, chunks });
-    return { status, body: JSON.parse(text) as unknown };
-  };
+const app = ((): Express => {
+  const host = testHost();
+  return otherApp(host, (bare) => void bare.use("/login", host.auth.router));
+})();
 
-  const token = `/login${pair}/token`;
+const send = async (path: string, method: string): Promise<{ status: number; body: unknown }> => {
+  const headers = { "Content-Type": formType };
+  const chunks = method === "POST" ? [clientCredentials] : [];
+  const { status, text } = await rawRequest(app, { method, path, headers, chunks });
+  return { status, body: JSON.parse(text) as unknown };
+};
+
+const token = `/login${pairBelowMount}/token`;
+
+describe("paths that are not the router's (RFC 3986 §6.2.2, 9700 §4.1)", () => {
   const elsewhere = [
     "/login",
     "/login/",
     "/login/auth",
     "/login/auth/password/api",
-    `/login${pair}`,
-    `/login${pair}/`,
-    `/login${pair}/unknown`,
-    `/login${pair}/authorize/unknown`,
+    `/login${pairBelowMount}`,
+    `/login${pairBelowMount}/`,
+    `/login${pairBelowMount}/unknown`,
+    `/login${pairBelowMount}/authorize/unknown`,
     // other case
-    `/login${pair}/Token`,
-    `/login${pair}/TOKEN`,
-    `/login${pair}/Authorize`,
+    `/login${pairBelowMount}/Token`,
+    `/login${pairBelowMount}/TOKEN`,
+    `/login${pairBelowMount}/Authorize`,
     "/login/Auth/password/api/orders/token",
     "/login/auth/password/API/orders/token",
     // slashes
     `${token}/`,
     `${token}//`,
-    `/login${pair}/authorize/`,
-    `/login${pair}/authorize/consent/`,
-    `/login${pair}//token`,
-    `/login/${pair}/token`,
+    `/login${pairBelowMount}/authorize/`,
+    `/login${pairBelowMount}/authorize/consent/`,
+    `/login${pairBelowMount}//token`,
+    `/login/${pairBelowMount}/token`,
     "/login/auth//password/api/orders/token",
     "/login/auth/password//api/orders/token",
     "/login/auth/password/api//orders/token",
     "/login/auth//api/orders/token",
     // escapes
-    `/login${pair}/%74oken`,
-    `/login${pair}/token%2F`,
-    `/login${pair}/token%20`,
-    `/login${pair}/token%00`,
-    `/login${pair}/token;x=1`,
-    `/login${pair}/authorize%2Fconsent`,
-    `/login${pair}%2Ftoken`,
+    `/login${pairBelowMount}/%74oken`,
+    `/login${pairBelowMount}/token%2F`,
+    `/login${pairBelowMount}/token%20`,
+    `/login${pairBelowMount}/token%00`,
+    `/login${pairBelowMount}/token;x=1`,
+    `/login${pairBelowMount}/authorize%2Fconsent`,
+    `/login${pairBelowMount}%2Ftoken`,
     "/login/auth%2Fpassword/api/orders/token",
     "/login/auth/password%2Fapi%2Forders/token",
     "/login/auth/password/%61pi/orders/token",
     // dots
-    `/login/x/..${pair}/token`,
-    `/login/%2e%2e/login${pair}/token`,
-    `/login${pair}/../orders/token`,
-    `/login${pair}/%2e%2e/files/token`,
-    `/login${pair}/./token`,
-    `/login${pair}/..%2Ftoken`,
+    `/login/x/..${pairBelowMount}/token`,
+    `/login/%2e%2e/login${pairBelowMount}/token`,
+    `/login${pairBelowMount}/../orders/token`,
+    `/login${pairBelowMount}/%2e%2e/files/token`,
+    `/login${pairBelowMount}/./token`,
+    `/login${pairBelowMount}/..%2Ftoken`,
     "/login/auth/./password/api/orders/token",
     // names of every object
-    `/login${pair}/constructor`,
-    `/login${pair}/__proto__`,
-    `/login${pair}/toString`,
+    `/login${pairBelowMount}/constructor`,
+    `/login${pairBelowMount}/__proto__`,
+    `/login${pairBelowMount}/toString`,
   ];
+
   it.each(elsewhere)("%s goes on to the host, as it is", async (path) => {
     for (const method of ["GET", "POST", "OPTIONS", "DELETE"]) {
       expect(await send(path, method)).toEqual({ status: 418, body: { host: path } });
     }
   });
+});
 
+describe("paths at which there is no pair or no document (RFC 8414 §3, 9728 §3)", () => {
   const noPair = [
     "/login/auth/PASSWORD/api/orders/token",
     "/login/auth/password/api/Orders/token",
@@ -662,6 +407,7 @@ describe("paths that are not the router's (RFC 3986 §6.2.2, 9700 §4.1)", () =>
     "/login/auth/password/api/constructor/token",
     "/login/auth/password/api/%zz/token",
   ];
+
   it.each(noPair)("%s is no pair: 404", async (path) => {
     for (const method of ["GET", "POST", "OPTIONS", "DELETE"]) {
       expect(await send(path, method)).toEqual({
@@ -689,6 +435,7 @@ describe("paths that are not the router's (RFC 3986 §6.2.2, 9700 §4.1)", () =>
     "/.well-known/oauth-protected-resource/unknown",
     "/.well-known/%6fauth-protected-resource/orders",
   ];
+
   it.each(rootPaths)("%s is none of the documents at the root (RFC 9728 §3)", async (path) => {
     expect(await send(path, "GET")).toEqual({ status: 418, body: { host: path } });
   });

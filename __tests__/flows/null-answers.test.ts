@@ -1,17 +1,12 @@
-import { type ClientName, clients, credentials, pairPath, testHost, type TestHost } from "../fixture/host";
-import {
-  authorize,
-  callApi,
-  obtainCode,
-  obtainTokens,
-  postToken,
-  redeem,
-  redirectParameters,
-  refresh,
-} from "../fixture/journey";
-import { intercept } from "../fixture/slow-storage";
-import { memoryStorage } from "../../lib";
 import request from "supertest";
+import { memoryStorage } from "../../lib";
+import { pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, clients, credentials } from "../fixture/clients";
+import { testHost, type TestHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { intercept } from "../fixture/slow-storage";
 
 /** A host whose database says `null` for none, and for everything that answers nothing. */
 function nullHost(): TestHost {

@@ -1,23 +1,16 @@
 import request, { type Response } from "supertest";
 import type { AuthServerOptions } from "../../lib";
+import { apis, baseUrl, type Pair, pairPath } from "../fixture/apis";
+import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
-import { stopClock } from "../fixture/clock";
-import {
-  apis,
-  authorizationParameters,
-  baseUrl,
-  type ClientName,
-  codeVerifier,
-  credentials,
-  type Pair,
-  pairPath,
-  type TestHost,
-  testHost,
-} from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const methodIds = ["password", "otp", "sso"] as const;
 const apiIds = ["orders", "reports", "files"] as const;
@@ -140,43 +133,6 @@ describe("nine issuers, each on its own (RFC 9700 §4.4, 8414 §2, 9207 §2)", (
     ).toEqual(everyPairOk);
   });
 
-  const invalidToken =
-    '401 {"error":"invalid_token","error_description":"The access token is invalid, expired or revoked."}';
-
-  it("an access token of an end user is worth nothing at another API", async () => {
-    const host = testHost();
-    const tokensOf = await forEachPair((pair) => obtainTokens(host, { client: "web", pair }));
-    const tokenOf = (pair: Pair): string => tokensOf(pair).access_token;
-    const once = await atOtherApis(host, tokenOf);
-    expect(await atOwnPairs((pair) => callApi(host, `/${pair.api}`, tokenOf(pair)))).toEqual(everyPairOk);
-    // and once more, now that their own APIs remember them
-    const again = await atOtherApis(host, tokenOf);
-    expect(tally([...once, ...again])).toEqual({ tried: 36, accepted: 0, refusals: [invalidToken] });
-  });
-
-  it("an access token of a client is worth nothing at another API", async () => {
-    const host = testHost();
-    const tokenOf = await forEachPair(async (pair) => {
-      const fields = { grant_type: "client_credentials", ...credentials("web"), scope: `${pair.api}:read` };
-      const { body } = await postToken(host, { pair, fields });
-      return (body as { access_token: string }).access_token;
-    });
-    const answers = await atOtherApis(host, tokenOf);
-    expect(tally(answers)).toEqual({ tried: 18, accepted: 0, refusals: [invalidToken] });
-    expect(await atOwnPairs((pair) => callApi(host, `/${pair.api}`, tokenOf(pair)))).toEqual(everyPairOk);
-  });
-
-  it("the API sees which pair a token is from", async () => {
-    const host = testHost();
-    const tokensOf = await forEachPair((pair) => obtainTokens(host, { client: "web", pair }));
-    const seen = [];
-    for (const pair of pairs) {
-      const answer = await callApi(host, `/${pair.api}`, tokensOf(pair).access_token);
-      seen.push((answer.body as { issuer: string }).issuer);
-    }
-    expect(seen).toEqual(pairs.map(({ method, api }) => `${baseUrl}/auth/${method}/api/${api}`));
-  });
-
   it("a pending request can neither be resumed nor approved at another pair", async () => {
     const host = testHost();
     // a browser each, as one keeps only as many pending requests as its cookies have room for
@@ -216,6 +172,45 @@ describe("nine issuers, each on its own (RFC 9700 §4.4, 8414 §2, 9207 §2)", (
         '400 {"error":"unauthorized_client","error_description":"The client may not use this grant at this API."}',
       ],
     });
+  });
+});
+
+describe("tokens of nine issuers at the APIs (RFC 9700 §4.4, 9068 §4)", () => {
+  const invalidToken =
+    '401 {"error":"invalid_token","error_description":"The access token is invalid, expired or revoked."}';
+
+  it("an access token of an end user is worth nothing at another API", async () => {
+    const host = testHost();
+    const tokensOf = await forEachPair((pair) => obtainTokens(host, { client: "web", pair }));
+    const tokenOf = (pair: Pair): string => tokensOf(pair).access_token;
+    const once = await atOtherApis(host, tokenOf);
+    expect(await atOwnPairs((pair) => callApi(host, `/${pair.api}`, tokenOf(pair)))).toEqual(everyPairOk);
+    // and once more, now that their own APIs remember them
+    const again = await atOtherApis(host, tokenOf);
+    expect(tally([...once, ...again])).toEqual({ tried: 36, accepted: 0, refusals: [invalidToken] });
+  });
+
+  it("an access token of a client is worth nothing at another API", async () => {
+    const host = testHost();
+    const tokenOf = await forEachPair(async (pair) => {
+      const fields = { grant_type: "client_credentials", ...credentials("web"), scope: `${pair.api}:read` };
+      const { body } = await postToken(host, { pair, fields });
+      return (body as { access_token: string }).access_token;
+    });
+    const answers = await atOtherApis(host, tokenOf);
+    expect(tally(answers)).toEqual({ tried: 18, accepted: 0, refusals: [invalidToken] });
+    expect(await atOwnPairs((pair) => callApi(host, `/${pair.api}`, tokenOf(pair)))).toEqual(everyPairOk);
+  });
+
+  it("the API sees which pair a token is from", async () => {
+    const host = testHost();
+    const tokensOf = await forEachPair((pair) => obtainTokens(host, { client: "web", pair }));
+    const seen = [];
+    for (const pair of pairs) {
+      const answer = await callApi(host, `/${pair.api}`, tokensOf(pair).access_token);
+      seen.push((answer.body as { issuer: string }).issuer);
+    }
+    expect(seen).toEqual(pairs.map(({ method, api }) => `${baseUrl}/auth/${method}/api/${api}`));
   });
 });
 

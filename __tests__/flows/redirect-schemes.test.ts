@@ -1,12 +1,13 @@
 import { type Client, memoryStorage } from "../../lib";
 import { checkClient } from "../../lib/clients/client-record";
-import { stopClock } from "../fixture/clock";
-import { clients, testHost } from "../fixture/host";
-import { authorize, obtainTokens, redirectParameters } from "../fixture/journey";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
 import { confidentialRecord, publicRecord } from "../fixture/records";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const redirectUri = "cursor://anysphere.cursor-retrieval/oauth/callback";
 const editor: Client = { ...clients.native, redirectUris: [redirectUri] };
@@ -83,7 +84,7 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
   it.each(webSchemes)("are never those that a browser knows: %s", (scheme) => {
     expect(() => testHost({ redirectSchemes: [scheme] })).toThrow(
       new TypeError(
-        `createAuthServer: redirectSchemes.0 is a scheme that browsers open or run. Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.`,
+        `createAuthServer: redirectSchemes.0 is a scheme that browsers open or run. Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.`,
       ),
     );
     for (const written of [scheme, scheme.toUpperCase()]) {
@@ -101,7 +102,7 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
 
   it("need no listing with a dot", () => {
     expect(() => testHost({ redirectSchemes: ["com.example.phone"] })).toThrow(
-      "createAuthServer: redirectSchemes.0 has a dot, and needs no listing.",
+      "createAuthServer: redirectSchemes.0 has a dot, so it need not be listed.",
     );
   });
 

@@ -1,25 +1,21 @@
-import { stopClock } from "../fixture/clock";
-import { type TestHost, pairPath, signedIn, signedOut, testHost } from "../fixture/host";
-import { authorize, redirectParameters } from "../fixture/journey";
 import request from "supertest";
+import { pairPath } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
+import { interactionOf, resumePath } from "../fixture/interaction";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const select = { client: "web", fields: { prompt: "select_account" } } as const;
-
-function interactionIn(location: string): string {
-  return new URL(location, "https://host.example").searchParams.get("interaction") ?? "";
-}
 
 /** Sent to the host's page, and back with the answer that `authenticate` gives then. */
 async function chooseAccount(host: TestHost, fields: Record<string, string> = select.fields) {
   const browser = host.browser();
   const first = await authorize(browser, { client: "web", fields });
-  const location = String(first.headers["location"]);
-  expect(location).toMatch(/^\/signin\?/);
+  expect(first.headers["location"]).toMatch(/^\/signin\?/);
   host.session = { ...signedIn, subject: "bob" };
-  return browser.get(`${pairPath()}/authorize/resume?interaction=${interactionIn(location)}`);
+  return browser.get(resumePath(interactionOf(first)));
 }
 
 describe("prompt=select_account (OpenID Connect Core §3.1.2.1)", () => {
@@ -48,7 +44,7 @@ describe("prompt=select_account (OpenID Connect Core §3.1.2.1)", () => {
     });
     expect(host.events.at(-1)).toMatchObject({
       kind: "authorization-denied",
-      reason: expect.stringContaining("although it was asked to reauthenticate") as string,
+      reason: expect.stringContaining("although it was called with reauthenticate: true") as string,
     });
   });
 

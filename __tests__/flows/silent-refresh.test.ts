@@ -1,29 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
 import request, { type Response } from "supertest";
 import { type Authentication, type Client, type ConsentAnswer, memoryStorage } from "../../lib";
+import { issuer, pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
+import { authorize, redirectParameters } from "../fixture/authorize";
 import { encode } from "../fixture/browser";
-import { type Clock, stopClock } from "../fixture/clock";
-import {
-  authorizationParameters,
-  clients,
-  origin,
-  pairPath,
-  signedIn,
-  signedOut,
-  type TestHost,
-  testHost,
-  type TestHostOptions,
-} from "../fixture/host";
-import { authorize, callApi, obtainCode, redeem, redirectParameters, type Tokens } from "../fixture/journey";
+import { redeem } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, signedOut, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
+import { interactionOf, signIn } from "../fixture/interaction";
+import { callApi, obtainCode, type Tokens } from "../fixture/journey";
 import { watchWrites } from "../fixture/slow-storage";
 
-let clock: Clock;
-beforeEach(() => {
-  clock = stopClock();
-});
-afterEach(() => jest.restoreAllMocks());
-
-const issuer = `${origin}${pairPath()}`;
+const clock = stopClockForEachTest();
 
 /** What a host's security middleware sets on everything, which would keep the answer out of an iframe. */
 const securityHeaders: NonNullable<TestHostOptions["before"]> = (app) =>
@@ -334,8 +324,7 @@ describe("a browser client from its first visit to the host's sign-out (RFC 9700
 
     const first = newProof();
     const toSignIn = await authorize(browser, { client: "spa", fields: first.fields });
-    const id = new URL(toSignIn.headers["location"] as string, origin).searchParams.get("interaction") ?? "";
-    const page = await browser.follow(await browser.post("/signin", { interaction: id, subject: "alice" }));
+    const page = await signIn({ browser, id: interactionOf(toSignIn) });
     const code = codeOf(await browser.answer(page, "approve"), first);
     let tokens = await exchange(host, { code, verifier: first.verifier });
     const seen = new Set([code, tokens.access_token]);

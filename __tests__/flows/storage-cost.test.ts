@@ -2,21 +2,15 @@ import type { Pool } from "pg";
 import request from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
 import { postgresStorage } from "../../lib/postgres";
-import { stopClock, type Clock } from "../fixture/clock";
-import {
-  authorizationParameters,
-  clients,
-  codeVerifier,
-  credentials,
-  pairPath,
-  testHost,
-  type ClientName,
-  type Pair,
-  type TestHost,
-  type TestHostOptions,
-} from "../fixture/host";
-import { authorize, callApi, obtainCode, obtainTokens, postToken, redeem, refresh } from "../fixture/journey";
-import { postgres, startPostgres, type PostgresServer } from "../fixture/postgres-server";
+import { type Pair, pairPath } from "../fixture/apis";
+import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
+import { authorize } from "../fixture/authorize";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, clients, credentials } from "../fixture/clients";
+import { type Clock, stopClock } from "../fixture/clock";
+import { testHost, type TestHost, type TestHostOptions } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
 import { describeWith } from "../fixture/server-process";
 import { intercept } from "../fixture/slow-storage";
 

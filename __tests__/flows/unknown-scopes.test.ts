@@ -1,9 +1,12 @@
-import { stopClock } from "../fixture/clock";
-import { apis, clients, credentials, type TestHost, testHost } from "../fixture/host";
-import { authorize, obtainTokens, postToken, redirectParameters, refresh } from "../fixture/journey";
+import { apis } from "../fixture/apis";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { postToken, refresh } from "../fixture/client-requests";
+import { clients, credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
 
-beforeEach(() => void stopClock());
-afterEach(() => jest.restoreAllMocks());
+stopClockForEachTest();
 
 const readOnly = { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } };
 

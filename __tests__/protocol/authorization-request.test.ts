@@ -3,11 +3,11 @@ import type { Client } from "../../lib";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
 import { checkAuthorizationRequest } from "../../lib/requests/check-authorization-request";
 import { errorLocation, successLocation } from "../../lib/protocol/authorization-response";
-import { type Api, type Issuer, isResourceOf } from "../../lib/protocol/issuer";
-import { checkRequestedScopes } from "../../lib/requests/check-scopes";
+import { type Api, isResourceOf, type Issuer } from "../../lib/protocol/issuer";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
 import { type RedirectTarget, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
+import { checkRequestedScopes } from "../../lib/requests/check-scopes";
 import { encode, type Fields } from "../fixture/browser";
 import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
 
@@ -193,7 +193,9 @@ describe("refusals by redirect (RFC 6749 §4.1.2.1, 7636 §4.4.1, 8707 §2)", ()
     // the characters of RFC 6749 §4.1.2.1
     expect(refused?.description).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
   });
+});
 
+describe("what refusals by redirect say (RFC 6749 §4.1.2.1)", () => {
   it("repeats nothing of the request", () => {
     const fields = { scope: "nowhere-else", prompt: "nowhere-else", max_age: "nowhere-else" };
     for (const [name, value] of Object.entries(fields)) {
@@ -240,8 +242,8 @@ describe("refusals by redirect (RFC 6749 §4.1.2.1, 7636 §4.4.1, 8707 §2)", ()
       "invalid_request: code_challenge must be 43 base64url characters.",
       "invalid_target: The resource is not the API of this endpoint.",
       "invalid_scope: The client may not have this scope at this API.",
-      "invalid_request: prompt=none stands alone.",
-      "invalid_request: max_age must be whole seconds.",
+      "invalid_request: prompt=none must be the only value.",
+      "invalid_request: max_age must be a whole number of seconds.",
       undefined,
     ]);
   });

@@ -103,9 +103,9 @@ describe("redirect URI (RFC 6749 §3.1.2.3, 9700 §2.1)", () => {
     expect(verify(client, "https://a.example/two")).toBeUndefined();
   });
 
-  it("takes a star for a star", () => {
+  it("takes no star, not even for itself", () => {
     const client = clientWith("confidential", "https://web.example/*");
-    expect(verify(client, "https://web.example/*")).toBe("https://web.example/*");
+    expect(verify(client, "https://web.example/*")).toBeUndefined();
     expect(verify(client, "https://web.example/callback")).toBeUndefined();
   });
 

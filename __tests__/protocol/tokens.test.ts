@@ -110,13 +110,13 @@ describe("redemption of a code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1)", ()
       "another authentication method",
       codeRecord(),
       { issuer: issuerRecord({}, "otp") },
-      "the code was issued at another authorization server",
+      "the code was issued by another authorization server",
     ],
     [
       "another API",
       codeRecord(),
       { issuer: issuerRecord({ apiId: "files" }) },
-      "the code was issued at another authorization server",
+      "the code was issued by another authorization server",
     ],
     [
       "another client",
@@ -134,32 +134,32 @@ describe("redemption of a code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1)", ()
       "another redirect_uri",
       codeRecord(),
       { redirectUri: `${redirectUri}/` },
-      "redirect_uri is not the one used",
+      "redirect_uri differs from that of the authorization request",
     ],
     [
       "a redirect_uri with another port",
       codeRecord("code", { redirectUri: "http://127.0.0.1:51004/cb" }),
       { redirectUri: "http://127.0.0.1:51005/cb" },
-      "redirect_uri is not the one used",
+      "redirect_uri differs from that of the authorization request",
     ],
     [
       "a verifier without an earlier challenge (downgrade)",
       codeRecord(),
       { codeVerifier },
-      "code_verifier without an earlier code_challenge",
+      "code_verifier was sent, but the authorization request had no code_challenge",
     ],
     ["no verifier for a challenge", withChallenge, {}, "code_verifier is missing"],
     [
       "another verifier",
       withChallenge,
       { codeVerifier: codeVerifier.toUpperCase() },
-      "code_verifier does not match",
+      "code_verifier does not match the code_challenge",
     ],
     [
       "the challenge for a verifier",
       withChallenge,
       { codeVerifier: codeChallenge },
-      "code_verifier does not match",
+      "code_verifier does not match the code_challenge",
     ],
   ])("is refused for %s", (_, code, redemption, expected) => {
     expect(problemOf(code, redemption)).toBe(expected);
@@ -172,9 +172,9 @@ describe("ownership of a refresh token (RFC 6749 §6)", () => {
     [
       "another authentication method",
       { authMethodId: "otp" },
-      "the refresh token was issued at another authorization server",
+      "the refresh token was issued by another authorization server",
     ],
-    ["another API", { apiId: "files" }, "the refresh token was issued at another authorization server"],
+    ["another API", { apiId: "files" }, "the refresh token was issued by another authorization server"],
     ["another client", { clientId: "other" }, "the refresh token was issued to another client"],
   ])("for %s", (_, changes, expected) => {
     const asked = { issuer: issuerRecord(), client: confidentialRecord() };

@@ -6,8 +6,10 @@ import { readSigningKeys } from "../../lib/options/signing-keys";
 import { jwtSigner } from "../../lib/signing/jwt-signer";
 import { type KeyRing, keyRing } from "../../lib/signing/key-ring";
 import { readSigningKey, type SigningKey } from "../../lib/signing/signing-key";
-import { credentials, testHost } from "../fixture/host";
-import { callApi, postToken, type Tokens } from "../fixture/journey";
+import { postToken } from "../fixture/client-requests";
+import { credentials } from "../fixture/clients";
+import { testHost } from "../fixture/host";
+import { callApi, type Tokens } from "../fixture/journey";
 
 const pair = readSigningKey(generateSigningKey());
 
@@ -99,7 +101,9 @@ describe("key rotation by schedule (RFC 7517 §5, 9700 §2.5)", () => {
   });
 
   it("signs with nothing rather than too early", () => {
-    expect(() => ringOf(next).active(begins - 1)).toThrow("no signing key may sign yet");
+    expect(() => ringOf(next).active(begins - 1)).toThrow(
+      "no signing key is active yet: each signsFrom is in the future",
+    );
   });
 
   it("verifies a token as long as its key is published", () => {
@@ -190,7 +194,7 @@ describe.each(["createAuthServer", "rotateKeys"] as const)("signing keys given t
   const good = generateSigningKey();
   const other = generateSigningKey();
   const fix =
-    "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA from 2048 bits; or { key, signsFrom } with epoch seconds.";
+    "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
 
   const read = (sources: unknown) => readSigningKeys(sources as readonly SigningKeySource[], { by, now });
 
@@ -237,7 +241,7 @@ describe.each(["createAuthServer", "rotateKeys"] as const)("signing keys given t
     ["undefined", undefined],
   ])("are refused with a moment that is none: %s", (_, signsFrom) => {
     const { message } = refusal([good, { key: other, signsFrom }]);
-    expect(message).toBe(`${by}: signingKeys.1 is no usable private key. ${fix}`);
+    expect(message).toBe(`${by}: signingKeys.1 is not a usable private key. ${fix}`);
   });
 
   it.each<[string, unknown]>([
@@ -246,7 +250,7 @@ describe.each(["createAuthServer", "rotateKeys"] as const)("signing keys given t
     ["a wrong key in a schedule", { key: { ...other, d: "AAAA" }, signsFrom: 0 }],
     ["null", null],
   ])("are refused: %s", (_, source) => {
-    expect(refusal([good, source]).message).toBe(`${by}: signingKeys.1 is no usable private key. ${fix}`);
+    expect(refusal([good, source]).message).toBe(`${by}: signingKeys.1 is not a usable private key. ${fix}`);
   });
 
   it.each<[string, unknown]>([
@@ -271,14 +275,16 @@ describe.each(["createAuthServer", "rotateKeys"] as const)("signing keys given t
     ["two keys of one name", [good, { ...other, kid: good.kid }]],
   ])("are refused with one kid for two: %s", (_, sources) => {
     expect(refusal(sources).message).toBe(
-      `${by}: signingKeys has two keys with one kid. Leave one out, or name them apart.`,
+      `${by}: signingKeys has two keys with the same kid. Leave one out, or give each its own kid.`,
     );
   });
 
   it.each([[undefined], [null], ["a text"], [good], [{ 0: good, length: 1 }]])(
     "are refused when they are no list",
     (sources) => {
-      expect(refusal(sources).message).toBe(`${by}: signingKeys is no list. Write a list of private keys.`);
+      expect(refusal(sources).message).toBe(
+        `${by}: signingKeys is not a list. Write a list of private keys.`,
+      );
     },
   );
 

@@ -6,9 +6,12 @@ import {
   memoryStorage,
 } from "../../lib";
 import { type ClientLookup, clientLookup } from "../../lib/clients/client-lookup";
+import { authorize } from "../fixture/authorize";
+import { postToken, refresh } from "../fixture/client-requests";
+import { clients as hostClients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { clients as hostClients, credentials, testHost, type TestHost } from "../fixture/host";
-import { authorize, obtainTokens, postToken, refresh } from "../fixture/journey";
+import { testHost, type TestHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
 import { confidentialRecord } from "../fixture/records";
 
 afterEach(() => jest.restoreAllMocks());

@@ -1,7 +1,7 @@
 import type { Pool } from "pg";
 import type { Storage } from "../../lib";
 import { postgresStorage, type PostgresStorage } from "../../lib/postgres";
-import { postgres, startPostgres, type PostgresServer } from "../fixture/postgres-server";
+import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
 import {
   accessTokenRecord,
   authorizationRecord,

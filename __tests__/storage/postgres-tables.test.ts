@@ -100,6 +100,23 @@ async function newSchema(): Promise<string> {
 
 const web = confidentialRecord();
 
+function missingTableTests(): void {
+  it("says what to do where migrate() was forgotten", async () => {
+    const storage = postgresStorage({ pool, prefix: newName() });
+    const failed = storage.clients.find("web");
+    await expect(failed).rejects.toThrow(/Call await storage\.migrate\(\) once before the server starts/);
+    await expect(failed).rejects.toMatchObject({ cause: { code: "42P01" } });
+  });
+
+  it("says so of a column that a newer version needs, too", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    await ask(`ALTER TABLE ${prefix}consents DROP COLUMN expires_at`);
+    const key = { subject: "alice", clientId: "web", apiId: "orders" };
+    await expect(storage.consents.find(key, 0)).rejects.toThrow(/after an upgrade/);
+  });
+}
+
 function schemaTests(): void {
   it("makes tables of its own where the first schema has none and the second has some", async () => {
     const [north, south] = [await newSchema(), await newSchema()];
@@ -116,7 +133,7 @@ function schemaTests(): void {
     const [north, south] = [await newSchema(), await newSchema()];
     await openStorage({ pool: searching(south), prefix: "authmount_" });
     const ofNorth = postgresStorage({ pool: searching(north, south) });
-    await expect(ofNorth.clients.find("web")).rejects.toMatchObject({ code: "42P01" });
+    await expect(ofNorth.clients.find("web")).rejects.toMatchObject({ cause: { code: "42P01" } });
   });
 
   it("stays in the schema of its first statement, wherever later connections look", async () => {
@@ -154,7 +171,7 @@ function schemaTests(): void {
 
   it("says so where no schema of the search path exists", async () => {
     const storage = postgresStorage({ pool: searching("nowhere") });
-    await expect(storage.migrate()).rejects.toThrow(/search_path.*Write schema/);
+    await expect(storage.migrate()).rejects.toThrow(/search_path.*Set the schema option/);
     await expect(storage.clients.find("web")).rejects.toThrow(/search_path/);
   });
 
@@ -189,7 +206,7 @@ function checkTests(): void {
     await ask(`CREATE TABLE ${prefix}${table} (${columns})`);
     const migrating = postgresStorage({ pool, prefix }).migrate();
     await expect(migrating).rejects.toThrow(
-      `"${prefix}${table}" is there but is not authmount's: it has no column ${missing}`,
+      `"${prefix}${table}" exists but is not authmount's: it has no column ${missing}`,
     );
     await expect(postgresStorage({ pool, prefix }).migrate()).rejects.toThrow(remedies.columns);
     expect(await ask(`SELECT 1 FROM pg_tables WHERE starts_with(tablename, '${prefix}')`)).toHaveLength(1);
@@ -338,6 +355,7 @@ describeWith(postgres, {
     });
     afterAll(() => server.close());
 
+    describe("tables that are missing (RFC 6749 §10.5)", missingTableTests);
     describe("postgresStorage without schema (search_path)", schemaTests);
     describe("postgresStorage migrate() looks at what is there", checkTests);
     describe("postgresStorage without a primary key (RFC 6749 §4.1.2, 9700 §4.14.2)", keyTests);

@@ -30,7 +30,7 @@ function answers(): void {
       token.tokenId,
       now,
     );
-    await expect(asked).rejects.toThrow(/gave a Buffer.*withTypeMapping/);
+    await expect(asked).rejects.toThrow(/returned a Buffer.*withTypeMapping/);
   });
 
   it("of a client that gives Buffers are refused by every call that reads text", async () => {
@@ -51,7 +51,7 @@ function answers(): void {
       bad.consents.find(consent, now),
       bad.consents.list(consent.subject, now),
     ];
-    for (const call of calls) await expect(call).rejects.toThrow(/gave a Buffer/);
+    for (const call of calls) await expect(call).rejects.toThrow(/returned a Buffer/);
   });
 
   it("of such a client are refused by every call, as the first question is for eviction", async () => {
@@ -63,7 +63,7 @@ function answers(): void {
         }),
       }),
     );
-    for (const call of Object.values(calls)) await expect(call()).rejects.toThrow(/gave a Buffer/);
+    for (const call of Object.values(calls)) await expect(call()).rejects.toThrow(/returned a Buffer/);
   });
 
   it.each([
@@ -74,10 +74,10 @@ function answers(): void {
   ])("that are %s in place of text are refused", async (_what, answer) => {
     const storage = redisStorage({ client: { sendCommand: async () => answer }, allowEviction: true });
     await expect(storage.accessTokens.isRevoked("a", now)).rejects.toThrow(
-      /redisStorage: the Redis client gave/,
+      /redisStorage: the Redis client returned/,
     );
     await expect(storage.authorizations.find("a", now)).rejects.toThrow(
-      /redisStorage: the Redis client gave/,
+      /redisStorage: the Redis client returned/,
     );
   });
 
@@ -90,7 +90,7 @@ function answers(): void {
     const storage = redisStorage({ client: { sendCommand: async () => answer }, allowEviction: true });
     const handle = { authorizationId: "a", digest: "b" };
     await expect(storage.authorizationCodes.consume(handle, now)).rejects.toThrow(
-      /redisStorage: the Redis client gave/,
+      /redisStorage: the Redis client returned/,
     );
   });
 

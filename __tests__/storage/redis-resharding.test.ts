@@ -9,8 +9,10 @@ import {
   newId,
   newRefreshToken,
 } from "../../lib/storage/contract/records";
-import { clients, testHost } from "../fixture/host";
-import { obtainTokens, refresh } from "../fixture/journey";
+import { refresh } from "../fixture/client-requests";
+import { clients } from "../fixture/clients";
+import { testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
 import { clusterWithReplicas } from "../fixture/redis-replication";
 import { redis } from "../fixture/redis-server";
 import { moveSlotOf } from "../fixture/redis-slot";

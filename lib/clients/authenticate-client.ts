@@ -15,29 +15,32 @@ import { isClientSecret, type VerifyClientSecret } from "./client-secret";
 
 /** What client authentication uses. */
 export interface ClientAuthenticationPorts {
+  /** Client records, checked and remembered for a moment. */
   readonly clients: Pick<ClientLookup, "find">;
   readonly verifySecret: VerifyClientSecret;
   readonly emit: EmitEvent;
 }
 
-/** A request whose client has still to prove itself. */
+/** A request whose client has not been authenticated yet. */
 export interface UnprovenRequest {
   readonly issuer: Issuer;
   /** Those of the form. */
   readonly parameters: Parameters;
+  /** The one `Authorization` header; requests with several are refused earlier. */
   readonly authorizationHeader: string | undefined;
 }
 
-/** A request of a client that has proved itself; a public one has nothing to prove. */
+/** A request of an authenticated client. A public client only names itself, as it has no secret. */
 export interface ClientRequest {
   readonly issuer: Issuer;
   readonly client: Client;
   /** Those of the form. */
   readonly parameters: Parameters;
+  /** When the request was authenticated: one time for all of its rules. */
   readonly now: EpochSeconds;
 }
 
-/** One text for every failed proof, so that it does not tell whether the client exists. */
+/** One description for every failed proof, so that it does not reveal whether the client exists. */
 function invalidClient(reason: string): OAuthError {
   return new OAuthError("invalid_client", { description: "Client authentication failed.", reason });
 }
@@ -54,19 +57,20 @@ function refuseMalformed(problem: MalformedClientAuthentication): OAuthError {
       return new OAuthError("invalid_request", {
         description: "Use one client authentication method.",
         reason:
-          "of client_secret, client_assertion and the Authorization header more than one came (RFC 6749 §2.3, 7521 §4.2.1): send one of them",
+          "the request has more than one of client_secret, client_assertion and the Authorization header (RFC 6749 §2.3, 7521 §4.2.1): send only one",
       });
     case "client-ids-differ":
       return new OAuthError("invalid_request", {
         description: "client_id differs from the Authorization header.",
-        reason: "client_id and Basic authentication name two clients (RFC 6749 §2.3.1): leave client_id out",
+        reason:
+          "client_id and Basic authentication name different clients (RFC 6749 §2.3.1): leave client_id out",
       });
     case "unreadable-authorization-header":
-      return invalidClient("the Authorization header is not readable as Basic");
+      return invalidClient("the Authorization header is not valid Basic authentication");
   }
 }
 
-/** Why the client is not proved, or `undefined` when it is. */
+/** Why the client is not authenticated, or `undefined` when it is. */
 async function proofProblem(
   verifySecret: VerifyClientSecret,
   { client, presented }: { client: Client; presented: PresentedClient },
@@ -82,13 +86,18 @@ async function proofProblem(
     case "client_secret_post": {
       const { clientSecret } = presented;
       if (!isClientSecret(clientSecret))
-        return "the client secret has a control character, such as a line feed at its end (RFC 6749 Appendix A.2)";
+        return "the client secret contains a control character, such as a trailing line feed (RFC 6749 Appendix A.2)";
       return (await verifySecret(client, clientSecret)) ? undefined : "the client secret is wrong";
     }
   }
 }
 
-/** The client that has proved itself; a public one has nothing to prove here. @throws OAuthError */
+/**
+ * The authenticated client; a public one only names itself. A failed proof emits `client-authentication-failed`, with a client id
+ * only if there is such a client: no input gets into events.
+ *
+ * @throws OAuthError `invalid_client` or `invalid_request`; `temporarily_unavailable` when too many secrets are being checked.
+ */
 export async function authenticateClient(
   { clients, verifySecret, emit }: ClientAuthenticationPorts,
   { issuer, parameters, authorizationHeader }: UnprovenRequest,

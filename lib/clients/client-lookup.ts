@@ -1,15 +1,21 @@
-/** The host's client table, with every answer checked, and remembered for a moment. RFC 6749 §2. */
+/** Looks up clients in the host's table. Every answer is checked, and remembered for a moment. RFC 6749 §2. */
 import { type Client, isClientId } from "../protocol/client";
 import { checkClient, checkRedirectSchemes, ownClient } from "./client-record";
 import { lagMemory, type Lag } from "../storage/lag-memory";
 import type { ClientStore } from "../storage/port";
 
-/** A table whose records are known from the start. */
+/** A client store whose records are known from the start, such as that of `memoryStorage`. */
 export interface ListedClients extends ClientStore {
+  /** All of its clients. */
   readonly records: readonly Client[];
 }
 
-/** Checks what is known from the start, so that a host mistake does not wait for the first request. @throws TypeError */
+/**
+ * Checks the redirect schemes of clients that are known from the start, so that a host's mistake does not wait for the first
+ * request. Stores without `records` are checked as clients are found.
+ *
+ * @throws TypeError that names the client and the option.
+ */
 export function checkListedClients(clients: ClientStore, redirectSchemes: readonly string[]): void {
   const { records } = clients as Partial<ListedClients>;
   if (!Array.isArray(records)) return;
@@ -18,24 +24,24 @@ export function checkListedClients(clients: ClientStore, redirectSchemes: readon
 
 /** How clients are looked up. */
 export interface ClientLookupOptions extends Lag {
-  /** The schemes without a dot that native clients may have. */
+  /** The schemes without a dot that native clients may use. */
   readonly redirectSchemes: readonly string[];
 }
 
-/** An https or http origin that is no longer than one can be: others have no script that asks. RFC 6454 §6.2. */
+/** True for an https or http origin of possible length. Scripts that call have no other origin. RFC 6454 §6.2. */
 function isOrigin(text: string): boolean {
   return text.length <= 300 && /^https?:\/\/[^\s/?#]+$/.test(text);
 }
 
-/** Clients as the library asks for them. */
+/** The client store as the library uses it: records are checked copies. */
 export interface ClientLookup extends ClientStore {
-  /** True when a client has this id, so that no end user may have it as their subject. */
+  /** True when a client has this id: then no end user may have it as subject, or one could pass as the other. */
   isTaken(id: string): Promise<boolean>;
 }
 
 /**
- * Asks only for ids that can be registered, and takes only the very client that was asked for: a table that ignores case
- * must not turn one client into another.
+ * Asks the store only for ids that could be registered, and accepts only exactly the client that was asked for: a table that
+ * ignores case must not turn one client into another. `find` rejects with a `TypeError` when a record is wrong.
  */
 export function clientLookup(clients: ClientStore, options: ClientLookupOptions): ClientLookup {
   async function ask(clientId: string): Promise<Client | undefined> {
@@ -44,7 +50,7 @@ export function clientLookup(clients: ClientStore, options: ClientLookupOptions)
     const client = ownClient(checkRedirectSchemes(checkClient(found), options.redirectSchemes));
     return client.clientId === clientId ? client : undefined;
   }
-  // what is not found is asked anew: a client that was registered this moment may come at once
+  // what is not found is asked for again each time: a client may call as soon as it is registered
   const known = lagMemory<Client | undefined>(options, (client) => client !== undefined);
   const origins = lagMemory<boolean>(options, (isRegistered) => isRegistered);
   const taken = lagMemory<boolean>(options, () => true);

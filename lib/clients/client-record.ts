@@ -1,4 +1,4 @@
-/** The shape of a client record, checked wherever one comes in. RFC 6749 §2. */
+/** The rules for client records, checked wherever one comes in. RFC 6749 §2. */
 import { Ajv, type ErrorObject } from "ajv";
 import {
   type Client,
@@ -11,7 +11,7 @@ import {
 import { parseSecretDigest } from "./client-secret";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 
-/** A picture within its own URI: pages request nothing. RFC 7591 §2 (`logo_uri`). */
+/** JSON Schema of a logo: an image in a `data:` URI, because pages load nothing. RFC 7591 §2 (`logo_uri`). */
 export const logoSchema = {
   type: "string",
   pattern: "^data:image/(?:png|jpeg|gif|webp|svg\\+xml);base64,[A-Za-z0-9+/]+={0,2}$",
@@ -19,6 +19,7 @@ export const logoSchema = {
 };
 
 const strings = { type: "array", items: { type: "string" } };
+/** Pages link to these, so only https without control characters or spaces. */
 const link = { type: "string", pattern: "^https://[\\x21-\\x7e]+$" };
 const subscription = {
   type: "object",
@@ -58,10 +59,10 @@ const anyClient = {
   properties: { confidential: { type: "boolean" } },
 };
 
-// a schema is compiled when it is first used, and not checked against the schema of schemas: both would delay every start
+// compiled on first use and not validated against the meta-schema: both would slow down every start
 const ajv = new Ajv({ ownProperties: true, meta: false, validateSchema: false, code: { optimize: false } });
 
-/** The first rule of the shape that a value breaks. */
+/** The first rule of the schema that a value breaks. */
 function firstError(value: unknown): ErrorObject | undefined {
   if (!ajv.validate(anyClient, value)) return ajv.errors?.[0];
   const schema = (value as Client).confidential ? confidentialClient : publicClient;
@@ -75,19 +76,20 @@ function shapeProblem(value: unknown): string | undefined {
   const path = instancePath.slice(1).replaceAll("/", ".");
   switch (keyword) {
     case "false schema":
-      return `${path} is not for a public client: it cannot keep a secret`;
+      return `${path} is not allowed for a public client, which cannot keep a secret`;
     case "enum":
       return `${path} ${message}: ${(params["allowedValues"] as readonly string[]).join(", ")}`;
     case "additionalProperties":
-      return `${path} must NOT have ${path}.${params["additionalProperty"]}: known are scopes, trusted and grantTypes`;
+      return `${path} must NOT have ${path}.${params["additionalProperty"]}: known keys are scopes, trusted and grantTypes`;
     default:
       return `${path} ${message}`.trim();
   }
 }
 
+/** The keys that can narrow what a client may do. */
 const narrowing = ["scopes", "grantTypes", "trusted"];
 
-/** A missing key means everything that the kind of client may have, so one that is there has a value. */
+/** A key that is present must not be undefined: a misspelt constant would silently widen what the client may do. */
 function undefinedProblem(client: Client): string | undefined {
   const subscriptions = Object.entries(client.subscriptions);
   const records = subscriptions.map(([apiId, atApi]) => [`subscriptions.${apiId}.`, atApi] as const);
@@ -95,9 +97,9 @@ function undefinedProblem(client: Client): string | undefined {
     const name = narrowing.find((key) => key in record && Reflect.get(record, key) === undefined);
     const value = name === "trusted" ? "true or false" : "a list";
     if (name !== undefined) return `${path}${name} is undefined: leave the key out, or write ${value}`;
-    // the copy that is kept would lose it
+    // the copy that is kept has only own properties: an inherited restriction would be lost
     const inherited = narrowing.find((key) => key in record && !Object.hasOwn(record, key));
-    if (inherited !== undefined) return `${path}${inherited} is inherited: give plain objects`;
+    if (inherited !== undefined) return `${path}${inherited} is inherited: use plain objects`;
   }
   return undefined;
 }
@@ -107,7 +109,7 @@ function valueProblem(client: Client): string | undefined {
     (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
   );
   if (unsafe >= 0) {
-    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may have a scheme of its own that no browser knows), in ASCII, without fragment, user name or wildcard`;
+    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may use its own scheme that no browser knows), in ASCII, without fragment, user name or wildcard`;
   }
   if (!client.confidential) return undefined;
   const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
@@ -117,7 +119,8 @@ function valueProblem(client: Client): string | undefined {
 }
 
 /**
- * The same client, known to have no scheme without a dot but those of the server's option: a storage does not know it.
+ * The same client, if its schemes without a dot are all in the server's option. A separate check, because a storage is created
+ * before the server and does not know the option.
  *
  * @throws TypeError that names the property and the option.
  */
@@ -132,9 +135,9 @@ export function checkRedirectSchemes(client: Client, redirectSchemes: readonly s
 }
 
 /**
- * The same value, known to be a client record.
+ * The same value, if it is a valid client record.
  *
- * @throws TypeError that names the property and what to write instead, never a value.
+ * @throws TypeError that names the property and what to write instead. It never quotes a value, except the client's id.
  */
 export function checkClient(value: unknown): Client {
   const problem = shapeProblem(value) ?? undefinedProblem(value as Client) ?? valueProblem(value as Client);
@@ -144,7 +147,7 @@ export function checkClient(value: unknown): Client {
   throw new TypeError(`client ${named ? `"${clientId}"` : "record"}: ${problem}.`);
 }
 
-/** All that is kept of a record; the host's may have more. */
+/** The properties that are kept of a record. The host's records may have more. */
 const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>> = {
   clientId: true,
   name: true,
@@ -160,7 +163,7 @@ const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>
   platform: true,
 };
 
-/** A copy, down to the last list: what the host changes in its own record later was not checked. */
+/** A deep copy: if the host changes its own record later, that change has not been checked. */
 export function ownClient(client: Client): Client {
   const parts = Object.entries(client).filter(([name]) => Object.hasOwn(kept, name));
   return JSON.parse(JSON.stringify(Object.fromEntries(parts))) as Client;

@@ -1,4 +1,4 @@
-/** Client secrets: made, stored as digests, verified in constant time without stalling the server. RFC 6749 §2.3.1, §10.10, Appendix A.2; 9700 §4.14. */
+/** Client secrets: generation, digests, constant-time verification. RFC 6749 §2.3.1, §10.10, Appendix A.2; 9700 §4.14. */
 import {
   createHmac,
   hash as digestOf,
@@ -7,11 +7,11 @@ import {
   timingSafeEqual,
   type ScryptOptions,
 } from "node:crypto";
-import { LRUCache } from "lru-cache";
 import type { ConfidentialClient } from "../protocol/client";
+import { boundedCache } from "../storage/bounded-cache";
 import { derivationGate } from "./derivation-gate";
 
-/** A parsed `secretDigests` entry. */
+/** A parsed entry of `secretDigests`: SHA-256 for random secrets, scrypt for those that a person chose. */
 export type SecretDigest =
   | { readonly kind: "sha256"; readonly hash: Buffer }
   | { readonly kind: "scrypt"; readonly salt: Buffer; readonly hash: Buffer; readonly cost: ScryptOptions };
@@ -24,14 +24,14 @@ function costOptions({ ln, r, p }: { ln: number; r: number; p: number }): Scrypt
   return { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r };
 }
 
-/** The parts of a stored digest, or `undefined` when it has neither of the two forms. */
+/** The parts of a stored digest, or `undefined` when it has neither form or its cost is out of bounds. */
 export function parseSecretDigest(digest: string): SecretDigest | undefined {
   const sha256 = sha256Form.exec(digest);
   if (sha256?.[1]) return { kind: "sha256", hash: Buffer.from(sha256[1], "base64url") };
   const parts = scryptForm.exec(digest);
   if (!parts) return undefined;
   const [ln, r, p] = parts.slice(1, 4).map(Number) as [number, number, number];
-  // a digest outside these bounds would be no protection, or a way to stall the server
+  // below these bounds a digest would not protect the secret, and above them each check would stall the server
   if (ln < 14 || ln > 17 || r < 8 || r > 16 || p < 1 || p > 4) return undefined;
   const [salt, hash] = parts.slice(4, 6).map((part) => Buffer.from(part, "base64url")) as [Buffer, Buffer];
   return { kind: "scrypt", salt, hash, cost: costOptions({ ln, r, p }) };
@@ -44,8 +44,8 @@ function deriveKey(secret: string, { salt, cost }: { salt: Buffer; cost: ScryptO
 }
 
 /**
- * Control characters are none of a secret's: scrypt fills a short one up with NULs, so that one with NULs at its end would
- * be the same. Text beyond ASCII is allowed, more than the RFC does.
+ * True for text without control characters. scrypt pads short secrets with NULs, so a secret with NULs at its end would match
+ * as well. Text beyond ASCII is accepted, which the RFC does not allow.
  *
  * @rfc 6749 Appendix A.2
  */
@@ -54,7 +54,7 @@ export function isClientSecret(text: string): boolean {
   return !/[\0-\x1f\x7f]/.test(text);
 }
 
-/** Compares in constant time; scrypt runs off the event loop. */
+/** True when the secret has this digest. Compares in constant time; scrypt runs off the event loop. */
 export async function secretMatches(secret: string, digest: SecretDigest): Promise<boolean> {
   const derived =
     digest.kind === "sha256"
@@ -64,7 +64,8 @@ export async function secretMatches(secret: string, digest: SecretDigest): Promi
 }
 
 /**
- * A new client secret of 256 random bits. Hand `secret` to the client once, store `digest` in `secretDigests`.
+ * A new client secret of 256 random bits. Give `secret` to the client, once, and store `digest` in `secretDigests`. The secret
+ * cannot be guessed, so a fast digest is enough.
  *
  * @rfc 6749 §2.3.1
  */
@@ -74,10 +75,10 @@ export function generateClientSecret(): { readonly secret: string; readonly dige
 }
 
 /**
- * The digest of a secret that a person chose (scrypt, N = 2^15, about 32 MiB and a tenth of a second each).
- * Prefer `generateClientSecret()`: its secrets cannot be guessed, so checking them is cheap.
+ * The digest of a secret that a person chose, to be stored in `secretDigests` (scrypt, N = 2^15; each check takes about 32 MiB
+ * and a tenth of a second). Prefer `generateClientSecret()`: its secrets cannot be guessed, so checking them is cheap.
  *
- * @throws TypeError when the secret is shorter than 12 characters or has a control character.
+ * @throws TypeError (as a rejection) when the secret is shorter than 12 characters or contains a control character.
  * @rfc 6749 §2.3.1
  */
 export async function digestClientSecret(secret: string): Promise<string> {
@@ -86,7 +87,7 @@ export async function digestClientSecret(secret: string): Promise<string> {
   }
   if (!isClientSecret(secret)) {
     throw new TypeError(
-      "digestClientSecret: the secret must not have control characters, such as a line feed at its end (RFC 6749 Appendix A.2).",
+      "digestClientSecret: the secret must not contain control characters, such as a trailing line feed (RFC 6749 Appendix A.2).",
     );
   }
   const salt = randomBytes(16);
@@ -95,24 +96,26 @@ export async function digestClientSecret(secret: string): Promise<string> {
   return `scrypt:ln=${ln},r=${r},p=${p}:${salt.toString("base64url")}:${hash.toString("base64url")}`;
 }
 
-/** True when the secret is one of the client's. @throws OAuthError `temporarily_unavailable` when too many checks wait. */
+/** True when the secret is one of the client's. @throws OAuthError `temporarily_unavailable` when too many checks are waiting */
 export type VerifyClientSecret = (client: ConfidentialClient, clientSecret: string) => Promise<boolean>;
 
 const maxRemembered = 10_000;
 
-/** A presented secret and a digest that takes a derivation; `key` names the two. */
+/** A digest that needs a derivation; `key` identifies it together with the client and the presented secret. */
 interface SlowCheck {
   readonly digest: SecretDigest;
   readonly key: string;
 }
 
 /**
- * Verifies what is cheap first: SHA-256 digests, then which derivations have succeeded before. Failures are never
- * remembered, so no number of wrong secrets can push a success out. Equal checks at one time share one derivation.
+ * Verifies cheap things first: SHA-256 digests, then whether this process has verified the same secret before, and only then a
+ * derivation. Failures are never remembered, so no number of wrong secrets can push out a success. Equal checks that arrive at
+ * the same time share one derivation.
  */
 export function clientSecretVerifier(): VerifyClientSecret {
+  // a key of this process only, so that guesses cannot be tested against what is remembered
   const memoryKey = randomBytes(32);
-  const remembered = new LRUCache<string, true>({ max: maxRemembered });
+  const remembered = boundedCache<true>(maxRemembered);
   const underWay = new Map<string, Promise<boolean>>();
   const throughGate = derivationGate();
 

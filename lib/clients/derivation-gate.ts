@@ -1,12 +1,12 @@
-/** Whose secret is checked next, when more come than can be. RFC 6749 §2.3.1, §10.10. */
+/** Decides whose secret is checked next when there are more than can be checked at once. RFC 6749 §2.3.1, §10.10. */
 import { OAuthError } from "../protocol/oauth-error";
 
-/** Runs `derive` when it is this client's turn. @throws OAuthError `temporarily_unavailable` when too many others came. */
+/** Runs `derive` when it is this client's turn. @throws OAuthError `temporarily_unavailable` when too many are waiting */
 export type DerivationGate = <T>(clientId: string, derive: () => Promise<T>) => Promise<T>;
 
-// threads of the pool stay free for files and names
+// Node's thread pool must keep threads free for file access and DNS
 const maxRunning = 2;
-// of digests made by digestClientSecret() the last one waits about five seconds
+// with digests of digestClientSecret(), the last one waits for about five seconds
 const maxWaiting = 100;
 
 interface Waiting {
@@ -18,20 +18,20 @@ function tooMany(): OAuthError {
   return new OAuthError("temporarily_unavailable", {
     description: "Too many client authentications at once.",
     reason:
-      "more than a hundred checks of client secrets by scrypt wait (RFC 6749 §2.3.1): use generateClientSecret(), whose secrets cost nothing to check",
+      "more than a hundred scrypt checks of client secrets are waiting (RFC 6749 §2.3.1): use generateClientSecret(), whose secrets are cheap to check",
   });
 }
 
 /**
- * Two derivations run at a time and a hundred wait. Clients take turns. When one more comes, the client that has most
- * waiting loses its oldest.
+ * Two derivations run at a time, up to a hundred wait, and clients take turns. When one more arrives, the client with the most
+ * waiting checks loses its oldest one. Refusing the newcomer instead would lock out everybody once an attacker fills the queue.
  *
- * A flood of wrong secrets for one client takes every other turn from another client, and no more. The client under attack
- * waits its turn while no more than a hundred requests come at once. Beyond that nothing tells its first request in this
- * process from the attacker's: each has the same chance, derivations divided by requests, and trying again helps.
+ * A flood of wrong secrets for one client costs another client every other turn, and no more. The client under attack waits its
+ * turn while no more than a hundred requests arrive at once. Beyond that, nothing tells its first request in this process from
+ * the attacker's requests: each has the same chance, derivations divided by requests, and trying again helps.
  */
 export function derivationGate(): DerivationGate {
-  // the client whose turn it is stands first, and no queue is empty
+  // the client whose turn it is comes first, and no queue is ever empty
   const queues = new Map<string, Waiting[]>();
   let waiting = 0;
   let running = 0;
@@ -53,13 +53,13 @@ export function derivationGate(): DerivationGate {
     if (longest) takeOldest(...longest)?.refuse(tooMany());
   }
 
-  /** Hands on the place of a derivation that has ended. */
+  /** Gives the place of a derivation that has ended to the next one that waits. */
   function startNext(): void {
     const [next] = queues;
     if (!next) return void (running -= 1);
     const [clientId, queue] = next;
     const oldest = takeOldest(clientId, queue);
-    // its turn comes again after those of all others
+    // this client's next turn comes after those of all others
     if (queues.delete(clientId)) queues.set(clientId, queue);
     oldest?.start();
   }

@@ -8,10 +8,13 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** True for a location that can be written into a header without encoding. */
+/** True for a location that can be written into a header without encoding. A relative one would lead below the authorization endpoint. */
 function isPageUrl(value: unknown): boolean {
-  return isText(value) && /^[\x21-\x7e]+$/.test(value);
+  return isText(value) && /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.test(value);
 }
+
+const pageUrlRule =
+  'url must be an absolute URL, or a path that begins with a slash, such as "/sign-in", in visible ASCII characters';
 
 /** True for text in the characters of `error_description`. */
 function isDescription(value: unknown): boolean {
@@ -42,7 +45,7 @@ function authenticationProblem(answer: Authentication, now: EpochSeconds): strin
     case "authenticated":
       return endUserProblem(answer, now);
     case "interaction":
-      return isPageUrl(answer.url) ? undefined : "url must be a URL or path in visible ASCII characters";
+      return isPageUrl(answer.url) ? undefined : pageUrlRule;
     case "denied":
       return answer.description === undefined || isDescription(answer.description)
         ? undefined
@@ -59,7 +62,7 @@ function consentProblem(answer: ConsentAnswer): string | undefined {
         ? undefined
         : "scopes must be a list of strings";
     case "interaction":
-      return isPageUrl(answer.url) ? undefined : "url must be a URL or path in visible ASCII characters";
+      return isPageUrl(answer.url) ? undefined : pageUrlRule;
     case "denied":
     case "ask":
       return undefined;

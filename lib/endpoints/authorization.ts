@@ -18,49 +18,52 @@ import type { ShownScopes } from "../protocol/requested-scopes";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { checkAuthorizationRequest } from "../requests/check-authorization-request";
 
-/** What recognising a client uses. */
+/** What recognising a client and its redirect URI uses. */
 interface RecognitionPorts {
   readonly clients: Pick<ClientLookup, "find">;
-  /** The schemes without a dot that redirect URIs of native clients may have. */
+  /** The schemes without a dot that redirect URIs of native clients may use. */
   readonly redirectSchemes: readonly string[];
 }
 
-/** What the authorization endpoint uses, beside the adapters of the host. */
+/** What the authorization endpoint uses, besides the host's adapters. */
 export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
   readonly clients: Pick<ClientLookup, "find" | "isTaken">;
   readonly clock: Clock;
 }
 
-/** A refusal is told to the host. */
+/** Refusals are reported to the host as events. */
 interface RefusalPorts {
   readonly emit: EmitEvent;
 }
 
-/** An authorization request, on its first visit or back from a page. */
+/** An authorization request, on the first visit or on the way back from a page. */
 export interface AuthorizationEndpointRequest {
   readonly issuer: Issuer;
   readonly parameters: Parameters;
+  /** The host's adapters for this HTTP request. */
   readonly endUser: EndUserPort;
   /** When this request first sent the person to a page; `undefined` on the first visit. */
   readonly interactionBegan: EpochSeconds | undefined;
-  /** What the pages of this request have shown; `undefined` on the first visit. */
+  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
   readonly shown: ShownScopes | undefined;
+  /** The answer that the person has just given on a consent page. */
   readonly decision: ConsentDecision | undefined;
 }
 
-/** The answer, or a page that the person has to see first. */
+/** The answer, or the page that the person must see first. */
 export type AuthorizationOutcome =
   | {
       readonly kind: "answered";
       readonly response: RedirectResponse | ErrorPageResponse;
-      /** True when it is a yes or a no, and not a failure. */
+      /** True for a yes or a no, false for any other refusal or a failure. */
       readonly isDecided: boolean;
     }
   | {
       readonly kind: "interaction";
       readonly request: AuthorizationRequest;
+      /** The host's page, absolute or a path of this origin. */
       readonly url: string;
-      /** Set when the page is about consent: who is asked. */
+      /** The end user who is asked, when the page is about consent. */
       readonly endUser: EndUser | undefined;
       readonly endMark: string | undefined;
     }
@@ -68,7 +71,7 @@ export type AuthorizationOutcome =
       readonly kind: "ask";
       readonly request: AuthorizationRequest;
       readonly endUser: EndUser;
-      /** The end mark that stands while the page is shown. */
+      /** The end mark that is current when the page is shown. */
       readonly endMark: string | undefined;
     };
 
@@ -77,17 +80,17 @@ interface RecognisedClient {
   readonly target: RedirectTarget;
 }
 
-/** A refusal that only the person sees; the reason tells the developer the rule and what to do. */
+/** A refusal that only the person sees. The reason tells the developer which rule was broken and what to do. */
 function unredirectable(description: string, reason: string): OAuthError {
   return new OAuthError("invalid_request", { description, reason });
 }
 
 const unregisteredReason =
-  "redirect_uri is not one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it as it is sent. A native client registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may use any port of that host";
+  "redirect_uri does not equal one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it exactly as it is sent. A native client registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may then use any port on that host";
 const omittedReason =
-  'redirect_uri may be left out where the API says redirectUri: "optional" and the client has registered one only (RFC 6749 §3.1.2.3): send it';
+  'redirect_uri may be left out only if the API has redirectUri: "optional" and the client has registered exactly one (RFC 6749 §3.1.2.3): send it';
 
-/** Until this has passed, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
+/** The proven client and redirect URI. Until they are proven, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
 async function recogniseClient(
   { clients, redirectSchemes: dotless }: RecognitionPorts,
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
@@ -96,18 +99,19 @@ async function recogniseClient(
   if (clientId === undefined)
     throw unredirectable(
       "client_id is missing or repeated.",
-      "every authorization request has one client_id (RFC 6749 §4.1.1): add it to the URL's query",
+      "every authorization request needs exactly one client_id (RFC 6749 §4.1.1): add it to the URL's query",
     );
   const client = await clients.find(clientId);
   if (!client)
     throw unredirectable(
       "The client is unknown.",
-      "storage.clients has no client with this client_id (RFC 6749 §2.2): register it, or mend client_id",
+      "storage.clients has no client with this client_id (RFC 6749 §2.2): register it, or fix client_id",
     );
+  // before the value is used: a repeated one must not count as left out
   if (parameters.unusable.has("redirect_uri"))
     throw unredirectable(
       "redirect_uri is repeated.",
-      "no parameter may come twice (RFC 6749 §3.1): send one redirect_uri",
+      "no parameter may be repeated (RFC 6749 §3.1): send one redirect_uri",
     );
   const requested = parameters.get("redirect_uri");
   const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
@@ -120,7 +124,7 @@ async function recogniseClient(
   );
 }
 
-/** The checked request, for pages that show it. @throws OAuthError */
+/** The request of a pending interaction, checked again, for pages that show it. @throws OAuthError when it is no longer valid */
 export async function readAuthorizationRequest(
   ports: RecognitionPorts,
   message: { issuer: Issuer; parameters: Parameters; shown: ShownScopes },
@@ -129,7 +133,7 @@ export async function readAuthorizationRequest(
   return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
 }
 
-/** Tells the host; the description for the client is in the error. */
+/** Emits the event of a refusal. It may say more than the description that the client gets. */
 function reportRefusal(
   { emit }: RefusalPorts,
   { error, subject }: { error: OAuthError; subject: EventSubject },
@@ -138,7 +142,7 @@ function reportRefusal(
   else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
 }
 
-/** From here on every refusal is a redirect. */
+/** Everything after client and redirect URI are proven: from here on, every refusal is a redirect. */
 async function decide(
   ports: AuthorizationPorts,
   {
@@ -151,6 +155,7 @@ async function decide(
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
   const now = ports.clock();
   const { clientId } = client;
+  // one event for each request, not for each return from a page
   if (interactionBegan === undefined) {
     const scopes = request.requestedScopes;
     ports.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
@@ -167,7 +172,7 @@ async function decide(
   return { kind: "answered", response, isDecided: true };
 }
 
-/** A refusal that only the person at the browser sees. @rfc 6749 §4.1.2.1 */
+/** A refusal as an error page, which only the person at the browser sees. @rfc 6749 §4.1.2.1 */
 export function refuseByPage(
   ports: RefusalPorts,
   { issuer, thrown }: { issuer: Issuer | undefined; thrown: unknown },
@@ -177,7 +182,7 @@ export function refuseByPage(
   return errorPage(error);
 }
 
-/** A refusal that the client hears of: it takes a proven redirect target. @rfc 6749 §4.1.2.1 */
+/** A refusal that the client learns of. It needs a `RedirectTarget`, which only `verifyRedirectUri` makes. @rfc 6749 §4.1.2.1 */
 export function refuseByRedirect(
   ports: RefusalPorts,
   refusal: RecognisedClient & {
@@ -192,7 +197,7 @@ export function refuseByRedirect(
   return { kind: "redirect", location: errorLocation(target, { error, state, iss }) };
 }
 
-/** The end user or the host says no before consent was asked for. @rfc 6749 §4.1.2.1 */
+/** The answer when a page of the host ends with a no: `access_denied`, without asking the adapters again. @rfc 6749 §4.1.2.1 */
 export async function denyAuthorization(
   ports: RecognitionPorts & RefusalPorts,
   { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
@@ -206,7 +211,7 @@ export async function denyAuthorization(
   }
 }
 
-/** Answers an authorization request, on the first visit and on every return from a page. */
+/** Answers an authorization request, on the first visit and on every return from a page. Failures are answers too. */
 export async function authorizationEndpoint(
   ports: AuthorizationPorts,
   endpointRequest: AuthorizationEndpointRequest,

@@ -1,4 +1,4 @@
-/** What the endpoints that a client calls by itself have in common: message, client authentication, refusal. RFC 6749 §3.2, §5.2. */
+/** What all endpoints that clients call share: message, client authentication, refusal. RFC 6749 §3.2, §5.2. */
 import type { IncomingHttpHeaders } from "node:http";
 import {
   authenticateClient,
@@ -16,7 +16,7 @@ import type { Clock } from "../protocol/time";
 import type { AccessTokenSigner } from "../signing/port";
 import { checkUsable } from "../requests/check-parameters";
 
-/** What these endpoints use, all of them together. */
+/** What all of these endpoints together use. */
 export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPorts {
   readonly signer: AccessTokenSigner;
   readonly clock: Clock;
@@ -26,24 +26,26 @@ export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPor
 export interface EndpointRequest {
   readonly issuer: Issuer;
   readonly method: string;
-  /** The path and the query, as they were sent. */
+  /** The path and the query, behind Express without the mount path. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A request with its form, of a client that has still to prove itself. */
+/** A request with its form, from a client that has not been authenticated yet. */
 export interface FormRequest extends EndpointRequest {
+  /** Those of the form, never of the URL. */
   readonly parameters: Parameters;
 }
 
-/** An endpoint that a client calls by itself. */
+/** An endpoint that clients call themselves, not by way of a browser. */
 export interface ClientEndpoint {
-  /** The event that tells of a refusal. */
+  /** The kind of event that reports a refusal. */
   readonly refused: Extract<NewEvent, { error: unknown }>["kind"];
-  /** The answer to a client that has proved itself. @throws OAuthError */
+  /** The answer to an authenticated client. @throws OAuthError for a refusal; anything else becomes `server_error` */
   answer(ports: ClientEndpointPorts, request: ClientRequest & EndpointRequest): Promise<JsonResponse>;
 }
 
+/** Credentials, tokens and what belongs to them must not be in a URL. */
 const bodyOnly = [
   "client_id",
   "client_secret",
@@ -70,7 +72,7 @@ function checkMessage({ url, parameters }: FormRequest): void {
   checkUsable(parameters);
 }
 
-/** @rfc 6749 §5.2, 9110 §10.2.3 */
+/** `WWW-Authenticate` only for clients that sent an Authorization header. @rfc 6749 §5.2, 9110 §10.2.3 */
 function refusalHeaders(
   { code }: OAuthError,
   { issuer, headers }: FormRequest,
@@ -80,12 +82,13 @@ function refusalHeaders(
   return { "WWW-Authenticate": formatChallenge("Basic", { realm: issuer.identifier }) };
 }
 
-/** Answers a client; every refusal ends here. @rfc 6749 §5.2 */
+/** Checks the message, authenticates the client and asks the endpoint. Refusals and failures are answered here. @rfc 6749 §5.2 */
 export async function answerClient(
   ports: ClientEndpointPorts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: FormRequest },
 ): Promise<JsonResponse> {
   const { issuer, parameters, method, url, headers } = request;
+  // the event of a refusal names the client only once it is proven: anybody can send its id
   let clientId: string | undefined;
   try {
     checkMessage(request);

@@ -1,4 +1,4 @@
-/** The introspection endpoint: what a token means, for those that the API is for. RFC 7662 §2. */
+/** The introspection endpoint: says what a token means to those who may know. RFC 7662 §2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { isLive } from "../protocol/authorization";
 import { subscriptionOf } from "../protocol/client";
@@ -17,11 +17,14 @@ import type { Storage } from "../storage/port";
 import { accessTokenStands, readAccessToken, type TokenReadPorts } from "../tokens/read-access-token";
 import type { ClientEndpoint } from "./client-endpoint";
 
-/** Whoever may ask could try tokens one after the other, so asking takes a proof. @rfc 7662 §2.1 */
+/** Refuses callers without client authentication: anybody could try one token after the other (token scanning). @rfc 7662 §2.1 */
 function checkCaller({ client, issuer }: ClientRequest): void {
   if (!client.confidential) {
-    const description = "Introspection takes client authentication.";
-    throw new OAuthError("invalid_client", { description, reason: "a public client asks for introspection" });
+    const description = "Introspection requires client authentication.";
+    throw new OAuthError("invalid_client", {
+      description,
+      reason: "a public client asked for introspection",
+    });
   }
   if (subscriptionOf(client, issuer.api.apiId)) return;
   throw new OAuthError("unauthorized_client", {
@@ -31,21 +34,26 @@ function checkCaller({ client, issuer }: ClientRequest): void {
   });
 }
 
+/**
+ * Access tokens are described to every caller, whichever client they are for: a resource server is a client too, and whoever has
+ * the text of a token can use it anyway. A token of another issuer is inactive here.
+ */
 async function introspectAccessToken(
   ports: TokenReadPorts,
   { request, token }: { request: ClientRequest; token: string },
 ): Promise<IntrospectionResponse> {
   const { issuer, now } = request;
   const digest = digestToken(token);
-  const accessToken = (await readAccessToken(ports, { token, digest, api: issuer.api, now }))?.accessToken;
-  if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now)
-    return inactive;
+  const genuine = await readAccessToken(ports, { token, digest, api: issuer.api, now });
+  if (typeof genuine === "string") return inactive;
+  const { accessToken } = genuine;
+  if (accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now) return inactive;
   return (await accessTokenStands(ports, { accessToken, now }))
     ? activeAccessToken(accessToken, issuer)
     : inactive;
 }
 
-/** A refresh token is a matter between its client and the server: nobody else is told of it. */
+/** A refresh token concerns only its own client and the server, so to all others it is inactive. */
 async function introspectRefreshToken(
   { storage }: { readonly storage: Pick<Storage, "refreshTokens" | "authorizations"> },
   { request, handle }: { request: ClientRequest; handle: TokenHandle },
@@ -60,12 +68,18 @@ async function introspectRefreshToken(
   return activeRefreshToken({ token, authorization }, issuer);
 }
 
-/** Tells what a token means to a confidential client with a subscription to the API. @rfc 7662 §2 */
+/**
+ * Says what a token means, to a confidential client with a subscription to the API. All tokens that the caller may not know about
+ * get the same answer, `active: false`.
+ *
+ * @rfc 7662 §2
+ */
 export const introspectionEndpoint: ClientEndpoint = {
   refused: "introspection-refused",
   async answer(ports, request) {
     checkCaller(request);
     const token = requireParameter(request.parameters, "token");
+    // the form of a token shows its kind, so token_type_hint is not needed
     const handle = parseTokenHandle(token);
     return jsonAnswer(
       handle

@@ -4,7 +4,7 @@ import type { Clock } from "../protocol/time";
 import type { KeyRing } from "../signing/key-ring";
 import { publicJwk } from "../signing/signing-key";
 
-/** The key set as it is now. @rfc 7517 §5 */
+/** The current key set: every key that verifies or will sign soon, without private parts. @rfc 7517 §5 */
 export function keySetEndpoint(ring: Pick<KeyRing, "published">, clock: Clock): JsonResponse {
   return publicDocument({ keys: ring.published(clock()).map(publicJwk) });
 }

@@ -4,7 +4,7 @@ import { protectedResourceMetadata } from "../protocol/protected-resource-metada
 import { type JsonResponse, publicDocument } from "../protocol/protocol-response";
 import { serverMetadata } from "../protocol/server-metadata";
 
-/** The metadata of an issuer. @rfc 8414 §3 */
+/** The metadata document of an issuer. @rfc 8414 §3 */
 export function serverMetadataEndpoint(issuer: Issuer, jwksUri: string): JsonResponse {
   return publicDocument(serverMetadata(issuer, jwksUri));
 }
@@ -12,10 +12,11 @@ export function serverMetadataEndpoint(issuer: Issuer, jwksUri: string): JsonRes
 /** URL → the document there. */
 export type RootDocuments = ReadonlyMap<string, JsonResponse>;
 
-/** The documents at the root of an origin: those of every issuer, and those of every API. @rfc 8414 §3.1, 9728 §3.1 */
+/** The documents at the root of an origin: one for every issuer and one for every API. @rfc 8414 §3.1, 9728 §3.1 */
 export function rootDocuments(issuers: readonly Issuer[], jwksUri: string): RootDocuments {
   const documents = new Map<string, JsonResponse>();
   for (const issuer of issuers) {
+    // the document of an API lists all of its issuers, in the order of the options
     const [first = issuer, ...others] = issuers.filter(({ api }) => api === issuer.api);
     documents.set(serverMetadataUrl(issuer), serverMetadataEndpoint(issuer, jwksUri));
     documents.set(issuer.api.metadataUrl, publicDocument(protectedResourceMetadata([first, ...others])));

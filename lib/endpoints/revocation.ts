@@ -15,7 +15,7 @@ interface RefreshTokenRevocationPorts {
   readonly emit: EmitEvent;
 }
 
-/** With its refresh token an authorization ends, and every access token that descends from it. @rfc 7009 §2.1, §2.2.1 */
+/** Revoking a refresh token revokes its authorization, and with it every access token from it. @rfc 7009 §2.1, §2.2.1 */
 async function revokeRefreshToken(
   { storage, emit }: RefreshTokenRevocationPorts,
   { request, handle }: { request: ClientRequest; handle: TokenHandle },
@@ -28,6 +28,7 @@ async function revokeRefreshToken(
     storage.authorizations.find(authorizationId, now),
   ]);
   if (!authorization || ownershipProblem(authorization, request) !== undefined) return;
+  // a code has the form of a refresh token: without this, a client would believe that it has ended one
   if (code) {
     throw new OAuthError("unsupported_token_type", {
       description: "An authorization code cannot be revoked.",
@@ -46,6 +47,7 @@ async function revokeRefreshToken(
   });
 }
 
+/** Revoking an access token ends that token only. Expired ones need no record. */
 async function revokeAccessToken(
   ports: TokenReadPorts & { readonly emit: EmitEvent },
   { request, token }: { request: ClientRequest; token: string },
@@ -57,25 +59,25 @@ async function revokeAccessToken(
     api: issuer.api,
     now,
   });
-  const accessToken = genuine?.accessToken;
-  if (!accessToken || accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId)
-    return;
+  if (typeof genuine === "string") return;
+  const { accessToken } = genuine;
+  if (accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId) return;
   const { tokenId, expiresAt, clientId } = accessToken;
   if (expiresAt <= now) return;
   await ports.storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);
   ports.emit({ kind: "token-revoked", revoked: "access_token", issuer: issuer.identifier, clientId });
 }
 
-/** Ends a token that the client names. @rfc 7009 §2 */
+/** Revokes a token of the client that asks. @rfc 7009 §2 */
 export const revocationEndpoint: ClientEndpoint = {
   refused: "revocation-refused",
   async answer(ports, request) {
     const token = requireParameter(request.parameters, "token");
-    // the form of a token tells its kind: token_type_hint is not needed, and a wrong one must not matter
+    // the form of a token shows its kind, so token_type_hint is not needed, and a wrong one does no harm
     const handle = parseTokenHandle(token);
     if (handle) await revokeRefreshToken(ports, { request, handle });
     else await revokeAccessToken(ports, { request, token });
-    // a token that is unknown, or somebody else's, gets the same answer: there is nothing to be done
+    // the same answer for an unknown token and for one of another client: the caller learns nothing about it
     return jsonAnswer({});
   },
 };

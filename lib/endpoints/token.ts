@@ -10,7 +10,7 @@ function isGrantType(name: string): name is GrantType {
   return Object.hasOwn(grants, name);
 }
 
-/** Exchanges what a client presents for tokens. @rfc 6749 §3.2 */
+/** Exchanges what an authenticated client presents (a code, a refresh token, its credentials) for tokens. @rfc 6749 §3.2 */
 export const tokenEndpoint: ClientEndpoint = {
   refused: "token-refused",
   async answer(ports, request) {
@@ -26,7 +26,7 @@ export const tokenEndpoint: ClientEndpoint = {
       throw new OAuthError("unauthorized_client", {
         description: "The client may not use this grant at this API.",
         reason:
-          "the client has no subscription to this API, its grantTypes leave this grant out, or it is not for this kind of client (RFC 6749 §5.2): mend the client's record",
+          "the client has no subscription to this API, its grantTypes leave out this grant, or this kind of client may not use it (RFC 6749 §5.2): fix the client's record",
       });
     }
     checkResource(parameters, issuer);

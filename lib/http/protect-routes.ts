@@ -1,4 +1,4 @@
-/** `requireBearer` and `challenge`: what the host asks of them is checked here, and done in `require-bearer`. RFC 6750 §3. */
+/** Checks what the host passes to `requireBearer` and `challenge`; `require-bearer.ts` does the work. RFC 6750 §3. */
 import type { Request, RequestHandler, Response } from "express";
 import type { EmitEvent } from "../events/port";
 import type { EndUserAccessToken } from "../protocol/access-token";
@@ -7,50 +7,57 @@ import { isSubset } from "../protocol/scope";
 import { accessTokenVerifier, type TokenVerifyPorts } from "../tokens/verify-access-token";
 import { bearerMiddleware, type BearerGuard, type BearerHandler, writeChallenge } from "./require-bearer";
 
-/** Scopes of an API: a list, or one text with spaces. */
+/** Scopes of an API: a list, or one string separated by spaces. */
 type ScopesOfRoute = string | readonly string[];
 
-/** What a route asks of an access token. A key that is there and `undefined` is refused. */
+/**
+ * What a route requires of an access token. A key that is present but `undefined` is refused: a misspelt constant must not remove
+ * the check from a route.
+ */
 export interface RequireBearerOptions {
   /** Id of the API that the route belongs to. */
   readonly api: string;
   /**
-   * Scopes that the token must have, all of them. Default: none. A function says them by request: it is called before the token is
-   * known, so `req.auth` is not there; it must not be async, and what it throws, or anything but scopes of the API, is a
-   * `server_error`.
+   * The scopes that the token must have, all of them. Default: none. A function chooses them for each request. It is called
+   * before the token is verified, so `req.auth` is not set, and it must not be async. If it throws, or returns anything but
+   * scopes of the API, the answer is `server_error`.
    */
   readonly scope?: ScopesOfRoute | ((req: Request) => ScopesOfRoute);
   /**
-   * `"required"`: only tokens of an end user pass, so `req.auth.subject` is there. `"forbidden"`: only tokens that a client has got
-   * for itself (client credentials). Default: both.
+   * `"required"`: only tokens of an end user pass, so `req.auth.subject` is set. `"forbidden"`: only tokens that a client got for
+   * itself pass (client credentials). Default: both.
    */
   readonly subject?: "required" | "forbidden";
 }
 
-/** What a handler asks for that finds out by itself. */
+/** The scopes that a handler found to be missing. */
 export interface ChallengeOptions {
   /** Id of the API that the route belongs to. */
   readonly api: string;
-  /** Scopes that the token must have, at least one. */
+  /** The scopes that the token must have, at least one. */
   readonly scope: ScopesOfRoute;
 }
 
 /** See `AuthServer.requireBearer`. */
 export interface RequireBearer {
+  /** With a handler: `req.auth.subject` is a string there. */
   (
     options: RequireBearerOptions & { readonly subject: "required" },
     handler: BearerHandler<EndUserAccessToken>,
   ): RequestHandler;
+  /** Without a handler, the next one of the route is called. */
   (options: RequireBearerOptions, handler?: BearerHandler): RequestHandler;
 }
 
-/** What protects the host's routes. */
+/** The two functions that protect the host's routes. */
 export interface RouteProtection {
+  /** See `AuthServer.requireBearer`. */
   readonly requireBearer: RequireBearer;
+  /** See `AuthServer.challenge`. */
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
 }
 
-/** The scopes that a value names, or `undefined` when they are not all scopes of the API. */
+/** The scopes that a value names, or `undefined` unless all of them are scopes of the API. */
 function readScopes(scope: unknown, api: Api): readonly string[] | undefined {
   const names: unknown = typeof scope === "string" ? scope.split(" ") : scope;
   const listed = Array.isArray(names) && names.every((name): name is string => typeof name === "string");
@@ -58,13 +65,13 @@ function readScopes(scope: unknown, api: Api): readonly string[] | undefined {
 }
 
 function scopeProblem({ apiId, scopes }: Api): string {
-  return `scope is not made of scopes of ${apiId}. Known: ${Object.keys(scopes).join(", ")}.`;
+  return `scope must name scopes of ${apiId}, and no others. Known scopes: ${Object.keys(scopes).join(", ")}.`;
 }
 
-/** What narrows a route must not be overlooked: no key is unknown, and none is there and undefined. */
+/** A key that should narrow a route must not be overlooked: unknown keys, and keys that are undefined, are refused. */
 function keyProblem(options: object, known: readonly string[]): string | undefined {
   for (const [name, value] of Object.entries(options)) {
-    if (!known.includes(name)) return `${name} is not an option. Known here: ${known.join(", ")}.`;
+    if (!known.includes(name)) return `${name} is not an option. Known options: ${known.join(", ")}.`;
     if (value === undefined) return `${name} is undefined. Leave the key out, or write a value.`;
   }
   return undefined;
@@ -72,10 +79,10 @@ function keyProblem(options: object, known: readonly string[]): string | undefin
 
 function subjectProblem({ subject }: RequireBearerOptions): string | undefined {
   if (subject === undefined || subject === "required" || subject === "forbidden") return undefined;
-  return 'subject is neither "required" nor "forbidden". Leave it out where both kinds of token are welcome.';
+  return 'subject is neither "required" nor "forbidden". Leave it out to accept both kinds of token.';
 }
 
-/** The scopes that each request needs. */
+/** A function that gives the scopes that a request needs, or `undefined` when the option is wrong. */
 function scopesOf(
   { scope = [] }: RequireBearerOptions,
   api: Api,
@@ -88,10 +95,10 @@ function scopesOf(
     const answer: unknown = scope(req);
     const scopes = readScopes(answer, api);
     if (scopes) return scopes;
-    // a promise that nobody waits for must not end the process
+    // an async function returned a promise; if that rejects with nobody waiting for it, Node ends the process
     Promise.resolve(answer).catch(() => undefined);
     throw new TypeError(
-      `requireBearer: what the scope function gave is wrong (it must not be async): ${scopeProblem(api)}`,
+      `requireBearer: the scope function returned a wrong value (it must not be async): ${scopeProblem(api)}`,
     );
   };
 }
@@ -104,7 +111,7 @@ interface ProtectedApi {
 /** Id → API. */
 type ProtectedApis = ReadonlyMap<string, ProtectedApi>;
 
-/** The options, once their keys and their API are known to be right. */
+/** The API that the options name. @throws TypeError when the API or a key of the options is unknown */
 function findApi(
   options: { readonly api: string } | undefined,
   { apis, by, known }: { apis: ProtectedApis; by: string; known: readonly string[] },
@@ -113,7 +120,7 @@ function findApi(
   if (problem !== undefined) throw new TypeError(`${by}: ${problem}`);
   const found = apis.get(options?.api ?? "");
   if (found) return found;
-  throw new TypeError(`${by}: api is no id of apis. Write one of: ${[...apis.keys()].join(", ")}.`);
+  throw new TypeError(`${by}: api is not an id in apis. Write one of: ${[...apis.keys()].join(", ")}.`);
 }
 
 function readGuard(options: RequireBearerOptions, apis: ProtectedApis): Omit<BearerGuard, "emit"> {
@@ -126,16 +133,16 @@ function readGuard(options: RequireBearerOptions, apis: ProtectedApis): Omit<Bea
   return { ...found, scopesFor, subject: options.subject ?? "either" };
 }
 
-/** The handler that may stand behind the options; one that is there and `undefined`, a misspelt import say, is none. */
+/** The handler that may follow the options. One that is passed but `undefined`, such as a misspelt import, is an error. */
 function readHandler(handlers: readonly unknown[]): BearerHandler | undefined {
   if (handlers.length === 0) return undefined;
   if (typeof handlers[0] === "function") return handlers[0] as BearerHandler;
   throw new TypeError(
-    "requireBearer: the handler is no function. Leave it out, or write (req, res) => { … }.",
+    "requireBearer: the handler is not a function. Leave it out, or write (req, res) => { … }.",
   );
 }
 
-/** The middleware and the challenge of every API. */
+/** `requireBearer` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
 export function protectRoutes(
   ports: TokenVerifyPorts & { readonly emit: EmitEvent },
   { issuers, revocationLagSeconds }: { issuers: readonly Issuer[]; revocationLagSeconds: number },

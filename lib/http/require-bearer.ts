@@ -12,34 +12,38 @@ import { formatScope, isSubset } from "../protocol/scope";
 import { hasSeveralAuthorizationHeaders, readQuery } from "./request";
 import { writeResponse } from "./response";
 
-/** What guards a route. */
+/** What a guarded route checks, and with what. */
 export interface BearerGuard {
+  /** The API that the route belongs to. */
   readonly api: Api;
-  /** The scopes that a request needs, all of them. What it throws is the host's mistake. */
+  /** The scopes that a request needs, all of them. If it throws, that is the host's mistake: the answer is `server_error`. */
   readonly scopesFor: (req: Request) => readonly string[];
-  /** Whether the token must have an end user, or must have none. */
+  /** Whether the token must have an end user, or must not have one. */
   readonly subject: "required" | "forbidden" | "either";
+  /** Verifies a token for this API. It rejects when storage fails. */
   readonly verify: (token: string) => Promise<AccessTokenVerdict>;
   readonly emit: EmitEvent;
 }
 
-/** A handler behind a guard: `req.auth` is there. */
+/** A handler behind `requireBearer`, where `req.auth` is always set. What it throws or rejects with goes to `next`. */
 export type BearerHandler<Token extends AccessToken = AccessToken> = (
   req: Request & { auth: Token },
   res: Response,
   next: NextFunction,
 ) => unknown;
 
+/** Why a request does not pass: `description` goes to the client, `reason` to the event. */
 interface Refusal {
   readonly status: 400 | 401 | 403;
+  /** Left out when no token was sent. @rfc 6750 §3 */
   readonly error?: NonNullable<ChallengeParameters["error"]>;
   readonly description: string;
   readonly reason: string;
-  /** The token, when it is good and not good enough. */
+  /** The token, when it is valid but not sufficient here. */
   readonly accessToken?: AccessToken;
 }
 
-/** Tokens in a body or query end up in logs and histories: they are never taken, and beside a header they are an attack. */
+/** True for a token in the body or query. These end up in logs and histories, so they are refused, even next to a header. */
 function hasSecondToken(req: Request): boolean {
   const body: unknown = req.body;
   const inBody = typeof body === "object" && body !== null && Object.hasOwn(body, "access_token");
@@ -72,12 +76,12 @@ function lacksScope(accessToken: AccessToken): Refusal {
   };
 }
 
-/** A good token of the wrong kind: another one is needed, and more scope would not help. */
+/** For a valid token of the wrong kind. Not `insufficient_scope`: the client would ask for more scope, which does not help. */
 function wrongSubject(needed: "required" | "forbidden", accessToken: AccessToken): Refusal {
   const [description, reason] =
     needed === "required"
-      ? ["This request needs an access token of an end user.", "the access token is a client's own"]
-      : ["This request needs an access token of the client itself.", "the access token is an end user's"];
+      ? ["This request needs an access token of an end user.", "the access token has no end user"]
+      : ["This request needs an access token of the client itself.", "the access token has an end user"];
   return { status: 401, error: "invalid_token", description, reason, accessToken };
 }
 
@@ -101,12 +105,13 @@ async function check(
     };
   }
   const { accessToken } = verdict;
+  // before the scope check: a token of the wrong kind stays wrong with any scope
   const kind = accessToken.subject === undefined ? "forbidden" : "required";
   if (subject !== "either" && subject !== kind) return wrongSubject(subject, accessToken);
   return isSubset(scopes, accessToken.scopes) ? accessToken : lacksScope(accessToken);
 }
 
-/** What is known of the token that was refused. */
+/** What the event says about the token that was refused. */
 function eventSubject({ accessToken }: Refusal): EventSubject {
   if (!accessToken) return {};
   const { issuer, clientId, subject, authorizationId } = accessToken;
@@ -118,7 +123,7 @@ function eventSubject({ accessToken }: Refusal): EventSubject {
   };
 }
 
-/** The scope that is needed is named wherever another token would help. @rfc 6750 §3 */
+/** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3 */
 function challenge(
   { api, scopes }: { api: Api; scopes: readonly string[] },
   { status, error, description }: Refusal,
@@ -135,10 +140,10 @@ function challenge(
 
 type Challenges = (scopes: readonly string[], refusal: Refusal) => JsonResponse;
 
-/** As many as descriptions, times what a function may say of scopes. */
+/** Enough for every description with many lists of scopes; a scope function may produce any number of lists. */
 const maxWritten = 100;
 
-/** The answers to refused requests, each written once: there are few, and floods of refusals. */
+/** The answers to refused requests, each formatted once: there are few different ones, and an attacker may cause many. */
 function challenges(api: Api): Challenges {
   const written = new Map<string, JsonResponse>();
   return (scopes, refusal) => {
@@ -167,7 +172,7 @@ function refuse(
   writeResponse(guardedRequest, challengeOf(scopes, refusal));
 }
 
-/** True when the request may pass; otherwise it is answered. */
+/** True when the request may pass. Otherwise this function has answered it. */
 async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise<boolean> {
   const { req } = guardedRequest;
   try {
@@ -177,7 +182,7 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
       refuse(guardedRequest, { guarded, scopes, refusal: result });
       return false;
     }
-    // the handler may change it: what is remembered of the token must not change with it
+    // a copy: the handler may change it, and what is remembered about the token must stay as it is
     req.auth = ownRecord(result);
     return true;
   } catch (cause) {
@@ -187,7 +192,10 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
   }
 }
 
-/** Lets a request pass with a valid access token for the API that has the scopes; sets `req.auth`. */
+/**
+ * Lets a request pass when it has a valid access token for the API, of the right kind and with the needed scopes, and sets
+ * `req.auth`. Any other request is answered with a challenge and emits `bearer-refused`; a failure is a `server_error`.
+ */
 export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): RequestHandler {
   const guarded = { ...options, challengeOf: challenges(options.api) };
   const handle = async (guardedRequest: GuardedRequest & { next: NextFunction }): Promise<void> => {
@@ -201,7 +209,7 @@ export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler):
   };
 }
 
-/** For a handler that finds out by itself that a request needs more scope. @rfc 6750 §3.1 */
+/** Refuses a request because the handler needs more scope than the token has, or any token at all. @rfc 6750 §3.1 */
 export function writeChallenge(
   guardedRequest: GuardedRequest,
   { api, scopes, emit }: { api: Api; scopes: readonly string[]; emit: EmitEvent },

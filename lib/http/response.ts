@@ -1,10 +1,11 @@
-/** The one place that writes to `res`. RFC 6749 §5.1, 9700 §4.12, §4.16. */
+/** The only place that writes to `res`. RFC 6749 §5.1, 9700 §4.12, §4.16. */
 import type { ServerResponse } from "node:http";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
 import { jsonError, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
 import { type HttpRequest, prefersJson } from "./request";
 
+/** An answer in the terms of HTTP. */
 interface Written {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -23,12 +24,12 @@ function asJson({
   return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-/** What an answer is written to; `pages` where one may be an error page. */
+/** Where an answer is written to. `pages` renders error pages; without it the built-in pages do. */
 interface Destination {
   readonly req: HttpRequest;
   readonly res: ServerResponse;
   readonly pages?: Pages;
-  /** Headers of the route, which a host may have said more by. */
+  /** Headers of the route, added to values that the host has set for the same names. */
   readonly headers?: Written["headers"] | undefined;
 }
 
@@ -43,10 +44,10 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
     case "json":
       return asJson(response);
     case "redirect":
-      // 307 would send the form, with what it holds, on to the client
+      // not 307: the browser would repeat the POST, with the form's contents, at the client (RFC 9700 §4.12)
       return {
         status: destination.req.method === "POST" ? 303 : 302,
-        // the URL that is left holds the client's request: the page that follows need not read it (9700 §4.2.4)
+        // the URL before the redirect contains the client's request, which the next site must not see as Referer (9700 §4.2.4)
         headers: { Location: response.location, "Referrer-Policy": "no-referrer" },
         body: "",
       };
@@ -59,17 +60,18 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
   }
 }
 
-/** Headers that a host sets on everything, and that would keep a silent refresh out of its iframe. */
+/** Headers that hosts often set on all answers. On a redirect they would keep a silent refresh in an iframe from working. */
 const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
 
 const always = ["X-Content-Type-Options", "nosniff"];
+// answers may contain codes and tokens (RFC 6749 §5.1); public documents set their own Cache-Control
 const notStored = ["Cache-Control", "no-store", "Pragma", "no-cache"];
 
-/** All headers as Node takes them fastest: name, value, name, value. */
+/** All headers as one list of names and values: the form that Node writes fastest. */
 function headerLines({ res, headers: ofRoute }: Destination, { status, headers, body }: Written): string[] {
   const lines = headers["Cache-Control"] === undefined ? [...always, ...notStored] : [...always];
   for (const [name, value] of Object.entries(ofRoute ?? {})) {
-    // beside what the host says by the same header
+    // keep what the host has set for this header, such as its own Vary
     const before = res.getHeader(name);
     lines.push(name, before === undefined ? value : `${String(before)}, ${value}`);
   }
@@ -78,10 +80,10 @@ function headerLines({ res, headers: ofRoute }: Destination, { status, headers, 
   return lines;
 }
 
-/** Writes the answer of an endpoint. */
+/** Writes the answer of an endpoint. Does nothing when something else has already answered the request. */
 export function writeResponse(destination: Destination, response: ProtocolResponse): void {
   const { res } = destination;
-  // a host that has answered meanwhile, by a time limit say, has the last word
+  // the host may have answered in the meantime, for example after a timeout
   if (res.headersSent) return;
   const written = toWritten(destination, response);
   if ("cookies" in response)

@@ -1,28 +1,37 @@
-/** From HTTP to the routes and back: inside Express, at the root of an origin, and in front of the host's app. RFC 6749 §3, 8414 §3.1, 9110 §15.5.6, 9728 §3.1. */
+/** Routing: in Express, at an origin's root, in front of an app. RFC 6749 §3, 8414 §3.1, 9110 §15.5.6, 9728 §3.1. */
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Request, type RequestHandler, Router } from "express";
 import type { RootDocuments } from "../endpoints/metadata";
 import type { Issuer } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
+import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
 import { writeResponse } from "./response";
-import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
+import {
+  answerDocument,
+  clientRoutes,
+  pageRoutes,
+  type Route,
+  type Routes,
+  type ServedParts,
+} from "./routes";
 
-/** What the routers answer with. */
+/** What the routers use to answer. */
 export interface RouterParts extends ServedParts {
+  /** Every issuer of the server. */
   readonly issuers: readonly Issuer[];
-  /** The key set as it is now. */
+  /** The current key set. */
   readonly keySet: () => JsonResponse;
 }
 
-/** A route of an issuer. */
+/** A route at one issuer. */
 interface Place<Req extends HttpRequest> {
   readonly route: Route<Req>;
   readonly issuer: Issuer;
 }
 
-/** Path below the mount point → what is there. */
+/** Path below the mount point → the route and its issuer: one look-up, however many issuers there are. */
 function placesOf<Req extends HttpRequest>(
   issuers: readonly Issuer[],
   routes: Routes<Req>,
@@ -40,36 +49,48 @@ function methodNotAllowed(methods: Readonly<Record<string, unknown>>): ProtocolR
   return { kind: "empty", status: 405, headers: { Allow: Object.keys(methods).join(", ") } };
 }
 
-/** Answers a request for a place. */
+/** Tells the host why a client that used another method was refused. Many clients send the parameters by GET first. */
+function reportMethod<Req extends HttpRequest>(
+  { ports }: ServedParts,
+  { route: { refused }, issuer }: Place<Req>,
+): void {
+  if (!refused) return;
+  ports.emit({
+    kind: refused,
+    issuer: issuer.identifier,
+    error: "invalid_request",
+    reason:
+      "this endpoint accepts only POST (RFC 6749 §3.2, 7009 §2.1, 7662 §2.1): send the parameters in a form",
+  });
+}
+
+/** Answers a request for a known path. Never rejects because of a handler: failures become the route's own error answer. */
 async function serve<Req extends HttpRequest>(
   parts: ServedParts,
   { req, res, place }: { req: Req; res: ServerResponse; place: Place<Req> },
 ): Promise<void> {
   const { route, issuer } = place;
   const handler = route.methods[req.method ?? ""];
+  if (!handler) reportMethod(parts, place);
   let response: ProtocolResponse;
   try {
     response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(route.methods);
   } catch (cause) {
-    // a client that went away while it was sending is nobody's fault
+    // no event for a client that disconnected while it was sending: neither the host nor storage has failed
     if (!req.readableAborted) parts.ports.emit({ kind: "server-error", issuer: issuer.identifier, cause });
     response = route.failure(serverError(cause));
   }
   writeResponse({ req, res, pages: parts.pages, headers: route.headers }, response);
 }
 
-/** The answer of a place where nothing but a document is. */
-function answerDocument({ method }: HttpRequest, document: JsonResponse): ProtocolResponse {
-  return method === "GET" || method === "HEAD" ? document : methodNotAllowed({ GET: true, HEAD: true });
-}
-
 /**
- * A Router whose requests need no walk through its layers: a request that no layer answers is handed on by Express in a later
- * turn of the event loop, and most requests of a host are not for us. What a host adds to it comes after the answers.
+ * A Router that answers before it walks through its layers. When no layer of a Router answers, Express passes the request on in a
+ * later turn of the event loop, and most requests of a host are not for this library. Layers that the host adds come afterwards.
  */
 function directRouter(answer: RequestHandler): Router {
   const router = Router().use(answer) as Router & { handle: RequestHandler };
   const walk = router.handle.bind(router);
+  // one layer is this library's own; with more, the host has added some and they must be walked through
   router.handle = (req, res, next) => (router.stack.length > 1 ? walk : answer)(req, res, next);
   return router;
 }
@@ -84,32 +105,32 @@ const notFound: ProtocolResponse = {
 };
 
 /**
- * The router of all issuers. What is not for them goes on to the host's next handler.
+ * The router of all issuers. Requests that are not for them go on to the host's next handler.
  *
- * @param onFirstRequest is told once where the router is mounted.
+ * @param check looks at how the router is mounted, in development.
  */
-export function createRouter(parts: RouterParts, onFirstRequest?: (mountPath: string) => void): Router {
+export function createRouter(parts: RouterParts, check?: MountCheck): Router {
   const places = placesOf<Request>(parts.issuers, { ...clientRoutes, ...pageRoutes });
-  let isFirst = true;
   return directRouter((req, res, next) => {
-    if (isFirst) onFirstRequest?.(req.baseUrl);
-    isFirst = false;
+    check?.atRouter(req);
     const path = readPath(req);
     const place = places.get(path);
     if (place) return void serve(parts, { req, res, place }).catch(next);
     if (path === "/jwks") return writeResponse({ req, res }, answerDocument(req, parts.keySet()));
+    // a pair that is not valid gets an OAuth answer, not the host's page: client developers see what is wrong
     const name = issuerPath.exec(path)?.[1];
     if (name === undefined || !routePaths.has(name)) return next();
     writeResponse({ req, res }, notFound);
   });
 }
 
-/** Serves the documents by their paths. Two APIs on different origins may have one path; the first one keeps it. */
-export function createWellKnownRouter(documents: RootDocuments): Router {
+/** Serves the documents by their paths. Two APIs on different origins may share a path; then the first one is served. */
+export function createWellKnownRouter(documents: RootDocuments, check?: MountCheck): Router {
   const byPath = new Map(
     [...documents].toReversed().map(([url, document]) => [new URL(url).pathname, document]),
   );
   return directRouter((req, res, next) => {
+    check?.atWellKnown(req, res);
     const document = byPath.get(readPath(req));
     if (!document) return next();
     writeResponse({ req, res }, answerDocument(req, document));
@@ -117,9 +138,10 @@ export function createWellKnownRouter(documents: RootDocuments): Router {
 }
 
 /**
- * A listener that answers clients itself and hands everything else to the app: the pages, which need the host's sessions, too.
+ * A listener that answers the endpoints for clients itself and passes everything else to the app. The authorization endpoint is
+ * passed on too: it needs the host's sessions, which the app's middleware reads.
  *
- * @param mountPath the path of `baseUrl`, without a slash at its end.
+ * @param mountPath the path of `baseUrl`, without a trailing slash.
  */
 export function listenInFront(
   parts: RouterParts,

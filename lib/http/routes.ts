@@ -1,4 +1,4 @@
-/** The routes of an issuer: which endpoint answers which method, and how a failure is told. RFC 6749 §3, 7009 §2, 7662 §2, 8414 §3; Fetch standard (CORS). */
+/** The routes of an issuer: methods, endpoints, failures. RFC 6749 §3, 7009 §2, 7662 §2, 8414 §3; Fetch standard (CORS). */
 import type { Request } from "express";
 import type { ClientLookup } from "../clients/client-lookup";
 import { answerClient, type ClientEndpoint, type ClientEndpointPorts } from "../endpoints/client-endpoint";
@@ -22,12 +22,16 @@ import {
   type HttpRequest,
   readForm,
   readQuery,
+  requestedHeaders,
 } from "./request";
 
-/** What the routes answer with. */
+/** What the routes use to answer. */
 export interface ServedParts {
+  /** For the endpoints that clients call, and for CORS. */
   readonly ports: ClientEndpointPorts & { readonly clients: Pick<ClientLookup, "isBrowserOrigin"> };
+  /** For the authorization endpoint. */
   readonly flow: AuthorizationFlow;
+  /** Renders error pages. */
   readonly pages: Pages;
   /** URL of the key set. */
   readonly jwksUri: string;
@@ -45,20 +49,22 @@ export type RouteHandler<Req extends HttpRequest> = (
   request: RoutedRequest<Req>,
 ) => Promise<ProtocolResponse>;
 
-/** What is at a path of an issuer. */
+/** What is served at one path of an issuer. */
 export interface Route<Req extends HttpRequest> {
-  /** Method → what it does; any other method is 405. */
+  /** Method → handler. Any other method is answered with 405. */
   readonly methods: Readonly<Record<string, RouteHandler<Req>>>;
-  /** How people or programs are told of a failure. */
+  /** The answer to a failure: a page for people, JSON for programs. */
   readonly failure: (error: OAuthError) => ProtocolResponse;
-  /** Headers of all its answers. */
+  /** Headers of all answers of this route. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The event that tells of a request by another method; without one nobody is told. */
+  readonly refused?: ClientEndpoint["refused"];
 }
 
 /** Path below the issuer identifier → the route there. */
 export type Routes<Req extends HttpRequest> = Readonly<Record<string, Route<Req>>>;
 
-/** Lets the scripts of registered browser clients read the answer, and no others; never with credentials. */
+/** Allows only the scripts of registered browser clients to read the answer, and never with credentials. */
 async function corsHeaders(
   { ports }: ServedParts,
   origin: string | undefined,
@@ -67,6 +73,7 @@ async function corsHeaders(
   return { "Access-Control-Allow-Origin": origin };
 }
 
+/** A preflight names no client, so it is answered by the origin alone. */
 const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
   const cors = await corsHeaders(parts, req.headers.origin);
   if (!cors) return { kind: "empty", status: 204 };
@@ -79,23 +86,33 @@ const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
   return { kind: "empty", status: 204, headers };
 };
 
+/** A message that no endpoint can read is refused before it gets there, and the host hears of it all the same. */
+function refuseMessage(
+  { emit }: Pick<ClientEndpointPorts, "emit">,
+  { endpoint, issuer, error }: { endpoint: ClientEndpoint; issuer: Issuer; error: OAuthError },
+): JsonResponse {
+  emit({ kind: endpoint.refused, issuer: issuer.identifier, error: error.code, reason: error.reason });
+  return jsonError(error);
+}
+
 async function answerForm(
   { ports }: ServedParts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: RoutedRequest<HttpRequest> },
 ): Promise<JsonResponse> {
   const { req, issuer } = request;
   const form = await readForm(req);
-  if (form.kind === "too-large") {
-    return { ...jsonError(formProblem(form), { Connection: "close" }), status: 413 };
+  if (form.kind !== "form") {
+    const refusal = refuseMessage(ports, { endpoint, issuer, error: formProblem(form) });
+    if (form.kind !== "too-large") return refusal;
+    // the rest of the body may still be on its way: closing the connection ends it
+    return { ...refusal, status: 413, headers: { Connection: "close" } };
   }
-  if (form.kind !== "form") return jsonError(formProblem(form));
   if (hasSeveralAuthorizationHeaders(req)) {
-    return jsonError(
-      new OAuthError("invalid_request", {
-        description: "Use one client authentication method.",
-        reason: "several Authorization headers (RFC 6749 §2.3): send one",
-      }),
-    );
+    const error = new OAuthError("invalid_request", {
+      description: "Use one client authentication method.",
+      reason: "several Authorization headers (RFC 6749 §2.3): send one",
+    });
+    return refuseMessage(ports, { endpoint, issuer, error });
   }
   const { method = "", url = "/", headers } = req;
   return answerClient(ports, {
@@ -104,24 +121,51 @@ async function answerForm(
   });
 }
 
-/** A route that the scripts of browser clients use as well. */
+/** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
 function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
     const cors = await corsHeaders(parts, request.req.headers.origin);
     const response = await answerForm(parts, { endpoint, request });
     return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
   };
-  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers: { Vary: "Origin" } };
+  const headers = { Vary: "Origin" };
+  const { refused } = endpoint;
+  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers, refused };
 }
 
-/** A route for confidential clients only: no script of a page has business there. */
+/** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
 function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
-  return { methods: { POST: post }, failure: jsonError };
+  return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 
-const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { issuer }) =>
-  serverMetadataEndpoint(issuer, jwksUri);
+/**
+ * A document that anybody may read, also from a script that sends headers of its own (such as `MCP-Protocol-Version`), or the answer
+ * to the preflight of such a script. Fetch standard, CORS-preflight request.
+ */
+export function answerDocument(req: HttpRequest, document: JsonResponse): ProtocolResponse {
+  switch (req.method) {
+    case "GET":
+    case "HEAD":
+      return document;
+    case "OPTIONS": {
+      const names = requestedHeaders(req);
+      const headers = {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Methods": "GET, HEAD",
+        ...(names !== undefined && { "Access-Control-Allow-Headers": names }),
+        "Access-Control-Max-Age": "600",
+        Vary: "Access-Control-Request-Headers",
+      };
+      return { kind: "empty", status: 204, headers };
+    }
+    default:
+      return { kind: "empty", status: 405, headers: { Allow: "GET, HEAD, OPTIONS" } };
+  }
+}
+
+const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
+  answerDocument(req, serverMetadataEndpoint(issuer, jwksUri));
 
 type ClientEndpointName = Exclude<EndpointName, "authorization">;
 
@@ -135,16 +179,16 @@ const byPath = Object.entries(clientEndpointRoutes).map(
   ([name, route]) => [endpointPaths[name as ClientEndpointName], route] as const,
 );
 
-/** The routes that clients call by themselves. */
+/** The routes that clients call themselves, without a browser page in between. */
 export const clientRoutes: Routes<HttpRequest> = {
   ".well-known/oauth-authorization-server": {
-    methods: { GET: metadata, HEAD: metadata },
+    methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
     failure: jsonError,
   },
   ...Object.fromEntries(byPath),
 };
 
-// a link checker's HEAD must not use up anything, so it learns nothing either
+// HEAD does nothing: link checkers and previews send it, and it must neither start nor use up a request
 const empty: RouteHandler<Request> = async () => ({ kind: "empty", status: 200 });
 
 const authorize: RouteHandler<Request> = ({ flow }, { req, issuer }) =>
@@ -159,7 +203,7 @@ const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) =
   return flow.submitConsent(req, { issuer, form: form.parameters });
 };
 
-/** The routes that a browser is sent to. @rfc 6749 §3.1 */
+/** The routes that a person's browser visits. @rfc 6749 §3.1 */
 export const pageRoutes: Routes<Request> = {
   [endpointPaths.authorization]: { methods: { GET: authorize, HEAD: empty }, failure: errorPage },
   [`${endpointPaths.authorization}/resume`]: { methods: { GET: resume, HEAD: empty }, failure: errorPage },

@@ -1,4 +1,4 @@
-/** The authorization endpoint and the pages around it: there, to the host's pages, and back. RFC 6749 §3.1, §10.12. */
+/** The authorization endpoint with its pages: how a request goes to the host's pages and comes back. RFC 6749 §3.1, §10.12. */
 import type { Request } from "express";
 import {
   authorizationEndpoint,
@@ -14,13 +14,16 @@ import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
 import { answerOf, formDecision, isSameOrigin, notFromOurPage, withoutAnswer } from "./consent-form";
-import { interactionLost } from "./lost-interaction";
+import { findPending, type FindPendingOptions, type Found } from "./find-pending";
+import { interactionLost, signInRepeated } from "./lost-interaction";
 import {
   keptScopes,
+  type LostInteraction,
   type PageAnswer,
   parametersOf,
   pendingParameters,
   type PendingRequest,
+  type PendingRequests,
   shownScopesOf,
 } from "./pending-request";
 import { allowedFix, readAllowed } from "./allowed-scopes";
@@ -29,69 +32,54 @@ import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
 import { summarize } from "../pages/summary";
 
-/** What the flow is made of. */
-export interface AuthorizationFlowOptions extends ShowPageOptions, HostAdapters {
+/** What the flow uses. */
+export interface AuthorizationFlowOptions extends ShowPageOptions, FindPendingOptions, HostAdapters {
   readonly ports: AuthorizationPorts;
+  readonly pendingRequests: PendingRequests;
   /** Origin of `baseUrl`. */
   readonly origin: string;
-  readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
 }
 
-/** Everything that a browser or a page of the host asks of the authorization endpoint. */
+/** Everything that a browser or a page of the host can ask of the authorization endpoint. */
 export interface AuthorizationFlow {
   /** A new authorization request. */
   start(req: Request, request: { issuer: Issuer; parameters: Parameters }): Promise<ProtocolResponse>;
-  /** Back from a page of the host. */
+  /** The browser comes back from a page of the host. */
   resume(
     req: Request,
     from: { issuer: Issuer; interactionId: string | undefined },
   ): Promise<ProtocolResponse>;
-  /** The built-in consent page's form. */
+  /** The form of the built-in consent page. */
   submitConsent(req: Request, from: { issuer: Issuer; form: Parameters }): Promise<ProtocolResponse>;
-  /** From a page of the host: back to `resume`. */
+  /** `auth.resume`: redirects from a page of the host to `resume`. */
   leadBack(req: Request, interactionId: string | undefined): ProtocolResponse;
-  /** From the host's consent page. */
+  /** `auth.approve`: the host's consent page ends with a yes. */
   approve(
     req: Request,
     by: { interactionId: string | undefined; chosen: unknown },
   ): Promise<ProtocolResponse>;
-  /** From any page of the host. */
+  /** `auth.deny`: any page of the host ends with a no. */
   deny(req: Request, interactionId: string | undefined): Promise<ProtocolResponse>;
-  /** What a page of the host may show. */
+  /** `auth.interaction`: what a page of the host may show. */
   describe(req: Request, interactionId: string | undefined): Promise<Interaction | undefined>;
 }
 
-/** A pending request with the issuer it is pending at. */
-interface Found {
-  readonly pending: PendingRequest;
-  readonly issuer: Issuer;
-}
-
-/** What a person said on a page, and that it was them. */
+/** A person's answer on a page, and the proof that it is theirs. */
 interface GivenAnswer {
   readonly answer: PageAnswer;
   readonly decision: ConsentDecision;
 }
 
-function findPending(
-  { pendingRequests, findIssuer }: AuthorizationFlowOptions,
-  {
-    req,
-    interactionId,
-    answer,
-  }: { req: Request; interactionId: string | undefined; answer?: PageAnswer | undefined },
-): Found | undefined {
-  const pending = pendingRequests.open(req, interactionId);
-  if (pending?.answered !== undefined && pending.answered !== answer) return undefined;
-  const issuer = pending && findIssuer(pending.authMethodId, pending.apiId);
-  return pending && issuer && { pending, issuer };
-}
-
 function lost(
   { ports, origin }: AuthorizationFlowOptions,
-  { req, issuer }: { req: Request; issuer: Issuer | undefined },
+  { req, issuer, loss }: { req: Request; issuer?: Issuer; loss: LostInteraction },
 ): ErrorPageResponse {
-  return refuseByPage(ports, { issuer, thrown: interactionLost(req, origin) });
+  return refuseByPage(ports, { issuer, thrown: interactionLost(loss, { req, origin }) });
+}
+
+/** Another issuer of this server must not answer a request that was not sent to it. */
+function foundAt(issuer: Issuer, found: Found | LostInteraction): Found | LostInteraction {
+  return typeof found === "string" || found.issuer === issuer ? found : "over";
 }
 
 function newPending(
@@ -124,7 +112,11 @@ async function continueWith(
     shown: shownScopesOf(pending),
     decision: given?.decision,
   });
-  if (outcome.kind !== "answered") return showPage(options, { req, outcome, pending });
+  if (outcome.kind !== "answered") {
+    const isSignIn = outcome.kind === "interaction" && !outcome.endUser;
+    if (isSignIn && !given) options.ports.emit(signInRepeated(outcome.request));
+    return showPage(options, { req, outcome, pending });
+  }
   const answer = outcome.isDecided ? given?.answer : undefined;
   const cookies = options.pendingRequests.end(pending, { req, answer });
   return { ...outcome.response, cookies };
@@ -156,8 +148,9 @@ async function submitConsent(
   const page = (thrown: OAuthError): ErrorPageResponse => refuseByPage(options.ports, { issuer, thrown });
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   const answer = answerOf(form);
-  const found = findPending(options, { req, interactionId: form.get("interaction"), answer });
-  if (found?.issuer !== issuer) return page(interactionLost(req, origin));
+  const wanted = { req, interactionId: form.get("interaction"), answer };
+  const found = foundAt(issuer, findPending(options, wanted));
+  if (typeof found === "string") return lost(options, { req, issuer, loss: found });
   if (!answer) return page(withoutAnswer());
   const { interactionId, endMark } = found.pending;
   const decision = formDecision(form, { answer, interactionId, endMark, secrets });
@@ -170,13 +163,15 @@ async function approve(
 ): Promise<ProtocolResponse> {
   const { ports, origin } = options;
   const found = findPending(options, { req, interactionId, answer: "approve" });
-  const page = (thrown: unknown): ErrorPageResponse => refuseByPage(ports, { issuer: found?.issuer, thrown });
+  const issuer = typeof found === "string" ? undefined : found.issuer;
+  // every refusal is a page: until the form is proven, nobody is sent to the client
+  const page = (thrown: unknown): ErrorPageResponse => refuseByPage(ports, { issuer, thrown });
   if (req.method !== "POST")
-    return page(new TypeError("auth.approve serves a POST only: a link must not approve."));
+    return page(new TypeError("auth.approve accepts only POST: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   const allowed = readAllowed(chosen);
   if (!allowed) return page(new TypeError(allowedFix));
-  if (!found) return page(interactionLost(req, origin));
+  if (typeof found === "string") return lost(options, { req, loss: found });
   const decision: ConsentDecision = {
     isBy: (subject) => subject === found.pending.consentSubject,
     endMark: found.pending.endMark,
@@ -190,7 +185,7 @@ async function deny(
   { req, interactionId }: { req: Request; interactionId: string | undefined },
 ): Promise<ProtocolResponse> {
   const found = findPending(options, { req, interactionId, answer: "deny" });
-  if (!found) return lost(options, { req, issuer: undefined });
+  if (typeof found === "string") return lost(options, { req, loss: found });
   const { issuer, pending } = found;
   const response = await denyAuthorization(options.ports, { issuer, parameters: parametersOf(pending) });
   return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
@@ -201,7 +196,7 @@ async function describe(
   { req, interactionId }: { req: Request; interactionId: string | undefined },
 ): Promise<Interaction | undefined> {
   const found = findPending(options, { req, interactionId });
-  if (!found) return undefined;
+  if (typeof found === "string") return undefined;
   const { pending, issuer } = found;
   try {
     const request = await readAuthorizationRequest(options.ports, {
@@ -211,25 +206,25 @@ async function describe(
     });
     return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {
-    // what was right at the first visit may not be any more: the client is gone, say
+    // what was valid at the first visit may have changed since: for example, the client was deleted
     if (error instanceof OAuthError) return undefined;
     throw error;
   }
 }
 
-/** The authorization endpoint with its pages. */
+/** Puts the authorization endpoint and its pages together. */
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
   return {
     start: (req, request) => start(options, { req, ...request }),
     async resume(req, { issuer, interactionId }) {
-      const found = findPending(options, { req, interactionId });
-      if (found?.issuer !== issuer) return lost(options, { req, issuer });
+      const found = foundAt(issuer, findPending(options, { req, interactionId }));
+      if (typeof found === "string") return lost(options, { req, issuer, loss: found });
       return continueWith(options, { req, found, given: undefined });
     },
     submitConsent: (req, from) => submitConsent(options, { req, ...from }),
     leadBack(req, interactionId) {
       const found = findPending(options, { req, interactionId });
-      if (!found) return lost(options, { req, issuer: undefined });
+      if (typeof found === "string") return lost(options, { req, loss: found });
       const resume = `${found.issuer.identifier}/authorize/resume`;
       return { kind: "redirect", location: withInteraction(resume, found.pending.interactionId) };
     },

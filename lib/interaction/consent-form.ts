@@ -1,4 +1,4 @@
-/** The consent form's answer, and what keeps other sites from giving it. RFC 6749 §10.12, 9700 §4.7. */
+/** The answer that a consent form sends, and what keeps other sites from sending it. RFC 6749 §10.12, 9700 §4.7. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
 import type { ConsentDecision } from "../end-user/port";
@@ -7,15 +7,21 @@ import { scopeField } from "../pages/consent-page";
 import type { Parameters } from "../protocol/parameters";
 import type { PageAnswer } from "./pending-request";
 
-/** Ties a form to what it shows and to whom, so that neither another site nor an earlier user or page can answer it. */
+/** Binds a form to what it shows and to whom, so that no other site, earlier user or earlier page can answer it. */
 export interface ConsentFormBinding {
+  /** The pending request that the form answers. */
   readonly interactionId: string;
+  /** The end user who was shown the form. */
   readonly subject: string;
-  /** The end mark that stood when the form was shown. */
+  /** The end mark that was current when the form was shown: after a withdrawal an open form no longer counts. */
   readonly endMark: string | undefined;
 }
 
-/** @rfc 6749 §10.12 */
+/**
+ * The value of the form's hidden `form_token`, which other sites cannot compute or read.
+ *
+ * @rfc 6749 §10.12
+ */
 export function consentFormToken(
   { interactionId, subject, endMark }: ConsentFormBinding,
   secret: string,
@@ -35,7 +41,7 @@ function consentFormTokenMatches(
   });
 }
 
-/** True when a browser says that the request comes from a page of this origin, or when no browser says anything. */
+/** True when the browser's headers say that the request comes from a page of this origin, or when there are no such headers. */
 export function isSameOrigin({ headers }: Request, origin: string): boolean {
   if (headers.origin !== undefined) return headers.origin === origin;
   const site = headers["sec-fetch-site"];
@@ -46,30 +52,34 @@ function refusal(description: string, reason: string): OAuthError {
   return new OAuthError("invalid_request", { description, reason });
 }
 
-/** @rfc 6749 §10.12 */
+/** The refusal of a form that another site has sent. @rfc 6749 §10.12 */
 export function notFromOurPage(): OAuthError {
   return refusal(
     "The form was not sent from this site.",
-    "the request's Origin is another site: cross-site request forgery",
+    "the request's Origin or Sec-Fetch-Site is another site: cross-site request forgery",
   );
 }
 
+/** The refusal of a form without a button's value. */
 export function withoutAnswer(): OAuthError {
   return refusal("The form has no answer.", "decision is neither approve nor deny");
 }
 
-/** What the person answered; a form that says neither gives `undefined`. */
+/** What the person answered, or `undefined` when the form says neither yes nor no. */
 export function answerOf(form: Parameters): PageAnswer | undefined {
   const answer = form.get("decision");
   return answer === "approve" || answer === "deny" ? answer : undefined;
 }
 
-/** The requested scopes whose fields are ticked. */
+/** The requested scopes whose boxes are ticked. Fields are numbers, so a form cannot name a scope that was not shown. */
 function tickedScopes(form: Parameters, requestedScopes: readonly string[]): readonly string[] {
   return requestedScopes.filter((_, index) => form.get(scopeField(index)) === "on");
 }
 
-/** What a form that was sent from our page says. A token for somebody else is no answer: the page is shown anew, to the person who is there now. */
+/**
+ * The decision in a form that was sent from this origin. If its token belongs to another person or page, it is not an answer: the
+ * page is shown again, to the person who is signed in now.
+ */
 export function formDecision(
   form: Parameters,
   {

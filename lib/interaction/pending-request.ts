@@ -1,4 +1,4 @@
-/** The pending authorization request: sealed in a cookie named by its id, so nothing is stored before approval. RFC 6265. */
+/** Pending authorization requests, sealed in cookies named by their ids: nothing is stored before approval. RFC 6265. */
 import { createHmac } from "node:crypto";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
@@ -7,53 +7,64 @@ import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/ti
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
 import type { ShownScopes } from "../protocol/requested-scopes";
 
-/** What a person said on a consent page. */
+/** What a person answered on a consent page. */
 export type PageAnswer = "approve" | "deny";
 
+/** An authorization request that waits for the person at the browser. All of it is in the cookie, and is checked again later. */
 export interface PendingRequest {
+  /** 128 random bits, base64url. Each tab has its own. */
   readonly interactionId: string;
+  /** With `apiId`, the issuer that the request was sent to. */
   readonly authMethodId: string;
   readonly apiId: string;
-  /** Without `scope`: what it asks for was found out on the first visit. */
+  /** The request's parameters without `scope`: the scopes were determined on the first visit. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The scopes that every page of this request shows. */
   readonly shownScopes: readonly string[];
-  /** What they imply. Beyond the two nothing can be granted. */
+  /** The scopes that these imply. Nothing beyond the two lists can be granted. */
   readonly impliedScopes?: readonly string[];
-  /** When the person was first sent to a page. */
+  /** When the person was first sent to a page: a sign-in after this moment counts as fresh. */
   readonly began: EpochSeconds;
+  /** When the cookie stops counting, whatever the browser does with it. */
   readonly expiresAt: EpochSeconds;
-  /** Who was shown a consent page. */
+  /** The end user who was shown a consent page. */
   readonly consentSubject?: string;
-  /** The end mark that stood when the consent page was shown. */
+  /** The end mark that was current when the consent page was shown. */
   readonly endMark?: string | undefined;
-  /** What was answered already: only the same answer counts now, the second click of an impatient person. */
+  /** Set once it was answered. Only the same answer still counts then: the second click of an impatient person. */
   readonly answered?: PageAnswer;
 }
 
+/** Why there is no pending request: no id, no authmount cookie at all, a cookie sealed with other secrets, or one that is over. */
+export type LostInteraction = "no-id" | "no-cookie" | "foreign-seal" | "over";
+
+/** Keeps pending requests in the browser's cookies. */
 export interface PendingRequests {
-  /** `Set-Cookie` values that keep the request, or `undefined` when it is too big for a cookie. */
+  /** `Set-Cookie` values that keep the request, or `undefined` when it is too large for a cookie. */
   seal(pending: PendingRequest, req: Request): readonly string[] | undefined;
-  /** The pending request with this id, if its seal is whole and its time has not passed. */
-  open(req: Request, interactionId: string | undefined): PendingRequest | undefined;
-  /** `Set-Cookie` values that end it; after an answer, it can be repeated for a moment. */
+  /** The pending request with this id, if its seal is valid and it has not expired; otherwise why there is none. */
+  open(req: Request, interactionId: string | undefined): PendingRequest | LostInteraction;
+  /** `Set-Cookie` values that end it. After an answer, the same answer can be repeated for a moment. */
   end(pending: PendingRequest, by: { req: Request; answer: PageAnswer | undefined }): readonly string[];
 }
 
+/** What pending requests are kept with. */
 export interface PendingRequestOptions {
+  /** True when `baseUrl` is https: cookies are then `Secure` and named `__Host-…`. */
   readonly secure: boolean;
   /** The first one seals, all of them open. */
   readonly secrets: readonly [string, ...string[]];
   readonly clock: Clock;
 }
 
-/** How long the answer of a page can be repeated. */
+/** For how long the answer of a page can be repeated. */
 const repetitionSeconds = 30;
+/** Below the size that every browser keeps, with room for the name and the attributes. */
 const maxCookieBytes = 3_500;
-/** All pending requests of one browser together, so that its headers never outgrow what servers accept. */
+/** For all pending requests of one browser together, so that its headers never grow beyond what servers accept. */
 const maxTotalBytes = 7_000;
 
-/** The values that a pending request keeps: those of the authorization request, without `scope`, and no others. */
+/** The parameters that a pending request keeps: those that an authorization request may have, without `scope`, and no others. */
 export function pendingParameters(parameters: Parameters): Readonly<Record<string, string>> {
   const names = authorizationParameterNames.filter((name) => name !== "scope");
   const entries = names.map((name) => [name, parameters.get(name)] as const);
@@ -62,7 +73,7 @@ export function pendingParameters(parameters: Parameters): Readonly<Record<strin
   );
 }
 
-/** The scopes of a request, to be kept as they are shown. */
+/** The scopes of a request in the form in which a pending request keeps them. */
 export function keptScopes({
   requestedScopes,
   grantableScopes,
@@ -71,20 +82,22 @@ export function keptScopes({
   return { shownScopes: requestedScopes, ...(impliedScopes.length > 0 && { impliedScopes }) };
 }
 
+/** The scopes that the pages of a pending request show; the inverse of `keptScopes`. */
 export function shownScopesOf({ shownScopes, impliedScopes = [] }: PendingRequest): ShownScopes {
   return { requestedScopes: shownScopes, grantableScopes: [...shownScopes, ...impliedScopes] };
 }
 
+/** The parameters of a pending request, to be checked like those of a new one. */
 export function parametersOf({ parameters }: PendingRequest): Parameters {
   return parametersFromObject(parameters);
 }
 
-/** A key for this purpose alone: nothing else that is signed with the secret passes as a pending request. */
+/** A key for this purpose only, so that nothing else that was signed with the secret can pass as a pending request. */
 function sealingKey(secret: string): string {
   return createHmac("sha256", secret).update("authmount pending request").digest("base64url");
 }
 
-/** The signature that `cookie-parser` checks. */
+/** A signed value in the form that `cookie-parser` checks. */
 function sign(value: string, key: string): string {
   return `s:${value}.${createHmac("sha256", key).update(value).digest("base64").replace(/=+$/, "")}`;
 }
@@ -97,7 +110,7 @@ function decodePending(value: string): PendingRequest | undefined {
   }
 }
 
-/** False once its time is over. One that began in the future is of a clock that was set back: it must not last longer. */
+/** False when it has expired, or began in the future: then a clock was set back, which must not make a request last longer. */
 function isOpen({ began, expiresAt }: PendingRequest, now: EpochSeconds): boolean {
   return now < expiresAt && began <= now + clockDriftSeconds;
 }
@@ -109,9 +122,11 @@ function isInteractionId(text: string): boolean {
 interface Cookies {
   readonly prefix: string;
   readonly attributes: string;
-  /** What the cookie of this name holds, if its seal is whole. */
+  /** The content of the cookie with this name, if its seal is valid. */
   open(req: Request, name: string): string | undefined;
-  /** The cookies that pending requests are kept in, the oldest first, unopened. */
+  /** True when the request has a cookie whose name passes. */
+  has(req: Request, isWanted: (name: string) => boolean): boolean;
+  /** The cookies of all pending requests, the oldest first, with unchecked seals. */
   list(req: Request): readonly Cookie[];
 }
 
@@ -120,7 +135,7 @@ interface Cookie {
   readonly value: string;
 }
 
-/** The cookies of a request. A host's own cookie-parser knows other secrets, so the header is read anew, past `req.cookies`. */
+/** The cookies of a request. Read from the header, not from `req.cookies`: the host's cookie-parser has other secrets. */
 function cookiesOf({ headers }: Request): readonly Cookie[] {
   return (headers.cookie ?? "").split(";").map((pair) => {
     const at = pair.indexOf("=");
@@ -129,19 +144,20 @@ function cookiesOf({ headers }: Request): readonly Cookie[] {
 }
 
 function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
-  // browsers take a __Host- cookie only from this very host over https, so no sibling domain can plant one
+  // browsers accept a __Host- cookie only from exactly this host and over https, so no sibling domain can plant one
   const prefix = secure ? "__Host-authmount." : "authmount.";
   return {
     prefix,
     attributes: `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`,
     open(req, name) {
-      // of several with one name the first counts, and no other seal is looked at: each costs a signature
+      // only the first cookie with the name is checked: each check costs a signature, and a header may hold many cookies
       const value = cookiesOf(req).find((cookie) => cookie.name === name)?.value;
-      // cookie-parser gives back a value without a seal as it is
+      // cookie-parser returns a value without a signature unchanged, as if it were valid
       if (value?.startsWith("s:") !== true) return undefined;
       return cookieParser.signedCookie(value, [...keys]) || undefined;
     },
-    // browsers send what they have had longest first. RFC 6265 §5.4
+    has: (req, isWanted) => cookiesOf(req).some(({ name }) => isWanted(name)),
+    // browsers send the oldest cookies first. RFC 6265 §5.4
     list: (req) =>
       cookiesOf(req).filter(
         ({ name }) => name.startsWith(prefix) && isInteractionId(name.slice(prefix.length)),
@@ -149,7 +165,7 @@ function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
   };
 }
 
-/** The names of the oldest cookies that leave no room for a new one of so many bytes. */
+/** The names of the oldest cookies that must go to make room for a new one of this size. */
 function crowdedOut(oldestFirst: readonly Cookie[], bytes: number): readonly string[] {
   let total = oldestFirst.reduce((sum, { name, value }) => sum + name.length + value.length, bytes);
   return oldestFirst.flatMap(({ name, value }) => {
@@ -159,6 +175,7 @@ function crowdedOut(oldestFirst: readonly Cookie[], bytes: number): readonly str
   });
 }
 
+/** Pending requests in signed, HttpOnly cookies. Any process that has the same secrets can continue any request. */
 export function pendingRequests({ secure, secrets, clock }: PendingRequestOptions): PendingRequests {
   const keys = secrets.map(sealingKey);
   const cookies = sealedCookies(secure, keys);
@@ -175,9 +192,15 @@ export function pendingRequests({ secure, secrets, clock }: PendingRequestOption
   };
   return {
     seal,
-    open(req, interactionId = "") {
-      const pending = decodePending(cookies.open(req, prefix + interactionId) ?? "");
-      return pending?.interactionId === interactionId && isOpen(pending, clock()) ? pending : undefined;
+    open(req, interactionId) {
+      if (interactionId === undefined) return "no-id";
+      const name = prefix + interactionId;
+      const pending = decodePending(cookies.open(req, name) ?? "");
+      // the id inside must match the name, so that a cookie cannot be passed off under another name
+      if (pending?.interactionId === interactionId && isOpen(pending, clock())) return pending;
+      if (!pending && cookies.has(req, (other) => other === name)) return "foreign-seal";
+      // a browser that has cookies of other interactions does keep cookies
+      return pending || cookies.has(req, (other) => other.startsWith(prefix)) ? "over" : "no-cookie";
     },
     end(pending, { req, answer }) {
       const expiresAt = Math.min(pending.expiresAt, clock() + repetitionSeconds);

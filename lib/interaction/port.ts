@@ -4,43 +4,48 @@ import type { Authentication, ConsentAnswer } from "../end-user/port";
 import type { AuthorizationSummary } from "../pages/summary";
 import type { EpochSeconds } from "../protocol/time";
 
-/** What `authenticate` is asked. */
+/** What `authenticate` is called with. */
 export interface AuthenticationRequest extends AuthorizationSummary {
-  /** The Express request of the person's browser: the host finds its own session there. */
+  /** The Express request of the person's browser, where the host finds its own session. */
   readonly req: Request;
   /**
-   * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`), so answer
-   * `interaction` whatever the session says. The library checks `authTime`: an old session cannot pass. When `prompt` holds
-   * `select_account` and not `login`, your page may offer the accounts that are signed in already.
+   * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`). Answer
+   * `interaction` then, whatever the session says. The library checks `authTime`, so an old session cannot pass. If `prompt`
+   * contains `select_account` and not `login`, your page may offer accounts that are already signed in.
    */
   readonly reauthenticate: boolean;
 }
 
-/** One way in which end users sign in. The host's own session is the only session. */
+/** One way in which end users sign in. The library has no session: the host's session is the only one. */
 export interface AuthMethod {
   /**
-   * Who is at this browser? Called on every visit to the authorization endpoint and on every return from a page.
+   * Says who is at this browser. It is called on every visit to the authorization endpoint and on every return from a page.
    * It must not write to the response. What it throws is answered as `server_error`.
    */
   authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
 }
 
-/** What `decide` is asked. */
+/** What `decide` is called with. */
 export interface ConsentRequest extends AuthorizationSummary {
+  /** The Express request of the person's browser. */
   readonly req: Request;
+  /** The end user who is signed in, as `authenticate` named them. */
   readonly subject: string;
 }
 
 /**
- * Decides about consent where neither trust nor a remembered consent has. When `prompt` holds `consent` the client wants the
+ * Decides about consent where neither trust nor a remembered consent does. If `prompt` contains `consent`, the client wants the
  * person to be asked: answer `ask` or `interaction` then.
  */
 export interface ConsentAdapter {
+  /** Says whether to grant, deny or ask. What it throws is answered as `server_error`. */
   decide(request: ConsentRequest): ConsentAnswer | Promise<ConsentAnswer>;
 }
 
 /** A pending request, for the host's sign-in or consent page. */
 export interface Interaction extends AuthorizationSummary {
+  /** The id that links of the page and its form must carry on as `interaction`. */
   readonly interactionId: string;
+  /** When the pending request expires. */
   readonly expiresAt: EpochSeconds;
 }

@@ -1,4 +1,4 @@
-/** Sending the person to the page that is theirs to answer, with the request kept in its cookie. RFC 6749 §3.1. */
+/** Sends the person to the page that they must answer, and keeps the request in its cookie. RFC 6749 §3.1. */
 import type { Request } from "express";
 import { type AuthorizationOutcome, refuseByPage, refuseByRedirect } from "../endpoints/authorization";
 import type { EmitEvent } from "../events/port";
@@ -11,20 +11,25 @@ import { summarize } from "../pages/summary";
 
 /** What showing a page uses. */
 export interface ShowPageOptions {
+  /** Events, and new interaction ids. */
   readonly ports: { readonly emit: EmitEvent; readonly randomId: () => string };
   readonly pendingRequests: PendingRequests;
+  /** The first one signs form tokens, all of them verify. */
   readonly secrets: readonly [string, ...string[]];
   readonly pages: Pages;
 }
 
-/** The URL of a page with the interaction id added to its query. */
+/** The URL of a page with `interaction` added to its query, ahead of a fragment. */
 export function withInteraction(url: string, interactionId: string): string {
   const [beforeFragment = "", ...fragment] = url.split("#");
   const separator = beforeFragment.includes("?") ? "&" : "?";
   return [`${beforeFragment}${separator}interaction=${interactionId}`, ...fragment].join("#");
 }
 
-/** CSP sources. Browsers hold the whole chain of redirects to them, and a client may lead on to another origin of its own. */
+/**
+ * The CSP sources that a form's POST may lead to: a scheme, not an origin. Chromium applies them to the whole chain of redirects,
+ * and a client's callback may redirect to another of its origins.
+ */
 function formTargets(destination: string): readonly string[] {
   if (destination.startsWith("https:")) return ["https:"];
   return destination.startsWith("http:") ? ["http:", "https:"] : [destination];
@@ -54,13 +59,16 @@ function showConsent(
   return { html, formTargets: formTargets(summary.destination) };
 }
 
-/** Keeps the request in its cookie and sends the person to the page that is theirs to answer. */
+/**
+ * Keeps the request in its cookie and sends the person to the host's page or the built-in consent page. A request that does not
+ * fit into a cookie is refused by redirect; a consent page that the host's `render` cannot render becomes an error page.
+ */
 export function showPage(
   options: ShowPageOptions,
   { req, outcome, pending: last }: { req: Request; outcome: Unanswered; pending: PendingRequest },
 ): ProtocolResponse {
   const { request, endUser, endMark } = outcome;
-  // a page that was shown before a withdrawal must not be answered under the id of the one after it
+  // a new id after a withdrawal, so that a page from before it can no longer be answered
   const isOutdated = endUser !== undefined && last.consentSubject !== undefined && last.endMark !== endMark;
   const pending = isOutdated ? { ...last, interactionId: options.ports.randomId() } : last;
   const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject, endMark } : pending;

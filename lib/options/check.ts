@@ -1,4 +1,4 @@
-/** What is checked of the options when the server is made, so that a host mistake never waits for the first request. */
+/** Checks the options when the server is created, so that a host's mistake does not wait for the first request. */
 import { Ajv, type ErrorObject } from "ajv";
 import { isPathId, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
@@ -7,7 +7,7 @@ import type { ApiOptions, AuthServerOptions } from "./options";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
 
-// compiled when it is first used, and not checked against the schema of schemas: both would delay every start
+// compiled on first use and not validated against the meta-schema: both would slow down every start
 const ajv = new Ajv({
   verbose: true,
   allowUnionTypes: true,
@@ -32,7 +32,7 @@ interface DescribedSchema {
   readonly properties?: Readonly<Record<string, DescribedSchema>>;
 }
 
-/** What is wrong with an option, and what to write instead. */
+/** What is wrong with an option, by its path, and what to write instead. */
 interface OptionProblem {
   readonly path: string;
   readonly problem: string;
@@ -43,7 +43,7 @@ function joinPath(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** What a failed rule of the schema means to the host developer. */
+/** Translates an error of the schema into words for the host developer. */
 function describeSchemaError({
   instancePath,
   keyword,
@@ -59,35 +59,40 @@ function describeSchemaError({
   }
   if (keyword === "additionalProperties") {
     const path = joinPath(at, String(params["additionalProperty"]));
-    return { path, problem: "is not an option", fix: `Known here: ${Object.keys(properties).join(", ")}.` };
+    return {
+      path,
+      problem: "is not an option",
+      fix: `Known options: ${Object.keys(properties).join(", ")}.`,
+    };
   }
   const problem =
     keyword === "hasMethods" ? "lacks a method" : keyword === "isFunction" ? "must be a function" : message;
   return { path: at === "" ? "options" : at, problem: problem ?? "is wrong", fix: description };
 }
 
-/** The first way in which the options have a wrong shape. */
+/** The first error in the shape of the options. */
 function shapeProblem(options: unknown): OptionProblem | undefined {
   return !ajv.validate(optionSchema, options) && ajv.errors?.[0]
     ? describeSchemaError(ajv.errors[0])
     : undefined;
 }
 
-/** Why a URL cannot name a place of ours, or `undefined`. http is for development on this machine only. */
+/** Why a URL cannot be a `baseUrl` or an audience, or `undefined`. http is only for development on this machine. */
 function urlProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url) return "is not an absolute URL";
   const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return "must be https";
   if (/[?#]/.test(text)) return "must have neither query nor fragment";
-  if (url.username || url.password) return "must not hold a user name";
+  if (url.username || url.password) return "must not contain a user name or password";
+  // clients and tokens compare URLs as text, so two spellings of one URL would not match
   const canonical = url.href === text || url.href === `${text}/`;
   return canonical ? undefined : "is not in its normal form";
 }
 
 function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
   const fix =
-    'Write the public URL of the mount point without a slash at its end, such as "https://host/login".';
+    'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
   const problem = urlProblem(baseUrl) ?? (baseUrl.endsWith("/") ? "ends with a slash" : undefined);
   if (problem) yield { path: "baseUrl", problem, fix };
 }
@@ -96,15 +101,15 @@ function* secretProblems({ secrets = [] }: AuthServerOptions): Iterable<OptionPr
   const fix = fixes.secret;
   for (const [index, secret] of secrets.entries()) {
     if (secret.length < 32) yield { path: `secrets.${index}`, problem: "is shorter than 32 characters", fix };
-    if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is there twice", fix };
+    if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is listed twice", fix };
   }
 }
 
 function* idProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
-  const fix = "Write 1 to 64 letters, digits, or - _ ~ . (no dot in front): the id stands in URLs.";
+  const fix = "Write 1 to 64 letters, digits, or - _ ~ . (not starting with a dot): the id is part of URLs.";
   for (const [option, record] of Object.entries({ authMethods, apis })) {
     for (const id of Object.keys(record)) {
-      if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is no usable id", fix };
+      if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is not a usable id", fix };
     }
   }
 }
@@ -113,11 +118,11 @@ function* implicationProblems(path: string, api: ApiOptions): Iterable<OptionPro
   for (const [name, implied] of resolveImplications(api)) {
     const at = `${path}.scopes.${name}.implies`;
     if (!isSubset(implied, Object.keys(api.scopes))) {
-      const fix = "Name only scopes that stand under scopes.";
+      const fix = "Name only scopes that are listed under scopes.";
       yield { path: at, problem: "names or leads to a scope that this API does not have", fix };
     }
     if (implied.includes(name)) {
-      const fix = "Leave it out: two scopes that imply each other are one.";
+      const fix = "Leave it out: two scopes that imply each other are one and the same.";
       yield { path: at, problem: "leads back to the scope itself", fix };
     }
   }
@@ -130,18 +135,18 @@ function* scopeProblems(
   for (const name of Object.keys(scopes)) {
     const fix = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
     if (parseScope(name)?.length !== 1)
-      yield { path: `${path}.scopes.${name}`, problem: "is no scope name", fix };
+      yield { path: `${path}.scopes.${name}`, problem: "is not a scope name", fix };
   }
   if (!isSubset(defaultScopes, Object.keys(scopes))) {
-    const fix = "Name only scopes that stand under scopes.";
+    const fix = "Name only scopes that are listed under scopes.";
     yield { path: `${path}.defaultScopes`, problem: "names a scope that this API does not have", fix };
   }
   const again = defaultScopes.findIndex((name, index) => defaultScopes.indexOf(name) < index);
   if (again >= 0)
-    yield { path: `${path}.defaultScopes.${again}`, problem: "is there twice", fix: "Leave it out." };
+    yield { path: `${path}.defaultScopes.${again}`, problem: "is listed twice", fix: "Leave it out." };
   if (scope === "required" && defaultScopes.length > 0) {
     const fix = 'Leave out defaultScopes, or write scope: "optional".';
-    yield { path: `${path}.defaultScopes`, problem: "can never be used, as scope is required", fix };
+    yield { path: `${path}.defaultScopes`, problem: "can never be used, because scope is required", fix };
   }
 }
 
@@ -152,19 +157,19 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
     const path = `apis.${apiId}`;
     const problem = urlProblem(audience);
     if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
-    // audiences that differ in an empty path would share one RFC 9728 document
+    // https://a and https://a/ differ as text, but would share one RFC 9728 document
     const url = problem ? audience : protectedResourceMetadataUrl(audience);
     const twin = pathByUrl.get(url);
     pathByUrl.set(url, path);
     if (twin) {
-      const fix = "Write a URL of its own for each API, or a token of one would be good at the other.";
-      yield { path: `${path}.audience`, problem: `is also that of ${twin}`, fix };
+      const fix = "Write a different URL for each API, or a token for one would also be valid at the other.";
+      yield { path: `${path}.audience`, problem: `is also the audience of ${twin}`, fix };
     }
     for (const [index, id] of ids.entries()) {
       const at = `${path}.authMethods.${index}`;
       const fix = `Write one of: ${Object.keys(authMethods).join(", ")}.`;
-      if (!Object.hasOwn(authMethods, id)) yield { path: at, problem: "is no id of authMethods", fix };
-      if (ids.indexOf(id) < index) yield { path: at, problem: "is there twice", fix: "Leave it out." };
+      if (!Object.hasOwn(authMethods, id)) yield { path: at, problem: "is not an id in authMethods", fix };
+      if (ids.indexOf(id) < index) yield { path: at, problem: "is listed twice", fix: "Leave it out." };
     }
     yield* scopeProblems(path, apiOptions);
     yield* implicationProblems(path, apiOptions);
@@ -172,20 +177,20 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
 }
 
 function* lifetimeProblems(options: AuthServerOptions): Iterable<OptionProblem> {
-  const fix = "Write an idle lifetime that is not longer than refreshTokenSeconds.";
+  const fix = "Write an idle lifetime of at most refreshTokenSeconds.";
   const ofApis = Object.entries(options.apis).map(
     ([apiId, api]) => [`apis.${apiId}.lifetimes`, api] as const,
   );
   for (const [path, ofApi] of [["lifetimes", {}] as const, ...ofApis]) {
     const { refreshTokenIdleSeconds, refreshTokenSeconds } = resolveLifetimes(options, ofApi);
     if (refreshTokenIdleSeconds > refreshTokenSeconds)
-      yield { path: `${path}.refreshTokenIdleSeconds`, problem: "can never be reached", fix };
+      yield { path: `${path}.refreshTokenIdleSeconds`, problem: "is longer than refreshTokenSeconds", fix };
   }
 }
 
 function schemeProblem(scheme: string): string | undefined {
   if (isDotlessPrivateScheme(scheme)) return undefined;
-  if (scheme.includes(".")) return "has a dot, and needs no listing";
+  if (scheme.includes(".")) return "has a dot, so it need not be listed";
   return isDotlessScheme(scheme)
     ? "is a scheme that browsers open or run"
     : 'is not a scheme in lower case without ":"';
@@ -200,12 +205,12 @@ function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<
 
 function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
   if (!isProduction()) return;
-  const problem = "is missing, and throw-away ones are not for production";
+  const problem = "is missing, and temporary ones are not allowed in production";
   if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
   if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
 }
 
-/** The path of the first property that is there and undefined, at any depth. */
+/** The path of the first property that is present but undefined, at any depth. */
 function undefinedIn(value: unknown, path: string): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   for (const [name, inner] of Object.entries(value)) {
@@ -216,7 +221,7 @@ function undefinedIn(value: unknown, path: string): string | undefined {
   return undefined;
 }
 
-/** An option that counts as left out by mistake, a misspelt constant say, would silently take its default. */
+/** An option that is undefined by mistake, such as a misspelt constant, would silently take its default. */
 function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Leave the key out for the default, or write a value.";
   const { apis, lifetimes } = options;
@@ -238,7 +243,7 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   yield* productionProblems(options);
 }
 
-/** @throws TypeError that names the first wrong option by its path, and what to write instead. */
+/** Checks shape, then values. @throws TypeError that names the first wrong option by its path and says what to write instead. */
 export function checkOptions(options: AuthServerOptions): void {
   const found = shapeProblem(options) ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());

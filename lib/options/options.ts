@@ -1,4 +1,4 @@
-/** The options of `createAuthServer`: what each means, and its default. */
+/** The options of `createAuthServer`: what each one means, and its default. */
 import type { PagesOptions } from "../pages/pages";
 import type { AuthMethod, ConsentAdapter } from "../interaction/port";
 import type { OnEvent } from "../events/port";
@@ -7,101 +7,108 @@ import type { Lifetimes } from "../protocol/issuer";
 import type { SigningKeySource } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
 
-/** A scope that comes with others. */
+/** A scope that implies other scopes. */
 export interface ScopeOptions {
   /** The sentence that people read, in one language or in several. */
   readonly text: ScopeSentence;
   /**
-   * Scopes of this API that are granted with it, and shown beneath it on the consent page, as far as the client's subscription has
-   * them. Never itself, not in a circle either.
+   * Scopes of this API that are granted together with this one, as far as the client's subscription includes them. The consent
+   * page shows them beneath it. A scope must not imply itself, directly or through others.
    */
   readonly implies?: readonly string[];
 }
 
-/** Tells the two forms apart: no language is called `text` or `implies`, as their tags begin with two or three letters. */
+/**
+ * True for `{ text, implies }`, false for a sentence or a record of sentences. The two cannot be confused: language tags begin
+ * with two or three letters, so no language is called `text` or `implies`.
+ */
 export function isScopeOptions(scope: ScopeSentence | ScopeOptions): scope is ScopeOptions {
   return typeof scope === "object" && ("text" in scope || "implies" in scope);
 }
 
-/** One API: what its access tokens are for, and which ways of signing in it accepts. */
+/** One API: which access tokens it gets, and which authentication methods it accepts. */
 export interface ApiOptions {
-  /** What the consent page calls it; its id when left out. */
+  /** The name that the consent page shows. Default: the API's id. */
   readonly name?: string;
-  /** Resource identifier, an absolute https URL: the `aud` of its access tokens (RFC 8707, 9068). */
+  /** The API's resource identifier, an absolute https URL. It is the `aud` of its access tokens (RFC 8707, 9068). */
   readonly audience: string;
-  /** Ids of the authentication methods that are valid for it: each makes one issuer. */
+  /** Ids of the authentication methods that are valid for this API, at least one. Each of them makes one issuer. */
   readonly authMethods: readonly string[];
   /**
-   * Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. A scope that
-   * comes with others says so: `{ text: "…", implies: ["orders:read"] }`.
+   * Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. A scope
+   * that implies others is written as `{ text: "…", implies: ["orders:read"] }`.
    */
   readonly scopes: Readonly<Record<string, ScopeSentence | ScopeOptions>>;
-  /** Scopes of a request that names none; default: none. */
+  /** The scopes that a request without `scope` gets, as far as the client's subscription includes them. Default: none. */
   readonly defaultScopes?: readonly string[];
-  /** Lifetime of its access tokens in seconds, 1 to 86,400; default 3,600. */
+  /** Lifetime of access tokens for this API in seconds, 1 to 86,400. Default: 3,600. */
   readonly accessTokenSeconds?: number;
-  /** `"jwt"` (RFC 9068, default) or `"opaque"` (kept in storage). */
+  /** `"jwt"` (RFC 9068, the default), or `"opaque"`: a random text whose meaning is kept in storage. */
   readonly accessTokenFormat?: "jwt" | "opaque";
-  /** Must an authorization request name its `redirect_uri`? Default `"required"`. */
+  /**
+   * Whether an authorization request must contain `redirect_uri`. Default: `"required"`. With `"optional"`, a client that has
+   * registered exactly one may leave it out.
+   */
   readonly redirectUri?: "required" | "optional";
-  /** Must a request name its `scope`? Default `"optional"`. */
+  /** Whether a request must contain `scope`. Default: `"optional"`, which falls back to `defaultScopes`. */
   readonly scope?: "required" | "optional";
   /**
-   * What happens to scopes that this API does not have or the client's subscription does not: `"refuse"` (default) answers
-   * `invalid_scope`, `"ignore"` leaves them out, with an event, as long as one is left. Some clients ask for `openid` or
-   * `offline_access` everywhere.
+   * What happens to requested scopes that the API or the client's subscription does not have. `"refuse"` (default) answers
+   * `invalid_scope`. `"ignore"` drops them and emits an event, provided that at least one scope is left: some clients ask for
+   * `openid` or `offline_access` at every server.
    */
   readonly unknownScopes?: "refuse" | "ignore";
-  /** Lifetimes in seconds at this API, over those of the server. */
+  /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }
 
-/** What `createAuthServer` takes. */
+/** The options of `createAuthServer`. */
 export interface AuthServerOptions {
   /**
-   * Public URL of the place where the router is mounted, without a slash at its end: `https://host/login` for
-   * `app.use("/login", auth.router)`. Every URL in an answer comes from here, never from the request.
+   * The public URL of the path where the router is mounted, without a trailing slash: `https://host/login` for
+   * `app.use("/login", auth.router)`. Every URL in an answer is made from this one, never from the request, so a forged `Host`
+   * header changes nothing.
    */
   readonly baseUrl: string;
   /**
-   * Secrets of at least 32 characters that seal pending requests: the first one seals, all of them open. Share them between
-   * processes. Left out: throw-away ones, with a warning; refused in production.
+   * Secrets of at least 32 characters that seal pending requests. The first one seals, all of them open. Give every process the
+   * same list. Default: a temporary secret, with a warning; in production it is an error to leave them out.
    */
   readonly secrets?: readonly string[];
   /**
-   * Private keys (PEM, JWK or KeyObject) that sign access tokens: the first one signs, all of them verify. P-256 keys sign
-   * ES256, RSA keys RS256 unless their JWK names another `alg`. `{ key, signsFrom }` publishes a key before it signs (see
-   * `auth.rotateKeys`). Left out: a throw-away one, with a warning; refused in
-   * production.
+   * Private keys (PEM, JWK or KeyObject) that sign access tokens. The first one signs, all of them verify. P-256 keys sign
+   * ES256; RSA keys sign RS256 unless their JWK names another `alg`. `{ key, signsFrom }` publishes a key before it signs (see
+   * `auth.rotateKeys`). Default: a temporary key, with a warning; in production it is an error to leave them out.
    */
   readonly signingKeys?: readonly SigningKeySource[];
-  /** Where clients, consents, codes and tokens are kept. */
+  /** Where clients, consents, authorizations, codes and tokens are kept. */
   readonly storage: Storage;
   /** Authentication method id → how end users sign in. */
   readonly authMethods: Readonly<Record<string, AuthMethod>>;
   /** API id → the API. */
   readonly apis: Readonly<Record<string, ApiOptions>>;
-  /** Decides about consent; default: the built-in page asks. */
+  /** Decides about consent. Default: the built-in consent page asks. */
   readonly consent?: ConsentAdapter;
-  /** How the built-in pages look and what they say. */
+  /** The look and the texts of the built-in pages. */
   readonly pages?: PagesOptions;
-  /** Lifetimes in seconds; see `defaultLifetimes`. */
+  /** Lifetimes in seconds. Default: `defaultLifetimes`. */
   readonly lifetimes?: Partial<Lifetimes>;
   /**
-   * How long, in seconds, the server may go without asking storage again: `requireBearer` about a token that it has accepted,
-   * and every endpoint about a client that it has found; 0 to 300, default 5. With 0 it asks every time.
+   * For how many seconds the server may rely on what it has read from storage: `requireBearer` on a token that it has accepted,
+   * and every endpoint on a client that it has found. 0 to 300, default 5. With 0, storage is asked every time.
    */
   readonly revocationLagSeconds?: number;
   /**
-   * Schemes without a dot, in lower case, that native clients may have in their redirect URIs: `["cursor"]` for `cursor://…`. Default:
-   * none, as RFC 8252 §7.1 wants a dot. What browsers know (`javascript`, `data`, `file`, `mailto` …) is refused.
+   * Lower-case schemes without a dot that native clients may use in their redirect URIs: `["cursor"]` for `cursor://…`.
+   * Default: none, because RFC 8252 §7.1 asks for a reversed domain name, which has a dot. Schemes that browsers know
+   * (`javascript`, `data`, `file`, `mailto` …) are refused.
    */
   readonly redirectSchemes?: readonly string[];
-  /** Hears what happens. What it throws is ignored. */
+  /** Is called with every event of the server. What it throws is ignored. */
   readonly onEvent?: OnEvent;
 }
 
-/** Codes one minute, interactions ten minutes, refresh tokens 14 days idle and 90 days in all, consents one year. */
+/** The default lifetimes: codes 1 minute, interactions 10 minutes, refresh tokens 14 days idle and 90 in all, consents 1 year. */
 export const defaultLifetimes: Lifetimes = {
   authorizationCodeSeconds: 60,
   interactionSeconds: 600,

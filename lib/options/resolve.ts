@@ -1,4 +1,4 @@
-/** From checked options to what everything else works with: every default is filled in here, and only here. */
+/** From checked options to the values that all other code works with. Every default is filled in here, and only here. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { ConsentAdapter } from "../interaction/port";
 import { followImplications } from "../protocol/implied-scopes";
@@ -14,34 +14,38 @@ import { generateSigningKey, type SigningKey } from "../signing/signing-key";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
 import { readSigningKeys } from "./signing-keys";
 
+/** The options that need no resolving. */
 type GivenAsTheyAre = Pick<AuthServerOptions, "baseUrl" | "storage" | "authMethods" | "onEvent">;
 
-/** The options with every default, and what follows from them alone. */
+/** The options with every default filled in, and everything that can be computed from them alone. */
 export interface ResolvedOptions
   extends GivenAsTheyAre, Required<Pick<AuthServerOptions, "consent" | "pages">> {
-  /** One issuer for each valid pair. */
+  /** One issuer for each valid (authentication method, API) pair. */
   readonly issuers: readonly Issuer[];
-  /** What seals pending requests, the newest first. */
+  /** The secrets that seal pending requests, the newest first. Derived from the host's secrets for this `baseUrl`. */
   readonly secrets: readonly [string, ...string[]];
+  /** The keys that sign and verify access tokens, in the host's order. */
   readonly signingKeys: readonly SigningKey[];
-  /** The options for which secrets or keys were made for this process alone, as the host gave none. */
+  /** The options that the host left out and for which this process generated a value. */
   readonly temporary: readonly ("secrets" | "signingKeys")[];
+  /** 0 when storage is asked every time. */
   readonly revocationLagSeconds: number;
+  /** Lower-case schemes without a dot; empty when none is allowed. */
   readonly redirectSchemes: readonly string[];
 }
 
 const defaultAccessTokenSeconds = 3_600;
 const defaultRevocationLagSeconds = 5;
 
-/** Without a consent adapter the built-in page asks. */
+/** The default adapter: people are asked on the built-in page. */
 const askingConsent: ConsentAdapter = { decide: () => ({ kind: "ask" }) };
 
-/** True with `NODE_ENV=production`. */
+/** True when `NODE_ENV` is `production`. */
 export function isProduction(): boolean {
   return process.env["NODE_ENV"] === "production";
 }
 
-/** The lifetimes of an API over those of the server over the defaults. */
+/** The lifetimes of an API: its own override those of the server, which override the defaults. */
 export function resolveLifetimes(
   { lifetimes }: Pick<AuthServerOptions, "lifetimes">,
   ofApi: Pick<ApiOptions, "lifetimes"> = {},
@@ -49,7 +53,7 @@ export function resolveLifetimes(
   return { ...defaultLifetimes, ...lifetimes, ...ofApi.lifetimes };
 }
 
-/** What each scope comes with. */
+/** Scope → every scope that it implies, directly or through others. */
 export function resolveImplications({ scopes }: Pick<ApiOptions, "scopes">): ImpliedScopes {
   const direct = Object.entries(scopes).map(
     ([name, scope]) => [name, isScopeOptions(scope) ? (scope.implies ?? []) : []] as const,
@@ -92,7 +96,7 @@ function resolveIssuers({ baseUrl, apis, ...options }: AuthServerOptions): reado
   });
 }
 
-/** Of this server alone: what another one with the same secrets has sealed is worth nothing here. */
+/** Binds the secrets to `baseUrl`: what another server with the same secrets has sealed is not accepted here. */
 function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOptions["secrets"] {
   const given = secrets ?? [randomBytes(32).toString("base64url")];
   return given.map((secret) =>
@@ -100,7 +104,11 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
   ) as [string, ...string[]];
 }
 
-/** @throws TypeError that names a signing key which cannot be used */
+/**
+ * Fills in the defaults of options that `checkOptions` has accepted. Generates a secret or a signing key where none was given.
+ *
+ * @throws TypeError that names a signing key which cannot be used.
+ */
 export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): ResolvedOptions {
   const { baseUrl, storage, authMethods, onEvent, secrets, signingKeys } = options;
   return {

@@ -1,4 +1,4 @@
-/** The shape of the options, and what a host developer is told to write instead of a wrong one. */
+/** The shape of the options, and what a host developer should write instead of a wrong value. */
 import { pageTextNames } from "../pages/page-texts";
 import { logoSchema } from "../clients/client-record";
 import { storageMethods, type StoragePortName, storagePortNames } from "../storage/port";
@@ -19,11 +19,11 @@ const methods = (names: readonly string[], description: string): object => ({
   description,
 });
 
-/** What to write instead, where more than the shape may be wrong. */
+/** The texts that say what to write instead, for options that `check.ts` checks beyond their shape. */
 export const fixes: Readonly<Record<"audience" | "schemes" | "secret" | "secrets" | "signingKeys", string>> =
   {
     audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
-    schemes: 'Write a list of lower-case schemes that apps have made up, such as ["cursor"] for cursor://.',
+    schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
     secret: "Write random text, such as the output of: openssl rand -base64 32.",
     secrets: "Write a list of secrets, the newest first.",
     signingKeys: "Write a list of private keys, the active one first.",
@@ -38,7 +38,7 @@ const listOf = (description: string, ofItem = description): object => ({
 const languageTag = {
   pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$",
   maxLength: 35,
-  description: "Write languages as en or de-AT.",
+  description: "Write language tags such as en or de-AT.",
 };
 const sentenceFix = "Write the sentence that people read, or a sentence for each language.";
 const sentence = {
@@ -61,10 +61,12 @@ const lifetimes = {
   additionalProperties: false,
   description: "Write an object of lifetimes in seconds.",
   properties: {
+    // the maximum that RFC 6749 §4.1.2 recommends
     authorizationCodeSeconds: seconds(1, 600),
     interactionSeconds: seconds(30, 3_600),
     refreshTokenIdleSeconds: seconds(1, year),
     refreshTokenSeconds: seconds(1, year),
+    // 0 remembers no consent: people are asked every time
     consentSeconds: seconds(0, 10 * year),
   },
 };
@@ -77,10 +79,11 @@ const apiSchema = {
   properties: {
     name: { type: "string", minLength: 1, description: "Write the name that people read." },
     audience: { type: "string", description: fixes.audience },
-    authMethods: { ...listOf("Write a list of ids of authMethods, at least one."), minItems: 1 },
+    authMethods: { ...listOf("Write a list of at least one id from authMethods."), minItems: 1 },
     scopes: {
       type: "object",
       additionalProperties: {
+        // `{ text, implies }`, or sentences by language: told apart first, so that the error speaks of the form that was meant
         if: { type: "object", anyOf: [{ required: ["text"] }, { required: ["implies"] }] },
         // eslint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
         then: scopeOptions,
@@ -98,7 +101,7 @@ const apiSchema = {
   },
 };
 
-/** What to write where a port of storage is missing or lacks a method. */
+/** What to write when a port of the storage is missing or lacks a method. */
 const storageFixes: Readonly<Record<StoragePortName, string>> = {
   clients: "Write a ClientStore.",
   consents: "Write a ConsentStore.",
@@ -107,13 +110,13 @@ const storageFixes: Readonly<Record<StoragePortName, string>> = {
   refreshTokens: "Write a RefreshTokenStore.",
   accessTokens: "Write an AccessTokenStore.",
   endMarks:
-    "Write an EndMarkStore. An adapter for 0.1 also needs the new consents.delete and authorizations.revokeAll: CHANGELOG, upgrade steps.",
+    "Write an EndMarkStore. An adapter written for 0.1 also needs the new consents.delete and authorizations.revokeAll: see the upgrade steps in CHANGELOG.",
 };
 const storagePorts = Object.fromEntries(
   storagePortNames.map((name) => [name, methods(Object.keys(storageMethods[name]), storageFixes[name])]),
 );
 
-/** The options of `createAuthServer`, as JSON Schema; a `description` says what to write instead. */
+/** The options of `createAuthServer` as JSON Schema. Each `description` says what to write instead of a wrong value. */
 export const optionSchema: object = {
   type: "object",
   additionalProperties: false,
@@ -150,18 +153,19 @@ export const optionSchema: object = {
     pages: {
       type: "object",
       additionalProperties: false,
-      description: "Write an object of name, logo, accentColor, texts and render.",
+      description: "Write an object with any of name, logo, accentColor, texts and render.",
       properties: {
         name: { type: "string", description: "Write the name that people know you by." },
         logo: {
           ...logoSchema,
-          description: "Write a data:image/…;base64, URI of at most 24 KB: pages request nothing.",
+          description:
+            "Write a data:image/…;base64, URI of at most 24 KB: pages load nothing from the network.",
         },
         accentColor: { type: "string", pattern: "^#[0-9a-fA-F]{6}$", description: "Write #rrggbb." },
         texts: {
           type: "object",
           propertyNames: languageTag,
-          description: "Write language (such as de) → texts.",
+          description: "Write an object that maps languages (such as de) to texts.",
           additionalProperties: {
             type: "object",
             additionalProperties: false,
@@ -169,12 +173,15 @@ export const optionSchema: object = {
             properties: Object.fromEntries(
               pageTextNames.map((name) => [
                 name,
-                { type: "string", minLength: 1, description: "Write a text." },
+                { type: "string", minLength: 1, description: "Write a non-empty text." },
               ]),
             ),
           },
         },
-        render: { isFunction: true, description: "Write a function from page content to HTML." },
+        render: {
+          isFunction: true,
+          description: "Write a function that takes page content and returns HTML.",
+        },
       },
     },
     lifetimes,

@@ -3,46 +3,56 @@ import { escapeHtml, fillIn, logoImage } from "./page-frame";
 import type { PageTexts } from "./page-texts";
 import type { AuthorizationSummary, ClientSummary } from "./summary";
 
-/** What is asked, of whom, and how the answer comes back. */
+/** What the page asks, whom it asks, and how the answer comes back. */
 export interface ConsentPageInput {
+  /** Who asks for what. */
   readonly summary: AuthorizationSummary;
-  /** In the order in which the form numbers them. */
+  /** In the order in which the form numbers its boxes. */
   readonly requestedScopes: readonly string[];
-  /** What the person is called. */
+  /** The name by which the page addresses the person. */
   readonly displayName: string;
-  /** URL that the form is posted to. */
+  /** The URL that the form is posted to. */
   readonly action: string;
+  /** Says which pending request the form answers. */
   readonly interactionId: string;
+  /** Proves that the form comes from this page. */
   readonly formToken: string;
 }
 
-/** What a consent page shows. Every text is HTML already: escaped, and names kept apart by `<bdi>`. */
+/** What a consent page shows. Every text is already HTML: escaped, and with a `<bdi>` around each name in a sentence. */
 export interface ConsentPage {
   readonly kind: "consent";
+  /** The question: may this client use this API? */
   readonly title: string;
+  /** Says who is signed in, so that people notice a wrong account. */
   readonly signedInAs: string;
+  /** Stands above the checkboxes. */
   readonly scopesTitle: string;
-  /** A checkbox each: its `name`, its sentence, and the sentences of what is granted with it. Its value is `on`. */
+  /** One checkbox each: its `name`, its sentence, and the sentences of the scopes granted with it. Its `value` must be `on`. */
   readonly scopes: readonly {
     readonly field: string;
     readonly sentence: string;
     readonly implied: readonly string[];
   }[];
-  /** Where the form is posted to. */
+  /** The URL that the form must be posted to. */
   readonly action: string;
-  /** The hidden inputs that the form must have. */
+  /** The hidden inputs that the form must contain, as HTML. */
   readonly hiddenInputs: string;
-  /** The labels of the two buttons, `name="decision"`, `value="approve"` and `value="deny"`. */
+  /** The label of the button with `name="decision"` and `value="approve"`. */
   readonly allow: string;
+  /** The label of the button with `name="decision"` and `value="deny"`. */
   readonly deny: string;
+  /** Says where either answer leads. */
   readonly continueTo: string;
+  /** Shown next to the logo. */
   readonly clientName: string;
   /** A `data:` URI. */
   readonly clientLogo: string | undefined;
+  /** Links to the client's own pages: about it, privacy policy, terms of service. */
   readonly clientLinks: readonly { readonly href: string; readonly text: string }[];
 }
 
-/** The form field of the requested scope at this place; scope names may hold characters that form parsers bend. */
+/** The form field of the requested scope at this position. Not its name: form parsers change some characters in names. */
 export function scopeField(index: number): string {
   return `scope_${index}`;
 }
@@ -65,7 +75,7 @@ function linksOf(
   );
 }
 
-/** What the consent page shows, as HTML. */
+/** The content of the consent page, with every text escaped. */
 export function consentPageContent(input: ConsentPageInput, texts: PageTexts): ConsentPage {
   const { summary, requestedScopes, displayName, action, interactionId, formToken } = input;
   const { client, api } = summary;
@@ -99,7 +109,7 @@ function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
   return `<fieldset><legend>${scopesTitle}</legend>${choices.join("")}</fieldset>`;
 }
 
-/** The page's `main`. */
+/** The `main` element's content of the built-in consent page. */
 export function consentMain(page: ConsentPage): string {
   const { title, signedInAs, action, hiddenInputs, allow, deny, continueTo, clientLogo, clientLinks } = page;
   const links = clientLinks.map(({ href, text }) => `<a href="${href}" rel="noreferrer">${text}</a>`);

@@ -3,20 +3,22 @@ import type { OAuthError } from "../protocol/oauth-error";
 import { escapeHtml, fillIn } from "./page-frame";
 import type { PageTexts } from "./page-texts";
 
-/** What an error page shows. Every text is HTML already. */
+/** What an error page shows. Every text is already HTML. */
 export interface ErrorPage {
   readonly kind: "error";
+  /** Says that the request cannot be answered. */
   readonly title: string;
-  /** In English: it is for the makers of the client. */
+  /** What is wrong, in English: it is for the developers of the client. */
   readonly description: string;
+  /** What the person can do, with the error code. */
   readonly advice: string;
   /** The error code of RFC 6749 §4.1.2.1. */
   readonly code: string;
-  /** For developers: the rule and what to do. `undefined` with `NODE_ENV=production`. */
+  /** For developers: which rule was broken, and what to do. `undefined` with `NODE_ENV=production`. */
   readonly reason: string | undefined;
 }
 
-/** What the error page shows, as HTML. */
+/** The content of the error page, with every text escaped. */
 export function errorPageContent(
   { description, code, reason }: OAuthError,
   { texts, showReason }: { texts: PageTexts; showReason: boolean },
@@ -31,7 +33,7 @@ export function errorPageContent(
   };
 }
 
-/** The page's `main`. */
+/** The `main` element's content of the built-in error page. */
 export function errorMain({ title, description, advice, reason }: ErrorPage): string {
   const forDevelopers =
     reason === undefined ? "" : `<p class="soft" lang="en" dir="ltr">For developers: ${reason}.</p>`;

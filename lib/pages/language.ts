@@ -1,18 +1,19 @@
-/** Which language a page is in. OpenID Connect Core §3.1.2.1 (`ui_locales`), RFC 4647 §3.4 (lookup), RFC 9110 §12.5.4. */
+/** Chooses the language of a page. OpenID Connect Core §3.1.2.1 (`ui_locales`), RFC 4647 §3.4 (lookup), RFC 9110 §12.5.4. */
 import type { IncomingMessage } from "node:http";
 
-/** Languages and scripts that are written from right to left. */
+/** Language tags of languages and scripts that are written from right to left. */
 const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:arab|hebr|thaa)(?:-|$)/i;
 
+/** The writing direction of a language, for `dir`. */
 export function directionOf(language: string): "ltr" | "rtl" {
   return rightToLeft.test(language) ? "rtl" : "ltr";
 }
 
-/** Longer tags and more of them are nobody's wish. RFC 5646 §4.4.1. */
+/** Nobody needs longer tags or more of them, and looking each one up takes time. RFC 5646 §4.4.1. */
 const maxTagLength = 35;
 const maxTags = 20;
 
-/** The languages of `Accept-Language`, the most wanted first. */
+/** The languages in `Accept-Language`, the most preferred first. */
 function acceptedLanguages({ headers }: IncomingMessage): readonly string[] {
   return (headers["accept-language"] ?? "")
     .split(",", maxTags)
@@ -25,14 +26,14 @@ function acceptedLanguages({ headers }: IncomingMessage): readonly string[] {
     .map(({ language }) => language);
 }
 
-/** What the client asks for, and then what the browser does. */
+/** The languages to try, the most preferred first: those that the client asks for, then those of the browser. */
 export function wantedLanguages(req: IncomingMessage, uiLocales: string | undefined): readonly string[] {
   return [...(uiLocales?.split(" ", maxTags) ?? []), ...acceptedLanguages(req)].filter(
     (tag) => tag.length <= maxTagLength,
   );
 }
 
-/** The first wanted language that there is, shortened part by part: `de-AT` is served by `de`. */
+/** The first wanted language that is available. A tag is shortened part by part until one is found: `de` serves `de-AT`. */
 export function chooseLanguage(wanted: readonly string[], available: readonly string[]): string | undefined {
   for (const tag of wanted) {
     const parts = tag.toLowerCase().split("-");

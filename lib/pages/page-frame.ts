@@ -1,4 +1,4 @@
-/** The frame of every page: no script, no request to anywhere, every text escaped. RFC 9700 §4.16. */
+/** The frame of every page: no script, no request to any other place, every text escaped. RFC 9700 §4.16. */
 import { createHash } from "node:crypto";
 
 const entities: Readonly<Record<string, string>> = {
@@ -9,12 +9,12 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Text as HTML text or as a quoted attribute value. */
+/** Escapes text for use as HTML text or as a quoted attribute value. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
-/** A text with its places filled in; every name is of a direction of its own. */
+/** Escapes a text and fills in its `{places}`. A `<bdi>` keeps each name's direction from affecting the text around it. */
 export function fillIn(text: string, names: Readonly<Record<string, string>>): string {
   return escapeHtml(text).replaceAll(/\{(\w+)\}/g, (place, name: string) => {
     const value = Object.hasOwn(names, name) ? names[name] : undefined;
@@ -22,7 +22,7 @@ export function fillIn(text: string, names: Readonly<Record<string, string>>): s
   });
 }
 
-/** The part of light that a colour gives back, 0 to 1. WCAG 2.2, relative luminance. */
+/** How bright a colour is, from 0 (black) to 1 (white). WCAG 2.2, relative luminance. */
 function luminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
@@ -31,7 +31,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Black or white, whichever is easier to read on the colour: one of them always has a contrast of at least 4.5. */
+/** Black or white, whichever is easier to read on the colour: one of the two always has a contrast of at least 4.5. */
 function inkOn(color: string): string {
   return luminance(color) > 0.179 ? "#000000" : "#ffffff";
 }
@@ -68,21 +68,26 @@ a { color: inherit }
 `;
 }
 
+/** What the frame of a page shows and says about itself. */
 export interface PageFrame {
+  /** BCP 47. */
   readonly language: string;
+  /** The writing direction of the language. */
   readonly direction: "ltr" | "rtl";
-  /** The host's, as HTML; empty for none. */
+  /** The host's name as HTML; empty for none. */
   readonly name: string;
-  /** A `data:` URI. */
+  /** The host's logo, a `data:` URI. */
   readonly logo: string | undefined;
+  /** `#rrggbb`; `undefined` for the built-in colours, one for light and one for dark. */
   readonly accentColor: string | undefined;
 }
 
+/** The image element of a logo, without alternative text because the name stands next to it; empty without a logo. */
 export function logoImage(logo: string | undefined): string {
   return logo === undefined ? "" : `<img src="${escapeHtml(logo)}" alt="">`;
 }
 
-/** A whole page; `title` and `main` are HTML already. */
+/** A whole page. `title` and `main` must already be HTML. */
 export function renderPage(
   { language, direction, name, logo, accentColor }: PageFrame,
   { title, main }: { title: string; main: string },
@@ -100,14 +105,17 @@ export function renderPage(
 `;
 }
 
-/** CSP sources of the style elements that a page has. */
+/** The CSP sources of all `<style>` elements in a page, by their hashes. */
 function styleSources(html: string): readonly string[] {
   return [...html.matchAll(/<style>([^]*?)<\/style>/g)].map(
     ([, style = ""]) => `'sha256-${createHash("sha256").update(style).digest("base64")}'`,
   );
 }
 
-/** The headers of a page. A form may lead to `formTargets`, or browsers refuse the redirect after its POST. */
+/**
+ * The headers of a page: it runs no script, loads nothing, and cannot be framed (clickjacking). Its form may lead to this origin
+ * and to `formTargets`, without which browsers would refuse the redirect to the client after the form's POST.
+ */
 export function pageHeaders(html: string, formTargets: readonly string[]): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'none'",
@@ -121,7 +129,7 @@ export function pageHeaders(html: string, formTargets: readonly string[]): Reado
     "Content-Type": "text/html; charset=utf-8",
     "Content-Security-Policy": policy.join("; "),
     "X-Frame-Options": "DENY",
-    // with no-referrer a form's POST would say `Origin: null`
+    // with no-referrer, browsers send `Origin: null` with the form's POST, and the check of Origin would fail
     "Referrer-Policy": "same-origin",
   };
 }

@@ -1,22 +1,29 @@
-/** What the built-in pages say, in each language. RFC 6749 §10.2 (the end user must understand what is asked). */
+/** The texts of the built-in pages, in each language. RFC 6749 §10.2 (the end user must understand what is asked). */
 import { chooseLanguage } from "./language";
 
-/** The texts of the built-in pages. `{client}`, `{api}`, `{user}`, `{destination}` and `{code}` are filled in where they stand. */
+/** The texts of the built-in pages. Names in braces are places: the page fills them in wherever they stand. */
 export interface PageTexts {
-  /** With `{client}` and `{api}`. */
+  /** The question at the top of the consent page, with `{client}` and `{api}`. */
   readonly consentTitle: string;
-  /** With `{user}`. */
+  /** Says who is signed in, with `{user}`. */
   readonly signedInAs: string;
+  /** Stands above the checkboxes, one for each scope. */
   readonly scopes: string;
+  /** The label of the button that approves. */
   readonly allow: string;
+  /** The label of the button that denies. */
   readonly deny: string;
-  /** With `{destination}`. */
+  /** Says where either answer leads, with `{destination}`. */
   readonly continueTo: string;
+  /** The link to `clientUri`. */
   readonly aboutClient: string;
+  /** The link to `policyUri`. */
   readonly privacyPolicy: string;
+  /** The link to `tosUri`. */
   readonly termsOfService: string;
+  /** The title of the error page. */
   readonly errorTitle: string;
-  /** With `{code}`. */
+  /** What the person can do after an error, with `{code}`. */
   readonly errorAdvice: string;
 }
 
@@ -79,6 +86,7 @@ const ar: PageTexts = {
 
 const builtInTexts: Readonly<Record<string, PageTexts>> = { en, de, fr, ar };
 
+/** The language of a page when no wanted language is available. */
 export const fallbackLanguage = "en";
 
 function withoutUndefined(texts: Partial<PageTexts> = {}): Partial<PageTexts> {
@@ -86,8 +94,8 @@ function withoutUndefined(texts: Partial<PageTexts> = {}): Partial<PageTexts> {
 }
 
 /**
- * The built-in texts with those of the host over them. A language of the host's own is filled up in the nearest one that is
- * built in, `de-AT` in German, or else in English.
+ * Language → its texts: the built-in ones, overridden by those of the host. Where the host leaves out a text, it comes from the
+ * nearest built-in language (German for `de-AT`), or else from English.
  */
 export function mergeTexts(
   ofHost: Readonly<Record<string, Partial<PageTexts>>> = {},
@@ -101,4 +109,5 @@ export function mergeTexts(
   return { ...builtInTexts, ...(Object.fromEntries(own) as Record<string, PageTexts>) };
 }
 
+/** The names of all texts, for the check of the options. */
 export const pageTextNames: readonly string[] = Object.keys(en);

@@ -1,4 +1,4 @@
-/** The built-in pages as the host wants them: name, logo, colour, texts, or another rendering. RFC 6749 §10.2. */
+/** The built-in pages with the host's name, logo, colour and texts, or rendered by the host. RFC 6749 §10.2. */
 import type { IncomingMessage } from "node:http";
 import type { OAuthError } from "../protocol/oauth-error";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
@@ -7,33 +7,37 @@ import { chooseLanguage, directionOf, wantedLanguages } from "./language";
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
 import { fallbackLanguage, mergeTexts, type PageTexts } from "./page-texts";
 
-/** A page to render: what it shows, and in which language. Every text is HTML already. */
+/** A page to render: what it shows, and in which language. Every text is already HTML. */
 export type PageContent = (ConsentPage | ErrorPage) & {
   /** BCP 47. */
   readonly language: string;
+  /** The writing direction of the language, for `dir`. */
   readonly direction: "ltr" | "rtl";
 };
 
-/** How the built-in pages look and what they say. */
+/** The look and the texts of the built-in pages. */
 export interface PagesOptions {
-  /** The host's name, on top of each page. */
+  /** The host's name, shown at the top of each page. */
   readonly name?: string;
-  /** The host's logo, a `data:image/…;base64,` URI: pages request nothing. */
+  /** The host's logo, a `data:image/…;base64,` URI, because pages load nothing from the network. */
   readonly logo?: string;
   /** Colour of the main button, `#rrggbb`. Its text is black or white, whichever reads better. */
   readonly accentColor?: string;
-  /** Language (BCP 47) → texts of the host's own, over the built-in ones: English, German, French, Arabic. */
+  /** Language (BCP 47) → texts that override or add to the built-in ones (English, German, French, Arabic). */
   readonly texts?: Readonly<Record<string, Partial<PageTexts>>>;
   /**
-   * Renders a whole page in place of the built-in one. Its values are escaped already. Styles go into `<style>` elements without
-   * attributes, which the CSP then allows by their hashes; scripts and outside requests are refused by it.
+   * Renders a whole page instead of the built-in one and returns its HTML. The values that it gets are already escaped. Write
+   * styles into `<style>` elements without attributes: the CSP allows them by their hashes. It refuses scripts and outside
+   * requests.
    */
   readonly render?: (page: PageContent) => string;
 }
 
 /** The pages of one server. */
 export interface Pages {
+  /** The HTML of a consent page. Throws what the host's `render` throws. */
   consent(req: IncomingMessage, input: ConsentPageInput): string;
+  /** The HTML of an error page: the built-in one when the host's `render` fails. */
   error(req: IncomingMessage, error: OAuthError): string;
 }
 
@@ -41,11 +45,11 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
   const { language, direction, title } = content;
   const frame: PageFrame = { language, direction, name: escapeHtml(name), logo, accentColor };
   const main = content.kind === "consent" ? consentMain(content) : errorMain(content);
-  // a title has no elements, so names stand in it without theirs
+  // the title element must contain plain text only, so the `<bdi>` of names is removed
   return renderPage(frame, { title: title.replaceAll(/<\/?bdi>/g, ""), main });
 }
 
-/** As the request says them, which nobody has checked yet. */
+/** `ui_locales` as the URL has it. The request may have failed before its parameters were checked. */
 function uiLocalesOf({ url = "/" }: IncomingMessage): string | undefined {
   const query = url.indexOf("?");
   return query < 0 ? undefined : (new URLSearchParams(url.slice(query)).get("ui_locales") ?? undefined);
@@ -53,22 +57,22 @@ function uiLocalesOf({ url = "/" }: IncomingMessage): string | undefined {
 
 function render(options: PagesOptions, content: PageContent): string {
   const html: unknown = options.render ? options.render(content) : renderBuiltIn(options, content);
-  // a style with CRLF is hashed by browsers as one with LF
+  // browsers turn CRLF into LF before they hash a style
   if (typeof html === "string") return html.replaceAll(/\r\n?/g, "\n");
-  // a promise that nobody waits for must not end the process
+  // if an async render rejects with nobody waiting for it, Node ends the process
   Promise.resolve(html).catch(() => undefined);
-  throw new TypeError("pages.render gave no text. Return the HTML of the page.");
+  throw new TypeError("pages.render did not return a string. Return the HTML of the page.");
 }
 
-/** What the pages need beside the options. */
+/** What the pages need besides the options. */
 export interface PagesContext {
-  /** Whether error pages tell developers the rule and what to do. */
+  /** Whether error pages show developers the reason: not in production, where anybody may read them. */
   readonly showReason: boolean;
-  /** Hears of an error page that the host's `render` could not render. */
+  /** Is called when the host's `render` fails on an error page. */
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** The pages as the options want them. */
+/** The pages for these options. Without options: the built-in pages, without reasons. */
 export function pagesOf(
   options: PagesOptions = {},
   { showReason, onFailure }: PagesContext = { showReason: false, onFailure: () => undefined },
@@ -101,7 +105,7 @@ export function pagesOf(
         return render(options, content);
       } catch (cause) {
         onFailure(cause);
-        // the person still learns of the error that brought them here
+        // the person must still learn of the original error
         return renderBuiltIn(options, content);
       }
     },

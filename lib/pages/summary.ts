@@ -1,4 +1,4 @@
-/** What pages and adapters may know of an authorization request. RFC 6749 §3.1, §10.2. */
+/** What pages and adapters may know about an authorization request. RFC 6749 §3.1, §10.2. */
 import type { IncomingMessage } from "node:http";
 import type { AuthorizationRequest, Prompt } from "../protocol/authorization-request";
 import type { Client } from "../protocol/client";
@@ -7,34 +7,43 @@ import { intersect } from "../protocol/scope";
 import { chooseLanguage, wantedLanguages } from "./language";
 import { fallbackLanguage } from "./page-texts";
 
-/** A client as pages may show it. */
+/** A client as pages may show it: no secret digests, no other redirect URIs, no subscriptions. */
 export interface ClientSummary {
   readonly clientId: string;
+  /** The name that people read. */
   readonly name: string;
+  /** True when the client can keep a secret. */
   readonly confidential: boolean;
   /** A `data:` URI. */
   readonly logo?: string;
+  /** An https URL of a page about the client. */
   readonly clientUri?: string;
+  /** An https URL of its privacy policy. */
   readonly policyUri?: string;
+  /** An https URL of its terms of service. */
   readonly tosUri?: string;
 }
 
-/** Who asks for what. */
+/** Who asks for what. It is a copy: changing it changes nothing in the request. */
 export interface AuthorizationSummary {
+  /** How the end user signs in for this request. */
   readonly authMethodId: string;
+  /** The API that the client wants to use. */
   readonly api: { readonly apiId: string; readonly name: string; readonly audience: string };
   readonly client: ClientSummary;
   /** Where either answer leads: the origin of the redirect URI, or its scheme. */
   readonly destination: string;
-  /** Requested scope → its sentence for people, in their language where the API has it. */
+  /** Requested scope → its sentence for people, in their language if the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
   /** Requested scope that implies others → the scopes that are granted with it, each with its sentence. Show them beneath it. */
   readonly impliedScopes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** What the client wants the person to be asked; empty when it does not say. */
   readonly prompt: readonly Prompt[];
-  /** Seconds. */
+  /** How old a sign-in may be, in seconds. */
   readonly maxAge: number | undefined;
+  /** Whom the client expects: unchecked input, so escape it. */
   readonly loginHint: string | undefined;
-  /** Preferred languages (BCP 47, separated by spaces). */
+  /** The person's languages as the client says (BCP 47, separated by spaces): unchecked input. */
   readonly uiLocales: string | undefined;
 }
 
@@ -58,14 +67,14 @@ function summarizeClient({
   };
 }
 
-/** The sentence in the first of these languages that it is written in, else in English, else the one written first. */
+/** The sentence in the first of these languages that it has, else in English, else in the language that is listed first. */
 function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): string {
   if (typeof sentence === "string") return sentence;
   const languages = Object.keys(sentence);
   return sentence[chooseLanguage([...wanted(), fallbackLanguage], languages) ?? languages[0] ?? ""] ?? "";
 }
 
-/** What pages and adapters may know of the request, in the languages that the person reads. */
+/** The summary of a request, in the languages that the person reads. */
 export function summarize(req: IncomingMessage, request: AuthorizationRequest): AuthorizationSummary {
   const { issuer, client, target, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
   const { apiId, name, audience, scopes, impliedScopes } = issuer.api;

@@ -61,6 +61,8 @@ function isRegistrable(
   { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
 ): boolean {
   if (url.username || url.password) return false;
+  // a star would be compared like any other character, and whoever writes one means a wildcard
+  if (uri.includes("*")) return false;
   // without `//` and a host, a browser resolves the URI against this server's origin; a lone `@` would disguise the host
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
   // a wildcard would let whoever owns any such subdomain receive codes

@@ -1,4 +1,4 @@
-/** The refusals of an authorization request that may redirect. RFC 6749 §4.1.1, §4.1.2.1; 7636 §4.4.1; 9700 §2.1.1. */
+/** Checks of an authorization request; refusals go by redirect. RFC 6749 §4.1.1, §4.1.2.1; 7636 §4.4.1; 9700 §2.1.1. */
 import { isCodeChallenge } from "../protocol/authorization-code";
 import {
   type AuthorizationRequest,
@@ -15,7 +15,7 @@ import type { ShownScopes } from "../protocol/requested-scopes";
 import { checkResource, checkUsable } from "./check-parameters";
 import { checkRequestedScopes, checkShownScopes } from "./check-scopes";
 
-/** @param reason for the developer: the rule and what to do. */
+/** @param reason for the developer: which rule was broken, and what to do. */
 function invalidRequest(description: string, reason: string): OAuthError {
   return new OAuthError("invalid_request", { description, reason });
 }
@@ -31,7 +31,7 @@ function checkResponseType(parameters: Parameters): void {
   throw new OAuthError("unsupported_response_type", {
     description: "The only response_type is code.",
     reason:
-      "response_type is another than code; the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
+      "response_type is not code; the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
   });
 }
 
@@ -41,11 +41,11 @@ function checkClientMayAsk(client: Client, issuer: Issuer): void {
   throw new OAuthError("unauthorized_client", {
     description: "The client may not use the authorization code grant at this API.",
     reason:
-      "the client has no subscription to this API, or its grantTypes leave out authorization_code (RFC 6749 §4.1.2.1): mend the client's subscriptions",
+      "the client has no subscription to this API, or its grantTypes leave out authorization_code (RFC 6749 §4.1.2.1): fix the client's subscriptions",
   });
 }
 
-/** @rfc 7636 §4.3, §4.4.1 */
+/** The code challenge; `undefined` only for a confidential client that does not use PKCE. @rfc 7636 §4.3, §4.4.1 */
 function checkCodeChallenge(parameters: Parameters, client: Client): string | undefined {
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
@@ -63,23 +63,23 @@ function checkCodeChallenge(parameters: Parameters, client: Client): string | un
   if (!isCodeChallenge(challenge))
     throw invalidRequest(
       "code_challenge must be 43 base64url characters.",
-      "code_challenge is not the base64url of a SHA-256 without padding (RFC 7636 §4.2): encode it so",
+      "code_challenge is not an unpadded base64url SHA-256 (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
     );
   return challenge;
 }
 
-/** @rfc OpenID Connect Core §3.1.2.1 */
+/** The values of `prompt`. An unknown value is refused, not ignored. @rfc OpenID Connect Core §3.1.2.1 */
 function checkPrompt(parameters: Parameters): readonly Prompt[] {
   const values = parsePrompt(parameters.get("prompt"));
   if (!values)
     throw invalidRequest(
-      "prompt knows none, login, consent and select_account.",
-      "prompt has another value (OpenID Connect Core §3.1.2.1): leave it out",
+      "prompt takes only none, login, consent and select_account.",
+      "prompt has an unknown value (OpenID Connect Core §3.1.2.1): leave it out",
     );
   if (values.includes("none") && values.length > 1)
     throw invalidRequest(
-      "prompt=none stands alone.",
-      "prompt has none beside another value (OpenID Connect Core §3.1.2.1): send one of them",
+      "prompt=none must be the only value.",
+      "prompt has none together with another value (OpenID Connect Core §3.1.2.1): send only one of them",
     );
   return values;
 }
@@ -89,24 +89,28 @@ function checkMaxAge(parameters: Parameters): number | undefined {
   if (maxAge === undefined) return undefined;
   if (isMaxAge(maxAge)) return Number(maxAge);
   throw invalidRequest(
-    "max_age must be whole seconds.",
-    "max_age is a number of seconds from 0 up (OpenID Connect Core §3.1.2.1): send digits only",
+    "max_age must be a whole number of seconds.",
+    "max_age is a number of seconds, 0 or more (OpenID Connect Core §3.1.2.1): send digits only",
   );
 }
 
-/** What the parameters of a request are checked with. */
+/** What the parameters of a request are checked against. */
 export interface AuthorizationRequestSetting {
+  /** The issuer that the request was sent to. */
   readonly issuer: Issuer;
+  /** The client that `client_id` names. */
   readonly client: Client;
+  /** The proven redirect URI: without it, these refusals could not be sent to the client. */
   readonly target: RedirectTarget;
-  /** What the pages of this request have shown; `undefined` on the first visit. */
+  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
   readonly shown: ShownScopes | undefined;
 }
 
 /**
- * The checked request. Throws what the client is told by redirect, in the order of the checks.
+ * The checked authorization request. It is checked again in the same way on every return from a page, because the client's record
+ * may have changed in between.
  *
- * @throws OAuthError
+ * @throws OAuthError for the first rule that is broken, to be sent to the client by redirect.
  * @rfc 6749 §4.1.1, §4.1.2.1
  */
 export function checkAuthorizationRequest(
@@ -118,7 +122,7 @@ export function checkAuthorizationRequest(
   checkClientMayAsk(client, issuer);
   const codeChallenge = checkCodeChallenge(parameters, client);
   checkResource(parameters, issuer);
-  // not a spread in the literal below: V8 makes a slow and large object of it
+  // no spread in the object below: V8 would make it a slow and large object
   const { requestedScopes, grantableScopes, ignoredScopes } = shown
     ? checkShownScopes(shown, { issuer, client })
     : checkRequestedScopes(parameters.get("scope"), { issuer, client });

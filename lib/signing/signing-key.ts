@@ -27,7 +27,10 @@ export interface PrivateJwk {
   readonly [member: string]: unknown;
 }
 
-/** A private key: PEM text, JWK or KeyObject. EC with P-256, P-384 or P-521, or RSA with at least 2048 bits. */
+/**
+ * A private key: a KeyObject, a JWK, or text as an environment variable holds it. Text is PEM, whose line breaks may be written as
+ * `\\n`, or the JSON of a JWK. EC with P-256, P-384 or P-521, or RSA with at least 2048 bits.
+ */
 export type PrivateKeySource = string | PrivateJwk | KeyObject;
 
 /**
@@ -85,11 +88,30 @@ function isJwk(source: PrivateKeySource): source is PrivateJwk {
   return typeof source === "object" && !(source instanceof KeyObject) && !("asymmetricKeyType" in source);
 }
 
-function toPrivateKey(source: PrivateKeySource): KeyObject {
-  if (isJwk(source)) return createPrivateKey({ key: { ...source }, format: "jwk" });
-  const key = typeof source === "string" ? createPrivateKey(source) : source;
+/** What the text of a key holds. Environment files often write the line breaks of PEM as `\\n`. */
+function parseKeyText(text: string): KeyObject | PrivateJwk {
+  return text.trimStart().startsWith("{")
+    ? (JSON.parse(text) as PrivateJwk)
+    : createPrivateKey(text.replaceAll("\\n", "\n"));
+}
+
+function toPrivateKey(source: KeyObject | PrivateJwk): KeyObject {
+  const key = isJwk(source) ? createPrivateKey({ key: { ...source }, format: "jwk" }) : source;
   if (key.type !== "private") throw new TypeError("not a private key");
   return key;
+}
+
+/** True for a JWK of a key pair without its private member. @rfc 7518 §6.2.2, §6.3.2 */
+function isPublicJwk(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "kty" in value && !("d" in value);
+}
+
+function isPublicJwkText(text: string): boolean {
+  try {
+    return isPublicJwk(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }
 
 /** False for a JWK whose private half belongs to another public half: nobody could verify its signatures. */
@@ -98,7 +120,8 @@ function isPair(privateKey: KeyObject, publicKey: KeyObject): boolean {
   return verify("sha256", probe, publicKey, sign("sha256", probe, privateKey));
 }
 
-function readPrivateKey(source: PrivateKeySource): Omit<SigningKey, "signsFrom"> {
+function readPrivateKey(given: PrivateKeySource): Omit<SigningKey, "signsFrom"> {
+  const source = typeof given === "string" ? parseKeyText(given) : given;
   const privateKey = toPrivateKey(source);
   const publicKey = createPublicKey(privateKey);
   const { alg, kid, use = "sig" }: Partial<PrivateJwk> = isJwk(source) ? source : {};
@@ -125,6 +148,18 @@ export function readSigningKey(source: SigningKeySource): SigningKey {
   if (!Number.isSafeInteger(signsFrom) || signsFrom < 0 || signsFrom > 1e11)
     throw new TypeError("signsFrom must be whole seconds since 1970");
   return { ...readPrivateKey(key), signsFrom };
+}
+
+/** What a source that is not a usable private key looks like, for the message to the developer. */
+export function kindOfKeySource(source: unknown): "empty" | "public" | "unusable" {
+  const key: unknown = typeof source === "object" && source !== null && "key" in source ? source.key : source;
+  if (typeof key === "string") {
+    if (key.trim() === "") return "empty";
+    if (key.trimStart().startsWith("{")) return isPublicJwkText(key) ? "public" : "unusable";
+    return /-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(key) ? "public" : "unusable";
+  }
+  if (key instanceof KeyObject) return key.type === "public" ? "public" : "unusable";
+  return isPublicJwk(key) ? "public" : "unusable";
 }
 
 /** The public half as JWK, for the key set. It contains no private member. @rfc 7517 §4 */

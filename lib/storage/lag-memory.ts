@@ -1,6 +1,6 @@
 /** Remembers answers of storage for a moment, and shares look-ups while they run. RFC 7662 §4 (caching). */
-import { LRUCache } from "lru-cache";
 import type { Clock, EpochSeconds } from "../protocol/time";
+import { boundedCache } from "./bounded-cache";
 
 /** How old a remembered answer may be. */
 export interface Lag {
@@ -34,7 +34,7 @@ const sharedSeconds = 1;
  * @param isWorthIt tells which answers may be repeated. All others are asked for again each time.
  */
 export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) => boolean): LagMemory<T> {
-  const remembered = new LRUCache<string, Dated<T>>({ max: maxRemembered });
+  const remembered = boundedCache<Dated<T>>(maxRemembered);
   const underWay = new Map<string, Dated<Promise<T>>>();
   let latest = 0;
 

@@ -26,21 +26,26 @@ export interface GenuineToken {
   readonly key: SigningKey | undefined;
 }
 
+/** What a text may be instead: nothing that this server has issued, or a token for another audience. */
+export type TokenProblem = "unknown" | "other-audience";
+
 function readJwt(
   { signer }: TokenReadPorts,
   { token, api }: { token: string; api: Api },
-): GenuineToken | undefined {
+): GenuineToken | TokenProblem {
   const verified = signer.verify(token);
-  const accessToken = verified && readAccessTokenClaims(verified.claims, api.audience);
-  return accessToken && { accessToken, key: verified.key };
+  if (!verified) return "unknown";
+  const accessToken = readAccessTokenClaims(verified.claims, api.audience);
+  if (accessToken) return { accessToken, key: verified.key };
+  return verified.claims["aud"] === api.audience ? "unknown" : "other-audience";
 }
 
 async function readOpaque(
   { storage }: TokenReadPorts,
   { digest, now }: { digest: TokenDigest; now: EpochSeconds },
-): Promise<GenuineToken | undefined> {
+): Promise<GenuineToken | TokenProblem> {
   const stored = await storage.accessTokens.find(digest, now);
-  if (!stored) return undefined;
+  if (!stored) return "unknown";
   const { digest: _digest, ...accessToken } = stored;
   return { accessToken, key: undefined };
 }
@@ -55,7 +60,7 @@ async function readOpaque(
 export async function readAccessToken(
   ports: TokenReadPorts,
   { token, digest, api, now }: { token: string; digest: TokenDigest; api: Api; now: EpochSeconds },
-): Promise<GenuineToken | undefined> {
+): Promise<GenuineToken | TokenProblem> {
   return isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { digest, now });
 }
 

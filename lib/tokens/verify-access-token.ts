@@ -34,6 +34,9 @@ export interface AccessTokenVerifierOptions {
 
 type Invalid = Extract<AccessTokenVerdict, { readonly kind: "invalid" }>;
 
+const otherApi =
+  "the token is for another API, or from another authorization server (RFC 9068 §4): get one at a token endpoint of this API";
+
 function invalid(reason: string): Invalid {
   return { kind: "invalid", reason };
 }
@@ -64,9 +67,11 @@ export function accessTokenVerifier(
     // a verified signature remains valid as long as its key is trusted: only revocation has to be checked again
     const isSigned = stale?.kind === "valid" && stale.key && signer.trusts(stale.key);
     const genuine = isSigned ? stale : await readAccessToken(ports, { token, digest, api, now });
-    if (!genuine) return invalid("the token is unknown, forged or for another API");
+    if (genuine === "unknown")
+      return invalid("the token is unknown, forged, or of a key that is no longer published");
+    if (genuine === "other-audience") return invalid(otherApi);
     const { accessToken, key } = genuine;
-    if (!issuerIds.has(accessToken.issuer)) return invalid("the token is from another issuer");
+    if (!issuerIds.has(accessToken.issuer)) return invalid(otherApi);
     if (accessToken.expiresAt <= now) return invalid("the token has expired");
     if (!(await accessTokenStands(ports, { accessToken, now }))) return invalid("the token was revoked");
     return { kind: "valid", accessToken, key };

@@ -32,7 +32,7 @@ type Blur = (storage: Storage, from: { database: Tables; see: See }) => Storage;
 const blurs: readonly { readonly method: string; readonly caughtBy: string; readonly blur: Blur }[] = [
   {
     method: "consents.find",
-    caughtBy: "consents.find gives nothing for a key of which any part differs",
+    caughtBy: "consents.find returns nothing for a key that differs in any part",
     blur: (storage, { database, see }) => ({
       ...storage,
       consents: {
@@ -43,7 +43,7 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
   },
   {
     method: "consents.list",
-    caughtBy: "consents.list gives the living consents of one end user, all of them and no others",
+    caughtBy: "consents.list returns all living consents of one end user, and no others",
     blur: (storage, { database, see }) => ({
       ...storage,
       consents: {
@@ -57,7 +57,7 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
   },
   {
     method: "consents.delete",
-    caughtBy: "consents.delete forgets the one consent, and does nothing where there is none",
+    caughtBy: "consents.delete deletes this one consent, and does nothing when there is none",
     blur: (storage, { database, see }) => ({
       ...storage,
       consents: {
@@ -73,7 +73,7 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
   {
     method: "authorizations.revokeAll",
     caughtBy:
-      "authorizations.revokeAll revokes those of one end user for one client at one API, and no others",
+      "authorizations.revokeAll revokes all authorizations of one end user for one client at one API, and no others",
     blur: (storage, { database, see }) => ({
       ...storage,
       authorizations: {

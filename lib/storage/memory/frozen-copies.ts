@@ -1,11 +1,11 @@
 /** Copies of records that nobody can change, so that a store may hand out what it keeps. */
-import { LRUCache } from "lru-cache";
+import { boundedCache } from "../bounded-cache";
 
 const maxLists = 1_000;
 
 /** Returns a function that copies records and freezes them, lists included. Equal lists become one object. */
 export function frozenCopies<T extends object>(): (value: T, part?: object) => T {
-  const lists = new LRUCache<string, readonly unknown[]>({ max: maxLists });
+  const lists = boundedCache<readonly unknown[]>(maxLists);
   function frozenList(list: readonly unknown[]): readonly unknown[] {
     if (Object.isFrozen(list)) return list;
     const text = JSON.stringify(list);

@@ -31,6 +31,19 @@ async function currentSchema(run: Run): Promise<string> {
   );
 }
 
+/** True for the error of a database that lacks a schema, a table or a column. */
+function isMissing(cause: unknown): boolean {
+  const { code } = (cause ?? {}) as { code?: unknown };
+  return code === "42P01" || code === "42703" || code === "3F000";
+}
+
+function withoutMigration(cause: unknown): Error {
+  return new Error(
+    "postgresStorage: a table or column is missing in the database. Call await storage.migrate() once before the server starts, and after an upgrade (docs/storage.md).",
+    { cause },
+  );
+}
+
 /** The database behind a pool. It opens no connection before the first statement. */
 export function openDatabase(pool: PostgresPool, { schema, prefix }: PostgresNames): Database {
   const run = runOn(pool);
@@ -50,5 +63,13 @@ export function openDatabase(pool: PostgresPool, { schema, prefix }: PostgresNam
     }
   }
 
-  return { run, tables, query: async (statement, values) => run(statement(await tables()), values) };
+  async function query(statement: (tables: Tables) => string, values?: readonly unknown[]) {
+    try {
+      return await run(statement(await tables()), values);
+    } catch (cause) {
+      throw isMissing(cause) ? withoutMigration(cause) : cause;
+    }
+  }
+
+  return { run, tables, query };
 }

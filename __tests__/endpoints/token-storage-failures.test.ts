@@ -1,0 +1,193 @@
+import request, { type Response } from "supertest";
+import { type AuthServerEvent, type ClientStore, type GrantType, memoryStorage } from "../../lib";
+import { issuer, type Pair, pairPath } from "../fixture/apis";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { clients, credentials } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { answerOf, invalidGrant, refusal, serverError } from "../fixture/json-answers";
+import { intercept } from "../fixture/slow-storage";
+import { clientCredentials, postTokenText, tokenPath, tokensOf } from "../fixture/token-requests";
+
+const clock = stopClockForEachTest();
+
+const pair: Pair = { api: "reports" };
+const failure = new Error("the database says: password=hunter2");
+type When = "before" | "after";
+
+/** Storage that can be told to fail in one call, before or after the work is done. */
+function failingStorage() {
+  const failing: { name: string | undefined; when: When } = { name: undefined, when: "before" };
+  const calls: string[] = [];
+  const storage = intercept(
+    memoryStorage({ clients: Object.values(clients) }),
+    async (name, call): Promise<unknown> => {
+      calls.push(name);
+      if (failing.name !== name) return call();
+      if (failing.when === "after") await call();
+      throw failure;
+    },
+  );
+  return { storage, failing, calls };
+}
+
+type Attempt = () => Promise<Response>;
+
+const prepare: Record<GrantType, (host: TestHost) => Promise<Attempt>> = {
+  async authorization_code(host) {
+    const code = await obtainCode(host, { client: "web", pair });
+    return () => redeem(host, { client: "web", code, pair });
+  },
+  async refresh_token(host) {
+    const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "web", pair });
+    return () => refresh(host, { client: "web", refreshToken, pair });
+  },
+  async client_credentials(host) {
+    const grant_type = "client_credentials";
+    const fields = { grant_type, ...credentials("web"), scope: "reports:read" };
+    return () => postToken(host, { pair, fields });
+  },
+};
+
+describe("storage that fails in one call of a token request (RFC 6749 §5.2)", () => {
+  /** Storage call → what a second attempt with the same code or token gets, once storage works again. */
+  type Outcomes = Record<string, { before: number; after: number }>;
+
+  const free = { before: 200, after: 200 };
+
+  const step = { before: 200, after: 400 };
+
+  const outcomes: Record<GrantType, Outcomes> = {
+    authorization_code: {
+      "clients.find": free,
+      "authorizationCodes.find": free,
+      "authorizations.find": free,
+      "accessTokens.create": free,
+      "refreshTokens.create": free,
+      "authorizationCodes.consume": step,
+    },
+    refresh_token: {
+      "clients.find": free,
+      "refreshTokens.find": free,
+      "authorizations.find": free,
+      "accessTokens.create": free,
+      "refreshTokens.rotate": step,
+    },
+    client_credentials: { "clients.find": free, "accessTokens.create": free },
+  };
+
+  const grantTypes = Object.keys(outcomes) as GrantType[];
+
+  it.each(grantTypes)("is tried below in every call of grant %s", async (grantType) => {
+    const { storage, calls } = failingStorage();
+    const attempt = await prepare[grantType](testHost({ storage, revocationLagSeconds: 0 }));
+    calls.length = 0;
+    tokensOf(await attempt());
+    expect(calls.toSorted()).toEqual(Object.keys(outcomes[grantType]).toSorted());
+  });
+
+  const rows = grantTypes.flatMap((grantType) =>
+    Object.entries(outcomes[grantType]).flatMap(([name, { before, after }]) => [
+      { grantType, name, when: "before" as const, secondAttempt: before },
+      { grantType, name, when: "after" as const, secondAttempt: after },
+    ]),
+  );
+
+  it.each(rows)(
+    "answers $grantType with server_error when $name throws $when its work",
+    async ({ grantType, name, when, secondAttempt }) => {
+      const { storage, failing } = failingStorage();
+      const host = testHost({ storage, revocationLagSeconds: 0 });
+      const attempt = await prepare[grantType](host);
+      Object.assign(failing, { name, when });
+      const response = await attempt();
+      expect(answerOf(response)).toEqual(serverError);
+      expect(response.headers).toMatchObject({
+        "content-type": "application/json",
+        "cache-control": "no-store",
+      });
+      expect(response.text).not.toMatch(/hunter2|database|\bat\b.*:\d+/);
+      const event = host.events.at(-1) as Extract<AuthServerEvent, { kind: "server-error" }>;
+      expect(event).toMatchObject({ kind: "server-error", issuer: `https://host.example${pairPath(pair)}` });
+      expect(event.cause).toBe(failure);
+
+      failing.name = undefined;
+      expect((await attempt()).status).toBe(secondAttempt);
+      // a code or refresh token buys once, whatever storage did meanwhile
+      expect((await attempt()).status).toBe(grantType === "client_credentials" ? 200 : 400);
+    },
+  );
+});
+
+describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
+  it.each(["authorization_code", "refresh_token"] as const)(
+    "does not hide a replay of %s: the next one revokes",
+    async (grantType) => {
+      const { storage, failing } = failingStorage();
+      const host = testHost({ storage, revocationLagSeconds: 0 });
+      const attempt = await prepare[grantType](host);
+      const { access_token } = tokensOf(await attempt());
+      failing.name = "authorizations.revoke";
+      expect(answerOf(await attempt())).toEqual(serverError);
+      failing.name = undefined;
+      expect((await callApi(host, "/reports", access_token)).status).toBe(200);
+      expect(answerOf(await attempt())).toEqual(invalidGrant);
+      expect((await callApi(host, "/reports", access_token)).status).toBe(401);
+    },
+  );
+
+  it("answers server_error when the look for a browser origin fails", async () => {
+    const { storage, failing } = failingStorage();
+    const host = testHost({ storage });
+    failing.name = "clients.isBrowserOrigin";
+    for (const method of ["post", "options"] as const) {
+      const response = await request(host.app)[method](tokenPath).set("Origin", "https://spa.example");
+      expect(answerOf(response)).toEqual(serverError);
+    }
+    expect(host.events).toMatchObject([
+      { kind: "server-error", issuer, cause: failure },
+      { kind: "server-error", issuer, cause: failure },
+    ]);
+  });
+
+  const thrown = [
+    ["nothing", undefined],
+    ["a text", "broken"],
+    [
+      "what looks like an OAuth error",
+      Object.assign(new Error("no"), { code: "invalid_grant", status: 400 }),
+    ],
+  ] as const;
+
+  it.each(thrown)("answers server_error to storage that throws %s, at once", async (_, cause) => {
+    const store: ClientStore = {
+      find() {
+        throw cause;
+      },
+      isBrowserOrigin: async () => false,
+    };
+    const host = testHost({ storage: { ...memoryStorage({ clients: [] }), clients: store } });
+    expect(answerOf(await postTokenText(host, clientCredentials))).toEqual(serverError);
+    expect(host.events).toEqual([{ kind: "server-error", at: clock.now(), issuer, cause }]);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no log");
+      },
+    ],
+    [
+      "rejects",
+      async () => {
+        throw new Error("no log");
+      },
+    ],
+  ] as const)("answers as ever when the host's onEvent %s", async (_, onEvent) => {
+    const host = testHost({ onEvent });
+    expect((await postTokenText(host, clientCredentials)).status).toBe(200);
+    expect(answerOf(await postTokenText(host, ""))).toEqual(refusal(400, "invalid_request"));
+  });
+});

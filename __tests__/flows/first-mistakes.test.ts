@@ -1,0 +1,374 @@
+/** The mistakes of a first hour: each is answered by a sentence that names its cause and what to do. */
+import express, { type Express, type RequestHandler } from "express";
+import request from "supertest";
+import {
+  type AuthMethod,
+  type AuthServer,
+  type AuthServerEvent,
+  type AuthServerOptions,
+  type Client,
+  createAuthServer,
+  generateClientSecret,
+  generateSigningKey,
+  memoryStorage,
+  type Storage,
+} from "../../lib";
+import { eventReporter } from "../../lib/events/report";
+
+const baseUrl = "http://localhost:3000/login";
+const { secret, digest } = generateClientSecret();
+const job: Client = {
+  clientId: "job",
+  name: "Job",
+  confidential: true,
+  secretDigests: [digest],
+  redirectUris: ["https://job.example/callback"],
+  subscriptions: { orders: {} },
+};
+const form = { grant_type: "client_credentials", client_id: "job", client_secret: secret };
+const token = "/login/auth/password/api/orders/token";
+const authorize = "/login/auth/password/api/orders/authorize?client_id=job&response_type=code";
+const asked = `${authorize}&redirect_uri=${encodeURIComponent("https://job.example/callback")}`;
+
+interface Warning {
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly detail: string | undefined;
+}
+
+const warnings: Warning[] = [];
+const textOf = ({ message }: Warning): string => message;
+
+beforeEach(() => {
+  warnings.length = 0;
+  jest.spyOn(process, "emitWarning").mockImplementation((message, options) => {
+    const { code, detail } = options as { code?: string; detail?: string };
+    warnings.push({ message: String(message), code, detail });
+  });
+});
+afterEach(() => jest.restoreAllMocks());
+
+const signInPage: AuthMethod = { authenticate: () => ({ kind: "interaction", url: "/sign-in" }) };
+
+function server(options: Partial<AuthServerOptions> = {}): AuthServer {
+  return createAuthServer({
+    baseUrl,
+    secrets: ["a test secret of at least 32 characters"],
+    signingKeys: [generateSigningKey()],
+    storage: memoryStorage({ clients: [job] }),
+    authMethods: { password: signInPage },
+    apis: {
+      orders: {
+        audience: "http://localhost:3000/orders",
+        authMethods: ["password"],
+        scopes: { read: "Read" },
+      },
+      files: { audience: "http://localhost:3000/files", authMethods: ["password"], scopes: { read: "Read" } },
+    },
+    ...options,
+  });
+}
+
+function mounted(auth: AuthServer): Express {
+  const app = express();
+  app.use("/login", auth.router);
+  app.use(auth.wellKnown);
+  app.post("/sign-in", (req, res) => auth.resume(req, res));
+  return app;
+}
+
+/** A host that listens to events, which then go to no warning. */
+function listening(options: Partial<AuthServerOptions> = {}) {
+  const events: AuthServerEvent[] = [];
+  const auth = server({ ...options, onEvent: (event) => void events.push(event) });
+  const reasons = (): readonly string[] =>
+    events.flatMap((event) => ("reason" in event ? [event.reason] : []));
+  return { app: mounted(auth), auth, events, reasons };
+}
+
+function brokenStorage(cause: unknown): Storage {
+  const storage = memoryStorage({ clients: [job] });
+  return { ...storage, clients: { ...storage.clients, find: () => Promise.reject(cause) } };
+}
+
+describe("without onEvent", () => {
+  const cause = Object.assign(new TypeError("the pool is closed"), { code: "ECLOSED" });
+
+  it("a failure of storage is reported, with its cause", async () => {
+    const app = mounted(server({ storage: brokenStorage(cause) }));
+    await request(app).post(token).type("form").send(form).expect(500);
+    const [warning] = warnings;
+    expect(warning?.code).toBe("AUTHMOUNT_SERVER_ERROR");
+    expect(warning?.message).toBe(
+      "server-error: storage or a callback failed with TypeError ECLOSED. Pass onEvent to createAuthServer to handle events yourself.",
+    );
+    expect(warning?.detail).toContain("the pool is closed");
+  });
+
+  it("a refusal is reported with its reason, once a minute", async () => {
+    const app = mounted(server());
+    const wrong = { ...form, client_secret: "wrong" };
+    for (let time = 0; time < 3; time += 1)
+      await request(app).post(token).type("form").send(wrong).expect(401);
+    expect(warnings.map(textOf)).toEqual([
+      `token-refused (invalid_client) at ${baseUrl}/auth/password/api/orders: the client secret is wrong. Pass onEvent to createAuthServer to handle events yourself.`,
+    ]);
+  });
+
+  it("a refused bearer token is reported", async () => {
+    const auth = server();
+    const app = mounted(auth).get("/orders", auth.requireBearer({ api: "orders" }));
+    await request(app).get("/orders").expect(401);
+    expect(warnings.map(textOf)).toEqual([expect.stringContaining("bearer-refused: no access token")]);
+  });
+
+  it("production hears of failures alone, once for each kind, and of nothing that was thrown", async () => {
+    jest.replaceProperty(process, "env", { ...process.env, NODE_ENV: "production" });
+    const app = mounted(server({ storage: brokenStorage(cause) }));
+    for (let time = 0; time < 3; time += 1)
+      await request(app).post(token).type("form").send(form).expect(500);
+    await request(app).get(token).expect(405);
+    expect(warnings).toHaveLength(1);
+    expect(JSON.stringify(warnings)).not.toContain("the pool is closed");
+  });
+
+  it("nothing is reported to a host that listens", async () => {
+    const { app, events } = listening({ storage: brokenStorage(cause) });
+    await request(app).post(token).type("form").send(form).expect(500);
+    expect(warnings).toEqual([]);
+    expect(events).toContainEqual(expect.objectContaining({ kind: "server-error", cause }));
+  });
+
+  it("a flood of different failures keeps its lines within bounds", () => {
+    const warn = jest.fn();
+    const report = eventReporter({ warn, isProduction: false });
+    for (let at = 0; at < 1_000; at += 1) {
+      void report({
+        at,
+        kind: "token-refused",
+        error: "invalid_client",
+        clientId: `c${at}`,
+        reason: "wrong",
+      });
+    }
+    expect(warn).toHaveBeenCalledTimes(1_000);
+    void report({
+      at: 1_000,
+      kind: "token-refused",
+      error: "invalid_client",
+      clientId: "c999",
+      reason: "wrong",
+    });
+    expect(warn).toHaveBeenCalledTimes(1_000);
+  });
+});
+
+describe("requests that no endpoint can read are refused aloud (RFC 6749 §3.2)", () => {
+  it.each<[string, (app: Express) => request.Test, string, number]>([
+    ["JSON", (app) => request(app).post(token).send(form), "the body is not a form, such as JSON", 400],
+    ["GET", (app) => request(app).get(token), "this endpoint accepts only POST", 405],
+    [
+      "a query string",
+      (app) => request(app).post(`${token}?client_id=job`).type("form").send(form),
+      "URLs end up in logs",
+      400,
+    ],
+    [
+      "too much",
+      (app) =>
+        request(app)
+          .post(token)
+          .type("form")
+          .send(`a=${"x".repeat(66_000)}`),
+      "larger than 64 KB",
+      413,
+    ],
+    [
+      "two Authorization headers",
+      (app) =>
+        request(app)
+          .post(token)
+          .type("form")
+          .set("Authorization", ["Basic YTpi", "Basic YTpi"] as never)
+          .send(form),
+      "several Authorization headers",
+      400,
+    ],
+  ])("%s", async (_, send, reason, status) => {
+    const { app, events } = listening();
+    await send(app).expect(status);
+    expect(events.at(-1)).toMatchObject({
+      kind: "token-refused",
+      error: "invalid_request",
+      issuer: `${baseUrl}/auth/password/api/orders`,
+      reason: expect.stringContaining(reason),
+    });
+  });
+});
+
+describe("a sign-in that is not remembered", () => {
+  it("is told when authenticate asks again right after auth.resume", async () => {
+    const { app, events } = listening();
+    const first = await request(app).get(asked).expect(302);
+    const cookie = String(first.headers["set-cookie"]).split(";")[0] ?? "";
+    const back = await request(app).post(String(first.headers["location"])).set("Cookie", cookie).expect(303);
+    expect(events.map(({ kind }) => kind)).not.toContain("sign-in-repeated");
+    await request(app)
+      .get(
+        new URL(String(back.headers["location"])).pathname + new URL(String(back.headers["location"])).search,
+      )
+      .set("Cookie", cookie)
+      .expect(302);
+    expect(events.at(-1)).toMatchObject({
+      kind: "sign-in-repeated",
+      clientId: "job",
+      reason: expect.stringContaining("browsers drop a Secure cookie that is set over http"),
+    });
+  });
+});
+
+describe("a pending request that does not come back (RFC 6265 §5.4)", () => {
+  it("names a page that has lost the interaction id", async () => {
+    const { app, reasons } = listening();
+    await request(app).post("/sign-in").expect(400);
+    expect(reasons()).toEqual([expect.stringContaining("the request has no interaction id")]);
+  });
+
+  it("names secrets that differ between two processes", async () => {
+    const first = listening({ secrets: ["the secret of one process, 32 characters"] });
+    const other = listening({ secrets: ["the secret of another one, 32 characters"] });
+    const sent = await request(first.app).get(asked).expect(302);
+    const cookie = String(sent.headers["set-cookie"]).split(";")[0] ?? "";
+    await request(other.app).post(String(sent.headers["location"])).set("Cookie", cookie).expect(400);
+    expect(other.reasons()).toEqual([expect.stringContaining("sealed with other secrets")]);
+  });
+
+  it("names time that has passed", async () => {
+    const { app, reasons } = listening({ lifetimes: { interactionSeconds: 30 } });
+    const sent = await request(app).get(asked).expect(302);
+    const cookie = String(sent.headers["set-cookie"]).split(";")[0] ?? "";
+    const now = Date.now();
+    jest.spyOn(Date, "now").mockReturnValue(now + 60_000);
+    await request(app).post(String(sent.headers["location"])).set("Cookie", cookie).expect(400);
+    expect(reasons()).toEqual([expect.stringContaining("it has expired (lifetimes.interactionSeconds)")]);
+  });
+});
+
+describe("what the host's sign-in answers", () => {
+  it.each(["sign-in", "./sign-in", "?sign-in", "javascript:alert(1)", ""])(
+    "a page that is neither absolute nor a path is refused: %j",
+    async (url) => {
+      const { app, events } = listening({
+        authMethods: { password: { authenticate: () => ({ kind: "interaction", url }) } },
+      });
+      await request(app).get(asked).expect(302);
+      const cause = events.flatMap((event) => (event.kind === "server-error" ? [event.cause] : []))[0];
+      expect(String(cause)).toContain("a path that begins with a slash");
+    },
+  );
+
+  it("names the middleware that may be missing", async () => {
+    const { app, events } = listening({
+      authMethods: {
+        password: {
+          authenticate: ({ req }) => ({
+            kind: "authenticated",
+            subject: (req.cookies as { subject: string }).subject,
+          }),
+        },
+      },
+    });
+    await request(app).get(asked).expect(302);
+    const cause = events.flatMap((event) => (event.kind === "server-error" ? [event.cause] : []))[0] as Error;
+    expect(cause.message).toBe(
+      "authenticate threw a TypeError, and this request has no req.cookies (cookie-parser) and no req.session (express-session). If authenticate needs it, mount that middleware before auth.router.",
+    );
+    expect(cause.cause).toBeInstanceOf(TypeError);
+  });
+});
+
+describe("a token at the wrong API (RFC 9068 §4)", () => {
+  it.each(["jwt", "opaque"] as const)("is told from a forged one: %s", async (accessTokenFormat) => {
+    const apis = {
+      orders: {
+        audience: "http://localhost:3000/orders",
+        authMethods: ["password"],
+        scopes: {},
+        accessTokenFormat,
+      },
+      files: {
+        audience: "http://localhost:3000/files",
+        authMethods: ["password"],
+        scopes: {},
+        accessTokenFormat,
+      },
+    };
+    const { app, auth, reasons } = listening({ apis });
+    app.get("/files", auth.requireBearer({ api: "files" }));
+    const answer = await request(app).post(token).type("form").send(form).expect(200);
+    const { access_token: text } = answer.body as { access_token: string };
+    await request(app).get("/files").auth(text, { type: "bearer" }).expect(401);
+    await request(app).get("/files").auth(`${text}x`, { type: "bearer" }).expect(401);
+    expect(reasons()).toEqual([
+      expect.stringContaining("the token is for another API"),
+      expect.stringContaining("the token is unknown, forged"),
+    ]);
+  });
+});
+
+const notFound: RequestHandler = (_req, res) => void res.sendStatus(404);
+
+describe("mounting (RFC 8414 §3.1, 9728 §3.1)", () => {
+  const metadata = "/login/auth/password/api/orders/.well-known/oauth-authorization-server";
+
+  async function warned(mount: (app: Express, auth: AuthServer) => unknown): Promise<readonly string[]> {
+    const app = express();
+    mount(app, server());
+    for (let time = 0; time < 2; time += 1) await request(app).get(metadata);
+    return warnings.filter(({ code }) => code === "AUTHMOUNT_MOUNT").map(textOf);
+  }
+
+  it("has nothing to say of the right one, whatever comes first", async () => {
+    const right = await warned((app, auth) => app.use(auth.wellKnown).use("/login", auth.router));
+    expect(right).toEqual([]);
+  });
+
+  it("finds wellKnown below a path", async () => {
+    const found = await warned((app, auth) => app.use("/login", auth.wellKnown).use("/login", auth.router));
+    expect(found).toEqual([
+      expect.stringContaining('auth.wellKnown is mounted at "/login", but clients look for its documents'),
+    ]);
+  });
+
+  it("finds a router that no request comes to", async () => {
+    const found = await warned((app, auth) => app.use("/oauth", auth.router).use(auth.wellKnown));
+    expect(found).toEqual([expect.stringContaining("never reached auth.router")]);
+  });
+
+  it("finds a router behind a handler that answers 404", async () => {
+    const found = await warned((app, auth) =>
+      app.use(auth.wellKnown).use(notFound).use("/login", auth.router),
+    );
+    expect(found).toEqual([expect.stringContaining("before the handler that answers 404")]);
+  });
+
+  it("leaves a set-up behind a proxy that strips the path to the developer", async () => {
+    const app = express();
+    const auth = server();
+    app.use(auth.router).use(auth.wellKnown);
+    await request(app).get(metadata.slice("/login".length)).expect(200);
+    expect(warnings.map(textOf)).toEqual([
+      `auth.router is mounted at "/", but the path of baseUrl (${baseUrl}) is "/login". Write app.use("/login", auth.router). If a proxy in front of this app changes "/login" to "/", the mount is right and you can ignore this warning.`,
+    ]);
+  });
+});
+
+describe("a redirect URI with a star (RFC 9700 §2.1)", () => {
+  it.each(["https://shop.example/*", "https://*.shop.example/", "https://shop.example/callback?to=*"])(
+    "is not registered: %s",
+    (uri) => {
+      const client = { ...job, redirectUris: [uri] };
+      expect(() => memoryStorage({ clients: [client] })).toThrow(/redirectUris\.0 .*wildcard/);
+    },
+  );
+});

@@ -1,0 +1,157 @@
+import type { PagesOptions } from "../../lib";
+import { pageTextNames } from "../../lib/pages/page-texts";
+import { apis } from "../fixture/apis";
+import { clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { signedIn, testHost, type TestHostOptions } from "../fixture/host";
+import {
+  asking,
+  builtIn,
+  consentLanguage,
+  consentPageOf,
+  errorPageOf,
+  expectMarkupAsText,
+  languageOf,
+  languages,
+  markup,
+  withPages,
+} from "../fixture/pages";
+
+stopClockForEachTest();
+
+describe("texts of the host (RFC 6749 §10.2)", () => {
+  it("stand over the built-in ones, which stay where the host has none", async () => {
+    const host = withPages({ texts: { de: { allow: "Passt" } } });
+    const page = await consentPageOf(host, asking("de"));
+    expect(page.text).toContain(">Passt</button>");
+    expect(page.text).toContain(">Nicht erlauben</button>");
+  });
+
+  it("leave other languages alone", async () => {
+    const host = withPages({ texts: { de: { allow: "Passt" } } });
+    expect((await consentPageOf(host)).text).toContain(">Allow</button>");
+  });
+
+  it("stand on error pages too", async () => {
+    const host = withPages({ texts: { en: { errorTitle: "Oh no" } } });
+    expect((await errorPageOf(host)).text).toContain("<h1>Oh no</h1>");
+  });
+
+  it("add a language, which is filled up in English", async () => {
+    const host = withPages({ texts: { nl: { allow: "Toestaan" } } });
+    const page = await consentPageOf(host, asking("nl-BE"));
+    expect(languageOf(page)).toEqual(["nl", "ltr"]);
+    expect(page.text).toContain(">Toestaan</button>");
+    expect(page.text).toContain(">Do not allow</button>");
+  });
+
+  it("may be of a region: it comes before its language", async () => {
+    const host = withPages({ texts: { "de-AT": { allow: "Passt" } } });
+    expect(await consentLanguage(host, asking("de-at"))).toBe("de-AT");
+    expect(await consentLanguage(host, asking("de-CH"))).toBe("de");
+  });
+
+  it("count whatever the case of their language (RFC 5646 §2.1.1)", async () => {
+    const host = withPages({ texts: { DE: { allow: "Passt" } } });
+    expect((await consentPageOf(host, asking("de"))).text).toContain(">Passt</button>");
+  });
+
+  it("may leave out a place", async () => {
+    const host = withPages({ texts: { en: { consentTitle: "Do you agree?" } } });
+    const page = await consentPageOf(host);
+    expect(page.text).toContain("<h1>Do you agree?</h1>");
+    expect(page.text).toContain("<title>Do you agree?</title>");
+  });
+
+  it("may have a place twice", async () => {
+    const host = withPages({ texts: { en: { consentTitle: "{client}, {client}" } } });
+    const page = await consentPageOf(host);
+    expect(page.text).toContain("<h1><bdi>Web Shop</bdi>, <bdi>Web Shop</bdi></h1>");
+  });
+
+  it.each(["{nothing}", "{__proto__}", "{constructor}", "{toString}", "{user}", "{}", "{client", "$&"])(
+    "say %s as it is, for it is no place there",
+    async (place) => {
+      const host = withPages({ texts: { en: { consentTitle: `Allow ${place}?` } } });
+      const page = await consentPageOf(host);
+      expect(page.text).toContain(`<h1>Allow ${place.replace("&", "&amp;")}?</h1>`);
+    },
+  );
+
+  it.each(["allow", "errorTitle"] as const)("count as left out when undefined: %s", async (name) => {
+    const texts = { en: { [name]: undefined } } as unknown as NonNullable<PagesOptions["texts"]>;
+    const host = withPages({ texts });
+    const page = name === "allow" ? await consentPageOf(host) : await errorPageOf(host);
+    expect(page.status).toBe(name === "allow" ? 200 : 400);
+    expect(page.text).toContain(builtIn["en"]?.[name]);
+  });
+});
+
+describe("names on a page (RFC 6749 §10.2)", () => {
+  const rtlName = "עליסה <3";
+
+  it.each(languages)("are kept apart from a text of another direction: %s", async (language) => {
+    const host = testHost({ clients: [{ ...clients.web, name: "متجر" }] });
+    host.session = { ...signedIn, displayName: rtlName };
+    const page = await consentPageOf(host, asking(language));
+    expect(page.text).toContain("<bdi>עליסה &lt;3</bdi>");
+    expect(page.text).toContain("<bdi>متجر</bdi>");
+  });
+
+  it("stand in the title, which has no elements, without their own", async () => {
+    const host = testHost({ clients: [{ ...clients.web, name: "<bdi>x</bdi>" }] });
+    const [, title] = /<title>(.*)<\/title>/.exec((await consentPageOf(host)).text) ?? [];
+    expect(title).toBe("Allow &lt;bdi&gt;x&lt;/bdi&gt; to use Orders for you?");
+  });
+
+  it.each(["{api}", "{user}", "$1", "$&"])("are not read as a place or a pattern: %s", async (name) => {
+    const host = testHost({ clients: [{ ...clients.web, name }] });
+    const page = await consentPageOf(host);
+    expect(page.text).toContain(`<h1>Allow <bdi>${name.replace("&", "&amp;")}</bdi> to use`);
+  });
+
+  it("of the host are on top of every page", async () => {
+    const host = withPages({ name: "Muster & Co" });
+    expect((await consentPageOf(host)).text).toContain("<header>Muster &amp; Co</header>");
+    expect((await errorPageOf(host)).text).toContain("<header>Muster &amp; Co</header>");
+  });
+
+  it("of the host need not be there", async () => {
+    expect((await consentPageOf(testHost())).text).not.toContain("<header>");
+  });
+});
+
+describe("markup is text (RFC 9700 §4.16)", () => {
+  const orders = { ...apis["orders"]!, name: markup };
+  const described = { ...apis["orders"]!, scopes: { "orders:read": markup, "orders:write": "Write" } };
+  const inLanguages = { ...described, scopes: { "orders:read": { en: markup }, "orders:write": "Write" } };
+
+  it.each<[string, TestHostOptions]>([
+    ["the host's name", { pages: { name: markup } }],
+    ["a client's name", { clients: [{ ...clients.web, name: markup }] }],
+    ["an API's name", { apis: { ...apis, orders } }],
+    ["a scope's sentence", { apis: { ...apis, orders: described } }],
+    ["a scope's sentence of a language", { apis: { ...apis, orders: inLanguages } }],
+  ])("in %s", async (_, options) => {
+    expectMarkupAsText(await consentPageOf(testHost(options)));
+  });
+
+  it("in a person's name", async () => {
+    const host = testHost();
+    host.session = { ...signedIn, displayName: markup };
+    expectMarkupAsText(await consentPageOf(host));
+  });
+
+  it.each(pageTextNames)("in the host's text %s", async (name) => {
+    const links = {
+      clientUri: "https://a.example/",
+      policyUri: "https://a.example/",
+      tosUri: "https://a.example/",
+    };
+    const host = testHost({
+      clients: [{ ...clients.web, ...links }],
+      pages: { texts: { en: { [name]: markup } } },
+    });
+    expectMarkupAsText(name.startsWith("error") ? await errorPageOf(host) : await consentPageOf(host));
+  });
+});

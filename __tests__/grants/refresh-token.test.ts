@@ -1,0 +1,306 @@
+import { type Client, memoryStorage, type Storage } from "../../lib";
+import { revocationLagSeconds } from "../fixture/apis";
+import type { Fields } from "../fixture/browser";
+import { redeem, refresh } from "../fixture/client-requests";
+import { type ClientName, clients } from "../fixture/clients";
+import { stopClockForEachTest } from "../fixture/clock";
+import { testHost } from "../fixture/host";
+import { callApi, obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
+import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
+import { slowStorage } from "../fixture/slow-storage";
+import { type TokenBody, tokensOf } from "../fixture/token-requests";
+import { changingClients } from "../fixture/watched-host";
+
+const clock = stopClockForEachTest();
+
+const idle = { refreshTokenIdleSeconds: 100, refreshTokenSeconds: 250 };
+
+describe("refresh (RFC 6749 §6, 9700 §4.14.2)", () => {
+  it.each(["web", "native"] as const)("rotates: each answer to %s has a new token", async (client) => {
+    const host = testHost();
+    const seen = new Set([await obtainRefreshToken(host, { client })]);
+    let [refreshToken = ""] = seen;
+    for (let round = 0; round < 3; round += 1) {
+      refreshToken = tokensOf(await refresh(host, { client, refreshToken })).refresh_token;
+      seen.add(refreshToken);
+    }
+    expect(seen.size).toBe(4);
+  });
+
+  it("gives an access token for the end user that the API takes", async () => {
+    const host = testHost();
+    const refreshToken = await obtainRefreshToken(host);
+    clock.advance(1_000);
+    const { access_token } = tokensOf(await refresh(host, { client: "web", refreshToken }));
+    expect((await callApi(host, "/orders", access_token)).body).toMatchObject({
+      subject: "alice",
+      clientId: "web",
+      issuedAt: clock.now(),
+      expiresAt: clock.now() + 600,
+      authTime: 1_799_999_000,
+    });
+  });
+
+  it("gives no token to a subscription without the grant", async () => {
+    const subscriptions = { orders: { grantTypes: ["authorization_code"] } } as const;
+    const host = testHost({ clients: [{ ...clients.web, subscriptions }] });
+    const code = await obtainCode(host, { client: "web" });
+    expect(tokensOf(await redeem(host, { client: "web", code }))).not.toHaveProperty("refresh_token");
+  });
+});
+
+describe("reuse of a refresh token (RFC 6749 §6, 9700 §4.14.2)", () => {
+  it("revokes its authorization when a used token comes again, and no other", async () => {
+    const host = testHost({ revocationLagSeconds: 0 });
+    const first = await obtainRefreshToken(host);
+    const otherVisit = await obtainRefreshToken(host);
+    const phone = await obtainRefreshToken(host, { client: "native" });
+    const second = tokensOf(await refresh(host, { client: "web", refreshToken: first }));
+    expect((await callApi(host, "/orders", second.access_token)).status).toBe(200);
+
+    expect(answerOf(await refresh(host, { client: "web", refreshToken: first }))).toEqual(invalidGrant);
+
+    expect((await callApi(host, "/orders", second.access_token)).status).toBe(401);
+    const dead = await refresh(host, { client: "web", refreshToken: second.refresh_token });
+    expect(answerOf(dead)).toEqual(invalidGrant);
+    expect((await refresh(host, { client: "web", refreshToken: otherVisit })).status).toBe(200);
+    expect((await refresh(host, { client: "native", refreshToken: phone })).status).toBe(200);
+    expect(host.events).toContainEqual(
+      expect.objectContaining({ kind: "replay-detected", replayed: "refresh_token", clientId: "web" }),
+    );
+  });
+
+  it("notices a token from several rotations ago", async () => {
+    const host = testHost();
+    const first = await obtainRefreshToken(host);
+    let newest = first;
+    for (let round = 0; round < 4; round += 1) {
+      newest = tokensOf(await refresh(host, { client: "web", refreshToken: newest })).refresh_token;
+    }
+    await refresh(host, { client: "web", refreshToken: first });
+    expect(answerOf(await refresh(host, { client: "web", refreshToken: newest }))).toEqual(invalidGrant);
+  });
+
+  it.each(["other", "native"] as const)(
+    "lets %s, another client, change nothing by a used token",
+    async (thief) => {
+      const host = testHost({ revocationLagSeconds: 0 });
+      const first = await obtainRefreshToken(host);
+      const second = tokensOf(await refresh(host, { client: "web", refreshToken: first }));
+      for (const refreshToken of [first, second.refresh_token]) {
+        expect(answerOf(await refresh(host, { client: thief, refreshToken }))).toEqual(invalidGrant);
+      }
+      expect((await callApi(host, "/orders", second.access_token)).status).toBe(200);
+      const third = await refresh(host, { client: "web", refreshToken: second.refresh_token });
+      expect(third.status).toBe(200);
+    },
+  );
+
+  it("lets exactly one of 20 simultaneous refreshes win, and ends what it won", async () => {
+    const storage = slowStorage(memoryStorage({ clients: Object.values(clients) }), 2);
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const refreshToken = await obtainRefreshToken(host);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => refresh(host, { client: "web", refreshToken })),
+    );
+    const [winner, ...others] = answers.filter(({ status }) => status === 200);
+    expect(others).toEqual([]);
+    const won = winner?.body as TokenBody;
+    expect((await callApi(host, "/orders", won.access_token)).status).toBe(401);
+    const next = await refresh(host, { client: "web", refreshToken: won.refresh_token });
+    expect(answerOf(next)).toEqual(invalidGrant);
+  });
+});
+
+describe("refresh tokens that buy nothing (RFC 6749 §6)", () => {
+  const failures: Record<string, { client: ClientName; fields: Fields; expected: Answer }> = {
+    "a wrong secret": { client: "web", fields: { client_secret: "wrong" }, expected: invalidClient },
+    "no secret": { client: "web", fields: { client_secret: undefined }, expected: invalidClient },
+    "a native client's secret": {
+      client: "native",
+      fields: { client_secret: "anything" },
+      expected: invalidClient,
+    },
+    "the resource of another API": {
+      client: "web",
+      fields: { resource: "https://api.example/reports" },
+      expected: refusal(400, "invalid_target"),
+    },
+    "a wider scope": {
+      client: "web",
+      fields: { scope: "orders:read orders:write" },
+      expected: refusal(400, "invalid_scope"),
+    },
+    "an unknown scope": {
+      client: "web",
+      fields: { scope: "orders:delete" },
+      expected: refusal(400, "invalid_scope"),
+    },
+    "a malformed scope": {
+      client: "web",
+      fields: { scope: 'orders:read "' },
+      expected: refusal(400, "invalid_scope"),
+    },
+    "a browser client": {
+      client: "web",
+      fields: { client_id: "spa", client_secret: undefined },
+      expected: refusal(400, "unauthorized_client"),
+    },
+  };
+
+  it.each(Object.entries(failures))(
+    "refuses %s and burns nothing",
+    async (_, { client, fields, expected }) => {
+      const host = testHost();
+      const refreshToken = await obtainRefreshToken(host, { client });
+      expect(answerOf(await refresh(host, { client, refreshToken, fields }))).toEqual(expected);
+      expect((await refresh(host, { client, refreshToken })).status).toBe(200);
+    },
+  );
+
+  it("refuses a request without refresh_token", async () => {
+    const response = await refresh(testHost(), { client: "web", refreshToken: "" });
+    expect(answerOf(response)).toEqual(refusal(400, "invalid_request", "refresh_token is missing."));
+  });
+
+  it("tells nothing of tokens that buy nothing: one answer for all, in every header", async () => {
+    const host = testHost({ lifetimes: idle });
+    const foreign = await obtainRefreshToken(host, { client: "other" });
+    const elsewhere = await obtainTokens(host, { client: "web", pair: { method: "sso" } });
+    const used = await obtainRefreshToken(host);
+    await refresh(host, { client: "web", refreshToken: used });
+    const expired = await obtainRefreshToken(host);
+    const code = await obtainCode(host, { client: "web" });
+    const attempt = async (refreshToken: string): Promise<unknown> => {
+      const { status, headers, text } = await refresh(host, { client: "web", refreshToken });
+      return { status, text, headers: { ...headers, date: "" } };
+    };
+    const answers = [
+      await attempt("unknown"),
+      await attempt(`${"A".repeat(22)}.${"A".repeat(43)}`),
+      await attempt(`${used.slice(0, 22)}.${"A".repeat(43)}`),
+      await attempt(code),
+      await attempt(foreign),
+      await attempt(elsewhere.refresh_token ?? ""),
+      await attempt(used),
+    ];
+    clock.advance(100);
+    answers.push(await attempt(expired));
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(answers[0]).toMatchObject({ status: 400, text: JSON.stringify(invalidGrant.body) });
+  });
+
+  it("takes no refresh token as a code, and does not burn it", async () => {
+    const host = testHost();
+    const refreshToken = await obtainRefreshToken(host);
+    expect(answerOf(await redeem(host, { client: "web", code: refreshToken }))).toEqual(invalidGrant);
+    expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
+  });
+
+  it("takes no code as a refresh token, and does not burn it", async () => {
+    const host = testHost();
+    const code = await obtainCode(host, { client: "web" });
+    expect(answerOf(await refresh(host, { client: "web", refreshToken: code }))).toEqual(invalidGrant);
+    expect((await redeem(host, { client: "web", code })).status).toBe(200);
+  });
+
+  it("refuses all tokens of a consent that was revoked", async () => {
+    const host = testHost();
+    const refreshToken = await obtainRefreshToken(host);
+    await host.auth.consents.revoke({ subject: "alice", clientId: "web", apiId: "orders" });
+    expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
+  });
+});
+
+describe("scopes of a refresh (RFC 6749 §6)", () => {
+  it("narrows the access token, while the new refresh token keeps the original scope", async () => {
+    const host = testHost();
+    const first = await obtainRefreshToken(host, { fields: { scope: "orders:read orders:write" } });
+    const narrow = tokensOf(
+      await refresh(host, { client: "web", refreshToken: first, fields: { scope: "orders:read" } }),
+    );
+    expect(narrow.scope).toBe("orders:read");
+    expect((await callApi(host, "/orders", narrow.access_token)).body).toMatchObject({
+      scopes: ["orders:read"],
+    });
+    expect((await callApi(host, "/orders/changes", narrow.access_token)).status).toBe(403);
+    const full = tokensOf(await refresh(host, { client: "web", refreshToken: narrow.refresh_token }));
+    expect(full.scope).toBe("orders:read orders:write");
+    expect((await callApi(host, "/orders/changes", full.access_token)).status).toBe(200);
+  });
+
+  it("takes an equal scope, in any order", async () => {
+    const host = testHost();
+    const refreshToken = await obtainRefreshToken(host, { fields: { scope: "orders:read orders:write" } });
+    const fields = { scope: "orders:write orders:read" };
+    const { scope } = tokensOf(await refresh(host, { client: "web", refreshToken, fields }));
+    expect(new Set(scope.split(" "))).toEqual(new Set(["orders:read", "orders:write"]));
+  });
+
+  it("no longer issues scopes that were taken out of the subscription", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const host = testHost({
+      storage: { ...memoryStorage({ clients: [] }), clients: changingClients(records) },
+    });
+    const first = await obtainRefreshToken(host, { fields: { scope: "orders:read orders:write" } });
+    records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
+    clock.advance(revocationLagSeconds);
+    const second = tokensOf(await refresh(host, { client: "web", refreshToken: first }));
+    expect(second.scope).toBe("orders:read");
+    expect((await callApi(host, "/orders/changes", second.access_token)).status).toBe(403);
+    const fields = { scope: "orders:read orders:write" };
+    const third = tokensOf(
+      await refresh(host, { client: "web", refreshToken: second.refresh_token, fields }),
+    );
+    expect(third.scope).toBe("orders:read");
+  });
+
+  it("serves no client that was taken out of the table", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const host = testHost({
+      storage: { ...memoryStorage({ clients: [] }), clients: changingClients(records) },
+    });
+    const refreshToken = await obtainRefreshToken(host);
+    records.delete("web");
+    clock.advance(revocationLagSeconds);
+    expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidClient);
+  });
+});
+
+describe("lifetimes of refresh tokens (RFC 9700 §4.14.2)", () => {
+  it.each([
+    [99, 200],
+    [100, 400],
+  ])("%i seconds after its issue answers a token with %i", async (seconds, status) => {
+    const host = testHost({ lifetimes: idle });
+    const refreshToken = await obtainRefreshToken(host);
+    clock.advance(seconds);
+    expect((await refresh(host, { client: "web", refreshToken })).status).toBe(status);
+  });
+
+  it("starts the idle time anew with each rotation, and never the absolute one", async () => {
+    const host = testHost({ lifetimes: idle });
+    let refreshToken = await obtainRefreshToken(host);
+    for (const seconds of [90, 90, 69]) {
+      clock.advance(seconds);
+      refreshToken = tokensOf(await refresh(host, { client: "web", refreshToken })).refresh_token;
+    }
+    // second 249 of 250
+    clock.advance(1);
+    expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
+  });
+
+  it("is not left to storage that forgets too late", async () => {
+    const storage = memoryStorage({ clients: Object.values(clients) });
+    const { refreshTokens } = storage;
+    const late: Storage["refreshTokens"] = {
+      ...refreshTokens,
+      find: (handle) => refreshTokens.find(handle, 0),
+      rotate: (step) => refreshTokens.rotate(step, 0),
+    };
+    const host = testHost({ lifetimes: idle, storage: { ...storage, refreshTokens: late } });
+    const refreshToken = await obtainRefreshToken(host);
+    clock.advance(100);
+    expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
+  });
+});
