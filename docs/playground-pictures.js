@@ -1,7 +1,7 @@
 // @ts-check
 /** Takes the screenshots of the playground for make-screenshots.js: starts it, plays a story, and looks. */
 const { spawn } = require("node:child_process");
-const { once } = require("node:events");
+const events = require("node:events");
 const path = require("node:path");
 
 /** @typedef {import("playwright-core").Page} Page */
@@ -75,7 +75,7 @@ async function takePicture(browser, { picture, folder }) {
   } finally {
     await context.close();
     child.removeAllListeners("close");
-    const closed = once(child, "close");
+    const closed = events.once(child, "close");
     if (child.kill()) await closed;
   }
 }

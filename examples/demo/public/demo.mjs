@@ -16,7 +16,7 @@ function placesOf({ clientId, method, api }) {
     ["Browser", "a person, and redirects"],
     [labelOf("clientId", clientId), `client, ${kind[clientId] ?? "public"}`],
     ["Authorization server", `${labelOf("method", method)}, for ${labelOf("api", api)}`],
-    ["API", "checks the access token"],
+    ["API", "checks the token"],
   ];
 }
 

@@ -26,7 +26,7 @@ function follow(section) {
   const row = section.querySelector(".sequence").lastElementChild ?? section;
   const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   row.scrollIntoView({ block: "nearest", behavior: isCalm ? "instant" : "smooth" });
-  if (!isCalm) row.animate([{ opacity: 0.2 }, { opacity: 1 }], 300);
+  if (!isCalm) row.animate([{ translate: "0 0.75rem" }, { translate: "0" }], 250);
 }
 
 export function showStories() {

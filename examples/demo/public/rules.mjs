@@ -16,7 +16,7 @@ function isForeign({ sent, url }, steps) {
 /** The first whose error is the answer's and that fits the step explains it. */
 const rules = [
   {
-    error: "404",
+    error: "not_found",
     rule: "Only the pairs that an API lists in its metadata are authorization servers.",
     source: "RFC 9728 §2, RFC 8414 §3",
     fix: "Read authorization_servers in the API's metadata and ask one of those.",
@@ -148,7 +148,8 @@ export function refusalOf(step, steps) {
   const event = events.find(({ reason }) => reason);
   const error = told?.error ?? event?.error ?? String(status);
   const rule = rules.find((each) => each.error === error && (each.fits?.(step, steps) ?? true));
-  return { error, description: told?.error_description ?? body.page, reason: event?.reason, ...rule };
+  const page = body.page && "The person sees an error page, and the client is told nothing.";
+  return { error, description: told?.error_description ?? page, reason: event?.reason, ...rule };
 }
 
 /** The end of a story in a sentence. */

@@ -17,7 +17,9 @@ const chip = ({ kind, word }) => element("span", [word], kind ? `chip ${kind}` :
 function message({ from, to, names, label, carried, className }) {
   const arrow = element("span", [], "arrow");
   const route = element("span", [`${names[from]} → ${names[to]} `], "route");
-  const line = element("span", [route, element("span", label, "label"), ...carried.map(chip), arrow]);
+  // the spaces are for those who hear or copy it
+  const chips = carried.flatMap((each) => [" ", chip(each)]);
+  const line = element("span", [route, element("span", label, "label"), ...chips, arrow]);
   line.className = from < to ? "line forth" : "line back";
   // columns of the grid: one before the first place, one between each two places
   line.style.setProperty("--columns", `${Math.min(from, to) + 2} / ${Math.max(from, to) + 2}`);
