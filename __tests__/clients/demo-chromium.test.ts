@@ -199,6 +199,12 @@ describeWith(found, {
         "invalid_grant",
         "invalid_token",
       ]);
+      const sent = (await arrows(tab)).filter((line) => line.includes("POST /token refresh"));
+      expect(sent).toEqual(
+        ["refresh token", "refresh token", "refresh token 2"].map(
+          (token) => `Web Shop → Authorization server POST /token ${token} secret`,
+        ),
+      );
       const [replay] = await tab.locator(".refusal").allInnerTexts();
       expect(replay).toMatch(/^invalid_grant [^]*Rule\s+A refresh token works once/);
       expect(replay).toMatch(/RFC 9700 §4\.14\.2[^]*Fix\s+Keep the newest[^]*Host's log\s+.*used before/);

@@ -22,15 +22,16 @@ const words = {
 function wordsOf(fields) {
   return Object.entries(words).flatMap(([name, [kind, word]]) => {
     if (fields[name] === undefined || fields[name] === "") return [];
-    if (name === "error" || name === "active" || name === "prompt")
-      return [{ kind, word: name === "error" ? fields.error : `${name}=${fields[name]}` }];
-    return [{ kind, word }];
+    const value = fields[name];
+    if (name === "error") return [{ kind, word: value }];
+    if (name === "active" || name === "prompt") return [{ kind, word: `${name}=${value}` }];
+    return [{ kind, word, value }];
   });
 }
 
 /** What is in an Authorization header. */
 function credentials(header = "") {
-  if (header.startsWith("Bearer ")) return [{ kind: "access", word: "access token" }];
+  if (header.startsWith("Bearer ")) return [{ kind: "access", word: "access token", value: header.slice(7) }];
   return header.startsWith("Basic ") ? [{ kind: "secret", word: "secret" }] : [];
 }
 
@@ -63,4 +64,22 @@ export function inAnswer(step) {
   if (page && status >= 400) return [{ kind: "error", word: "error page" }];
   if (page) return [{ kind: "", word: pages.find(([end]) => url.endsWith(end))?.[1] ?? "page" }];
   return wordsOf({ ...inLocation(step), ...body });
+}
+
+/** The tokens that were issued so far, in their order: for each kind a list. */
+export function issuedTokens(steps) {
+  const tokens = steps.flatMap(({ body }) => [
+    { kind: "access", value: body.access_token },
+    { kind: "refresh", value: body.refresh_token },
+  ]);
+  return Map.groupBy(
+    tokens.filter(({ value }) => value),
+    ({ kind }) => kind,
+  );
+}
+
+/** The second token of a kind is "access token 2", so that the old and the new one can be told apart. */
+export function wordFor({ kind, word, value }, issued) {
+  const index = issued.get(kind)?.findIndex((token) => token.value === value) ?? 0;
+  return index > 0 ? `${word} ${index + 1}` : word;
 }

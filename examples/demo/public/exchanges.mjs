@@ -19,6 +19,11 @@ const exchanges = [
     why: "Nobody is signed in, so the host shows its own sign-in page. The client never sees what is typed here.",
   },
   {
+    fits: endsWith("/signin/cancel"),
+    to: server,
+    why: "The person does not want to sign in. The host says so to the authorization server, which tells the client.",
+  },
+  {
     fits: ({ url }) => url.startsWith("/signin/"),
     to: server,
     why: "The person proves who they are, to the host and not to the client. Then the host hands the pending authorization request back to the authorization server.",

@@ -30,12 +30,13 @@ function follow(section) {
 }
 
 export function showStories() {
+  const allSteps = stories.flatMap(({ steps }) => steps);
   for (const story of stories) {
     const list = sectionOf(story).querySelector(".sequence");
     list.hidden = story.steps.length === 0;
-    drawSequence(list, story);
+    drawSequence(list, story, allSteps);
   }
-  const token = tokenView(stories.flatMap(({ steps }) => steps));
+  const token = tokenView(allSteps);
   find("token").replaceChildren(...token);
   find("token").hidden = token.length === 0;
   find("said").textContent = latestStory()?.said ?? "";
@@ -67,7 +68,13 @@ export function forgetStories() {
   showStories();
 }
 
-export const summary = () => (latestStory() ? summaryOf(latestStory().steps) : "");
+export const summary = () =>
+  latestStory()
+    ? summaryOf(
+        latestStory().steps,
+        stories.flatMap(({ steps }) => steps),
+      )
+    : "";
 
 /** True when the last token request of the latest story brought a token. */
 export const hasToken = () =>

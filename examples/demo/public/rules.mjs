@@ -140,7 +140,7 @@ const rules = [
   },
 ];
 
-/** `undefined` for a step that was not refused. An error that is only passed on was refused in an earlier step. */
+/** `undefined` for a step that was not refused; `steps` are all so far. An error that is only passed on was refused in an earlier step. */
 export function refusalOf(step, steps) {
   const { status, body, events } = step;
   const told = [body, inLocation(step)].find(({ error }) => error);
@@ -152,11 +152,11 @@ export function refusalOf(step, steps) {
   return { error, description: told?.error_description ?? page, reason: event?.reason, ...rule };
 }
 
-/** The end of a story in a sentence. */
-export function summaryOf(steps) {
+/** The end of a story with these steps, in a sentence. */
+export function summaryOf(steps, allSteps) {
   const count = steps.length === 1 ? "1 step" : `${steps.length} steps`;
   const refusals = steps.flatMap((step, index) => {
-    const refusal = refusalOf(step, steps);
+    const refusal = refusalOf(step, allSteps);
     return refusal ? [`step ${index + 1} (${refusal.error})`] : [];
   });
   return refusals.length === 0 ? `${count}, none refused.` : `${count}. Refused: ${refusals.join(", ")}.`;
