@@ -115,6 +115,7 @@ const unescape = (html: string): string =>
 const served = [
   "/",
   "/account",
+  "/arrows.css",
   "/back",
   "/back.mjs",
   "/browser-app.mjs",

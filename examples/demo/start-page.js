@@ -164,6 +164,7 @@ const startPage = (known) =>
     title: "OAuth playground: authmount",
     head: html`<link rel="stylesheet" href="/playground.css" />
       <link rel="stylesheet" href="/sequence.css" />
+      <link rel="stylesheet" href="/arrows.css" />
       <link rel="stylesheet" href="/steps.css" />
       <script type="module" src="/demo.mjs"></script>`,
     body: html`${topBar(known)}
