@@ -115,7 +115,8 @@ function routersOf(
   parts: RouterParts,
   { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
-  const check = isProduction() ? undefined : mountCheck({ baseUrl, warn });
+  const issuers = parts.issuers.map(({ identifier }) => identifier);
+  const check = isProduction() ? undefined : mountCheck({ baseUrl, issuers, warn });
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),

@@ -1,6 +1,6 @@
 /** How the server calls storage: in limited time, with one form of "none", awaiting all. RFC 6749 §4.1.2.1, §5.2, §10.5. */
 import { lateError } from "../protocol/oauth-error";
-import { type Storage, storageMethods, type StoragePortName, storagePortNames } from "./port";
+import { type Storage, storageMethods, type StoragePortName } from "./port";
 
 const limitSeconds = 5;
 
@@ -46,8 +46,15 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
  * issued for it.
  */
 export function timeLimited(storage: Storage): Storage {
-  const ports = storagePortNames.map((name) => [name, limited(storage, name)]);
-  return Object.fromEntries(ports);
+  return {
+    clients: limited(storage, "clients"),
+    consents: limited(storage, "consents"),
+    authorizations: limited(storage, "authorizations"),
+    authorizationCodes: limited(storage, "authorizationCodes"),
+    refreshTokens: limited(storage, "refreshTokens"),
+    accessTokens: limited(storage, "accessTokens"),
+    endMarks: limited(storage, "endMarks"),
+  };
 }
 
 /**
