@@ -43,7 +43,7 @@ const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages lo
 const writeLanguage = "Write language tags such as en or de-AT.";
 
 const knownOptions =
-  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
+  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, tokens, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -196,6 +196,12 @@ const shapes: readonly Mistake[] = [
     { consent: () => undefined },
     "consent",
     "Write a ConsentAdapter: { decide(request) { … } }.",
+  ],
+  [
+    "a function for the token adapter",
+    { tokens: () => undefined },
+    "tokens",
+    "Write a TokenAdapter: { decide(request) { … } }.",
   ],
   [
     "an unknown lifetime",

@@ -10,6 +10,7 @@ import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { parseTokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import { allStored } from "../storage/calls";
+import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
 import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
 
@@ -65,10 +66,13 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const { code, authorization } = await findRedeemable(ports, request);
   const { issuer, client } = request;
   // scopes that were removed from the subscription since the approval are not issued
-  const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
+  const granted = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
+  const proposal = { grantType: "authorization_code", request, authorization, scopes: granted } as const;
+  // before anything is stored or spent
+  const decided = await decideToken(ports, proposal);
   const refreshToken = newRefreshToken(ports, { authorization, request });
   const [accessToken] = await allStored([
-    issueAccessToken(ports, { request, authorization, scopes }),
+    issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
   // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
@@ -81,9 +85,9 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     clientId: client.clientId,
     subject: authorization.subject,
     authorizationId: authorization.authorizationId,
-    scopes,
+    scopes: decided.scopes,
   });
-  const { accessTokenSeconds } = issuer.api;
+  const { scopes, accessTokenSeconds } = decided;
   return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: refreshToken?.token, scopes });
 }
 

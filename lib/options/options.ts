@@ -6,6 +6,7 @@ import type { ScopeSentence } from "../protocol/issuer";
 import type { Lifetimes } from "../protocol/issuer";
 import type { SigningKeySource } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
+import type { TokenAdapter } from "../tokens/port";
 
 /** A scope that implies other scopes. */
 export interface ScopeOptions {
@@ -87,6 +88,8 @@ export interface AuthServerOptions {
   readonly authMethods: Readonly<Record<string, AuthMethod>>;
   /** API id → the API. */
   readonly apis: Readonly<Record<string, ApiOptions>>;
+  /** Decides every token: claims, fewer scopes, a shorter life, or no token. Default: every token as it was asked for. */
+  readonly tokens?: TokenAdapter;
   /** Decides about consent. Default: the built-in consent page asks. */
   readonly consent?: ConsentAdapter;
   /** The look and the texts of the built-in pages. */

@@ -149,6 +149,7 @@ export const optionSchema: object = {
       additionalProperties: apiSchema,
       description: "Write at least one API: { orders: { audience, authMethods, scopes } }.",
     },
+    tokens: methods(["decide"], "Write a TokenAdapter: { decide(request) { … } }."),
     consent: methods(["decide"], "Write a ConsentAdapter: { decide(request) { … } }."),
     pages: {
       type: "object",

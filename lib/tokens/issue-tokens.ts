@@ -6,6 +6,7 @@ import type { RefreshToken } from "../protocol/refresh-token";
 import { digestToken, formatToken } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import type { Storage } from "../storage/port";
+import type { DecidedToken } from "./decide-token";
 
 /** What issuing tokens needs. */
 export interface TokenIssuePorts {
@@ -23,26 +24,29 @@ export interface AccessTokenIssue {
   readonly request: ClientRequest;
   /** The end user's approval; `undefined` when the client acts on its own behalf. */
   readonly authorization: Authorization | undefined;
-  readonly scopes: readonly string[];
+  /** What the host has decided about it. */
+  readonly decided: DecidedToken;
 }
 
 function newAccessToken(
-  { request: { issuer, client, now }, authorization, scopes }: AccessTokenIssue,
+  { request: { issuer, client, now }, authorization, decided }: AccessTokenIssue,
   tokenId: string,
 ): AccessToken {
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
+  const { scopes, accessTokenSeconds, claims } = decided;
   return {
     tokenId,
     issuer: issuer.identifier,
     clientId: client.clientId,
     scopes,
     issuedAt: now,
-    expiresAt: now + issuer.api.accessTokenSeconds,
+    expiresAt: now + accessTokenSeconds,
     ...(authorizationId !== undefined && { authorizationId }),
     ...(subject !== undefined && { subject }),
     ...(authTime !== undefined && { authTime }),
     ...(amr !== undefined && { amr }),
     ...(acr !== undefined && { acr }),
+    ...(claims && { claims }),
   };
 }
 
