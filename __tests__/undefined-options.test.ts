@@ -44,6 +44,7 @@ describe("an option of createAuthServer that is undefined", () => {
     "redirectUri",
     "scope",
     "unknownScopes",
+    "refreshTokenExpiry",
     "lifetimes",
   ];
 

@@ -88,7 +88,14 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     scopes: decided.scopes,
   });
   const { scopes, accessTokenSeconds } = decided;
-  return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: refreshToken?.token, scopes });
+  const refreshTokenSeconds = refreshToken?.statedSeconds;
+  return tokenResponse({
+    accessToken,
+    accessTokenSeconds,
+    refreshToken: refreshToken?.token,
+    refreshTokenSeconds,
+    scopes,
+  });
 }
 
 /** The authorization code grant. @rfc 6749 §4.1.3 */

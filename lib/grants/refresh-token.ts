@@ -104,7 +104,13 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     scopes: decided.scopes,
   });
   const { scopes, accessTokenSeconds } = decided;
-  return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: next.token, scopes });
+  return tokenResponse({
+    accessToken,
+    accessTokenSeconds,
+    refreshToken: next.token,
+    refreshTokenSeconds: next.statedSeconds,
+    scopes,
+  });
 }
 
 /** The refresh token grant. @rfc 6749 §6 */

@@ -59,6 +59,11 @@ export interface ApiOptions {
    * `openid` or `offline_access` at every server.
    */
   readonly unknownScopes?: "refuse" | "ignore";
+  /**
+   * `"state"` adds `refresh_token_expires_in` to token answers with a refresh token: how long it lives if it is not used, in seconds
+   * (draft-ietf-oauth-refresh-token-expiration). Default: `"omit"`, as old clients may not expect it.
+   */
+  readonly refreshTokenExpiry?: "omit" | "state";
   /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }

@@ -80,6 +80,7 @@ function resolveApi(
     redirectUri: api.redirectUri ?? "required",
     scope: api.scope ?? "optional",
     unknownScopes: api.unknownScopes ?? "refuse",
+    refreshTokenExpiry: api.refreshTokenExpiry ?? "omit",
     lifetimes: resolveLifetimes(options, api),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
   };

@@ -97,6 +97,7 @@ const apiSchema = {
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
     unknownScopes: choice("refuse", "ignore"),
+    refreshTokenExpiry: choice("omit", "state"),
     lifetimes,
   },
 };

@@ -69,6 +69,14 @@ export async function issueAccessToken(
   return token;
 }
 
+/** A refresh token that is not stored yet. */
+export interface NewRefreshToken {
+  readonly token: string;
+  readonly record: RefreshToken;
+  /** What the answer says about its life, in seconds; `undefined` where the API does not state it. */
+  readonly statedSeconds: number | undefined;
+}
+
 /**
  * A new refresh token with the record to store, or `undefined` when the authorization has no refresh tokens, or none any more.
  * Rotation renews the idle time, but never past `refreshableUntil`: otherwise a client could refresh forever.
@@ -76,11 +84,16 @@ export async function issueAccessToken(
 export function newRefreshToken(
   { randomToken }: Pick<TokenIssuePorts, "randomToken">,
   { authorization, request }: { authorization: Authorization; request: ClientRequest },
-): { readonly token: string; readonly record: RefreshToken } | undefined {
+): NewRefreshToken | undefined {
   const { authorizationId, refreshableUntil } = authorization;
   const { now, issuer } = request;
   if (refreshableUntil === undefined || refreshableUntil <= now) return undefined;
   const token = formatToken(authorizationId, randomToken());
   const expiresAt = Math.min(now + issuer.api.lifetimes.refreshTokenIdleSeconds, refreshableUntil);
-  return { token, record: { authorizationId, digest: digestToken(token), expiresAt, used: false } };
+  const record = { authorizationId, digest: digestToken(token), expiresAt, used: false };
+  return {
+    token,
+    record,
+    statedSeconds: issuer.api.refreshTokenExpiry === "state" ? expiresAt - now : undefined,
+  };
 }
