@@ -40,6 +40,7 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
     clients: clientLookup(storage.clients, { lagSeconds, clock, redirectSchemes }),
     redirectSchemes,
     verifySecret: clientSecretVerifier(),
+    tokens: options.tokens,
     signer: jwtSigner(ring, clock),
     emit,
     clock,

@@ -40,6 +40,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
     /** A client revoked its token. A refresh token takes the whole authorization with it. */
     | { readonly kind: "token-revoked"; readonly revoked: "access_token" | "refresh_token" }
+    /** `tokens.decide` answered `refuse` with `revoke`: the authorization and everything that descends from it have ended. */
+    | { readonly kind: "authorization-ended" }
     /** The revocation endpoint refused a request. */
     | { readonly kind: "revocation-refused"; readonly error: OAuthErrorCode; readonly reason: string }
     /** The introspection endpoint refused a request. */

@@ -27,7 +27,7 @@ function refusalLine(event: NewEvent): string | undefined {
   const error = "error" in event ? ` (${event.error})` : "";
   const issuer = event.issuer === undefined ? "" : ` at ${event.issuer}`;
   const client = event.clientId === undefined ? "" : `, client ${event.clientId}`;
-  return `${event.kind}${error}${issuer}${client}: ${event.reason}. ${hint}`;
+  return `${event.kind}${error}${issuer}${client}: ${event.reason.replace(/\.$/, "")}. ${hint}`;
 }
 
 /** The name and code of an error, never its message: that may contain anything. */

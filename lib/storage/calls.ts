@@ -6,7 +6,12 @@ const limitSeconds = 5;
 
 type Call = (...args: unknown[]) => unknown;
 
-function inTime(name: string, call: () => unknown): Promise<unknown> {
+/**
+ * What a call of the host's code gives, or a failure when it takes too long. The failure leads to `temporarily_unavailable`.
+ *
+ * @param onLate is called when the answer is no longer waited for.
+ */
+export function inTime(name: string, call: () => unknown, onLate?: () => void): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let isOver = false;
     let timer: NodeJS.Timeout | undefined;
@@ -18,6 +23,7 @@ function inTime(name: string, call: () => unknown): Promise<unknown> {
     const answered = (value: unknown): void => (end(), resolve(value ?? undefined));
     const failed = (thrown: unknown): void => (end(), reject(thrown));
     function giveUp(): void {
+      onLate?.();
       failed(lateError(`${name} did not answer within ${limitSeconds} seconds`));
     }
     Promise.resolve(call()).then(answered, failed);
