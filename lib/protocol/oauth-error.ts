@@ -29,6 +29,8 @@ export interface OAuthErrorDetails {
   readonly situation?: LostSituation;
   /** What was thrown, when the refusal is not the client's fault. */
   readonly cause?: unknown;
+  /** With `temporarily_unavailable`: when the client may try again, in whole seconds. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** A refusal by the rules of OAuth. Anything else that is thrown becomes a `server_error`. */
@@ -37,6 +39,7 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly reason: string;
   readonly situation: LostSituation | undefined;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(code: OAuthErrorCode, details: OAuthErrorDetails) {
     super(`${code}: ${details.description}`, { cause: details.cause });
@@ -45,7 +48,13 @@ export class OAuthError extends Error {
     this.description = details.description;
     this.reason = details.reason ?? details.description;
     this.situation = details.situation;
+    this.retryAfterSeconds = details.retryAfterSeconds;
   }
+}
+
+/** True for text in the characters of `error_description`. @rfc 6749 §4.1.2.1, §5.2 */
+export function isErrorDescription(value: unknown): value is string {
+  return typeof value === "string" && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(value);
 }
 
 const lateCode = "AUTHMOUNT_LATE";
