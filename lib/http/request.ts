@@ -1,7 +1,7 @@
 /** Reads what the library needs from a request, whatever middleware the host has run before. RFC 6749 §3.1, §3.2. */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
+import { type LostSituation, OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
 import {
   parseParameters,
   type Parameters,
@@ -131,9 +131,12 @@ const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDet
   },
 };
 
-/** The refusal of a body that cannot be read as a form. */
-export function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthError {
-  return new OAuthError("invalid_request", formProblems[kind]);
+/** The refusal of a body that cannot be read as a form. `situation` is what a person is told, where a person has sent it. */
+export function formProblem(
+  { kind }: Exclude<Form, { kind: "form" }>,
+  situation?: LostSituation,
+): OAuthError {
+  return new OAuthError("invalid_request", { ...formProblems[kind], ...(situation && { situation }) });
 }
 
 /**

@@ -199,7 +199,7 @@ const resume: RouteHandler<Request> = ({ flow }, { req, issuer }) =>
 
 const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) => {
   const form = await readForm(req);
-  if (form.kind !== "form") return errorPage(formProblem(form));
+  if (form.kind !== "form") return errorPage(formProblem(form, "answer"));
   return flow.submitConsent(req, { issuer, form: form.parameters });
 };
 
