@@ -84,7 +84,9 @@ function createApp(storage) {
 async function start() {
   const { storage, close } = await openStorage();
   // plain http, so only this machine may connect: a proxy on it puts https in front
-  const server = createApp(storage).listen(Number(PORT), "127.0.0.1");
+  const server = createApp(storage).listen(Number(PORT), "127.0.0.1", (error) => {
+    if (error) throw error;
+  });
 
   /** Accepts no more connections, answers the requests that have arrived, and only then closes the storage. */
   function stop() {
