@@ -72,7 +72,7 @@ describe("README and docs", () => {
     expect(dead).toEqual([]);
   });
 
-  it("rfc-map.md is as the comments have it: npm run docs makes it anew", () => {
+  it("rfc-map.md is as the comments have it: npm run docs makes it again", () => {
     expect(read("docs/rfc-map.md")).toBe(rfcMap());
   });
 

@@ -63,7 +63,7 @@ describe("docs/troubleshooting.md", () => {
 
 describe("docs/reference", () => {
   it.each(Object.entries(made))(
-    "%s.md is as the code has it: npm run docs makes it anew",
+    "%s.md is as the code has it: npm run docs makes it again",
     (name, { text }) => {
       expect(read(`docs/reference/${name}.md`)).toBe(text);
     },

@@ -40,6 +40,7 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
     clients: clientLookup(storage.clients, { lagSeconds, clock, redirectSchemes }),
     redirectSchemes,
     verifySecret: clientSecretVerifier(),
+    tokens: options.tokens,
     signer: jwtSigner(ring, clock),
     emit,
     clock,
@@ -115,7 +116,8 @@ function routersOf(
   parts: RouterParts,
   { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
-  const check = isProduction() ? undefined : mountCheck({ baseUrl, warn });
+  const issuers = parts.issuers.map(({ identifier }) => identifier);
+  const check = isProduction() ? undefined : mountCheck({ baseUrl, issuers, warn });
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),
@@ -139,8 +141,9 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers, revocationLagSeconds } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  const onEvent = options.onEvent ?? eventReporter({ warn, isProduction: isProduction() });
-  const emit = eventEmitter(onEvent, clock);
+  const emit = options.onEvent
+    ? eventEmitter(options.onEvent, clock)
+    : eventReporter({ warn, isProduction: isProduction(), clock });
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });

@@ -44,6 +44,8 @@ export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
+export type { HostClaims } from "./protocol/host-claims";
+export type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./tokens/port";
 export {
   generateSigningKey,
   type PrivateJwk,

@@ -6,7 +6,9 @@ type Answer = "yes" | "no";
 function watchedMemory(lagSeconds: number) {
   const clock = { now: 1_000 };
   const asked: { answer: (answer: Answer) => void; fail: (error: Error) => void }[] = [];
-  const recall = lagMemory<Answer>({ lagSeconds, clock: () => clock.now }, (answer) => answer === "yes");
+  const recall = lagMemory<Answer>({ lagSeconds, clock: () => clock.now }, (answer) =>
+    answer === "yes" ? 1 : 0,
+  );
   const ask = (): Promise<Answer> =>
     new Promise((answer, fail) => {
       asked.push({ answer, fail });
@@ -57,7 +59,7 @@ describe("look-ups of one key at one time (RFC 7662 §4)", () => {
     expect(asked).toHaveLength(3);
   });
 
-  it("share a failure, and the next one asks anew", async () => {
+  it("share a failure, and the next one asks again", async () => {
     const { asked, recall } = watchedMemory(5);
     const waiting = [recall(), recall()];
     asked[0]?.fail(new Error("the database is away"));

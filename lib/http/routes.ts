@@ -124,7 +124,8 @@ async function answerForm(
 /** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
 function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
-    const cors = await corsHeaders(parts, request.req.headers.origin);
+    const { origin } = request.req.headers;
+    const cors = origin === undefined ? undefined : await corsHeaders(parts, origin);
     const response = await answerForm(parts, { endpoint, request });
     return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
   };
@@ -155,7 +156,6 @@ export function answerDocument(req: HttpRequest, document: JsonResponse): Protoc
         "Access-Control-Allow-Methods": "GET, HEAD",
         ...(names !== undefined && { "Access-Control-Allow-Headers": names }),
         "Access-Control-Max-Age": "600",
-        Vary: "Access-Control-Request-Headers",
       };
       return { kind: "empty", status: 204, headers };
     }
