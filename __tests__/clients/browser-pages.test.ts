@@ -1,9 +1,9 @@
 // People at a real browser: what they see of the authorization endpoint, and what becomes of their answers.
-import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import express from "express";
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import type { AuthMethod } from "../../lib";
+import { accessibilityFindings } from "../fixture/accessibility";
 import type { Fields } from "../fixture/browser";
 import {
   arrival,
@@ -378,19 +378,6 @@ const looks: readonly BrowserContextOptions[] = (["light", "dark"] as const).fla
 /** One pixel. */
 const logo =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
-interface Finding {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-async function accessibilityFindings(page: Page): Promise<unknown[]> {
-  await page.evaluate(`{${axe}}`);
-  const { violations } = await page.evaluate<{ violations: readonly Finding[] }>("axe.run()");
-  return violations.map(({ id, nodes }) => [id, ...nodes.map((node) => [node.html, node.failureSummary])]);
-}
 
 /** Both pages, each with nothing in between. */
 const shownPages: readonly { readonly name: string; readonly fields: Fields }[] = [
