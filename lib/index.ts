@@ -21,8 +21,13 @@ export type {
 } from "./interaction/port";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
-export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
-export type { BearerHandler } from "./http/require-bearer";
+export type {
+  ChallengeOptions,
+  ReadAccessToken,
+  RequireBearer,
+  RequireBearerOptions,
+} from "./http/protect-routes";
+export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
 export type { AuthorizationCode } from "./protocol/authorization-code";

@@ -1,13 +1,8 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
+import { installed, pack, type Packed, run, typeCheck } from "../fixture/packed-host";
 
-const run = promisify(execFile);
 const repository = path.resolve(__dirname, "../..");
-const installed = path.join(repository, "node_modules");
-const dependencies = ["ajv", "cookie-parser", "jsonwebtoken", "lru-cache"];
 
 jest.setTimeout(120_000);
 
@@ -27,7 +22,7 @@ const auth = createAuthServer({
 app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
-  res.json({ clientId: req.auth?.clientId });
+  res.json({ clientId: auth.accessToken(req).clientId });
 });
 app.get("/signin", (req, res) => auth.resume(req, res));
 
@@ -73,65 +68,20 @@ export const stores: Storage[] = [
 storageContract({ test: (name, run) => [name, run], open: async ({ clients }) => ({ storage: memoryStorage({ clients }) }) });
 `;
 
-const tsconfig = (module: string, moduleResolution: string): string =>
-  JSON.stringify({
-    compilerOptions: {
-      module,
-      moduleResolution,
-      target: "es2022",
-      types: ["node"],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      skipLibCheck: false,
-      noEmit: true,
-    },
-    files: ["host.ts", "storages.ts"],
-  });
-
-let tarball: string;
-let folder: string;
-
-async function newHost(express: "express" | "express4"): Promise<string> {
-  const host = await mkdtemp(path.join(folder, "host-"));
-  const modules = path.join(host, "node_modules");
-  await mkdir(path.join(modules, "authmount"), { recursive: true });
-  await mkdir(path.join(modules, "@types"));
-  await run("tar", ["-xzf", tarball, "-C", path.join(modules, "authmount"), "--strip-components=1"]);
-  const types = express === "express" ? "@types/express" : "types-express4";
-  const links = [
-    ...dependencies.map((name) => [name, name] as const),
-    ["express", express],
-    ["@types/express", types],
-    ["@types/node", "@types/node"],
-  ] as const;
-  for (const [name, from] of links)
-    await symlink(path.join(installed, from), path.join(modules, name), "junction");
-  await writeFile(
-    path.join(host, "package.json"),
-    JSON.stringify({ name: "host", private: true, type: "commonjs" }),
-  );
-  return host;
-}
+let packed: Packed;
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), "authmount-"));
-  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], {
-    cwd: repository,
-  });
-  const packed: unknown = JSON.parse(stdout);
-  const [first] = (Array.isArray(packed) ? packed : Object.values(packed as object)) as {
-    filename: string;
-  }[];
-  tarball = path.join(folder, first?.filename ?? "");
+  packed = await pack();
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => packed.remove());
 
 describe.each(["express", "express4"] as const)("the packed package in a host with %s", (express) => {
   let host: string;
 
   beforeAll(async () => {
-    host = await newHost(express);
+    const types = express === "express" ? "@types/express" : "types-express4";
+    host = await packed.newHost({ express, types });
   });
 
   it.each([
@@ -167,18 +117,13 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
     ["node16", "node16"],
     ["esnext", "bundler"],
   ])("type-checks without skipLibCheck under %s, %s", async (module, resolution) => {
-    await writeFile(path.join(host, "host.ts"), imported + typed);
-    await writeFile(path.join(host, "storages.ts"), storages);
-    await writeFile(path.join(host, "tsconfig.json"), tsconfig(module, resolution));
-    const tsc = path.join(installed, "@typescript/native/bin/tsc");
-    const checked = run(process.execPath, [tsc, "-p", host, "--esModuleInterop"], { cwd: host });
-    const output = await checked.catch((failed: { stdout: string }) => failed);
-    expect(output.stdout).toBe("");
+    const files = { "host.ts": imported + typed, "storages.ts": storages };
+    expect(await typeCheck(host, { files, options: { module, moduleResolution: resolution } })).toBe("");
   });
 });
 
 it("packs what a host needs and nothing else", async () => {
-  const { stdout } = await run("tar", ["-tzf", tarball]);
+  const { stdout } = await run("tar", ["-tzf", packed.tarball]);
   const folders = new Set(
     stdout
       .trim()
