@@ -36,14 +36,43 @@ function codeBlocks(page: string, language: string): string[] {
     .map((block) => "\n".repeat(read(page).slice(0, block.index).split("\n").length) + (block[2] ?? ""));
 }
 
+/** The anchors of the headings of a page, as GitHub makes them: the second one of a name gets a number. */
+function anchorsOf(page: string): Set<string> {
+  const seen = new Map<string, number>();
+  const prose = read(page).replaceAll(/^```[^]*?^```$/gm, "");
+  const headings = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(/\s/g, "-"),
+  );
+  return new Set(
+    headings.map((heading) => {
+      const count = seen.get(heading) ?? 0;
+      seen.set(heading, count + 1);
+      return count === 0 ? heading : `${heading}-${count}`;
+    }),
+  );
+}
+
 describe("README and docs", () => {
+  it.each(pages)("%s: every link to a heading finds it", (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)];
+    const dead = links.filter(([, link = "", anchor = ""]) => {
+      const target = link === "" ? page : path.join(path.dirname(page), link);
+      return target.endsWith(".md") && !anchorsOf(target).has(anchor);
+    });
+    expect(dead.map(([link]) => link)).toEqual([]);
+  });
+
   it.each(pages)("%s: every link inside the repository leads somewhere", (page) => {
     const links = [...read(page).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");
     const dead = links.filter((link) => !existsSync(path.join(repository, path.dirname(page), link)));
     expect(dead).toEqual([]);
   });
 
-  it("rfc-map.md is as the comments have it: npm run docs makes it anew", () => {
+  it("rfc-map.md is as the comments have it: npm run docs makes it again", () => {
     expect(read("docs/rfc-map.md")).toBe(rfcMap());
   });
 

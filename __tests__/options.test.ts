@@ -542,7 +542,7 @@ describe("secrets and signingKeys that are left out", () => {
     ["secrets", { ...withoutBoth, signingKeys: [goodKey] }, ["secrets"]],
     ["signingKeys", { ...withoutBoth, secrets: [goodSecret] }, ["signingKeys"]],
     ["neither", goodOptions, []],
-  ])("are made anew elsewhere, and that is said once: %s", (_, options, names) => {
+  ])("are made again elsewhere, and that is said once: %s", (_, options, names) => {
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     createAuthServer(options);
     const said = [

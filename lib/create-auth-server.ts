@@ -139,8 +139,9 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers, revocationLagSeconds } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  const onEvent = options.onEvent ?? eventReporter({ warn, isProduction: isProduction() });
-  const emit = eventEmitter(onEvent, clock);
+  const emit = options.onEvent
+    ? eventEmitter(options.onEvent, clock)
+    : eventReporter({ warn, isProduction: isProduction(), clock });
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });

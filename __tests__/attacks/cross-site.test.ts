@@ -78,7 +78,7 @@ describe("forgery of the consent form's answer (RFC 6749 §10.12, 9700 §4.7)", 
     expect(answer.status).toBe(303);
   });
 
-  it("is refused without the form token of this interaction and person: the page is shown anew", async () => {
+  it("is refused without the form token of this interaction and person: the page is shown again", async () => {
     const { host, browser, page } = await openConsent();
     const otherPage = await authorize(browser, { client: "other" });
     const othersToken = formFields(otherPage.text)["form_token"];

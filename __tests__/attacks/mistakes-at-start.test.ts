@@ -59,7 +59,7 @@ describe("mistakes of the host at the start (createAuthServer, memoryStorage)", 
     expect(secrets.findIn(deepText(thrown))).toEqual([]);
   });
 
-  it("are warned of without the throw-away secrets", () => {
+  it("are warned of without the temporary secrets", () => {
     const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     const { secrets: _secrets, signingKeys: _signingKeys, ...without } = options;
     createAuthServer(without);

@@ -152,7 +152,7 @@ async function failingVisit(
   bed.host.events.length = 0;
   bed.faulty.arm(index, moment);
   const response = await send();
-  bed.faulty.mend();
+  bed.faulty.fix();
   return { ...bed, browser, response, consentsBefore };
 }
 

@@ -188,7 +188,7 @@ describe("storage fails in one call, where the host asks (RFC 6749 §10.3)", () 
     await obtainTokens(host, { client: "web" });
     faulty.arm(0, moment);
     await expect(host.auth.consents.list("alice")).rejects.toBe(failure);
-    faulty.mend();
+    faulty.fix();
     expect(await host.auth.consents.list("alice")).toMatchObject([key]);
   });
 
@@ -212,7 +212,7 @@ describe("storage fails in one call, where the host asks (RFC 6749 §10.3)", () 
       faulty.arm(index, moment);
       await expect(host.auth.consents.revoke(key)).rejects.toBe(failure);
     }
-    faulty.mend();
+    faulty.fix();
     await host.auth.consents.revoke(key);
     expect((await callApi(host, "/orders", accessToken)).status).toBe(401);
     expect((await refresh(host, { client: "web", refreshToken })).status).toBe(400);

@@ -140,7 +140,7 @@ describe("one kind of value presented as another (RFC 6749 §10.3, §10.4, §10.
           400,
           (value) => browser.get(`${pairPath(pair)}/authorize/resume`, { interaction: value }),
         ],
-        // this was nobody's answer, so the page is shown anew
+        // this was nobody's answer, so the page is shown again
         formToken: [
           200,
           (value) => browser.post(`${pairPath(pair)}/authorize/consent`, { ...form, form_token: value }),

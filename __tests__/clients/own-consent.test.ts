@@ -20,7 +20,7 @@ jest.setTimeout(60_000);
 startHostForAllTests("own-consent", /\/token\n/);
 signInForAllTests();
 
-// what was allowed is remembered: each test asks anew
+// what was allowed is remembered: each test asks again
 const ask = (browser: WebBrowser, query: Record<string, string> = {}) =>
   browser.open(host.authorizeUrl("shop", { prompt: "consent", ...query }));
 

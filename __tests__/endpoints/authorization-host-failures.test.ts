@@ -59,7 +59,7 @@ describe("a host callback that throws (RFC 6749 §4.1.2.1)", () => {
     expect(causes(watched.host)).toEqual([cause]);
   });
 
-  it("ends an interaction when it fails on the way back, and the next request starts anew", async () => {
+  it("ends an interaction when it fails on the way back, and the next request starts again", async () => {
     const host = testHost();
     const browser = host.browser();
     const page = await authorize(browser, { client: "web" });

@@ -127,7 +127,7 @@ describe("a handler that is given to requireBearer", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("of the route"))],
-  ])("is the host's to mend when it %s", async (_, handler) => {
+  ])("is the host's to fix when it %s", async (_, handler) => {
     const host = testHost();
     host.app.get("/mine", host.auth.requireBearer({ api: "orders" }, handler));
     const response = await callApi(host, "/mine", await tokenOfAlice(host));
@@ -238,7 +238,7 @@ describe("the scope in a challenge (RFC 6750 §3)", () => {
     expect(challengeOf(await request(testHost().app).get("/orders"))).toBe(bare);
   });
 
-  it("is left out of a malformed request, which another token would not mend", async () => {
+  it("is left out of a malformed request, which another token would not fix", async () => {
     const response = await request(testHost().app).get("/orders/changes").set("Authorization", "Bearer a b");
     expect(response.status).toBe(400);
     expect(challengeOf(response)).not.toContain("scope=");

@@ -98,7 +98,7 @@ describe("the account page: auth.consents", () => {
     const answer = await browser.answer(page, "approve", { scope_0: undefined });
     expect(outcomeOf(answer)).toBe("access_denied");
     expect(await rememberedScopes(host)).toEqual([]);
-    const anew = await authorize(browser, { client: "web", fields: bothScopes });
-    expect(outcomeOf(await browser.answer(anew, "approve"))).toBe("granted");
+    const again = await authorize(browser, { client: "web", fields: bothScopes });
+    expect(outcomeOf(await browser.answer(again, "approve"))).toBe("granted");
   });
 });

@@ -14,14 +14,14 @@ describe("the form_token of the built-in page (RFC 6749 §10.12, 9700 §4.7)", (
     ["guessed", "A".repeat(43)],
     ["too short", "A"],
     ["beyond ASCII", "é".repeat(43)],
-  ])("with a form_token that is %s: the page is shown anew", async (_, formToken) => {
+  ])("with a form_token that is %s: the page is shown again", async (_, formToken) => {
     const visit = await showPage();
     const answer = await visit.browser.answer(visit.page, "approve", { form_token: formToken });
     expect(outcomeOf(answer)).toBe("asked");
     await expectNothingGranted(visit);
   });
 
-  it("with a repeated form_token: the page is shown anew", async () => {
+  it("with a repeated form_token: the page is shown again", async () => {
     const visit = await showPage();
     const { form_token: token = "" } = formFields(visit.page.text);
     const answer = await visit.browser.answer(visit.page, "approve", { form_token: [token, token] });

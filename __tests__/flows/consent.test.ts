@@ -311,11 +311,11 @@ describe("the end user changes between page and answer", () => {
     const browser = host.browser();
     const page = await authorize(browser, { client: "web" });
     host.session = bob;
-    const anew = await browser.answer(page, "approve");
-    expect(outcomeOf(anew)).toBe("asked");
-    expect(anew.text).toContain("<bdi>Bob</bdi>");
+    const again = await browser.answer(page, "approve");
+    expect(outcomeOf(again)).toBe("asked");
+    expect(again.text).toContain("<bdi>Bob</bdi>");
     expect(writes).toEqual([]);
-    expect(outcomeOf(await browser.answer(anew, "approve"))).toBe("granted");
+    expect(outcomeOf(await browser.answer(again, "approve"))).toBe("granted");
     expect(host.events.at(-1)).toMatchObject({ kind: "authorization-granted", subject: "bob" });
     expect(await rememberedScopes(host, "alice")).toEqual([]);
     expect(await rememberedScopes(host, "bob")).toEqual([["orders:read"]]);
@@ -338,10 +338,10 @@ describe("the end user changes between page and answer", () => {
     const answer = await browser.answer(page, "approve");
     expect(answer.status).toBe(303);
     expect(answer.headers["location"]).toBe(`/signin?interaction=${id}`);
-    const anew = await browser.follow(await browser.post("/signin", { interaction: id, subject: "alice" }));
-    expect(outcomeOf(anew)).toBe("asked");
+    const again = await browser.follow(await browser.post("/signin", { interaction: id, subject: "alice" }));
+    expect(outcomeOf(again)).toBe("asked");
     expect(writes).toEqual([]);
-    expect(outcomeOf(await browser.answer(anew, "approve"))).toBe("granted");
+    expect(outcomeOf(await browser.answer(again, "approve"))).toBe("granted");
   });
 
   it("to one whom the host denies", async () => {

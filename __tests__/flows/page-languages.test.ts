@@ -111,13 +111,13 @@ describe("the language of a page (OpenID Connect Core §3.1.2.1, RFC 9110 §12.5
 });
 
 describe("a page in its language (RFC 9110 §12.5.4)", () => {
-  it("stays what the client asked for when the page is shown anew", async () => {
+  it("stays what the client asked for when the page is shown again", async () => {
     const host = testHost();
     const browser = host.browser();
     const page = await consentPageOf(host, { browser, ...asking("fr") });
-    const anew = await browser.answer(page, "approve", { form_token: "A".repeat(43) });
-    expect(anew.status).toBe(200);
-    expect(languageOf(anew)[0]).toBe("fr");
+    const again = await browser.answer(page, "approve", { form_token: "A".repeat(43) });
+    expect(again.status).toBe(200);
+    expect(languageOf(again)[0]).toBe("fr");
   });
 
   it("is given with its direction", async () => {

@@ -391,7 +391,7 @@ describe("the end of an interaction", () => {
     expectLost(await browser.get(resumePath(id)));
   });
 
-  it("is not reached by asking anew: the first visit's parameters do not change", async () => {
+  it("is not reached by asking again: the first visit's parameters do not change", async () => {
     const { host, browser, id } = await visit(testHost());
     const bent = { ...authorizationParameters("web"), state: "another", scope: "orders:write" };
     const query = new URLSearchParams({ ...bent, interaction: id }).toString();

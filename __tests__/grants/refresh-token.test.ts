@@ -278,7 +278,7 @@ describe("lifetimes of refresh tokens (RFC 9700 §4.14.2)", () => {
     expect((await refresh(host, { client: "web", refreshToken })).status).toBe(status);
   });
 
-  it("starts the idle time anew with each rotation, and never the absolute one", async () => {
+  it("starts the idle time again with each rotation, and never the absolute one", async () => {
     const host = testHost({ lifetimes: idle });
     let refreshToken = await obtainRefreshToken(host);
     for (const seconds of [90, 90, 69]) {

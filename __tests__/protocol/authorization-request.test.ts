@@ -214,7 +214,7 @@ describe("what refusals by redirect say (RFC 6749 §4.1.2.1)", () => {
       prompt: "none login",
       max_age: "-1",
     };
-    const mended: [Fields, Client][] = [
+    const fixed: [Fields, Client][] = [
       [{}, onlyMachine],
       [{ state: "a" }, onlyMachine],
       [{ response_type: "token" }, onlyMachine],
@@ -228,7 +228,7 @@ describe("what refusals by redirect say (RFC 6749 §4.1.2.1)", () => {
       [{ max_age: "1" }, confidential],
     ];
     let fields: Fields = wrong;
-    const answers = mended.map(([change, client]) => {
+    const answers = fixed.map(([change, client]) => {
       fields = { ...fields, ...change };
       const error = refusal(fields, { client });
       return error && `${error.code}: ${error.description}`;

@@ -154,7 +154,7 @@ describe("client secret digests (RFC 6749 §10.10, 9700 §4.14)", () => {
       expect(await matches(wrong, digest)).toBe(false);
   });
 
-  it("salts the secret of a person anew each time, and matches it", async () => {
+  it("salts the secret of a person again each time, and matches it", async () => {
     const chosen = "correct horse, Pferd ä";
     const [first, second] = await Promise.all([digestClientSecret(chosen), digestClientSecret(chosen)]);
     expect(first).toMatch(/^scrypt:ln=15,r=8,p=1:[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]{43}$/);

@@ -118,7 +118,7 @@ describe("signing key sources (RFC 7517, 7518 §3.1)", () => {
     expect(() => readSigningKey(source() as string)).toThrow();
   });
 
-  it("are made anew as P-256", () => {
+  it("are made again as P-256", () => {
     const made = generateSigningKey();
     expect(readSigningKey(made)).toMatchObject({ algorithm: "ES256", kid: made.kid });
     expect(generateSigningKey().kid).not.toBe(made.kid);

@@ -346,7 +346,7 @@ describe("whether a subject is a client's id (RFC 9068 §5)", () => {
     expect(known.asked).toEqual([]);
   });
 
-  it("fails when the table does, and is asked anew then", async () => {
+  it("fails when the table does, and is asked again then", async () => {
     const known = table(() => {
       throw new Error("the table is away");
     });

@@ -57,7 +57,7 @@ describe("look-ups of one key at one time (RFC 7662 §4)", () => {
     expect(asked).toHaveLength(3);
   });
 
-  it("share a failure, and the next one asks anew", async () => {
+  it("share a failure, and the next one asks again", async () => {
     const { asked, recall } = watchedMemory(5);
     const waiting = [recall(), recall()];
     asked[0]?.fail(new Error("the database is away"));

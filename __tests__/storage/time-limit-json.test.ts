@@ -61,7 +61,7 @@ describe("storage that does not answer in time, where the answer is JSON (RFC 67
       );
       expect(slow.writes.filter((each) => !isRead(each))).toEqual(begun);
       // nor when the answer comes after all
-      await slow.mend();
+      await slow.fix();
       expect(slow.writes.filter((each) => !isRead(each))).toEqual(begun);
       expect(slow.calls[index]).toBe(call);
     },
@@ -74,7 +74,7 @@ describe("storage that does not answer in time, where the answer is JSON (RFC 67
       const { attempt } = await journey.prepare(host);
       slow.arm(index, way);
       await attempt();
-      await slow.mend();
+      await slow.fix();
       const tries = [(await attempt()).status, (await attempt()).status];
       // what has only been looked up is not spent
       if (isRead(call)) expect(tries).toEqual([200, 400]);
@@ -101,7 +101,7 @@ describe("what follows a storage call that was not answered in time (RFC 6749 §
       slow.arm(index, "does its work when it is long given up");
       const first = await attempt();
       const second = await attempt();
-      await slow.mend();
+      await slow.fix();
       const third = await attempt();
       expect([first.status, second.status, third.status]).toEqual([503, 200, 400]);
     },
@@ -114,7 +114,7 @@ describe("what follows a storage call that was not answered in time (RFC 6749 §
       const { attempt } = await journey.prepare(host);
       slow.arm(index, way);
       await attempt();
-      await slow.mend();
+      await slow.fix();
       expect((await attempt()).status).toBe(200);
     },
   );
@@ -130,7 +130,7 @@ describe("what follows a storage call that was not answered in time (RFC 6749 §
     for (const [index] of bearerCalls(api).entries()) {
       slow.arm(index, "is lost");
       expect((await callApi(host, `/${api}/counted`, access_token)).status).toBe(503);
-      await slow.mend();
+      await slow.fix();
     }
     expect(reached).toBe(0);
   });
@@ -142,19 +142,19 @@ describe("what follows a storage call that was not answered in time (RFC 6749 §
     slow.arm(3, "is lost");
     expect((await attempt()).status).toBe(503);
     expect(slow.calls[3]).toBe("authorizations.revoke");
-    await slow.mend();
+    await slow.fix();
     expect((await callApi(host, "/reports", access_token)).status).toBe(200);
     expect((await attempt()).status).toBe(400);
     expect((await callApi(host, "/reports", access_token)).status).toBe(401);
   });
 
-  it("is not remembered of a client: the next request looks it up anew", async () => {
+  it("is not remembered of a client: the next request looks it up again", async () => {
     const slow = slowAtOneCall();
     const host = testHost({ storage: slow.storage });
     const fields = { grant_type: "client_credentials", ...credentials("machine") };
     slow.arm(0, "does its work and is not answered");
     expect((await postToken(host, { fields })).status).toBe(503);
-    await slow.mend();
+    await slow.fix();
     expect((await postToken(host, { fields })).status).toBe(200);
     expect(slow.calls).toEqual(["clients.find", "clients.find"]);
   });

@@ -116,7 +116,7 @@ describe("storage that does not answer in time, where a browser is redirected (R
     );
     expect(slow.writes).toEqual(begun);
     // nor when the answer comes after all
-    await slow.mend();
+    await slow.fix();
     expect(slow.writes).toEqual(begun);
   });
 });
@@ -126,7 +126,7 @@ describe("what a browser gets when storage does not answer in time (RFC 6749 §4
     "lets the next visit have a code that is usable once when $call ($index) of $name $way",
     async (row) => {
       const { host, slow } = await slowVisit(row);
-      await slow.mend();
+      await slow.fix();
       const code = await obtainCode(host, { client: "web" });
       const tries = [
         await redeem(host, { client: "web", code }),

@@ -22,7 +22,7 @@ describe("storage that does not answer in time, where the host asks (RFC 6749 §
     await expect(host.auth.consents.list("alice")).rejects.toThrow(
       "consents.list did not answer within 5 seconds",
     );
-    await slow.mend();
+    await slow.fix();
     expect(await host.auth.consents.list("alice")).toEqual([]);
   });
 
@@ -36,7 +36,7 @@ describe("storage that does not answer in time, where the host asks (RFC 6749 §
       slow.arm(index, way);
       await expect(host.auth.consents.revoke(key)).rejects.toThrow(`${call} did not answer within 5 seconds`);
       expect(host.events.map(({ kind }) => kind)).not.toContain("consent-revoked");
-      await slow.mend();
+      await slow.fix();
       expect(slow.writes).toEqual(steps.slice(0, index + 1));
       await host.auth.consents.revoke(key);
       expect(await host.auth.consents.list("alice")).toEqual([]);

@@ -19,27 +19,40 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
   /** The server was created. `rootDocuments` are the URLs at which clients look for what `auth.wellKnown` serves. */
   (
     | { readonly kind: "started"; readonly rootDocuments: readonly string[] }
+    /** A client sent an authorization request, and it passed every check. The person has not been asked yet. */
     | { readonly kind: "authorization-requested"; readonly scopes: readonly string[] }
     /**
      * Scopes that an API with `unknownScopes: "ignore"` dropped: the first 20 of `count`, each cut to 64 characters. They are text
      * from the client: escape them before you show them.
      */
     | { readonly kind: "scopes-ignored"; readonly scopes: readonly string[]; readonly count: number }
+    /** The end user, a trusted client or a remembered consent allowed these scopes, and a code was issued. */
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
-    /** `authenticate` has asked for a sign-in although the person has just come back from one; `reason` says what to look at. */
+    /** `authenticate` asked for a sign-in right after `auth.resume`: the session was probably not kept. `reason` says what to check. */
     | { readonly kind: "sign-in-repeated"; readonly reason: string }
+    /** An authorization request was refused, by a rule, by the host or by the end user. `reason` names the rule and the fix. */
     | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
+    /** Tokens were issued for a code or to a client for itself. */
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
+    /** A refresh token was rotated, and a new access token issued. */
     | { readonly kind: "token-refreshed"; readonly scopes: readonly string[] }
+    /** The token endpoint refused a request. `reason` names the rule and the fix; the client gets only `error` and a description. */
     | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    /** A client revoked its token. A refresh token takes the whole authorization with it. */
     | { readonly kind: "token-revoked"; readonly revoked: "access_token" | "refresh_token" }
+    /** The revocation endpoint refused a request. */
     | { readonly kind: "revocation-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    /** The introspection endpoint refused a request. */
     | { readonly kind: "introspection-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    /** A code or refresh token was used a second time: it was stolen, or a client repeats requests. The authorization is revoked. */
     | { readonly kind: "replay-detected"; readonly replayed: "authorization_code" | "refresh_token" }
+    /** A client did not prove who it is. The refusal of its request follows as an event. */
     | { readonly kind: "client-authentication-failed"; readonly reason: string }
+    /** `auth.consents.revoke` ended a consent, and everything that descended from it. */
     | { readonly kind: "consent-revoked"; readonly apiId: string }
     /** `auth.consents.revoke` was called for an end user who had allowed this client nothing at this API. */
     | { readonly kind: "nothing-to-revoke"; readonly apiId: string }
+    /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
     | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
     /**
      * Storage or a host callback failed, or storage did not answer in time. `cause` is what was thrown, unchanged: the library
