@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { installed, pack, type Packed, run, typeCheck } from "../fixture/packed-host";
+import { freePort } from "../fixture/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 
@@ -122,27 +124,75 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
   });
 });
 
-it("packs what a host needs and nothing else", async () => {
-  const { stdout } = await run("tar", ["-tzf", packed.tarball]);
-  const folders = new Set(
-    stdout
+describe("the tarball", () => {
+  let files: readonly string[];
+
+  beforeAll(async () => {
+    const { stdout } = await run("tar", ["-tzf", packed.tarball]);
+    files = stdout
       .trim()
       .split("\n")
-      .map((file) =>
-        file
-          .split("/")
-          .slice(1, file.split("/").length > 2 ? 2 : undefined)
-          .join("/"),
-      ),
+      .map((file) => file.replace("package/", ""));
+  });
+
+  it("holds what a host needs and reads, and nothing else", () => {
+    expect([...new Set(files.map((file) => file.split("/")[0] ?? ""))].toSorted()).toEqual([
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "LICENSE",
+      "README.md",
+      "SECURITY.md",
+      "dist",
+      "docs",
+      "examples",
+      "package.json",
+    ]);
+    const unread = files.filter(
+      (file) => !/^dist\/.*\.(?:js|d\.ts)$|^docs\/.*\.md$|^examples\/|^[^/]+$/.test(file),
+    );
+    expect(unread).toEqual([]);
+  });
+
+  it("holds what its pages link to, except the screenshots", async () => {
+    const dead: string[] = [];
+    for (const page of files.filter((file) => file.endsWith(".md"))) {
+      const text = await readFile(path.join(repository, page), "utf8");
+      const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link);
+      const targets = links.map((link) => path.posix.join(path.posix.dirname(page), link));
+      const isThere = (target: string): boolean =>
+        files.some((file) => file === target || file.startsWith(`${target}/`));
+      dead.push(...targets.filter((target) => !isThere(target)).map((target) => `${page} → ${target}`));
+    }
+    expect(dead.filter((link) => !/ → docs\/screenshots\/[\w-]+\.png$/.test(link))).toEqual([]);
+  });
+
+  it.each(["minimal/server.mjs", "demo/server.js"])(
+    "runs its example %s where it is installed",
+    async (file) => {
+      const host = await packed.newHost({ express: "express", types: false });
+      const port = await freePort();
+      const child = spawn(process.execPath, [path.join("node_modules/authmount/examples", file)], {
+        cwd: host,
+        env: { ...process.env, NODE_ENV: "development", PORT: String(port) },
+      });
+      const printed = await new Promise<string>((resolve) => {
+        let out = "";
+        child.once("close", () => resolve(`ended: ${out}`));
+        const add = (chunk: Buffer): void => {
+          out += chunk.toString();
+          if (/ http:\/\/localhost:\d+\/\n/.test(out)) resolve("serves");
+        };
+        child.stdout.on("data", add);
+        child.stderr.on("data", add);
+      });
+      expect(printed).toBe("serves");
+      const { status } = await fetch(`http://localhost:${port}/`);
+      const ended = new Promise((resolve) => child.once("close", resolve));
+      child.kill();
+      await ended;
+      expect(status).toBe(200);
+    },
   );
-  expect([...folders].toSorted()).toEqual([
-    "CHANGELOG.md",
-    "LICENSE",
-    "README.md",
-    "dist",
-    "lib",
-    "package.json",
-  ]);
 });
 
 interface Locked {

@@ -66,7 +66,7 @@ function createApp(storage) {
   app.use("/login", auth.router).use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
-    res.json({ ...req.auth, servedBy: process.pid });
+    res.json({ ...auth.accessToken(req), servedBy: process.pid });
   });
   const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
   app.all("/signin", (req, res) => {
