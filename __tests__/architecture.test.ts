@@ -308,7 +308,7 @@ const laws: readonly Law[] = [
             file,
             // node:http for the type of headers
             ({ folder, name }) =>
-              folder !== undefined || /^(?:node:crypto|node:http|lru-cache|ajv)$/.test(name),
+              folder !== undefined || /^(?:node:crypto|node:http|node:util|lru-cache|ajv)$/.test(name),
           )
         : [],
     bait: [{ path: "lib/grants/a.ts", text: 'import { get } from "node:https";' }],

@@ -43,7 +43,7 @@ const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages lo
 const writeLanguage = "Write language tags such as en or de-AT.";
 
 const knownOptions =
-  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
+  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, tokens, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -107,7 +107,7 @@ const shapes: readonly Mistake[] = [
     "an unknown option of an API",
     orders({ scopse: {} }),
     "apis.orders.scopse",
-    "Known options: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, lifetimes.",
+    "Known options: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, refreshTokenExpiry, lifetimes.",
   ],
   ["an API without audience", orders({ audience: undefined }), "apis.orders.audience", writeAudience],
   ["an API without scopes", orders({ scopes: undefined }), "apis.orders.scopes", '"See your orders" }.'],
@@ -196,6 +196,12 @@ const shapes: readonly Mistake[] = [
     { consent: () => undefined },
     "consent",
     "Write a ConsentAdapter: { decide(request) { … } }.",
+  ],
+  [
+    "a function for the token adapter",
+    { tokens: () => undefined },
+    "tokens",
+    "Write a TokenAdapter: { decide(request) { … } }.",
   ],
   [
     "an unknown lifetime",

@@ -44,11 +44,12 @@ describe("an option of createAuthServer that is undefined", () => {
     "redirectUri",
     "scope",
     "unknownScopes",
+    "refreshTokenExpiry",
     "lifetimes",
   ];
 
   const mistakes: readonly (readonly [path: string, changes: object])[] = [
-    ...["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
+    ...["consent", "tokens", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
       (name) => [name, { [name]: undefined }] as const,
     ),
     ...Object.keys(defaultLifetimes).map(

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Takes the screenshots of the built-in pages in docs/screenshots/ with Chromium:
+ * Takes the screenshots of the built-in pages and of the playground in docs/screenshots/ with Chromium:
  *
  *     npm run build
  *     node docs/make-screenshots.js
@@ -14,6 +14,7 @@ const path = require("node:path");
 const express = require("express");
 const { chromium } = require("playwright-core");
 const { createAuthServer, generateSigningKey, memoryStorage } = require("authmount");
+const { takePlaygroundPictures } = require("./playground-pictures");
 
 /** @typedef {import("authmount").PagesOptions} PagesOptions */
 /** @typedef {import("playwright-core").BrowserContextOptions} BrowserContextOptions */
@@ -93,12 +94,14 @@ const refusal = { host: "plain", fields: { client_id: "nobody" }, status: 400 };
 const tall = { width: 640, height: 520 };
 const taller = { width: 640, height: 580 };
 const low = { width: 640, height: 300 };
-const narrow = { width: 320, height: 640 };
+const desktop = { width: 1280, height: 800 };
+const narrow = { width: 390, height: 640 };
 
 /** @type {readonly (BrowserContextOptions & { name: string, visit: Visit })[]} */
 const pictures = [
   { name: "consent-light", visit: consent, viewport: tall },
   { name: "consent-dark", visit: consent, viewport: tall, colorScheme: "dark" },
+  { name: "consent-desktop", visit: consent, viewport: desktop },
   { name: "consent-narrow", visit: consent, viewport: narrow },
   { name: "consent-right-to-left", visit: arabicConsent, viewport: tall },
   { name: "consent-branded-light", visit: brandedConsent, viewport: taller },
@@ -137,13 +140,9 @@ async function startHosts() {
   return { origin, server };
 }
 
-async function takePictures() {
-  mkdirSync(folder, { recursive: true });
+/** @param {import("playwright-core").Browser} browser */
+async function takePagePictures(browser) {
   const { origin, server } = await startHosts();
-  const browser = await chromium.launch({
-    executablePath: process.env["AUTHMOUNT_TEST_CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-quic", "--disable-background-networking"],
-  });
   try {
     for (const { name, visit, ...look } of pictures) {
       const context = await browser.newContext({ locale: "en", colorScheme: "light", ...look });
@@ -154,9 +153,22 @@ async function takePictures() {
       await context.close();
     }
   } finally {
-    await browser.close();
     server.close();
     server.closeAllConnections();
+  }
+}
+
+async function takePictures() {
+  mkdirSync(folder, { recursive: true });
+  const browser = await chromium.launch({
+    executablePath: process.env["AUTHMOUNT_TEST_CHROMIUM"] ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-quic", "--disable-background-networking"],
+  });
+  try {
+    await takePagePictures(browser);
+    await takePlaygroundPictures(browser, folder);
+  } finally {
+    await browser.close();
   }
 }
 

@@ -1,7 +1,8 @@
 /** What `createAuthServer` returns. */
 import type { RequestListener } from "node:http";
 import type { Request, Response, Router } from "express";
-import type { ChallengeOptions, ReadAccessToken, RequireBearer } from "./http/protect-routes";
+import type { ReadAccessToken } from "./http/access-tokens";
+import type { ChallengeOptions, RequireBearer } from "./http/protect-routes";
 import type { Interaction } from "./interaction/port";
 import type { Consent, ConsentKey } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";

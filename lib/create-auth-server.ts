@@ -40,6 +40,7 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
     clients: clientLookup(storage.clients, { lagSeconds, clock, redirectSchemes }),
     redirectSchemes,
     verifySecret: clientSecretVerifier(),
+    tokens: options.tokens,
     signer: jwtSigner(ring, clock),
     emit,
     clock,
@@ -115,7 +116,8 @@ function routersOf(
   parts: RouterParts,
   { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
-  const check = isProduction() ? undefined : mountCheck({ baseUrl, warn });
+  const issuers = parts.issuers.map(({ identifier }) => identifier);
+  const check = isProduction() ? undefined : mountCheck({ baseUrl, issuers, warn });
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),

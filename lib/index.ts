@@ -21,12 +21,8 @@ export type {
 } from "./interaction/port";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
-export type {
-  ChallengeOptions,
-  ReadAccessToken,
-  RequireBearer,
-  RequireBearerOptions,
-} from "./http/protect-routes";
+export type { ReadAccessToken } from "./http/access-tokens";
+export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
 export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
@@ -49,6 +45,8 @@ export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { RefreshToken } from "./protocol/refresh-token";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
+export type { HostClaims } from "./protocol/host-claims";
+export type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./tokens/port";
 export {
   generateSigningKey,
   type PrivateJwk,

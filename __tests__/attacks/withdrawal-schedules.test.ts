@@ -44,6 +44,7 @@ function newServer(storage: Storage) {
     redirectSchemes: [],
     ...randomValues(),
     verifySecret: async () => true,
+    tokens: undefined,
   };
 
   function authorize(

@@ -15,6 +15,8 @@ import {
 import { newWebBrowser, type WebBrowser } from "../fixture/example";
 
 interface Step {
+  readonly at: number;
+  readonly until: number;
   readonly by: string;
   readonly method: string;
   readonly url: string;
@@ -59,7 +61,7 @@ async function takeSteps(browser: WebBrowser): Promise<readonly Step[]> {
 async function start(browser: WebBrowser, clientId: string, chosen: object = {}): Promise<void> {
   const { url } = (await press(browser, clientId, "start", chosen)) as { url: string };
   const end = await goThrough(browser, url);
-  expect(end.href).toBe(`${demo.origin}/`);
+  expect(end.pathname).toBe("/back");
 }
 
 const brief = ({ by, method, url, status }: Step): string => `${by} ${method} ${url} ${status}`;
@@ -109,29 +111,39 @@ function refusals(steps: readonly Step[]): unknown[] {
 const unescape = (html: string): string =>
   html.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
 
-/** Everything that the start page leads to by itself. */
+/** Everything that the playground and the end of its windows lead to by themselves. */
 const served = [
   "/",
   "/account",
+  "/arrows.css",
+  "/back",
+  "/back.mjs",
   "/browser-app.mjs",
+  "/carried.mjs",
+  "/choices.mjs",
   "/client-program.mjs",
   "/demo.css",
   "/demo.mjs",
   "/dom.mjs",
-  "/picture.mjs",
+  "/exchanges.mjs",
+  "/happened.mjs",
+  "/play.mjs",
+  "/playground.css",
   "/recorded-fetch.mjs",
-  "/refusal.mjs",
+  "/rules.mjs",
+  "/sequence.css",
+  "/sequence.mjs",
   "/signin/otp",
   "/signin/password",
-  "/start-page.css",
   "/step-view.mjs",
-  "/steps.mjs",
+  "/steps.css",
   "/token-view.mjs",
+  "/visit.mjs",
 ];
 
 describe("the start page of the demo", () => {
   it("loads nothing but what the demo serves, and all of that answers", async () => {
-    const found = new Set<string>(["/"]);
+    const found = new Set<string>(["/", "/back"]);
     for (const path of found) {
       const response = await fetch(demo.origin + path);
       expect([path, response.status]).toEqual([path, 200]);
@@ -152,11 +164,22 @@ describe("the start page of the demo", () => {
     const account = await browser.open(`${demo.origin}/account`);
     const pages = [signIn, consent, notAsked, account];
     for (const path of served) pages.push(await browser.open(demo.origin + path));
-    const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1"), "http://www.w3.org/2000/svg"];
+    const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1")];
     const addresses = pages.flatMap(
       ({ text }) => text.match(/https?:\/\/[^\s"'`<&;]+|["'(]\/\/\w[^\s"'`]*/g) ?? [],
     );
     expect(addresses.filter((address) => !ours.some((our) => address.startsWith(our)))).toEqual([]);
+  });
+
+  it("records when a request was sent and when it was answered: the token request lies inside the callback", async () => {
+    const browser = await newVisitor();
+    await start(browser, "web");
+    const steps = await takeSteps(browser);
+    const [callback, token] = ["/callback", "/token"].map((end) =>
+      steps.find(({ url }) => url.endsWith(end)),
+    );
+    expect(token?.at).toBeGreaterThan(callback?.at ?? Infinity);
+    expect(token?.until).toBeLessThan(callback?.until ?? 0);
   });
 
   it("runs no inline script and lets nobody frame it", async () => {
@@ -183,21 +206,21 @@ describe("the start page of the demo", () => {
       "api reports",
     ]);
     const controls = text.match(/<(?:input|select)/g) ?? [];
-    const labelled = text.match(/<label>[^<]*<(?:input|select)/g) ?? [];
+    const labelled = text.match(/<label[^>]*>[^<]*<(?:input|select)/g) ?? [];
     expect(controls).toHaveLength(radios.length + 4);
     expect(labelled).toHaveLength(controls.length);
-    expect(text.match(/<fieldset>\s*<legend>[^<]+<\/legend>/g)).toHaveLength(4);
+    expect(text.match(/<fieldset[^>]*>\s*<legend>[^<]+<\/legend>/g)).toHaveLength(4);
   });
 
   it("has a button for every story, with its text and a note", async () => {
     const { text } = await newWebBrowser().open(`${demo.origin}/`);
     const found = text.matchAll(
-      /<button id="(\w+)" data-story="([^"]*)" aria-describedby="\1-note">\s*([^<]+?)\s*<\/button>\s*<small id="\1-note">([^<]+)</g,
+      /<button id="(\w+)" data-story="([^"]*)" aria-describedby="\1-note">\s*<span>([^<]+)<\/span>(?:<code>([^<]+)<\/code>)?\s*<\/button>\s*<p class="note" id="\1-note">([^<]+)</g,
     );
-    const shown = [...found].map(([, name, story = "", label = "", note = ""]) => [
-      name,
-      { ...(JSON.parse(unescape(story)) as object), text: unescape(label), note: unescape(note) },
-    ]);
+    const shown = [...found].map(([, name, story = "", label = "", outcome, note = ""]) => {
+      const texts = { text: unescape(label), note: unescape(note), ...(outcome && { outcome }) };
+      return [name, { ...(JSON.parse(unescape(story)) as object), ...texts }];
+    });
     expect(Object.fromEntries(shown)).toEqual({ ...flow, ...furtherSteps, ...failures });
   });
 
@@ -377,9 +400,10 @@ describe("what comes of each step on the start page of the demo", () => {
     const browser = await newVisitor();
     await start(browser, "web");
     const account = await browser.open(`${demo.origin}/account`);
-    expect(account.text).toContain("<strong>web</strong> may use <strong>orders</strong>");
+    expect(account.text).toContain("<h2>Web Shop uses Orders</h2>");
+    expect(account.text).toMatch(/<li>See your orders<\/li>\s*<li>Order things in your name<\/li>/);
     const after = await browser.submit(account, { clientId: "web", apiId: "orders" });
-    expect(after.text).not.toContain("<strong>web</strong> may use <strong>orders</strong>");
+    expect(after.text).not.toContain("Web Shop uses Orders");
     await takeSteps(browser);
     await press(browser, "web", "call");
     expect((await takeSteps(browser)).map(({ status }) => status)).toEqual([401]);

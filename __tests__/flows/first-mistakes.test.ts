@@ -1,5 +1,6 @@
 /** The mistakes of a first hour: each is answered by a sentence that names its cause and what to do. */
-import express, { type Express, type RequestHandler } from "express";
+import { createServer } from "node:http";
+import express, { type Express, type Request, type RequestHandler, type Response } from "express";
 import request from "supertest";
 import {
   type AuthMethod,
@@ -151,10 +152,48 @@ describe("without onEvent", () => {
   });
 });
 
-describe("a failure whose cause cannot be printed", () => {
-  it("breaks no request", () => {
-    const report = eventReporter({ warn: jest.fn(), isProduction: false, clock: () => 0 });
-    expect(() => report({ kind: "server-error", cause: Object.create(null) })).not.toThrow();
+const withoutSession: AuthMethod["authenticate"] = ({ req }) => ({
+  kind: "authenticated",
+  subject: (req as unknown as { session: { user: string } }).session.user,
+});
+
+describe("failures without onEvent, looked at closely", () => {
+  const throwing = Object.defineProperty(new Error("a"), "stack", {
+    get() {
+      throw new Error("no stack");
+    },
+  });
+
+  it.each([true, false])("are reported whatever was thrown (production: %s)", (isProduction) => {
+    for (const cause of [Object.create(null), undefined, "text", throwing, 7]) {
+      const warn = jest.fn();
+      eventReporter({ warn, isProduction, clock: () => 0 })({ kind: "server-error", cause });
+      expect(warn).toHaveBeenCalledTimes(1);
+    }
+  });
+
+  it("are told apart in development by what was thrown", () => {
+    const warn = jest.fn();
+    const report = eventReporter({ warn, isProduction: false, clock: () => 0 });
+    for (const text of ["first", "second", "first"]) report({ kind: "server-error", cause: new Error(text) });
+    expect(warn.mock.calls.map(([, , detail]) => String(detail).split("\n")[0])).toEqual([
+      "Error: first",
+      "Error: second",
+    ]);
+  });
+
+  it("show the host's own error behind what the library says of it", async () => {
+    const app = mounted(server({ authMethods: { password: { authenticate: withoutSession } } }));
+    await request(app).get(asked).expect(302);
+    expect(warnings[0]?.detail).toContain("reading 'user'");
+  });
+
+  it("are reported again in production after an hour", () => {
+    const warn = jest.fn();
+    let now = 0;
+    const report = eventReporter({ warn, isProduction: true, clock: () => now });
+    for (now of [0, 3_599, 3_600]) report({ kind: "server-error", cause: new Error("a") });
+    expect(warn).toHaveBeenCalledTimes(2);
   });
 });
 
@@ -355,6 +394,45 @@ describe("mounting (RFC 8414 §3.1, 9728 §3.1)", () => {
     expect(warnings.map(textOf)).toEqual([
       `auth.router is mounted at "/", but the path of baseUrl (${baseUrl}) is "/login". Write app.use("/login", auth.router). If a proxy in front of this app changes "/login" to "/", the mount is right and you can ignore this warning.`,
     ]);
+  });
+});
+
+describe("mounting, looked at closely", () => {
+  const metadata = "/login/auth/password/api/orders/.well-known/oauth-authorization-server";
+
+  it("knows paths in another case, as Express does", async () => {
+    const app = express();
+    const auth = server();
+    app.use("/login", auth.router).use(auth.wellKnown);
+    await request(app).get(metadata.replace("login", "LOGIN")).expect(200);
+    expect(warnings.map(textOf)).toEqual([]);
+  });
+
+  it("is not misled by a 404 of the host below /auth", async () => {
+    const app = express();
+    const auth = server({ baseUrl: "http://localhost:3000" });
+    app.use(auth.wellKnown).get("/auth/users/:id", notFound).use(auth.router);
+    await request(app).get("/auth/users/7").expect(404);
+    expect(warnings.map(textOf)).toEqual([]);
+  });
+
+  it("warns once where a pattern matches many paths", async () => {
+    const app = express();
+    const auth = server();
+    app.use("/t/:tenant", auth.wellKnown).use("/login", auth.router);
+    for (let tenant = 0; tenant < 20; tenant += 1) await request(app).get(`/t/${tenant}${"x".repeat(300)}/`);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]?.message.length).toBeLessThan(400);
+  });
+
+  it("serves without Express, too", async () => {
+    const { wellKnown } = server();
+    const plain = createServer((req, res) => {
+      wellKnown(req as Request, res as Response, () => void res.writeHead(404).end());
+    });
+    const path = "/.well-known/oauth-authorization-server/login/auth/password/api/orders";
+    await request(plain).get(path).expect(200);
+    await request(plain).get("/elsewhere").expect(404);
   });
 });
 

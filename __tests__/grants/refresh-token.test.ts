@@ -1,5 +1,5 @@
-import { type Client, memoryStorage, type Storage } from "../../lib";
-import { revocationLagSeconds } from "../fixture/apis";
+import { type AuthServerOptions, type Client, memoryStorage, type Storage } from "../../lib";
+import { apis, revocationLagSeconds } from "../fixture/apis";
 import type { Fields } from "../fixture/browser";
 import { redeem, refresh } from "../fixture/client-requests";
 import { type ClientName, clients } from "../fixture/clients";
@@ -302,5 +302,32 @@ describe("lifetimes of refresh tokens (RFC 9700 §4.14.2)", () => {
     const refreshToken = await obtainRefreshToken(host);
     clock.advance(100);
     expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
+  });
+});
+
+describe("the life of a refresh token (draft-ietf-oauth-refresh-token-expiration)", () => {
+  const stating = { orders: { ...apis["orders"], refreshTokenExpiry: "state" } } as AuthServerOptions["apis"];
+
+  it("is not told by default", async () => {
+    const tokens = await obtainTokens(testHost(), { client: "web" });
+    expect(tokens).not.toHaveProperty("refresh_token_expires_in");
+  });
+
+  it("is told where the API says so: the idle time, and less when the authorization ends before", async () => {
+    const host = testHost({ apis: { ...apis, ...stating }, lifetimes: idle });
+    const first = await obtainTokens(host, { client: "web" });
+    expect(first).toMatchObject({ refresh_token_expires_in: 100 });
+    clock.advance(90);
+    const second = tokensOf(await refresh(host, { client: "web", refreshToken: first.refresh_token ?? "" }));
+    expect(second).toMatchObject({ refresh_token_expires_in: 100 });
+    clock.advance(90);
+    const third = tokensOf(await refresh(host, { client: "web", refreshToken: second.refresh_token }));
+    expect(third).toMatchObject({ refresh_token_expires_in: 70 });
+  });
+
+  it("is not told to a client without a refresh token", async () => {
+    const subscriptions = { orders: { grantTypes: ["authorization_code"] } } as const;
+    const host = testHost({ apis: { ...apis, ...stating }, clients: [{ ...clients.web, subscriptions }] });
+    expect(await obtainTokens(host, { client: "web" })).not.toHaveProperty("refresh_token_expires_in");
   });
 });

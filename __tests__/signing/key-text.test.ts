@@ -24,6 +24,8 @@ describe("a signing key as an environment variable holds it (RFC 7517 §4)", () 
     ["PEM", pem],
     ["PEM with written line breaks", pem.replaceAll("\n", "\\n")],
     ["PEM with CRLF", pem.replaceAll("\n", "\r\n")],
+    ["PEM with written CRLF", pem.replaceAll("\n", "\\r\\n")],
+    ["JSON of a JWK behind a byte order mark", `\ufeff${JSON.stringify(jwk)}`],
     ["JSON of a JWK", JSON.stringify(jwk)],
     ["JSON of a JWK over several lines", `\n${JSON.stringify(jwk, undefined, 2)}\n`],
     ["JSON of a JWK with a moment", { key: JSON.stringify(jwk), signsFrom: 1 }],
@@ -69,6 +71,7 @@ describe("a signing key that cannot be used", () => {
     ["JSON of something else", '{"garbage-of-mine": 1}'],
     ["a PEM cut short", pem.slice(0, 60)],
     ["a number", 7],
+    ["a symmetric key", { kty: "oct", k: "garbage-of-mine" }],
   ])("never quotes it: %s", (_, source) => {
     expect(read(source)).toBe(`createAuthServer: signingKeys.0 is not a usable private key. ${fix}`);
   });

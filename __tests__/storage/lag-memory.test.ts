@@ -6,7 +6,9 @@ type Answer = "yes" | "no";
 function watchedMemory(lagSeconds: number) {
   const clock = { now: 1_000 };
   const asked: { answer: (answer: Answer) => void; fail: (error: Error) => void }[] = [];
-  const recall = lagMemory<Answer>({ lagSeconds, clock: () => clock.now }, (answer) => answer === "yes");
+  const recall = lagMemory<Answer>({ lagSeconds, clock: () => clock.now }, (answer) =>
+    answer === "yes" ? 1 : 0,
+  );
   const ask = (): Promise<Answer> =>
     new Promise((answer, fail) => {
       asked.push({ answer, fail });

@@ -13,9 +13,9 @@ function field(req, name) {
 }
 
 /** @param {import("./types").SignInPage} content */
-function signInPage({ title, asking, problem, fields }) {
+function signInPage({ title, asking, problem, fields, hint }) {
   const why = asking
-    ? `${asking.client.name} wants to use ${asking.api.name} for you.`
+    ? html`<strong>${asking.client.name}</strong> wants to use <strong>${asking.api.name}</strong> for you.`
     : "To see your account.";
   const cancel = `/signin/cancel?interaction=${asking?.interactionId}`;
   const main = html`<p>${why}</p>
@@ -26,7 +26,8 @@ function signInPage({ title, asking, problem, fields }) {
         <button class="primary">Continue</button>
         ${asking && html`<button formaction="${cancel}" formnovalidate>Cancel</button>`}
       </p>
-    </form>`;
+    </form>
+    <div class="hint">${hint}</div>`;
   return page({ title, main });
 }
 
@@ -37,8 +38,18 @@ const nameField = (name) =>
   </label>`;
 
 /** @param {Host} host */
-function signInPages({ auth, people, sessions }) {
+function signInPages({ auth, people, sessions, passwords }) {
   const router = Router();
+  const known = Object.entries(passwords).map(
+    ([name, password]) =>
+      html`<dt>${name}</dt>
+        <dd><code>${password}</code></dd>`,
+  );
+  const passwordHint = html`<p>This is a demo. Its people and their passwords:</p>
+    <dl>${known}</dl>`;
+  const codeHint = html`<p>
+    This is a demo. Its people are ${Object.keys(passwords).join(" and ")}. It prints the code on its console.
+  </p>`;
 
   /** @type {(exchange: import("./types").Exchange, proved: import("./types").Proved) => void} */
   function finish({ req, res }, proved) {
@@ -54,20 +65,19 @@ function signInPages({ auth, people, sessions }) {
       <label>
         Password <input name="password" type="password" autocomplete="current-password" required />
       </label>`;
-    return signInPage({ title: "Sign in with a password", asking, problem, fields });
+    return signInPage({ title: "Sign in with a password", asking, problem, fields, hint: passwordHint });
   }
 
   /** @type {(req: Request, sent: string | undefined, problem?: string) => Promise<string>} */
   async function codePage(req, sent, problem) {
     const asking = await auth.interaction(req);
     const fields = sent
-      ? html`<p>The demo has printed the code on its console.</p>
-          <input type="hidden" name="sent" value="${sent}" />
+      ? html`<input type="hidden" name="sent" value="${sent}" />
           <label>
             Code <input name="code" inputmode="numeric" autocomplete="one-time-code" required autofocus />
           </label>`
       : nameField(asking?.loginHint);
-    return signInPage({ title: "Sign in with a one-time code", asking, problem, fields });
+    return signInPage({ title: "Sign in with a one-time code", asking, problem, fields, hint: codeHint });
   }
 
   router.get("/signin/password", async (req, res) => {
@@ -100,21 +110,28 @@ function signInPages({ auth, people, sessions }) {
   return router;
 }
 
-/** @type {(consent: import("authmount").Consent) => import("./page").Html} */
-const consentItem = ({ clientId, apiId, scopes, grantedAt }) =>
-  html`<li>
-    <form method="post" action="/account/revoke">
-      <strong>${clientId}</strong> may use <strong>${apiId}</strong>: ${scopes.join(", ")}, since
-      ${new Date(grantedAt * 1000).toLocaleTimeString("en-GB")}
-      <input type="hidden" name="clientId" value="${clientId}" />
-      <input type="hidden" name="apiId" value="${apiId}" />
-      <button>Withdraw</button>
-    </form>
-  </li>`;
-
 /** @param {Host} host */
-function accountPages({ auth, sessions }) {
+function accountPages({ auth, sessions, clients, apis }) {
   const router = Router();
+
+  /** People know clients, APIs and scopes by their names, not by their ids. @type {(consent: import("authmount").Consent) => import("./page").Html} */
+  function consentItem({ clientId, apiId, scopes, grantedAt }) {
+    const clientName = clients.find((client) => client.clientId === clientId)?.name ?? clientId;
+    const api = apis[apiId];
+    const allowed = scopes.map((scope) => html`<li>${api?.scopes[scope] ?? scope}</li>`);
+    return html`<li class="consent">
+      <h2>${clientName} uses ${api?.name ?? apiId}</h2>
+      <ul>
+        ${allowed}
+      </ul>
+      <form method="post" action="/account/revoke">
+        <input type="hidden" name="clientId" value="${clientId}" />
+        <input type="hidden" name="apiId" value="${apiId}" />
+        <small>Allowed at ${new Date(grantedAt * 1000).toLocaleTimeString("en-GB")}</small>
+        <button aria-label="Withdraw what ${clientName} may do at ${api?.name ?? apiId}">Withdraw</button>
+      </form>
+    </li>`;
+  }
 
   router.get("/account", async (req, res) => {
     const subject = sessions.find(req)?.subject;
@@ -125,14 +142,14 @@ function accountPages({ auth, sessions }) {
     </p>`;
     const account = html`<p>
         You are <strong>${subject}</strong>.
-        ${consents.length === 0 ? "You have allowed nothing yet." : "You have allowed:"}
+        ${consents.length === 0 ? "You have allowed nothing yet." : "You have allowed the following. Withdraw it, and the tokens stop working at once."}
       </p>
-      <ul>
+      <ul class="consents">
         ${consents.map(consentItem)}
       </ul>
       <form method="post" action="/signout"><button>Sign out</button></form>`;
     const main = html`${subject === undefined ? signIn : account}
-      <p><a href="/">Back to the demo</a></p>`;
+      <p class="hint"><a href="/">Back to the playground</a></p>`;
     res.send(page({ title: "Your account", main }));
   });
 

@@ -22,8 +22,8 @@ function html(strings, ...values) {
   return written;
 }
 
-/** @type {(content: { title: string, main: Html, head?: Html }) => string} */
-function page({ title, main, head }) {
+/** @type {(content: { title: string, body: Html, head?: Html | undefined }) => string} */
+function wholePage({ title, body, head }) {
   return html`<!doctype html>
     <html lang="en">
       <meta charset="utf-8" />
@@ -31,12 +31,17 @@ function page({ title, main, head }) {
       <title>${title}</title>
       <link rel="icon" href="data:," />
       <link rel="stylesheet" href="/demo.css" />
-      ${head}
-      <main>
-        <h1>${title}</h1>
-        ${main}
-      </main>
+      ${head}${body}
     </html>`.text;
 }
 
-module.exports = { html, page };
+/** A card with a heading. @type {(content: { title: string, main: Html, head?: Html }) => string} */
+function page({ title, main, head }) {
+  const body = html`<main class="card">
+    <h1>${title}</h1>
+    ${main}
+  </main>`;
+  return wholePage({ title, body, head });
+}
+
+module.exports = { html, page, wholePage };

@@ -20,15 +20,14 @@ const hops = /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|po
  * @type {(workbench: Workbench, exchange: import("./types").Exchange) => Promise<void>}
  */
 async function recordHop({ steps }, { req, res }) {
-  const at = performance.timeOrigin + performance.now();
-  const { readEvents, shownHeaders } = await import("./public/recorded-fetch.mjs");
-  const step = { at, by: "Browser", method: req.method, url: req.path, sent: { ...req.query } };
+  const { clock, readEvents, shownHeaders } = await import("./public/recorded-fetch.mjs");
+  const step = { at: clock(), by: "Browser", method: req.method, url: req.path, sent: { ...req.query } };
   /** @param {string} name */
   const header = (name) => [res.getHeader(name) ?? []].flat().join(", ");
   res.on("finish", () => {
     const headers = Object.fromEntries(shownHeaders.map((name) => [name, header(name)]));
     const events = readEvents(header("demo-event"));
-    steps.push({ ...step, status: res.statusCode, headers, body: {}, events });
+    steps.push({ ...step, until: clock(), status: res.statusCode, headers, body: {}, events });
   });
 }
 
@@ -106,7 +105,8 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
     if (run?.clientId === clientId && isHere) {
       runs.delete(run.request.state);
       if (clientId === "native") await recordHop(run.workbench, { req, res });
-      if (await run.program.takeAnswer(answer, run.request)) return res.redirect(303, `${origin}/`);
+      const isAnswer = await run.program.takeAnswer(answer, run.request);
+      if (isAnswer) return res.redirect(303, `${origin}/back?state=${run.request.state}`);
     }
     const main = html`<p>This answer belongs to no request of this client.</p>`;
     res.status(400).send(page({ title: "Not asked for", main }));

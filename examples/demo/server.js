@@ -4,13 +4,13 @@ const path = require("node:path");
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { protectedApis } = require("./api");
-const { createDemoAuthServer } = require("./auth");
+const { createDemoAuthServer, demoApis } = require("./auth");
 const { registerClients } = require("./clients");
 const { newEventLog } = require("./events");
 const { accountPages, signInPages } = require("./host-pages");
 const { newPeople, newSessions } = require("./people");
 const { clientPrograms } = require("./programs");
-const { startPage } = require("./start-page");
+const { backPage, startPage } = require("./start-page");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
@@ -26,15 +26,19 @@ const app = express();
 app.disable("x-powered-by");
 app.use(cookieParser());
 
+/** Where the answers of hidden iframes end. */
+const backPaths = ["/back", "/browser/callback"];
+
 /** Other sites may not frame our pages, run scripts in them or receive our forms. */
 app.use((req, res, next) => {
-  const framedBy = req.path === "/browser/callback" ? "'self'" : "'none'";
-  // a form may redirect to a client's redirect URI, and the phone app's is at 127.0.0.1
+  const framedBy = backPaths.includes(req.path) ? "'self'" : "'none'";
+  // forms and hidden iframes lead to the clients' redirect URIs, and the phone app's is at 127.0.0.1
   const policy = [
     "default-src 'self'",
     "img-src data:",
     "base-uri 'none'",
     `frame-ancestors ${framedBy}`,
+    `frame-src 'self' http://127.0.0.1:${PORT}`,
     `form-action 'self' http://127.0.0.1:${PORT}`,
   ];
   res.set({
@@ -65,11 +69,13 @@ app.use((req, res, next) => {
 });
 app.use(programs.router);
 app.use(express.urlencoded({ extended: false }));
-app.use(signInPages({ auth, people, sessions }));
-app.use(accountPages({ auth, people, sessions }));
+const host = { auth, people, sessions, clients, apis: demoApis(origin), passwords };
+app.use(signInPages(host));
+app.use(accountPages(host));
 
 const start = startPage({ passwords, secrets });
-app.get(["/", "/browser/callback"], (_req, res) => void res.send(start));
+app.get("/", (_req, res) => void res.send(start));
+app.get(backPaths, (_req, res) => void res.send(backPage));
 app.post("/person", (req, res) => void res.json({ subject: sessions.find(req)?.subject }));
 app.use(express.static(path.join(__dirname, "public")));
 

@@ -1,40 +1,49 @@
 // @ts-check
-/** The page where you choose a client, a way to sign in and an API. public/demo.mjs does the rest. */
-const { html, page } = require("./page");
-const { failures, flow, furtherSteps } = require("./stories");
+/** The playground: choices and stories at the left, what happened at the right. public/demo.mjs does the rest. */
+const { html, page, wholePage } = require("./page");
+const { groups } = require("./stories");
 
 /** @typedef {readonly [value: string, text: string, note: string]} Choice */
 /** @typedef {import("./page").Html} Html */
 
-/** @type {(legend: string, name: string, choices: readonly Choice[]) => Html} */
+/**
+ * Radio buttons, with a note about the chosen one.
+ *
+ * @type {(legend: string, name: string, choices: readonly Choice[]) => Html}
+ */
 function choose(legend, name, choices) {
   const radios = choices.map(([value, text, note], index) => {
     const checked = index === 0 ? html`checked` : "";
-    return html`<label>
-      <input type="radio" name="${name}" value="${value}" ${checked} /> ${text} <small>${note}</small>
+    return html`<label class="pill">
+      <input type="radio" name="${name}" value="${value}" data-note="${note}" ${checked} />${text}
     </label>`;
   });
-  return html`<fieldset>
+  return html`<fieldset class="choice">
     <legend>${legend}</legend>
-    ${radios}
+    <div>${radios}</div>
+    <p class="note" id="${name}-note"></p>
   </fieldset>`;
 }
 
-/** @type {(stories: import("./stories").Stories) => Html} */
-function buttons(stories) {
-  const all = Object.entries(stories).map(
-    ([name, { text, note, ...story }]) =>
-      html`<li>
-        <button id="${name}" data-story="${JSON.stringify(story)}" aria-describedby="${name}-note">
-          ${text}
-        </button>
-        <small id="${name}-note">${note}</small>
-      </li>`,
-  );
-  return html`<ul class="stories">
-    ${all}
-  </ul>`;
+/** @type {(entry: [string, import("./stories").Story]) => Html} */
+function storyButton([name, { text, note, outcome, ...story }]) {
+  return html`<li>
+    <button id="${name}" data-story="${JSON.stringify(story)}" aria-describedby="${name}-note">
+      <span>${text}</span>${outcome && html`<code>${outcome}</code>`}
+    </button>
+    <p class="note" id="${name}-note">${note}</p>
+  </li>`;
 }
+
+/** @type {(group: import("./types").StoryGroup) => Html} */
+const storyGroup = ({ name, title, stories }) =>
+  html`<section class="stories ${name}" aria-labelledby="${name}-title">
+    <h2 id="${name}-title">${title}</h2>
+    <p class="as" id="${name}-as"></p>
+    <ul>
+      ${Object.entries(stories).map(storyButton)}
+    </ul>
+  </section>`;
 
 /** @type {(title: string, secrets: Readonly<Record<string, string>>) => Html} */
 function secretList(title, secrets) {
@@ -48,76 +57,136 @@ function secretList(title, secrets) {
 }
 
 const client = choose("Client", "clientId", [
-  ["web", "Web Shop", "confidential"],
-  ["portal", "Company Portal", "confidential, trusted: nobody is asked"],
-  ["native", "Phone App", "public, native"],
-  ["browser", "Browser App", "public, lives in this page"],
-  ["machine", "Night Job", "confidential, a machine: no person involved"],
+  ["web", "Web Shop", "Confidential: has a secret on its server."],
+  ["portal", "Company Portal", "Confidential and trusted: nobody is asked."],
+  ["native", "Phone App", "Public: no secret, so PKCE protects its code."],
+  ["browser", "Browser App", "Public: lives in this page, no refresh token."],
+  ["machine", "Night Job", "Confidential: a machine, without a person."],
 ]);
-const method = choose("People sign in with", "method", [
-  ["password", "a password", "alice or bob, see below"],
-  ["otp", "a one-time code", "printed on the console"],
+const method = choose("Sign-in", "method", [
+  ["password", "Password", "alice: down the rabbit hole"],
+  ["otp", "One-time code", "Printed on the console."],
 ]);
 const api = choose("API", "api", [
-  ["orders", "Orders", "JWT, 10 minutes, default scope"],
-  ["reports", "Reports", "opaque, 2 minutes, scope required, only with a one-time code"],
+  ["orders", "Orders", "JWT, 10 minutes, default scope."],
+  ["reports", "Reports", "Opaque, 2 minutes, needs a one-time code."],
 ]);
-const request = html`<fieldset>
-  <legend>Request</legend>
-  <label>scope <input name="scope" autocomplete="off" spellcheck="false" /></label>
-  <label>
-    prompt
-    <select name="prompt">
-      <option value="">not sent</option>
-      <option>none</option>
-      <option>login</option>
-      <option>consent</option>
-    </select>
-  </label>
-  <label><input type="checkbox" name="pkce" checked /> with PKCE</label>
-  <label><input type="checkbox" name="sendRedirectUri" checked /> with redirect_uri</label>
-</fieldset>`;
+const request = html`<details id="request">
+  <summary>Authorization request</summary>
+  <fieldset>
+    <legend>Parameters</legend>
+    <label class="field">scope <input name="scope" autocomplete="off" spellcheck="false" /></label>
+    <label class="field">
+      prompt
+      <select name="prompt">
+        <option value="">not sent</option>
+        <option>none</option>
+        <option>login</option>
+        <option>consent</option>
+      </select>
+    </label>
+    <label><input type="checkbox" name="pkce" checked /> with PKCE</label>
+    <label><input type="checkbox" name="sendRedirectUri" checked /> with redirect_uri</label>
+  </fieldset>
+</details>`;
 
 /** @param {{ passwords: Readonly<Record<string, string>>, secrets: Readonly<Record<string, string>> }} known */
-const startPage = ({ passwords, secrets }) =>
-  page({
-    title: "authmount demo",
-    head: html`<link rel="stylesheet" href="/start-page.css" />
-      <script type="module" src="/demo.mjs"></script>`,
-    main: html`<p>
-        Every valid pair of a way to sign in and an API is a separate authorization server. Choose a pair and
-        a client, run the flow, and read each HTTP step as it happened.
-      </p>
-      <p class="notice">
+const topBar = ({ passwords, secrets }) =>
+  html`<header class="bar">
+    <h1>OAuth playground</h1>
+    <p class="tagline">Run a flow, watch each message, let it fail.</p>
+    <button popovertarget="secrets">Passwords and client secrets</button>
+    <section id="secrets" popover aria-label="Passwords and client secrets">
+      <p>
         <strong>This is a demo, so it shows secrets:</strong> passwords, client secrets, codes and tokens, and
         the reasons that otherwise only the host's log contains. They are useless elsewhere. A real host shows
         none of them.
       </p>
-      <details>
-        <summary>Passwords and client secrets</summary>
-        ${secretList("People", passwords)} ${secretList("Confidential clients", secrets)}
-      </details>
-      <p>Signed in: <strong id="person">nobody</strong>. <a href="/account">Account page</a></p>
-      <noscript><p class="notice">This page needs JavaScript.</p></noscript>
-      <h2>Choose</h2>
-      <form id="choices">${[client, method, api, request]}</form>
-      <p id="issuer" aria-live="polite"></p>
-      <h2>Run</h2>
-      ${buttons(flow)}
-      <h3>Continue with the result</h3>
-      ${buttons(furtherSteps)}
-      <h2>Let it fail</h2>
-      <p>Each runs as the client chosen above, or as another client if that one cannot.</p>
-      ${buttons(failures)}
+      ${secretList("People", passwords)} ${secretList("Confidential clients", secrets)}
+    </section>
+    <p class="person">Signed in: <strong id="person">nobody</strong></p>
+    <a href="/account">Account page</a>
+  </header>`;
+
+/** What messages carry, in the colours of public/sequence.css. @type {(kind: string, word: string) => Html} */
+const chip = (kind, word) => html`<span class="chip ${kind}">${word}</span>`;
+
+const legend = [
+  ["code", "code", "Passes through the browser, works once, and is worth nothing without the verifier."],
+  ["verifier", "verifier", "A secret of the client for this one request (PKCE). The challenge is its hash."],
+  ["access", "access token", "Opens one API until it expires."],
+  ["refresh", "refresh token", "Brings new tokens, and is replaced each time."],
+  ["secret", "secret", "Proves which confidential client is asking."],
+].map(
+  ([kind = "", word = "", meaning]) =>
+    html`<dt>${chip(kind, word)}</dt>
+      <dd>${meaning}</dd>`,
+);
+
+const happened = html`<section class="happened" aria-labelledby="happened">
+  <div class="top">
+    <div class="report">
       <h2 id="happened" tabindex="-1">What happened</h2>
       <p id="status" role="status"></p>
-      <figure id="picture" hidden></figure>
-      <section id="token" hidden></section>
-      <section id="story" hidden>
-        <h3>Step by step</h3>
-        <ol id="steps"></ol>
-        <p><button id="clear">Clear</button></p>
-      </section>`,
+      <button id="clear" hidden>Clear</button>
+    </div>
+    <p id="said" class="notice"></p>
+    <div id="lanes" class="lanes"></div>
+  </div>
+  <div id="intro">
+    <p>
+      A person lets a client use an API, without giving it their password. <strong>Run the flow</strong>, and
+      each message appears here as it is sent:
+    </p>
+    <ol>
+      <li>
+        The client sends the <strong>browser</strong> to the authorization server, with a
+        ${chip("verifier", "challenge")}.
+      </li>
+      <li>The person signs in there and decides what the client may do.</li>
+      <li>The browser brings a ${chip("code", "code")} back to the <strong>client</strong>.</li>
+      <li>
+        The client redeems the ${chip("code", "code")} with the ${chip("verifier", "verifier")} at the
+        <strong>authorization server</strong>.
+      </li>
+      <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
+    </ol>
+    <p>What a message carries has the same colour everywhere:</p>
+    <dl class="legend">${legend}</dl>
+  </div>
+  <div id="told"></div>
+  <section id="token" hidden></section>
+</section>`;
+
+/** @param {{ passwords: Readonly<Record<string, string>>, secrets: Readonly<Record<string, string>> }} known */
+const startPage = (known) =>
+  wholePage({
+    title: "OAuth playground: authmount",
+    head: html`<link rel="stylesheet" href="/playground.css" />
+      <link rel="stylesheet" href="/sequence.css" />
+      <link rel="stylesheet" href="/arrows.css" />
+      <link rel="stylesheet" href="/steps.css" />
+      <script type="module" src="/demo.mjs"></script>`,
+    body: html`${topBar(known)}
+      <main class="bench">
+        <div class="controls">
+          <noscript><p class="notice">This page needs JavaScript.</p></noscript>
+          <form id="choices">
+            ${[client, method, api]}
+            <p id="issuer" class="note" aria-live="polite"></p>
+            ${request}
+          </form>
+          ${groups.map(storyGroup)}
+        </div>
+        ${happened}
+      </main>`,
   });
 
-module.exports = { startPage };
+/** Where a window or a hidden iframe ends. It tells the playground and closes itself. */
+const backPage = page({
+  title: "Back at the client",
+  head: html`<script type="module" src="/back.mjs"></script>`,
+  main: html`<p>You can close this window, or go back to the <a href="/">playground</a>.</p>`,
+});
+
+module.exports = { backPage, startPage };

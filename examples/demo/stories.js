@@ -1,11 +1,16 @@
 // @ts-check
-/** What the buttons of the start page do. The script of the page reads this from the buttons. */
+/**
+ * What the buttons of the playground do. A new capability gets an entry in a group here, or a group of its own.
+ * The script of the page reads these entries from the buttons.
+ */
 
 /** @typedef {import("./types").Story} Story */
 /** @typedef {Readonly<Record<string, Story>>} Stories */
 
 const withPerson = ["web", "portal", "native", "browser"];
 const withRefreshToken = ["web", "portal", "native"];
+const noPerson = "No person signs in for the Night Job.";
+const noRefreshToken = "Browser App and Night Job get no refresh token.";
 
 /** @type {Stories} */
 const flow = {
@@ -18,24 +23,29 @@ const flow = {
   },
 };
 
-/** @type {Stories} */
+/** They continue with the client and the tokens of the story before. @type {Stories} */
 const furtherSteps = {
   call: { text: "Call the API", note: "With the access token that the client has.", actions: ["call"] },
   change: {
     text: "Order something",
-    note: "Needs orders:write; refused if you did not allow it.",
+    note: "Needs the scope orders:write. The API refuses it if you did not allow that.",
     actions: ["change"],
+    apis: ["orders"],
+    because: "Only the Orders API takes orders.",
   },
   refresh: {
     text: "Refresh",
     note: "Exchanges the refresh token for a new access token and a new refresh token.",
     actions: ["refresh"],
+    clients: withRefreshToken,
+    because: noRefreshToken,
   },
   silentRefresh: {
     text: "Refresh silently",
     note: "In a hidden iframe with prompt=none, as a client in a page does it.",
     actions: ["silentRefresh"],
     clients: ["browser"],
+    because: "Only a client that lives in a page refreshes in an iframe.",
   },
   clientCredentials: {
     text: "Client credentials",
@@ -54,64 +64,88 @@ const furtherSteps = {
 const failures = {
   noPkce: {
     text: "No PKCE",
-    note: "A public client asks without a code challenge: invalid_request, by redirect.",
+    outcome: "invalid_request",
+    note: "A public client asks without a code challenge. The error goes back to the client by redirect.",
     actions: ["start"],
     clients: ["native", "browser"],
+    because: "Only public clients must use PKCE.",
     choices: { pkce: false },
     isNew: true,
+    noPage: true,
   },
   replayedCode: {
     text: "Replayed code",
-    note: "The code is redeemed twice: invalid_grant, and the tokens of the first time are revoked.",
+    outcome: "invalid_grant",
+    note: "The code is redeemed twice. The second time is refused, and the tokens of the first time are revoked.",
     actions: ["start", "call", "replayCode", "call"],
     clients: withPerson,
+    because: noPerson,
     isNew: true,
   },
   reusedRefreshToken: {
     text: "Reused refresh token",
-    note: "The old one is used again: invalid_grant, and the new one and its access token are revoked too.",
+    outcome: "invalid_grant",
+    note: "An old refresh token is used again. It is refused, and the new one and its access token are revoked too.",
     actions: ["start", "refresh", "reuseRefreshToken", "refresh", "call"],
     clients: withRefreshToken,
+    because: noRefreshToken,
     isNew: true,
   },
   wrongApi: {
     text: "Token of the wrong API",
-    note: "The token works at its own API; the other API answers invalid_token.",
+    outcome: "invalid_token",
+    note: "The token works at its own API. The other API refuses it.",
     actions: ["start", "call", "callOtherApi"],
     isNew: true,
   },
   signedOut: {
-    text: "prompt=none without a session",
-    note: "No page may be shown and nobody is signed in: login_required, by redirect.",
+    text: "prompt=none, signed out",
+    outcome: "login_required",
+    note: "No page may be shown and nobody is signed in. The error goes back to the client by redirect.",
     actions: ["signOut", "start"],
     clients: withPerson,
+    because: noPerson,
     choices: { prompt: "none" },
     isNew: true,
+    noPage: true,
   },
   wrongRedirectUri: {
     text: "Wrong redirect URI",
-    note: "It is not registered: an error page, and no redirect that could send anything there.",
+    outcome: "error page",
+    note: "It is not registered, so there is an error page and no redirect that could send anything there.",
     actions: ["open"],
     clients: withPerson,
+    because: noPerson,
     choices: { redirectUri: "/elsewhere", sendRedirectUri: true },
     isNew: true,
   },
   wideScope: {
     text: "Too wide a scope",
-    note: "More than this API offers: invalid_scope.",
+    outcome: "invalid_scope",
+    note: "The client asks for more than this API offers.",
     actions: ["start"],
     choices: { scope: "orders:read reports:read everything" },
     isNew: true,
+    noPage: true,
   },
   noIssuer: {
     text: "An invalid pair",
-    note: "Reports does not accept people who sign in with a password: 404, there is no such authorization server.",
+    outcome: "404",
+    note: "Reports does not accept people who sign in with a password, so there is no such authorization server.",
     actions: ["open"],
     clients: withPerson,
+    because: noPerson,
     choices: { method: "password", api: "reports" },
     isNew: true,
     anyPair: true,
   },
 };
 
-module.exports = { flow, furtherSteps, failures };
+/** In the order of the page. @type {readonly import("./types").StoryGroup[]} */
+const groups = [
+  { name: "flow", title: "Run", stories: flow },
+  { name: "further", title: "Go on with the token", stories: furtherSteps },
+  { name: "failures", title: "Let it fail", stories: failures },
+];
+
+module.exports = { failures, flow, furtherSteps, groups };

@@ -1,6 +1,6 @@
 /** The types that the files of the demo share. This file contains no code. */
 import type { Request, Response } from "express";
-import type { AuthServer, Interaction } from "authmount";
+import type { AuthServer, Client, Interaction } from "authmount";
 import type { Html } from "./page";
 import type { Method, People, Sessions } from "./people";
 import type { ClientProgram } from "./public/client-program.mjs";
@@ -10,7 +10,14 @@ export interface Host {
   auth: AuthServer;
   people: People;
   sessions: Sessions;
+  clients: readonly Client[];
+  apis: DemoApis;
+  /** Shown on the sign-in pages, because it is a demo. */
+  passwords: Readonly<Record<string, string>>;
 }
+
+/** What people read of an API, by its id. */
+export type DemoApis = Readonly<Record<string, { name: string; scopes: Readonly<Record<string, string>> }>>;
 
 export interface Exchange {
   req: Request;
@@ -28,12 +35,15 @@ export interface SignInPage {
   asking: Interaction | undefined;
   problem: string | undefined;
   fields: Html;
+  hint: Html;
 }
 
-/** One HTTP exchange as the start page shows it. */
+/** One HTTP exchange as the playground shows it. */
 export interface Step {
-  /** Milliseconds since 1970. */
+  /** When the request was sent, in milliseconds since 1970. */
   at: number;
+  /** When it was answered. Requests that were sent meanwhile belong inside this one. */
+  until: number;
   /** Who asked: "Browser" or the name of a client. */
   by: string;
   method: string;
@@ -49,7 +59,7 @@ export interface Step {
   events: Record<string, unknown>[];
 }
 
-/** What was chosen on the start page. */
+/** What was chosen in the playground. */
 export interface Choices {
   method: string;
   api: string;
@@ -61,20 +71,35 @@ export interface Choices {
   redirectUri?: string;
 }
 
-/** What a button of the start page does. */
+/** What a button of the playground does. */
 export interface Story {
   text: string;
   note: string;
+  /** How a failure ends, in a word. */
+  outcome?: string;
   /** What happens, in this order; see `public/demo.mjs` and `public/client-program.mjs`. */
   actions: string[];
-  /** The clients that can run it; if another client is chosen, the first one of these runs it. Left out: every client can. */
+  /** The clients that can run it. If another is chosen, the first of these runs it. Left out: every client can. */
   clients?: string[];
+  /** The APIs that it makes sense at. Left out: every API. */
+  apis?: string[];
+  /** Why others cannot run it, in a sentence. */
+  because?: string;
   /** Override what was chosen. */
   choices?: Partial<Choices>;
-  /** It starts a new sequence of steps; otherwise it continues the current one. */
+  /** It starts a new picture; otherwise it continues below the story before, with the same client. */
   isNew?: boolean;
   /** It can also run with an invalid pair. */
   anyPair?: boolean;
+  /** The authorization server answers without showing a page, so no window is opened. */
+  noPage?: boolean;
+}
+
+/** A headed list of buttons. */
+export interface StoryGroup {
+  name: string;
+  title: string;
+  stories: Readonly<Record<string, Story>>;
 }
 
 export interface ProgramOptions {

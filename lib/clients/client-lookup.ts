@@ -51,9 +51,9 @@ export function clientLookup(clients: ClientStore, options: ClientLookupOptions)
     return client.clientId === clientId ? client : undefined;
   }
   // what is not found is asked for again each time: a client may call as soon as it is registered
-  const known = lagMemory<Client | undefined>(options, (client) => client !== undefined);
-  const origins = lagMemory<boolean>(options, (isRegistered) => isRegistered);
-  const taken = lagMemory<boolean>(options, () => true);
+  const known = lagMemory<Client | undefined>(options, (client) => (client ? 1 : 0));
+  const origins = lagMemory<boolean>(options, (isRegistered) => (isRegistered ? 1 : 0));
+  const taken = lagMemory<boolean>(options, () => 1);
   return {
     find: (clientId) =>
       isClientId(clientId) ? known(clientId, () => ask(clientId)) : Promise.resolve(undefined),

@@ -1,4 +1,5 @@
 /** Checks what the host's adapters return: the server relies on the host, so its mistakes must not pass. RFC 6749 §4.1.2.1. */
+import { isErrorDescription } from "../protocol/oauth-error";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Authentication, ConsentAnswer } from "./port";
 
@@ -15,11 +16,6 @@ function isPageUrl(value: unknown): boolean {
 
 const pageUrlRule =
   'url must be an absolute URL, or a path that begins with a slash, such as "/sign-in", in visible ASCII characters';
-
-/** True for text in the characters of `error_description`. */
-function isDescription(value: unknown): boolean {
-  return isText(value) && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(value);
-}
 
 /** What is wrong with the returned end user, or `undefined` when nothing is. */
 function endUserProblem(
@@ -47,7 +43,7 @@ function authenticationProblem(answer: Authentication, now: EpochSeconds): strin
     case "interaction":
       return isPageUrl(answer.url) ? undefined : pageUrlRule;
     case "denied":
-      return answer.description === undefined || isDescription(answer.description)
+      return answer.description === undefined || isErrorDescription(answer.description)
         ? undefined
         : 'description must be ASCII text without " and \\';
     default:

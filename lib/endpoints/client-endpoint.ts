@@ -74,10 +74,10 @@ function checkMessage({ url, parameters }: FormRequest): void {
 
 /** `WWW-Authenticate` only for clients that sent an Authorization header. @rfc 6749 §5.2, 9110 §10.2.3 */
 function refusalHeaders(
-  { code }: OAuthError,
+  { code, retryAfterSeconds = 1 }: OAuthError,
   { issuer, headers }: FormRequest,
 ): Readonly<Record<string, string>> {
-  if (code === "temporarily_unavailable") return { "Retry-After": "1" };
+  if (code === "temporarily_unavailable") return { "Retry-After": String(retryAfterSeconds) };
   if (code !== "invalid_client" || headers.authorization === undefined) return {};
   return { "WWW-Authenticate": formatChallenge("Basic", { realm: issuer.identifier }) };
 }

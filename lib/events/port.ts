@@ -28,7 +28,7 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "scopes-ignored"; readonly scopes: readonly string[]; readonly count: number }
     /** The end user, a trusted client or a remembered consent allowed these scopes, and a code was issued. */
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
-    /** `authenticate` asked for a sign-in right after `auth.resume`: the session was probably not kept. `reason` says what to check. */
+    /** `authenticate` asked for a sign-in right after `auth.resume`: a second step, or a session that was not kept. `reason` says more. */
     | { readonly kind: "sign-in-repeated"; readonly reason: string }
     /** An authorization request was refused, by a rule, by the host or by the end user. `reason` names the rule and the fix. */
     | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
@@ -40,6 +40,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
     /** A client revoked its token. A refresh token takes the whole authorization with it. */
     | { readonly kind: "token-revoked"; readonly revoked: "access_token" | "refresh_token" }
+    /** `tokens.decide` answered `refuse` with `revoke`: the authorization and everything that descends from it have ended. */
+    | { readonly kind: "authorization-ended" }
     /** The revocation endpoint refused a request. */
     | { readonly kind: "revocation-refused"; readonly error: OAuthErrorCode; readonly reason: string }
     /** The introspection endpoint refused a request. */
@@ -55,8 +57,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
     | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
     /**
-     * Storage or a host callback failed, or storage did not answer in time. `cause` is what was thrown, unchanged: the library
-     * cannot know what it contains.
+     * Storage or a host callback failed, or storage did not answer in time. `cause` is what was thrown, or an error that says more and
+     * has what was thrown as its own `cause`. The library cannot know what it contains.
      */
     | { readonly kind: "server-error"; readonly cause: unknown }
   );

@@ -1,4 +1,5 @@
 /** Warnings in place of events when the host passes no `onEvent`, so that no failure is silent. */
+import { inspect } from "node:util";
 import type { Clock } from "../protocol/time";
 import type { EmitEvent, NewEvent } from "./port";
 
@@ -11,10 +12,11 @@ export interface ReportOptions {
   readonly clock: Clock;
 }
 
-/** How long a line is not repeated. */
-const repeatSeconds = 60;
-/** Lines contain client ids, so their number must be limited. */
+/** How long a line is not repeated, in seconds: shorter while somebody watches the console. */
+const repeatSeconds = { development: 60, production: 3_600 };
+/** Lines contain client ids and messages of errors, so their number and length must be limited. */
 const maxLines = 100;
+const maxDetail = 10_000;
 
 const hint = "Pass onEvent to createAuthServer to handle events yourself.";
 
@@ -25,46 +27,55 @@ function refusalLine(event: NewEvent): string | undefined {
   const error = "error" in event ? ` (${event.error})` : "";
   const issuer = event.issuer === undefined ? "" : ` at ${event.issuer}`;
   const client = event.clientId === undefined ? "" : `, client ${event.clientId}`;
-  return `${event.kind}${error}${issuer}${client}: ${event.reason}. ${hint}`;
+  return `${event.kind}${error}${issuer}${client}: ${event.reason.replace(/\.$/, "")}. ${hint}`;
 }
 
+/** The name and code of an error, never its message: that may contain anything. */
 function kindOfError(cause: unknown): string {
-  const { name, code } = (cause ?? {}) as { name?: unknown; code?: unknown };
-  const known = [name, code].filter((text) => typeof text === "string" && /^[\w-]{1,64}$/.test(text));
-  return known.length === 0 ? "an error" : known.join(" ");
+  try {
+    const { name, code } = cause as { name?: unknown; code?: unknown };
+    const known = [name, code].filter((text) => typeof text === "string" && /^[\w-]{1,64}$/.test(text));
+    return known.length === 0 ? "an error" : known.join(" ");
+  } catch {
+    // undefined, null, or a property that throws
+    return "an error";
+  }
+}
+
+/** What was thrown, with its stack and its causes. */
+function detailOf(cause: unknown): string {
+  try {
+    return inspect(cause).slice(0, maxDetail);
+  } catch {
+    return "(the thrown value cannot be printed)";
+  }
 }
 
 /** An emitter that warns about refusals in development, and about failures everywhere. */
 export function eventReporter({ warn, isProduction, clock }: ReportOptions): EmitEvent {
   const reportedAt = new Map<string, number>();
+  const quietSeconds = isProduction ? repeatSeconds.production : repeatSeconds.development;
 
   /** False for a line that was reported recently. */
   function isNews(line: string): boolean {
     const [now, before] = [clock(), reportedAt.get(line)];
-    if (before !== undefined && (isProduction || Math.abs(now - before) < repeatSeconds)) return false;
+    if (before !== undefined && Math.abs(now - before) < quietSeconds) return false;
     if (reportedAt.size >= maxLines) reportedAt.clear();
     reportedAt.set(line, now);
     return true;
   }
 
-  function report(event: NewEvent): void {
-    if (event.kind === "server-error") {
-      const line = `server-error: storage or a callback failed with ${kindOfError(event.cause)}. ${hint}`;
-      const { stack = String(event.cause) } = (event.cause ?? {}) as { stack?: string };
-      if (isNews(line)) warn("AUTHMOUNT_SERVER_ERROR", line, isProduction ? undefined : stack);
-      return;
-    }
-    const line = refusalLine(event);
-    if (line !== undefined && isNews(line)) warn("AUTHMOUNT_REFUSED", line);
+  function reportFailure(cause: unknown): void {
+    const line = `server-error: storage or a callback failed with ${kindOfError(cause)}. ${hint}`;
+    // in production a kind of error is enough, and what was thrown may contain anything
+    const detail = isProduction ? undefined : detailOf(cause);
+    if (isNews(`${line}${detail?.split("\n", 1)[0] ?? ""}`)) warn("AUTHMOUNT_SERVER_ERROR", line, detail);
   }
 
   return (event) => {
+    if (event.kind === "server-error") return reportFailure(event.cause);
     // most events need no attention, and must cost nothing
-    if (event.kind !== "server-error" && (isProduction || !("reason" in event))) return;
-    try {
-      report(event);
-    } catch {
-      // a cause that cannot be printed must not break the request
-    }
+    const line = isProduction || !("reason" in event) ? undefined : refusalLine(event);
+    if (line !== undefined && isNews(line)) warn("AUTHMOUNT_REFUSED", line);
   };
 }

@@ -10,6 +10,7 @@ import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { parseTokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import { allStored } from "../storage/calls";
+import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
 import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
 
@@ -65,10 +66,13 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const { code, authorization } = await findRedeemable(ports, request);
   const { issuer, client } = request;
   // scopes that were removed from the subscription since the approval are not issued
-  const scopes = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
+  const granted = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
+  const proposal = { grantType: "authorization_code", request, authorization, scopes: granted } as const;
+  // before anything is stored or spent
+  const decided = await decideToken(ports, proposal);
   const refreshToken = newRefreshToken(ports, { authorization, request });
   const [accessToken] = await allStored([
-    issueAccessToken(ports, { request, authorization, scopes }),
+    issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
   // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
@@ -81,10 +85,17 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     clientId: client.clientId,
     subject: authorization.subject,
     authorizationId: authorization.authorizationId,
+    scopes: decided.scopes,
+  });
+  const { scopes, accessTokenSeconds } = decided;
+  const refreshTokenSeconds = refreshToken?.statedSeconds;
+  return tokenResponse({
+    accessToken,
+    accessTokenSeconds,
+    refreshToken: refreshToken?.token,
+    refreshTokenSeconds,
     scopes,
   });
-  const { accessTokenSeconds } = issuer.api;
-  return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: refreshToken?.token, scopes });
 }
 
 /** The authorization code grant. @rfc 6749 §4.1.3 */

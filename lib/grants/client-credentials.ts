@@ -3,14 +3,19 @@ import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { checkRequestedScopes } from "../requests/check-scopes";
+import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken } from "../tokens/issue-tokens";
 import type { Grant, GrantPorts } from "./grant";
 
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { issuer, client, parameters } = request;
-  const { grantableScopes: scopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), request);
+  const { grantableScopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), request);
   reportIgnoredScopes(ports.emit, { request, ignoredScopes });
-  const accessToken = await issueAccessToken(ports, { request, authorization: undefined, scopes });
+  const own = { request, authorization: undefined } as const;
+  const proposal = { grantType: "client_credentials", ...own, scopes: grantableScopes } as const;
+  const decided = await decideToken(ports, proposal);
+  const accessToken = await issueAccessToken(ports, { ...own, decided });
+  const { scopes, accessTokenSeconds } = decided;
   ports.emit({
     kind: "token-issued",
     grantType: "client_credentials",
@@ -18,7 +23,6 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     clientId: client.clientId,
     scopes,
   });
-  const { accessTokenSeconds } = issuer.api;
   // no refresh token (RFC 6749 §4.4.3): the client can authenticate again at any time
   return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: undefined, scopes });
 }

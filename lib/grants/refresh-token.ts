@@ -11,6 +11,7 @@ import { tokenResponse, type TokenResponse } from "../protocol/token-response";
 import { parseTokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import { invalidScope } from "../requests/check-scopes";
+import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
 import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
 
@@ -83,12 +84,15 @@ async function rotate(
 
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { token: from, authorization } = await findUsable(ports, request);
-  const scopes = scopesToIssue(ports, { request, authorization });
+  const asked = scopesToIssue(ports, { request, authorization });
   const next = newRefreshToken(ports, { authorization, request });
   if (!next) throw invalidGrant("the authorization can no longer be refreshed");
+  const proposal = { grantType: "refresh_token", request, authorization, scopes: asked } as const;
+  // before anything is stored or spent
+  const decided = await decideToken(ports, proposal);
   // stored before the refresh token is spent: if this fails, the client can try again. A lost race leaves behind an opaque
   // access token that was given to nobody
-  const accessToken = await issueAccessToken(ports, { request, authorization, scopes });
+  const accessToken = await issueAccessToken(ports, { request, authorization, decided });
   await rotate(ports, { from, to: next.record, request });
   const { issuer, client } = request;
   ports.emit({
@@ -97,12 +101,14 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     clientId: client.clientId,
     subject: authorization.subject,
     authorizationId: authorization.authorizationId,
-    scopes,
+    scopes: decided.scopes,
   });
+  const { scopes, accessTokenSeconds } = decided;
   return tokenResponse({
     accessToken,
-    accessTokenSeconds: issuer.api.accessTokenSeconds,
+    accessTokenSeconds,
     refreshToken: next.token,
+    refreshTokenSeconds: next.statedSeconds,
     scopes,
   });
 }

@@ -1,12 +1,15 @@
 /** Finds mistakes in how the routers are mounted, at the first requests, in development. RFC 8414 §3.1, 9728 §3.1. */
 import type { Request, Response } from "express";
 
+/** What Express says about where a request was routed. Outside of Express there is nothing of it. */
+type SeenRequest = Partial<Pick<Request, "baseUrl" | "originalUrl">>;
+
 /** Looks at the requests that reach the two routers. */
 export interface MountCheck {
   /** To be called for every request that reaches `auth.router`. */
-  readonly atRouter: (req: Request) => void;
+  readonly atRouter: (req: SeenRequest) => void;
   /** To be called for every request that reaches `auth.wellKnown`. */
-  readonly atWellKnown: (req: Request, res: Response) => void;
+  readonly atWellKnown: (req: SeenRequest, res: Response) => void;
   /** To be called when the host reads `auth.wellKnown`, presumably to mount it. */
   readonly takeWellKnown: () => void;
 }
@@ -32,38 +35,49 @@ function unreachedText(expected: string): string {
   return `A request for ${expected}/auth/… was answered with 404 and never reached auth.router. Write app.use("${expected || "/"}", auth.router), before the handler that answers 404.`;
 }
 
-/** Warns once of each mistake. */
-export function mountCheck({
-  baseUrl,
-  warn,
-}: {
-  baseUrl: string;
-  warn: (code: string, message: string) => void;
-}): MountCheck {
+/** What the check knows. */
+export interface MountCheckOptions {
+  readonly baseUrl: string;
+  /** Identifiers of the issuers: a request below one of their paths is for `auth.router`. */
+  readonly issuers: readonly string[];
+  readonly warn: (code: string, message: string) => void;
+}
+
+type Mistake = "router" | "wellKnown" | "unreached";
+
+/** The path in a warning: it may come from a request, where a host mounts at a pattern. */
+const maxPath = 100;
+
+/** Warns once about each kind of mistake. Express compares paths without case. */
+export function mountCheck({ baseUrl, issuers, warn }: MountCheckOptions): MountCheck {
   const expected = mountPathOf(baseUrl);
-  const told = new Set<string>();
+  const issuerPaths = issuers.map((identifier) => `${new URL(identifier).pathname}/`.toLowerCase());
+  const told = new Set<Mistake>();
   let isTaken = false;
   let isReached = false;
 
-  function warnOnce(message: string): void {
-    if (!told.has(message)) warn("AUTHMOUNT_MOUNT", message);
-    told.add(message);
+  function warnOnce(mistake: Mistake, message: string): void {
+    if (!told.has(mistake)) warn("AUTHMOUNT_MOUNT", message);
+    told.add(mistake);
   }
 
   return {
     takeWellKnown: () => void (isTaken = true),
-    atRouter({ baseUrl: mountPath }) {
+    atRouter({ baseUrl: mountPath = "" }) {
       if (isReached) return;
       isReached = true;
-      if (mountPath !== expected) warnOnce(routerText({ baseUrl, mountPath }));
-      else if (!isTaken) warnOnce(noWellKnown);
+      if (mountPath.toLowerCase() !== expected.toLowerCase())
+        warnOnce("router", routerText({ baseUrl, mountPath: mountPath.slice(0, maxPath) }));
+      else if (!isTaken) warnOnce("wellKnown", noWellKnown);
     },
-    atWellKnown({ baseUrl: mountPath, originalUrl }, res) {
-      if (mountPath !== "") warnOnce(wellKnownText(mountPath));
-      if (isReached || !originalUrl.startsWith(`${expected}/auth/`)) return;
-      // the router may stand behind this one
+    atWellKnown({ baseUrl: mountPath = "", originalUrl = "" }, res) {
+      if (mountPath !== "") warnOnce("wellKnown", wellKnownText(mountPath.slice(0, maxPath)));
+      const path = originalUrl.toLowerCase();
+      if (isReached || told.has("unreached") || !issuerPaths.some((issuer) => path.startsWith(issuer)))
+        return;
+      // the router may be mounted behind this one
       res.once("finish", () => {
-        if (!isReached && res.statusCode === 404) warnOnce(unreachedText(expected));
+        if (!isReached && res.statusCode === 404) warnOnce("unreached", unreachedText(expected));
       });
     },
   };

@@ -1,13 +1,12 @@
 /** Checks what the host passes to `requireBearer` and `challenge`; `require-bearer.ts` does the work. RFC 6750 §3. */
-import type { IncomingMessage } from "node:http";
 import type { Request, RequestHandler, Response } from "express";
 import type { EmitEvent } from "../events/port";
 import type { AccessToken, EndUserAccessToken } from "../protocol/access-token";
 import type { Api, Issuer } from "../protocol/issuer";
 import { isSubset } from "../protocol/scope";
 import { accessTokenVerifier, type TokenVerifyPorts } from "../tokens/verify-access-token";
+import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./access-tokens";
 import {
-  type AccessTokens,
   type BearerGuard,
   type BearerHandler,
   bearerMiddleware,
@@ -63,14 +62,6 @@ export interface RequireBearer {
     options: RequireBearerOptions,
     handler: BearerHandler<AccessToken, Params>,
   ): RequestHandler<Params>;
-}
-
-/** See `AuthServer.accessToken`. */
-export interface ReadAccessToken {
-  /** On a route with `subject: "required"`. */
-  (req: IncomingMessage, options: { readonly subject: "required" }): EndUserAccessToken;
-  /** On any route behind `requireBearer`. */
-  (req: IncomingMessage): AccessToken;
 }
 
 /** The functions for the host's routes. */
@@ -171,28 +162,6 @@ function readHandler(handlers: readonly unknown[]): BearerHandler | undefined {
   );
 }
 
-function accessTokenReader(accessTokens: AccessTokens): ReadAccessToken {
-  function read(req: IncomingMessage, ...choices: readonly unknown[]): AccessToken {
-    const needsSubject = choices.length > 0;
-    if (needsSubject && (choices[0] as Partial<RequireBearerOptions> | undefined)?.subject !== "required")
-      throw new TypeError(
-        'accessToken: the only option is { subject: "required" }. Write it, or leave it out.',
-      );
-    const accessToken = accessTokens.get(req);
-    if (!accessToken)
-      throw new TypeError(
-        "accessToken: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.",
-      );
-    if (needsSubject && accessToken.subject === undefined)
-      throw new TypeError(
-        'accessToken: the access token has no end user. Write subject: "required" in requireBearer of this route.',
-      );
-    return accessToken;
-  }
-  // the check above is what the type of the first overload promises
-  return read as ReadAccessToken;
-}
-
 /** `requireBearer`, `accessToken` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
 export function protectRoutes(
   ports: TokenVerifyPorts & { readonly emit: EmitEvent },
@@ -206,7 +175,7 @@ export function protectRoutes(
       return [api.apiId, { api, verify }];
     }),
   );
-  const accessTokens: AccessTokens = new WeakMap();
+  const accessTokens = newAccessTokens();
   return {
     requireBearer: (options: RequireBearerOptions, ...handlers: readonly unknown[]) =>
       bearerMiddleware({ ...readGuard(options, apis), accessTokens, emit }, readHandler(handlers)),

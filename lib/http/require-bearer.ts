@@ -1,5 +1,4 @@
 /** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9728 §5.1. */
-import type { IncomingMessage } from "node:http";
 import type { NextFunction, Request, Response } from "express";
 import type { AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { EmitEvent, EventSubject } from "../events/port";
@@ -10,6 +9,7 @@ import { serverError } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
+import type { AccessTokens } from "./access-tokens";
 import { hasSeveralAuthorizationHeaders, readQuery } from "./request";
 import { writeResponse } from "./response";
 
@@ -27,9 +27,6 @@ export interface BearerGuard {
   readonly accessTokens: AccessTokens;
   readonly emit: EmitEvent;
 }
-
-/** Request → its verified token. Not `req.auth`, which other libraries write to as well. */
-export type AccessTokens = WeakMap<IncomingMessage, AccessToken>;
 
 /**
  * A handler behind `requireBearer`, where `req.auth` is always set. What it throws or rejects with goes to `next`. `Params` are the

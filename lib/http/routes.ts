@@ -156,7 +156,6 @@ export function answerDocument(req: HttpRequest, document: JsonResponse): Protoc
         "Access-Control-Allow-Methods": "GET, HEAD",
         ...(names !== undefined && { "Access-Control-Allow-Headers": names }),
         "Access-Control-Max-Age": "600",
-        Vary: "Access-Control-Request-Headers",
       };
       return { kind: "empty", status: 204, headers };
     }

@@ -225,7 +225,7 @@ function undefinedIn(value: unknown, path: string): string | undefined {
 function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Leave the key out for the default, or write a value.";
   const { apis, lifetimes } = options;
-  const there = ["consent", "lifetimes", "revocationLagSeconds", "redirectSchemes"].find(
+  const there = ["consent", "tokens", "lifetimes", "revocationLagSeconds", "redirectSchemes"].find(
     (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
   );
   const path = there ?? undefinedIn(lifetimes, "lifetimes") ?? undefinedIn(apis, "apis");

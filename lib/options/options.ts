@@ -6,6 +6,7 @@ import type { ScopeSentence } from "../protocol/issuer";
 import type { Lifetimes } from "../protocol/issuer";
 import type { SigningKeySource } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
+import type { TokenAdapter } from "../tokens/port";
 
 /** A scope that implies other scopes. */
 export interface ScopeOptions {
@@ -58,6 +59,11 @@ export interface ApiOptions {
    * `openid` or `offline_access` at every server.
    */
   readonly unknownScopes?: "refuse" | "ignore";
+  /**
+   * `"state"` adds `refresh_token_expires_in` to token answers with a refresh token: how long it lives if it is not used, in seconds
+   * (draft-ietf-oauth-refresh-token-expiration). Default: `"omit"`, as old clients may not expect it.
+   */
+  readonly refreshTokenExpiry?: "omit" | "state";
   /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }
@@ -87,6 +93,8 @@ export interface AuthServerOptions {
   readonly authMethods: Readonly<Record<string, AuthMethod>>;
   /** API id → the API. */
   readonly apis: Readonly<Record<string, ApiOptions>>;
+  /** Decides every token: claims, fewer scopes, a shorter life, or no token. Default: every token as it was asked for. */
+  readonly tokens?: TokenAdapter;
   /** Decides about consent. Default: the built-in consent page asks. */
   readonly consent?: ConsentAdapter;
   /** The look and the texts of the built-in pages. */

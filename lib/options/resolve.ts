@@ -15,7 +15,7 @@ import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptio
 import { readSigningKeys } from "./signing-keys";
 
 /** The options that need no resolving. */
-type GivenAsTheyAre = Pick<AuthServerOptions, "baseUrl" | "storage" | "authMethods" | "onEvent">;
+type GivenAsTheyAre = Pick<AuthServerOptions, "baseUrl" | "storage" | "authMethods" | "onEvent" | "tokens">;
 
 /** The options with every default filled in, and everything that can be computed from them alone. */
 export interface ResolvedOptions
@@ -80,6 +80,7 @@ function resolveApi(
     redirectUri: api.redirectUri ?? "required",
     scope: api.scope ?? "optional",
     unknownScopes: api.unknownScopes ?? "refuse",
+    refreshTokenExpiry: api.refreshTokenExpiry ?? "omit",
     lifetimes: resolveLifetimes(options, api),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
   };
@@ -110,12 +111,13 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
  * @throws TypeError that names a signing key which cannot be used.
  */
 export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): ResolvedOptions {
-  const { baseUrl, storage, authMethods, onEvent, secrets, signingKeys } = options;
+  const { baseUrl, storage, authMethods, onEvent, tokens, secrets, signingKeys } = options;
   return {
     baseUrl,
     storage,
     authMethods,
     ...(onEvent && { onEvent }),
+    ...(tokens && { tokens }),
     consent: options.consent ?? askingConsent,
     pages: options.pages ?? {},
     issuers: resolveIssuers(options),

@@ -97,6 +97,7 @@ const apiSchema = {
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
     unknownScopes: choice("refuse", "ignore"),
+    refreshTokenExpiry: choice("omit", "state"),
     lifetimes,
   },
 };
@@ -149,6 +150,7 @@ export const optionSchema: object = {
       additionalProperties: apiSchema,
       description: "Write at least one API: { orders: { audience, authMethods, scopes } }.",
     },
+    tokens: methods(["decide"], "Write a TokenAdapter: { decide(request) { … } }."),
     consent: methods(["decide"], "Write a ConsentAdapter: { decide(request) { … } }."),
     pages: {
       type: "object",

@@ -1,5 +1,6 @@
 /** The access token and its form as JWT claims. RFC 9068 §2.2, §4. */
 import type { AuthenticationFacts } from "./authorization";
+import { type HostClaims, hostClaimsIn } from "./host-claims";
 import type { EpochSeconds } from "./time";
 import { formatScope, parseScope } from "./scope";
 
@@ -19,6 +20,8 @@ export interface AccessToken extends AuthenticationFacts {
   readonly expiresAt: EpochSeconds;
   /** The authorization that the token descends from; `undefined` without an end user. */
   readonly authorizationId?: string;
+  /** What the host has added (`tokens.decide`); frozen. */
+  readonly claims?: HostClaims;
 }
 
 /** An access token that an end user has approved. */
@@ -48,6 +51,8 @@ export function accessTokenClaims(token: AccessToken, audience: string): AccessT
     ...(token.authTime !== undefined && { auth_time: token.authTime }),
     ...(token.acr !== undefined && { acr: token.acr }),
     ...(token.amr !== undefined && { amr: token.amr }),
+    // none of them can have a name from above
+    ...token.claims,
   };
 }
 
@@ -78,6 +83,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   const authTime = optional(claims["auth_time"], isNumber);
   const acr = optional(claims["acr"], isString);
   const amr = optional(claims["amr"], isStrings);
+  const added = hostClaimsIn(claims);
   return {
     tokenId: jti,
     issuer: iss,
@@ -89,5 +95,6 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
     ...(authTime !== undefined && { authTime }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),
+    ...(added && { claims: added }),
   };
 }

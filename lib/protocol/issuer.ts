@@ -41,6 +41,7 @@ export interface Api {
   readonly scope: "required" | "optional";
   /** What happens to a request for scopes that the client may not have. */
   readonly unknownScopes: "refuse" | "ignore";
+  readonly refreshTokenExpiry: "omit" | "state";
   readonly lifetimes: Lifetimes;
   /** URL of the protected resource metadata of this API (RFC 9728). */
   readonly metadataUrl: string;

@@ -24,6 +24,8 @@ export interface OAuthErrorDetails {
   readonly reason?: string;
   /** What was thrown, when the refusal is not the client's fault. */
   readonly cause?: unknown;
+  /** With `temporarily_unavailable`: when the client may try again, in whole seconds. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** A refusal by the rules of OAuth. Anything else that is thrown becomes a `server_error`. */
@@ -31,6 +33,7 @@ export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly description: string;
   readonly reason: string;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(code: OAuthErrorCode, details: OAuthErrorDetails) {
     super(`${code}: ${details.description}`, { cause: details.cause });
@@ -38,7 +41,13 @@ export class OAuthError extends Error {
     this.code = code;
     this.description = details.description;
     this.reason = details.reason ?? details.description;
+    this.retryAfterSeconds = details.retryAfterSeconds;
   }
+}
+
+/** True for text in the characters of `error_description`. @rfc 6749 §4.1.2.1, §5.2 */
+export function isErrorDescription(value: unknown): value is string {
+  return typeof value === "string" && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(value);
 }
 
 const lateCode = "AUTHMOUNT_LATE";

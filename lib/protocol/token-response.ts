@@ -1,4 +1,4 @@
-/** The token endpoint's success answer. RFC 6749 §5.1. */
+/** The token endpoint's success answer. RFC 6749 §5.1; draft-ietf-oauth-refresh-token-expiration. */
 import { formatScope } from "./scope";
 
 /** The success answer of the token endpoint, by its wire names. @rfc 6749 §5.1 */
@@ -9,6 +9,8 @@ export interface TokenResponse {
   readonly expires_in: number;
   /** Left out when the client may not refresh. */
   readonly refresh_token?: string;
+  /** How long the refresh token lives if it is not used, in seconds. Stated where the API says so. */
+  readonly refresh_token_expires_in?: number;
   /** The granted scopes, separated by spaces. */
   readonly scope?: string;
 }
@@ -23,6 +25,8 @@ export function tokenResponse(issued: {
   accessToken: string;
   accessTokenSeconds: number;
   refreshToken: string | undefined;
+  /** `undefined` where the API does not state it. */
+  refreshTokenSeconds?: number | undefined;
   scopes: readonly string[];
 }): TokenResponse {
   return {
@@ -30,6 +34,7 @@ export function tokenResponse(issued: {
     token_type: "bearer",
     expires_in: issued.accessTokenSeconds,
     ...(issued.refreshToken === undefined ? {} : { refresh_token: issued.refreshToken }),
+    ...(issued.refreshTokenSeconds !== undefined && { refresh_token_expires_in: issued.refreshTokenSeconds }),
     ...(issued.scopes.length === 0 ? {} : { scope: formatScope(issued.scopes) }),
   };
 }

@@ -91,8 +91,8 @@ function isJwk(source: PrivateKeySource): source is PrivateJwk {
 /** What the text of a key holds. Environment files often write the line breaks of PEM as `\\n`. */
 function parseKeyText(text: string): KeyObject | PrivateJwk {
   return text.trimStart().startsWith("{")
-    ? (JSON.parse(text) as PrivateJwk)
-    : createPrivateKey(text.replaceAll("\\n", "\n"));
+    ? (JSON.parse(text.trim()) as PrivateJwk)
+    : createPrivateKey(text.replaceAll("\\r", "").replaceAll("\\n", "\n"));
 }
 
 function toPrivateKey(source: KeyObject | PrivateJwk): KeyObject {
@@ -103,7 +103,8 @@ function toPrivateKey(source: KeyObject | PrivateJwk): KeyObject {
 
 /** True for a JWK of a key pair without its private member. @rfc 7518 §6.2.2, §6.3.2 */
 function isPublicJwk(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "kty" in value && !("d" in value);
+  if (typeof value !== "object" || value === null || !("kty" in value)) return false;
+  return ["EC", "RSA", "OKP"].includes(String(value.kty)) && !("d" in value);
 }
 
 function isPublicJwkText(text: string): boolean {

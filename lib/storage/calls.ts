@@ -1,12 +1,17 @@
 /** How the server calls storage: in limited time, with one form of "none", awaiting all. RFC 6749 §4.1.2.1, §5.2, §10.5. */
 import { lateError } from "../protocol/oauth-error";
-import { type Storage, storageMethods, type StoragePortName, storagePortNames } from "./port";
+import { type Storage, storageMethods, type StoragePortName } from "./port";
 
 const limitSeconds = 5;
 
 type Call = (...args: unknown[]) => unknown;
 
-function inTime(name: string, call: () => unknown): Promise<unknown> {
+/**
+ * What a call of the host's code gives, or a failure when it takes too long. The failure leads to `temporarily_unavailable`.
+ *
+ * @param onLate is called when the answer is no longer waited for.
+ */
+export function inTime(name: string, call: () => unknown, onLate?: () => void): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let isOver = false;
     let timer: NodeJS.Timeout | undefined;
@@ -18,6 +23,7 @@ function inTime(name: string, call: () => unknown): Promise<unknown> {
     const answered = (value: unknown): void => (end(), resolve(value ?? undefined));
     const failed = (thrown: unknown): void => (end(), reject(thrown));
     function giveUp(): void {
+      onLate?.();
       failed(lateError(`${name} did not answer within ${limitSeconds} seconds`));
     }
     Promise.resolve(call()).then(answered, failed);
@@ -46,8 +52,15 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
  * issued for it.
  */
 export function timeLimited(storage: Storage): Storage {
-  const ports = storagePortNames.map((name) => [name, limited(storage, name)]);
-  return Object.fromEntries(ports);
+  return {
+    clients: limited(storage, "clients"),
+    consents: limited(storage, "consents"),
+    authorizations: limited(storage, "authorizations"),
+    authorizationCodes: limited(storage, "authorizationCodes"),
+    refreshTokens: limited(storage, "refreshTokens"),
+    accessTokens: limited(storage, "accessTokens"),
+    endMarks: limited(storage, "endMarks"),
+  };
 }
 
 /**

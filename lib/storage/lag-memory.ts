@@ -31,10 +31,11 @@ const sharedSeconds = 1;
  * otherwise that of a new look-up. The lag counts from when a look-up began, so no answer is older than the lag. If a look-up
  * fails, everyone who waited for it gets the failure. The memory is bounded: the least recently used answer is dropped first.
  *
- * @param isWorthIt tells which answers may be repeated. All others are asked for again each time.
+ * @param worth tells how many places an answer takes in the memory, 1 for a small one, and 0 for an answer that must not be repeated:
+ * it is asked for again each time.
  */
-export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) => boolean): LagMemory<T> {
-  const remembered = boundedCache<Dated<T>>(maxRemembered);
+export function lagMemory<T>({ lagSeconds, clock }: Lag, worth: (answer: T) => number): LagMemory<T> {
+  const remembered = boundedCache<Dated<T>>(maxRemembered, ({ answer }) => worth(answer));
   const underWay = new Map<string, Dated<Promise<T>>>();
   let latest = 0;
 
@@ -57,7 +58,7 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) 
       const answer = await look.answer;
       // an answer that was overtaken, by a newer look-up or by the clock, is not remembered
       if (underWay.get(key) !== look) return answer;
-      if (isWorthIt(answer)) remembered.set(key, { answer, at });
+      if (worth(answer) > 0) remembered.set(key, { answer, at });
       else remembered.delete(key);
       return answer;
     } finally {
@@ -75,6 +76,6 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, isWorthIt: (answer: T) 
     if (!begun || !isFresh(begun) || now - begun.at > sharedSeconds) return begin(key, { now, ask });
     const answer = await begun.answer;
     // an answer such as "not found" is not shared: what is registered at this moment must be found at once
-    return isWorthIt(answer) ? answer : begin(key, { now: readClock(), ask });
+    return worth(answer) > 0 ? answer : begin(key, { now: readClock(), ask });
   };
 }

@@ -6,6 +6,7 @@ import type { RefreshToken } from "../protocol/refresh-token";
 import { digestToken, formatToken } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import type { Storage } from "../storage/port";
+import type { DecidedToken } from "./decide-token";
 
 /** What issuing tokens needs. */
 export interface TokenIssuePorts {
@@ -23,26 +24,29 @@ export interface AccessTokenIssue {
   readonly request: ClientRequest;
   /** The end user's approval; `undefined` when the client acts on its own behalf. */
   readonly authorization: Authorization | undefined;
-  readonly scopes: readonly string[];
+  /** What the host has decided about it. */
+  readonly decided: DecidedToken;
 }
 
 function newAccessToken(
-  { request: { issuer, client, now }, authorization, scopes }: AccessTokenIssue,
+  { request: { issuer, client, now }, authorization, decided }: AccessTokenIssue,
   tokenId: string,
 ): AccessToken {
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
+  const { scopes, accessTokenSeconds, claims } = decided;
   return {
     tokenId,
     issuer: issuer.identifier,
     clientId: client.clientId,
     scopes,
     issuedAt: now,
-    expiresAt: now + issuer.api.accessTokenSeconds,
+    expiresAt: now + accessTokenSeconds,
     ...(authorizationId !== undefined && { authorizationId }),
     ...(subject !== undefined && { subject }),
     ...(authTime !== undefined && { authTime }),
     ...(amr !== undefined && { amr }),
     ...(acr !== undefined && { acr }),
+    ...(claims && { claims }),
   };
 }
 
@@ -65,6 +69,14 @@ export async function issueAccessToken(
   return token;
 }
 
+/** A refresh token that is not stored yet. */
+export interface NewRefreshToken {
+  readonly token: string;
+  readonly record: RefreshToken;
+  /** What the answer says about its life, in seconds; `undefined` where the API does not state it. */
+  readonly statedSeconds: number | undefined;
+}
+
 /**
  * A new refresh token with the record to store, or `undefined` when the authorization has no refresh tokens, or none any more.
  * Rotation renews the idle time, but never past `refreshableUntil`: otherwise a client could refresh forever.
@@ -72,11 +84,16 @@ export async function issueAccessToken(
 export function newRefreshToken(
   { randomToken }: Pick<TokenIssuePorts, "randomToken">,
   { authorization, request }: { authorization: Authorization; request: ClientRequest },
-): { readonly token: string; readonly record: RefreshToken } | undefined {
+): NewRefreshToken | undefined {
   const { authorizationId, refreshableUntil } = authorization;
   const { now, issuer } = request;
   if (refreshableUntil === undefined || refreshableUntil <= now) return undefined;
   const token = formatToken(authorizationId, randomToken());
   const expiresAt = Math.min(now + issuer.api.lifetimes.refreshTokenIdleSeconds, refreshableUntil);
-  return { token, record: { authorizationId, digest: digestToken(token), expiresAt, used: false } };
+  const record = { authorizationId, digest: digestToken(token), expiresAt, used: false };
+  return {
+    token,
+    record,
+    statedSeconds: issuer.api.refreshTokenExpiry === "state" ? expiresAt - now : undefined,
+  };
 }

@@ -1,6 +1,7 @@
 /** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
 import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
 import { isLive } from "../protocol/authorization";
+import { ownHostClaims } from "../protocol/host-claims";
 import type { Api } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
@@ -46,8 +47,9 @@ async function readOpaque(
 ): Promise<GenuineToken | TokenProblem> {
   const stored = await storage.accessTokens.find(digest, now);
   if (!stored) return "unknown";
-  const { digest: _digest, ...accessToken } = stored;
-  return { accessToken, key: undefined };
+  const { digest: _digest, claims: storedClaims, ...others } = stored;
+  const claims = ownHostClaims(storedClaims);
+  return { accessToken: { ...others, ...(claims && { claims }) }, key: undefined };
 }
 
 /**

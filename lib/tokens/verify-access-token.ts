@@ -44,6 +44,13 @@ function invalid(reason: string): Invalid {
 /** A verdict and the key that signed the token. */
 type Checked = (GenuineToken & { readonly kind: "valid" }) | Invalid;
 
+/** A token without claims takes one place in the memory, and each kilobyte of claims another one. */
+function placesOf(checked: Checked): number {
+  if (checked.kind === "invalid") return 0;
+  const { claims } = checked.accessToken;
+  return claims ? 1 + Math.ceil(JSON.stringify(claims).length / 1_024) : 1;
+}
+
 /**
  * A verifier for one API. It remembers valid tokens in a bounded cache by the digest of their exact text, never past `exp`, and
  * accepts them for `revocationLagSeconds` without asking storage. Simultaneous requests with one token share a look-up. Nothing
@@ -56,7 +63,7 @@ export function accessTokenVerifier(
   { api, issuers, revocationLagSeconds: lagSeconds }: AccessTokenVerifierOptions,
 ): (token: string) => Promise<AccessTokenVerdict> {
   const { clock, signer } = ports;
-  const recall = lagMemory<Checked>({ lagSeconds, clock }, ({ kind }) => kind === "valid");
+  const recall = lagMemory<Checked>({ lagSeconds, clock }, placesOf);
   const issuerIds = new Set(issuers.map(({ identifier }) => identifier));
 
   async function check(

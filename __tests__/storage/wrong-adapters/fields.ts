@@ -41,12 +41,13 @@ export const fieldMistakes: readonly WrongAdapter[] = [
         alter: without(name),
       }),
   ),
-  ...(["subject", "authorizationId", "authTime", "amr", "acr", "issuer", "issuedAt"] as const).map((name) =>
-    finding("accessTokens", {
-      mistake: `find drops ${name}`,
-      caughtBy: [rule.accessFind],
-      alter: without(name),
-    }),
+  ...(["subject", "authorizationId", "authTime", "amr", "acr", "issuer", "issuedAt", "claims"] as const).map(
+    (name) =>
+      finding("accessTokens", {
+        mistake: `find drops ${name}`,
+        caughtBy: [rule.accessFind],
+        alter: without(name),
+      }),
   ),
   ...(["trusted", "clientUri", "policyUri", "tosUri"] as const).map((name) =>
     finding("clients", { mistake: `find drops ${name}`, caughtBy: [rule.clientFind], alter: without(name) }),

@@ -1,6 +1,9 @@
 // @ts-check
 /** Sends a request and records it with its answer as a step. */
 
+/** Now, in milliseconds since 1970. Finer than `Date.now`, because steps are sorted by it. */
+export const clock = () => performance.timeOrigin + performance.now();
+
 export const shownHeaders = ["location", "content-type", "cache-control", "www-authenticate"];
 
 /**
@@ -11,10 +14,19 @@ export const shownHeaders = ["location", "content-type", "cache-control", "www-a
 export const readEvents = (header) =>
   header.split(", ").flatMap((event) => (event ? [JSON.parse(decodeURIComponent(event))] : []));
 
+/** @type {Readonly<Record<string, string>>} */
+const entities = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " };
+
+/** `&#39;` and its like as characters. @param {string} text */
+const decodeEntities = (text) =>
+  text.replaceAll(/&(?:#(\d+)|#x([\da-f]+)|(\w+));/gi, (written, decimal, hex, name) => {
+    const code = decimal ? Number(decimal) : Number.parseInt(hex, 16);
+    return (name ? entities[name] : String.fromCodePoint(code)) ?? written;
+  });
+
 /** The text that a person would read on a page. @param {string} html */
 const textOf = (html) =>
-  html
-    .replaceAll(/<style[^]*?<\/style>|<title[^]*?<\/title>|<[^>]*>/g, " ")
+  decodeEntities(html.replaceAll(/<style[^]*?<\/style>|<title[^]*?<\/title>|<[^>]*>/g, " "))
     .replaceAll(/\s+/g, " ")
     .trim();
 
@@ -27,7 +39,7 @@ async function readBody(response) {
 
 /** @param {import("../types.js").RecordedRequest} request */
 export async function recordedFetch({ by, record, method, url, authorization, form, json }) {
-  const at = performance.timeOrigin + performance.now();
+  const at = clock();
   const { pathname, searchParams } = new URL(url);
   const response = await fetch(url, {
     method,
@@ -44,6 +56,7 @@ export async function recordedFetch({ by, record, method, url, authorization, fo
   const authorizationHeader = authorization && { Authorization: authorization };
   record({
     at,
+    until: clock(),
     by,
     method,
     url: pathname,

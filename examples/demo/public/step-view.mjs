@@ -1,6 +1,5 @@
-/** One step: the request, the answer, and why it was refused. */
+/** What a step opens to: why it is sent, the request and the answer. And the card of a refusal. */
 import { element, fieldList } from "./dom.mjs";
-import { refusalOf } from "./refusal.mjs";
 
 /** HTTP Basic is easier to read decoded. RFC 6749 §2.3.1 */
 function readableSent({ Authorization: header, ...sent }) {
@@ -20,25 +19,36 @@ function readableHeaders({ location: target, ...headers }) {
   };
 }
 
-const part = (title, fields, className = "part") => {
-  const list = fieldList(fields);
-  return list.childElementCount > 0 ? [element("div", [element("h4", [title]), list], className)] : [];
-};
+const part = (title, content, className) =>
+  element("section", [element("h4", [title]), ...content], className);
 
-export function stepItem(step, { number, isLast }) {
-  const { by, method, url, sent, status, headers, body, events } = step;
-  const refusal = refusalOf(step);
-  const verdict = element("strong", [String(status)], refusal ? "bad" : "good");
-  const summary = [`${number}. ${by} `, element("code", [`${method} ${url}`]), " → ", verdict];
-  const details = element("details", [
-    element("summary", refusal?.error ? [...summary, ` ${refusal.error}`] : summary),
-    ...(refusal ? part("Why it was refused", refusal, "part refusal") : []),
-    ...part("Request", { method, URL: url }),
-    ...part("Sent", readableSent(sent)),
-    ...part("Answer", { status, ...readableHeaders(headers) }),
-    ...part("Body", body),
-    ...events.flatMap((event) => part("The host's own event", event)),
-  ]);
-  details.open = isLast || refusal !== undefined;
-  return element("li", [details]);
+export function stepPanel({ method, url, sent, status, headers, body, events }, { refusal, why }) {
+  const { error, description, reason } = refusal ?? {};
+  const refused = refusal ? [element("p", ["It was refused, as explained below."])] : [];
+  const logged = events.flatMap((event) => [element("h5", ["The host's own event"]), fieldList(event)]);
+  const request = [fieldList({ [method]: url, ...readableSent(sent) })];
+  const answer = [fieldList({ status: String(status), ...readableHeaders(headers), ...body })];
+  const told = refusal ? [fieldList({ error, error_description: description, reason })] : [];
+  return element(
+    "div",
+    [
+      part("Why", [element("p", [why]), ...refused], "why"),
+      part("Request", request, "sent"),
+      part("Answer", [...answer, ...(reason === undefined ? told : []), ...logged], "answered"),
+    ],
+    "panel",
+  );
+}
+
+const text = (content) => content && element("span", [content]);
+
+/** A refusal: what the client is told, the rule, where it is written, and the fix. */
+export function refusalCard({ error, description, reason, rule, source, fix }) {
+  const fields = {
+    Rule: rule && element("span", [`${rule} `, element("cite", [source])]),
+    Fix: text(fix),
+    "Host's log": text(reason),
+  };
+  const heading = element("p", [element("strong", [error]), ` ${description ?? ""}`]);
+  return element("div", [heading, fieldList(fields)], "refusal");
 }

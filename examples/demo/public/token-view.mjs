@@ -1,4 +1,4 @@
-/** The latest access token, split into its parts, with the meaning of each. RFC 9068 §2. */
+/** The latest access token, split into its parts, with the meaning of each. RFC 9068 §2. A new claim gets its meaning here. */
 import { element } from "./dom.mjs";
 
 const meanings = {
@@ -28,23 +28,27 @@ function decodePart(part) {
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes, (byte) => byte.codePointAt(0))));
 }
 
-function partTable(title, fields) {
+/** Rows of name, value and meaning; on a narrow screen they are stacked. */
+function claimList(title, fields) {
   const rows = Object.entries(fields).map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const time = times.includes(name) ? [` ${new Date(value * 1000).toLocaleTimeString()}`] : [];
-    const heading = element("th", [element("code", [name])]);
-    heading.scope = "row";
-    const cells = [[element("code", [text]), ...time], [meanings[name] ?? ""]];
-    return element("tr", [heading, ...cells.map((cell) => element("td", cell))]);
+    const meaning = meanings[name] ? [element("dd", [meanings[name]], "meaning")] : [];
+    return element("div", [
+      element("dt", [element("code", [name])]),
+      element("dd", [element("code", [text]), ...time]),
+      ...meaning,
+    ]);
   });
-  return element("table", [element("caption", [title]), element("tbody", rows)]);
+  return [element("h4", [title]), element("dl", rows, "claims")];
 }
 
 function partsOf(token, steps) {
   const parts = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.[\w-]+$/.exec(token);
-  if (parts) return [partTable("Header", decodePart(parts[1])), partTable("Claims", decodePart(parts[2]))];
+  if (parts)
+    return [...claimList("Header", decodePart(parts[1])), ...claimList("Claims", decodePart(parts[2]))];
   const introspected = steps.findLast(({ sent, body }) => sent.token === token && body.active);
-  if (introspected) return [partTable("Introspection", introspected.body)];
+  if (introspected) return claimList("Introspection", introspected.body);
   const note =
     "It is opaque: there is nothing to decode. A confidential client can ask what it means with Introspect.";
   return [element("p", [note])];
@@ -54,6 +58,6 @@ function partsOf(token, steps) {
 export function tokenView(steps) {
   const token = steps.findLast(({ body }) => body.access_token)?.body.access_token;
   if (!token) return [];
-  const raw = element("p", [element("code", [token])]);
+  const raw = element("p", [element("code", [token])], "raw");
   return [element("h3", ["The access token"]), raw, ...partsOf(token, steps)];
 }

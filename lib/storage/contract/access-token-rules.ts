@@ -17,6 +17,8 @@ export const accessTokenRules: readonly Rule[] = [
           amr: ["pwd", "otp"],
           acr: awkwardText,
         }),
+        // what the host adds (tokens.decide) is JSON of any depth
+        newAccessToken(now, { claims: { deep: { list: [1, awkwardText, { none: false }] } } }),
       ]) {
         await storage.accessTokens.create(token, now);
         assertRecord(await peer.accessTokens.find(token.digest, now), token, "accessTokens.find");

@@ -1,6 +1,6 @@
 /** Access to the database for the stores. A statement is built once the location of the tables is known. RFC 6749 §10.5. */
 import { type PostgresNames, type Tables, tablesIn } from "./names";
-import { type PostgresPool, type PostgresRow, type Run, runOn } from "./pool";
+import { type PostgresPool, type PostgresRow, type Run, runOn, sqlState } from "./pool";
 
 /** Runs one statement on the tables and returns its rows. */
 export type Query = (
@@ -33,15 +33,16 @@ async function currentSchema(run: Run): Promise<string> {
 
 /** True for the error of a database that lacks a schema, a table or a column. */
 function isMissing(cause: unknown): boolean {
-  const { code } = (cause ?? {}) as { code?: unknown };
-  return code === "42P01" || code === "42703" || code === "3F000";
+  return ["42P01", "42703", "3F000"].includes(String(sqlState(cause)));
 }
 
+/** Keeps the code of the database's error, by which hosts tell failures apart. */
 function withoutMigration(cause: unknown): Error {
-  return new Error(
+  const error = new Error(
     "postgresStorage: a table or column is missing in the database. Call await storage.migrate() once before the server starts, and after an upgrade (docs/storage.md).",
     { cause },
   );
+  return Object.assign(error, { code: sqlState(cause) });
 }
 
 /** The database behind a pool. It opens no connection before the first statement. */

@@ -1,0 +1,85 @@
+/** What a message carries: the words on the arrows. Each kind of thing has a colour, which is in sequence.css. */
+
+/** Names of fields → kind and word. */
+const words = {
+  code: ["code", "code"],
+  code_verifier: ["verifier", "verifier"],
+  code_challenge: ["verifier", "challenge"],
+  access_token: ["access", "access token"],
+  refresh_token: ["refresh", "refresh token"],
+  token: ["access", "access token"],
+  client_secret: ["secret", "secret"],
+  error: ["error", ""],
+  scope: ["", "scope"],
+  state: ["", "state"],
+  prompt: ["", "prompt"],
+  active: ["", "active"],
+  orders: ["", "orders"],
+  item: ["", "order"],
+  report: ["", "report"],
+};
+
+function wordsOf(fields) {
+  return Object.entries(words).flatMap(([name, [kind, word]]) => {
+    if (fields[name] === undefined || fields[name] === "") return [];
+    const value = fields[name];
+    if (name === "error") return [{ kind, word: value }];
+    if (name === "active" || name === "prompt") return [{ kind, word: `${name}=${value}` }];
+    return [{ kind, word, value }];
+  });
+}
+
+/** What is in an Authorization header. */
+function credentials(header = "") {
+  if (header.startsWith("Bearer ")) return [{ kind: "access", word: "access token", value: header.slice(7) }];
+  return header.startsWith("Basic ") ? [{ kind: "secret", word: "secret" }] : [];
+}
+
+export function inRequest({ method, url, status, sent: { Authorization: header, ...fields } }) {
+  // the playground does not record forms, because they contain passwords
+  if (method === "POST" && url === "/signin/password") return [{ kind: "", word: "name and password" }];
+  if (method === "POST" && url === "/signin/otp")
+    return [{ kind: "", word: status === 200 ? "name" : "one-time code" }];
+  if (url.endsWith("/authorize/consent")) return [{ kind: "", word: "the decision" }];
+  return [...wordsOf(fields), ...credentials(header)];
+}
+
+/** The query of the URL that an answer redirects to, if that is a client's. */
+export function inLocation({ headers }) {
+  const { pathname, searchParams } = new URL(headers.location || "/", location.href);
+  return pathname.endsWith("/callback") ? Object.fromEntries(searchParams) : {};
+}
+
+const pages = [
+  ["/authorize/resume", "consent page"],
+  ["/authorize", "consent page"],
+  ["/signin/password", "sign-in page"],
+  ["/signin/otp", "sign-in page"],
+  ["/callback", "page"],
+];
+
+export function inAnswer(step) {
+  const { status, url, headers, body } = step;
+  const page = headers["content-type"]?.startsWith("text/html") && !headers.location;
+  if (page && status >= 400) return [{ kind: "error", word: "error page" }];
+  if (page) return [{ kind: "", word: pages.find(([end]) => url.endsWith(end))?.[1] ?? "page" }];
+  return wordsOf({ ...inLocation(step), ...body });
+}
+
+/** The tokens that were issued so far, in their order: for each kind a list. */
+export function issuedTokens(steps) {
+  const tokens = steps.flatMap(({ body }) => [
+    { kind: "access", value: body.access_token },
+    { kind: "refresh", value: body.refresh_token },
+  ]);
+  return Map.groupBy(
+    tokens.filter(({ value }) => value),
+    ({ kind }) => kind,
+  );
+}
+
+/** The second token of a kind is "access token 2", so that the old and the new one can be told apart. */
+export function wordFor({ kind, word, value }, issued) {
+  const index = issued.get(kind)?.findIndex((token) => token.value === value) ?? 0;
+  return index > 0 ? `${word} ${index + 1}` : word;
+}

@@ -1,0 +1,82 @@
+/** The kinds of requests in the playground: between whom, and why they are sent. A new endpoint gets an entry here. */
+
+/** Places in the picture, from left to right. */
+export const [browser, client, server, api] = [0, 1, 2, 3];
+
+const isToken = (grantType) => (step) => step.url.endsWith("/token") && step.sent.grant_type === grantType;
+const endsWith = (path) => (step) => step.url.endsWith(path);
+
+/** The first that fits a step describes it. */
+const exchanges = [
+  {
+    fits: endsWith("/authorize"),
+    to: server,
+    why: "The client sends the browser to the authorization server: who asks, for which scopes, and where to go back to. The random state ties the answer to this browser. The challenge is the hash of a verifier that the client keeps for itself (PKCE).",
+  },
+  {
+    fits: ({ method, url }) => method === "GET" && url.startsWith("/signin/"),
+    to: server,
+    why: "Nobody is signed in, so the host shows its own sign-in page. The client never sees what is typed here.",
+  },
+  {
+    fits: endsWith("/signin/cancel"),
+    to: server,
+    why: "The person does not want to sign in. The host says so to the authorization server, which tells the client.",
+  },
+  {
+    fits: ({ url }) => url.startsWith("/signin/"),
+    to: server,
+    why: "The person proves who they are, to the host and not to the client. Then the host hands the pending authorization request back to the authorization server.",
+  },
+  {
+    fits: endsWith("/authorize/resume"),
+    to: server,
+    why: "The authorization server now knows the person. If the client is not trusted and nothing fitting was allowed before, it shows the consent page.",
+  },
+  {
+    fits: endsWith("/authorize/consent"),
+    to: server,
+    why: "The person decides. If they allow it, the authorization server makes a code that works once and for about a minute.",
+  },
+  {
+    fits: endsWith("/callback"),
+    to: client,
+    why: "The browser brings the answer to the client's redirect URI. The client compares state and iss, so it takes no answer that it did not ask for. A code in a URL can leak, and that is why it is worth nothing without the verifier.",
+  },
+  {
+    fits: isToken("authorization_code"),
+    to: server,
+    why: "The client redeems the code, without the browser. It shows the verifier: its hash must be the challenge of the authorization request. A confidential client also proves itself with its secret.",
+  },
+  {
+    fits: isToken("refresh_token"),
+    to: server,
+    why: "The client exchanges its refresh token for a new access token. The refresh token is replaced as well, so a stolen copy is noticed as soon as both copies are used.",
+  },
+  {
+    fits: isToken("client_credentials"),
+    to: server,
+    why: "The client asks for a token for itself. No person is involved, so there is no browser and no refresh token.",
+  },
+  {
+    fits: endsWith("/introspect"),
+    to: server,
+    why: "The client asks what a token means. Nobody can read an opaque token, so this is the way to find out.",
+  },
+  {
+    fits: endsWith("/revoke"),
+    to: server,
+    why: "The client gives a token back. The answer is 200 also for an unknown token, so it reveals nothing.",
+  },
+  {
+    fits: ({ url }) => url.startsWith("/api/"),
+    to: api,
+    why: "The client calls the API with its access token. The API checks the issuer, that the token is meant for this API, its expiry and its scopes.",
+  },
+];
+
+/** Between whom the exchange is, and why it takes place. */
+export function exchangeOf(step) {
+  const { to, why } = exchanges.find(({ fits }) => fits(step)) ?? { to: server, why: "" };
+  return { from: step.by === "Browser" ? browser : client, to, why };
+}
