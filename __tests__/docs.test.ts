@@ -56,6 +56,15 @@ function anchorsOf(page: string): Set<string> {
   );
 }
 
+/** Programs that are the same in JavaScript and in TypeScript. */
+const firstPrograms = ["README.md", "docs/getting-started.md"].map(
+  (page) =>
+    [
+      `${path.basename(page)}.mts`,
+      codeBlocks(page, "js").find((code) => code.includes("createAuthServer(")) ?? "",
+    ] as const,
+);
+
 describe("README and docs", () => {
   it.each(pages)("%s: every link to a heading finds it", (page) => {
     const links = [...read(page).matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)];
@@ -95,7 +104,7 @@ describe("README and docs", () => {
   });
 
   it("README prints the minimal example as it is", () => {
-    expect(read("README.md")).toContain(`\`\`\`js\n${read("examples/minimal/server.js")}\`\`\``);
+    expect(read("README.md")).toContain(`\`\`\`js\n${read("examples/minimal/server.mjs")}\`\`\``);
   });
 
   it("README names the two commands and the scripts exist", () => {
@@ -112,19 +121,29 @@ describe("README and docs", () => {
     expect(opening.filter(([, code]) => !code.includes('.on("error"')).map(([page]) => page)).toEqual([]);
   });
 
-  it("every TypeScript block compiles against the built package", async () => {
+  it("every TypeScript block, and the first programs as TypeScript, compile against the built package", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "authmount-docs-"));
     const modules = path.join(folder, "node_modules");
     await mkdir(modules);
     await symlink(repository, path.join(modules, "authmount"), "junction");
-    for (const name of ["express", "@types", "pg", "redis", "ioredis", "helmet", "express-rate-limit"]) {
+    for (const name of [
+      "express",
+      "cookie-parser",
+      "@types",
+      "pg",
+      "redis",
+      "ioredis",
+      "helmet",
+      "express-rate-limit",
+    ]) {
       await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
     }
-    const blocks = pages.flatMap((page) =>
+    const snippets = pages.flatMap((page) =>
       codeBlocks(page, "ts").map(
         (code, index) => [`${page.replaceAll("/", "_")}.${index}.ts`, code] as const,
       ),
     );
+    const blocks = [...snippets, ...firstPrograms];
     for (const [file, code] of blocks) await writeFile(path.join(folder, file), code);
     await writeFile(path.join(folder, "package.json"), '{"type":"module"}');
     const compilerOptions = {
@@ -143,7 +162,8 @@ describe("README and docs", () => {
       (error: { stdout: string }) => error,
     );
     await rm(folder, { recursive: true });
-    expect(blocks.length).toBeGreaterThan(0);
+    expect(snippets.length).toBeGreaterThan(0);
+    expect(firstPrograms.filter(([, code]) => code === "")).toEqual([]);
     expect(stdout).toBe("");
   }, 60_000);
 });

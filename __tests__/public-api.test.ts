@@ -64,6 +64,7 @@ function hostOf({
   router,
   wellKnown,
   requireBearer,
+  accessToken,
   interaction,
   resume,
   approve,
@@ -72,7 +73,7 @@ function hostOf({
   const app = express();
   app.use("/login", router);
   app.use(wellKnown);
-  app.get("/orders", requireBearer({ api: "orders" }), (req, res) => void res.json(req.auth));
+  app.get("/orders", requireBearer({ api: "orders" }), (req, res) => void res.json(accessToken(req)));
   app.get("/asks", async (req, res) => void res.json(await interaction(req)));
   app.post("/back", (req, res) => resume(req, res));
   app.post("/yes", (req, res) => approve(req, res));
@@ -84,6 +85,7 @@ describe("an authorization server", () => {
   it("has these members and no others", () => {
     const server = authServer(undefined);
     expect(Object.keys(server).toSorted()).toEqual([
+      "accessToken",
       "approve",
       "challenge",
       "consents",

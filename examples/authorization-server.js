@@ -75,7 +75,8 @@ async function startAuthorizationServer(client) {
     else next();
   });
   app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
-    res.json({ orders: ["Tea, 100 g"], for: req.auth?.subject ?? req.auth?.clientId });
+    const { clientId, subject = clientId } = auth.accessToken(req);
+    res.json({ orders: ["Tea, 100 g"], for: subject });
   });
 
   app.all("/signin", (req, res) => {

@@ -1,23 +1,11 @@
 /** What `createAuthServer` returns. */
 import type { RequestListener } from "node:http";
 import type { Request, Response, Router } from "express";
+import type { ReadAccessToken } from "./http/access-tokens";
 import type { ChallengeOptions, RequireBearer } from "./http/protect-routes";
 import type { Interaction } from "./interaction/port";
-import type { AccessToken } from "./protocol/access-token";
 import type { Consent, ConsentKey } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";
-
-declare global {
-  // the name by which Express types are extended, in Express 4 and 5
-  namespace Express {
-    interface Request {
-      /**
-       * The verified access token of this request, set by `requireBearer`. It is a copy: changing it affects this request only.
-       */
-      auth?: AccessToken;
-    }
-  }
-}
 
 /** An authorization server. Its functions do not use `this`, so they can be passed around by themselves. */
 export interface AuthServer {
@@ -45,16 +33,24 @@ export interface AuthServer {
   readonly rotateKeys: (signingKeys: readonly SigningKeySource[]) => void;
   /**
    * Middleware that lets a request pass when its access token is valid for the API, and sets `req.auth` to what the token says.
-   * A `handler` passed here runs next; TypeScript then knows that `req.auth` is set and, with `subject: "required"`, that its
-   * `subject` is too. What the handler throws or rejects with goes to `next`.
+   * Handlers behind it read the token with `accessToken`. A `handler` passed here runs next; TypeScript then knows that `req.auth`
+   * is set and, with `subject: "required"`, that its `subject` is too. What the handler throws or rejects with goes to `next`.
    *
    * @throws TypeError when an option is wrong, or names an unknown API or scope.
    * @rfc 6750 §2.1, §3
    */
   readonly requireBearer: RequireBearer;
   /**
+   * The verified access token of a request behind `requireBearer` of this server: the object that `req.auth` was set to, whatever
+   * other middleware has done to `req.auth` since. With `{ subject: "required" }`, its `subject` is a string; `requireBearer` must
+   * then say so too.
+   *
+   * @throws TypeError when the request has not passed `requireBearer`, or when the token lacks the required subject.
+   */
+  readonly accessToken: ReadAccessToken;
+  /**
    * Refuses a request whose token lacks a scope, where only the handler can know which scope is needed: 403
-   * `insufficient_scope`, or 401 if no `requireBearer` has set `req.auth`. Call it instead of sending your own response.
+   * `insufficient_scope`, or 401 if the request has not passed `requireBearer`. Call it instead of sending your own response.
    *
    * @throws TypeError when an option is wrong, or names an unknown API or scope.
    * @rfc 6750 §3.1

@@ -21,8 +21,9 @@ export type {
 } from "./interaction/port";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
+export type { ReadAccessToken } from "./http/access-tokens";
 export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
-export type { BearerHandler } from "./http/require-bearer";
+export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
 export type { AuthorizationCode } from "./protocol/authorization-code";

@@ -68,7 +68,6 @@ async function typePassword(page: Page, password: string): Promise<void> {
 
 const allow = (page: Page) => page.getByRole("button", { name: "Allow", exact: true }).click();
 
-/** Two examples print the same address, and lead through the same pages. */
 async function* goThroughShop(page: Page, example: Example): AsyncGenerator<void> {
   await page.goto(printed(example, /(http\S+\/authorize\S+)/));
   yield;
@@ -130,7 +129,18 @@ const visits: readonly Visit[] = [
       yield;
     },
   },
-  { file: "minimal/server.js", lastPrinted: /\/orders\n/, go: goThroughShop },
+  {
+    file: "minimal/server.mjs",
+    lastPrinted: /\/orders\n/,
+    async *go(page, example) {
+      await page.goto(example.origin);
+      yield;
+      await typePassword(page, printed(example, /Sign in with (\S+)/));
+      await allow(page);
+      // the last page shows what a program reads
+      await page.getByText("access_token").waitFor();
+    },
+  },
   {
     file: "web-app/start.js",
     lastPrinted: /Open http.*\n/,

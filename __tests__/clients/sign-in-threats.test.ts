@@ -127,7 +127,7 @@ describe("the sign-in form is sent by another site (login CSRF, RFC 9700 §4.7)"
 
   const hosts: Readonly<Record<string, () => Promise<Started>>> = {
     async minimal() {
-      const { origin, printed } = await start("minimal/server.js", /\/orders\n/);
+      const { origin, printed } = await start("minimal/server.mjs", /\/orders\n/);
       return { url: `${origin}/signin`, password: passwordIn(printed.out) };
     },
     async cluster() {
@@ -176,7 +176,7 @@ describe("what is printed or published here must not be open to the network", ()
   });
 
   it("examples/minimal answers at no other address", async () => {
-    const { origin } = await start("minimal/server.js", /\/orders\n/);
+    const { origin } = await start("minimal/server.mjs", /\/orders\n/);
     const port = Number(new URL(origin).port);
     // belongs to this machine too, so whoever listens everywhere answers there
     const reached = [await serves(port, "127.0.0.1"), await serves(port, "127.0.0.2")];

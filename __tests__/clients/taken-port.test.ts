@@ -51,7 +51,7 @@ const run = (file: string, env?: Record<string, string>): Promise<Ended> =>
   runNode([path.join("examples", file)], env);
 
 const files = [
-  "minimal/server.js",
+  "minimal/server.mjs",
   "own-sign-in/server.js",
   "own-consent/server.js",
   "account-page/server.js",

@@ -1,3 +1,4 @@
+import type { Request } from "express";
 import request, { type Response as TestResponse } from "supertest";
 import { postToken } from "../fixture/client-requests";
 import { credentials } from "../fixture/clients";
@@ -149,6 +150,75 @@ describe("a handler that is given to requireBearer", () => {
     expect(() => testHost().auth.requireBearer({ api: "orders" }, handler as never)).toThrow(
       "requireBearer: the handler is not a function. Leave it out, or write (req, res) => { … }.",
     );
+  });
+});
+
+/** The message of what `accessToken` throws on a route that a client calls with its own token. */
+async function complaint(read: (host: TestHost, req: Request) => unknown): Promise<unknown> {
+  const host = testHost();
+  host.app.get("/any", host.auth.requireBearer({ api: "orders" }), (req, res) => {
+    expect(() => read(host, req)).toThrow(TypeError);
+    try {
+      read(host, req);
+    } catch (error) {
+      res.json((error as TypeError).message);
+    }
+  });
+  return (await callApi(host, "/any", await tokenOfMachine(host))).body;
+}
+
+describe("auth.accessToken", () => {
+  it("gives what req.auth was set to, whatever has been written there since", async () => {
+    const host = testHost();
+    const { requireBearer, accessToken } = host.auth;
+    host.app.get("/mine", requireBearer({ api: "orders" }), (req, res) => {
+      const same = req.auth === accessToken(req);
+      Object.assign(req, { auth: { payload: { sub: "mallory" } } });
+      res.json({ same, subject: accessToken(req).subject });
+    });
+    const response = await callApi(host, "/mine", await tokenOfAlice(host));
+    expect(response.body).toEqual({ same: true, subject: "alice" });
+  });
+
+  it("gives a subject where one is required", async () => {
+    const host = testHost();
+    host.app.get("/mine", host.auth.requireBearer({ api: "orders", subject: "required" }), (req, res) => {
+      const { subject }: { subject: string } = host.auth.accessToken(req, { subject: "required" });
+      res.json({ subject });
+    });
+    expect((await callApi(host, "/mine", await tokenOfAlice(host))).body).toEqual({ subject: "alice" });
+  });
+
+  it("says so when the token has no end user although one is required", async () => {
+    expect(await complaint(({ auth }, req) => auth.accessToken(req, { subject: "required" }))).toBe(
+      'accessToken: the access token has no end user. Write subject: "required" in requireBearer of this route.',
+    );
+  });
+
+  it.each([undefined, null, "required", {}, { subject: undefined }, { subject: "forbidden" }])(
+    "does not overlook an option that is %j",
+    async (option) => {
+      expect(await complaint(({ auth }, req) => auth.accessToken(req, option as never))).toBe(
+        'accessToken: the only option is { subject: "required" }. Write it, or leave it out.',
+      );
+    },
+  );
+
+  it("knows nothing of requests that another server has let pass", async () => {
+    const other = testHost();
+    expect(await complaint((_, req) => other.auth.accessToken(req))).toBe(
+      "accessToken: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.",
+    );
+  });
+
+  it("is no way past requireBearer: req.auth of another library is not a token", async () => {
+    const host = testHost();
+    host.app.get("/open", (req, res) => {
+      Object.assign(req, { auth: { clientId: "web", scopes: ["orders:write"] } });
+      expect(() => host.auth.accessToken(req)).toThrow("has not passed requireBearer");
+      host.auth.challenge(req, res, { api: "orders", scope: "orders:write" });
+    });
+    expect((await callApi(host, "/open", await tokenOfAlice(host))).status).toBe(401);
   });
 });
 

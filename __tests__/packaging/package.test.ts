@@ -1,13 +1,10 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
+import { installed, pack, type Packed, run, typeCheck } from "../fixture/packed-host";
+import { freePort } from "../fixture/server-process";
 
-const run = promisify(execFile);
 const repository = path.resolve(__dirname, "../..");
-const installed = path.join(repository, "node_modules");
-const dependencies = ["ajv", "cookie-parser", "jsonwebtoken", "lru-cache"];
 
 jest.setTimeout(120_000);
 
@@ -27,7 +24,7 @@ const auth = createAuthServer({
 app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.get("/orders", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
-  res.json({ clientId: req.auth?.clientId });
+  res.json({ clientId: auth.accessToken(req).clientId });
 });
 app.get("/signin", (req, res) => auth.resume(req, res));
 
@@ -73,65 +70,20 @@ export const stores: Storage[] = [
 storageContract({ test: (name, run) => [name, run], open: async ({ clients }) => ({ storage: memoryStorage({ clients }) }) });
 `;
 
-const tsconfig = (module: string, moduleResolution: string): string =>
-  JSON.stringify({
-    compilerOptions: {
-      module,
-      moduleResolution,
-      target: "es2022",
-      types: ["node"],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      skipLibCheck: false,
-      noEmit: true,
-    },
-    files: ["host.ts", "storages.ts"],
-  });
-
-let tarball: string;
-let folder: string;
-
-async function newHost(express: "express" | "express4"): Promise<string> {
-  const host = await mkdtemp(path.join(folder, "host-"));
-  const modules = path.join(host, "node_modules");
-  await mkdir(path.join(modules, "authmount"), { recursive: true });
-  await mkdir(path.join(modules, "@types"));
-  await run("tar", ["-xzf", tarball, "-C", path.join(modules, "authmount"), "--strip-components=1"]);
-  const types = express === "express" ? "@types/express" : "types-express4";
-  const links = [
-    ...dependencies.map((name) => [name, name] as const),
-    ["express", express],
-    ["@types/express", types],
-    ["@types/node", "@types/node"],
-  ] as const;
-  for (const [name, from] of links)
-    await symlink(path.join(installed, from), path.join(modules, name), "junction");
-  await writeFile(
-    path.join(host, "package.json"),
-    JSON.stringify({ name: "host", private: true, type: "commonjs" }),
-  );
-  return host;
-}
+let packed: Packed;
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), "authmount-"));
-  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], {
-    cwd: repository,
-  });
-  const packed: unknown = JSON.parse(stdout);
-  const [first] = (Array.isArray(packed) ? packed : Object.values(packed as object)) as {
-    filename: string;
-  }[];
-  tarball = path.join(folder, first?.filename ?? "");
+  packed = await pack();
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => packed.remove());
 
 describe.each(["express", "express4"] as const)("the packed package in a host with %s", (express) => {
   let host: string;
 
   beforeAll(async () => {
-    host = await newHost(express);
+    const types = express === "express" ? "@types/express" : "types-express4";
+    host = await packed.newHost({ express, types });
   });
 
   it.each([
@@ -167,37 +119,80 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
     ["node16", "node16"],
     ["esnext", "bundler"],
   ])("type-checks without skipLibCheck under %s, %s", async (module, resolution) => {
-    await writeFile(path.join(host, "host.ts"), imported + typed);
-    await writeFile(path.join(host, "storages.ts"), storages);
-    await writeFile(path.join(host, "tsconfig.json"), tsconfig(module, resolution));
-    const tsc = path.join(installed, "@typescript/native/bin/tsc");
-    const checked = run(process.execPath, [tsc, "-p", host, "--esModuleInterop"], { cwd: host });
-    const output = await checked.catch((failed: { stdout: string }) => failed);
-    expect(output.stdout).toBe("");
+    const files = { "host.ts": imported + typed, "storages.ts": storages };
+    expect(await typeCheck(host, { files, options: { module, moduleResolution: resolution } })).toBe("");
   });
 });
 
-it("packs what a host needs and nothing else", async () => {
-  const { stdout } = await run("tar", ["-tzf", tarball]);
-  const folders = new Set(
-    stdout
+describe("the tarball", () => {
+  let files: readonly string[];
+
+  beforeAll(async () => {
+    const { stdout } = await run("tar", ["-tzf", packed.tarball]);
+    files = stdout
       .trim()
       .split("\n")
-      .map((file) =>
-        file
-          .split("/")
-          .slice(1, file.split("/").length > 2 ? 2 : undefined)
-          .join("/"),
-      ),
+      .map((file) => file.replace("package/", ""));
+  });
+
+  it("holds what a host needs and reads, and nothing else", () => {
+    expect([...new Set(files.map((file) => file.split("/")[0] ?? ""))].toSorted()).toEqual([
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "LICENSE",
+      "README.md",
+      "SECURITY.md",
+      "dist",
+      "docs",
+      "examples",
+      "package.json",
+    ]);
+    const unread = files.filter(
+      (file) => !/^dist\/.*\.(?:js|d\.ts)$|^docs\/.*\.md$|^examples\/|^[^/]+$/.test(file),
+    );
+    expect(unread).toEqual([]);
+  });
+
+  it("holds what its pages link to, except the screenshots", async () => {
+    const dead: string[] = [];
+    for (const page of files.filter((file) => file.endsWith(".md"))) {
+      const text = await readFile(path.join(repository, page), "utf8");
+      const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link);
+      const targets = links.map((link) => path.posix.join(path.posix.dirname(page), link));
+      const isThere = (target: string): boolean =>
+        files.some((file) => file === target || file.startsWith(`${target}/`));
+      dead.push(...targets.filter((target) => !isThere(target)).map((target) => `${page} → ${target}`));
+    }
+    expect(dead.filter((link) => !/ → docs\/screenshots\/[\w-]+\.png$/.test(link))).toEqual([]);
+  });
+
+  it.each(["minimal/server.mjs", "demo/server.js"])(
+    "runs its example %s where it is installed",
+    async (file) => {
+      const host = await packed.newHost({ express: "express", types: false });
+      const port = await freePort();
+      const child = spawn(process.execPath, [path.join("node_modules/authmount/examples", file)], {
+        cwd: host,
+        env: { ...process.env, NODE_ENV: "development", PORT: String(port) },
+      });
+      const printed = await new Promise<string>((resolve) => {
+        let out = "";
+        child.once("close", () => resolve(`ended: ${out}`));
+        const add = (chunk: Buffer): void => {
+          out += chunk.toString();
+          if (/ http:\/\/localhost:\d+\/\n/.test(out)) resolve("serves");
+        };
+        child.stdout.on("data", add);
+        child.stderr.on("data", add);
+      });
+      expect(printed).toBe("serves");
+      const { status } = await fetch(`http://localhost:${port}/`);
+      const ended = new Promise((resolve) => child.once("close", resolve));
+      child.kill();
+      await ended;
+      expect(status).toBe(200);
+    },
   );
-  expect([...folders].toSorted()).toEqual([
-    "CHANGELOG.md",
-    "LICENSE",
-    "README.md",
-    "dist",
-    "lib",
-    "package.json",
-  ]);
 });
 
 interface Locked {

@@ -52,7 +52,7 @@ async function start() {
   app.use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "orders:read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
-    res.json({ ordersOf: req.auth?.subject });
+    res.json({ ordersOf: auth.accessToken(req).subject });
   });
   app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
   app.use(

@@ -80,7 +80,7 @@ function createApp(storage) {
   app.use("/login", auth.router).use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
-    res.json({ ...req.auth, servedBy: process.pid });
+    res.json({ ...auth.accessToken(req), servedBy: process.pid });
   });
   app.use(express.static(path.join(__dirname, "../look")));
   // stands for a page of the shop; markup in the address comes out percent-encoded

@@ -1,11 +1,18 @@
 /** Checks what the host passes to `requireBearer` and `challenge`; `require-bearer.ts` does the work. RFC 6750 §3. */
 import type { Request, RequestHandler, Response } from "express";
 import type { EmitEvent } from "../events/port";
-import type { EndUserAccessToken } from "../protocol/access-token";
+import type { AccessToken, EndUserAccessToken } from "../protocol/access-token";
 import type { Api, Issuer } from "../protocol/issuer";
 import { isSubset } from "../protocol/scope";
 import { accessTokenVerifier, type TokenVerifyPorts } from "../tokens/verify-access-token";
-import { bearerMiddleware, type BearerGuard, type BearerHandler, writeChallenge } from "./require-bearer";
+import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./access-tokens";
+import {
+  type BearerGuard,
+  type BearerHandler,
+  bearerMiddleware,
+  type BearerMiddleware,
+  writeChallenge,
+} from "./require-bearer";
 
 /** Scopes of an API: a list, or one string separated by spaces. */
 type ScopesOfRoute = string | readonly string[];
@@ -40,19 +47,29 @@ export interface ChallengeOptions {
 
 /** See `AuthServer.requireBearer`. */
 export interface RequireBearer {
-  /** With a handler: `req.auth.subject` is a string there. */
-  (
-    options: RequireBearerOptions & { readonly subject: "required" },
-    handler: BearerHandler<EndUserAccessToken>,
-  ): RequestHandler;
   /** Without a handler, the next one of the route is called. */
-  (options: RequireBearerOptions, handler?: BearerHandler): RequestHandler;
+  (options: RequireBearerOptions): BearerMiddleware;
+  /**
+   * With a handler: `req.auth.subject` is a string there. `Params` are the parameters of the path, strings unless you name them:
+   * `requireBearer<{ id: string }>(…)`.
+   */
+  <Params = Record<string, string>>(
+    options: RequireBearerOptions & { readonly subject: "required" },
+    handler: BearerHandler<EndUserAccessToken, Params>,
+  ): RequestHandler<Params>;
+  /** With a handler for any kind of token. */
+  <Params = Record<string, string>>(
+    options: RequireBearerOptions,
+    handler: BearerHandler<AccessToken, Params>,
+  ): RequestHandler<Params>;
 }
 
-/** The two functions that protect the host's routes. */
+/** The functions for the host's routes. */
 export interface RouteProtection {
   /** See `AuthServer.requireBearer`. */
   readonly requireBearer: RequireBearer;
+  /** See `AuthServer.accessToken`. */
+  readonly accessToken: ReadAccessToken;
   /** See `AuthServer.challenge`. */
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
 }
@@ -123,7 +140,10 @@ function findApi(
   throw new TypeError(`${by}: api is not an id in apis. Write one of: ${[...apis.keys()].join(", ")}.`);
 }
 
-function readGuard(options: RequireBearerOptions, apis: ProtectedApis): Omit<BearerGuard, "emit"> {
+function readGuard(
+  options: RequireBearerOptions,
+  apis: ProtectedApis,
+): Omit<BearerGuard, "accessTokens" | "emit"> {
   const by = "requireBearer";
   const found = findApi(options, { apis, by, known: ["api", "scope", "subject"] });
   const problem = subjectProblem(options);
@@ -142,7 +162,7 @@ function readHandler(handlers: readonly unknown[]): BearerHandler | undefined {
   );
 }
 
-/** `requireBearer` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
+/** `requireBearer`, `accessToken` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
 export function protectRoutes(
   ports: TokenVerifyPorts & { readonly emit: EmitEvent },
   { issuers, revocationLagSeconds }: { issuers: readonly Issuer[]; revocationLagSeconds: number },
@@ -155,14 +175,16 @@ export function protectRoutes(
       return [api.apiId, { api, verify }];
     }),
   );
+  const accessTokens = newAccessTokens();
   return {
     requireBearer: (options: RequireBearerOptions, ...handlers: readonly unknown[]) =>
-      bearerMiddleware({ ...readGuard(options, apis), emit }, readHandler(handlers)),
+      bearerMiddleware({ ...readGuard(options, apis), accessTokens, emit }, readHandler(handlers)),
+    accessToken: accessTokenReader(accessTokens),
     challenge(req, res, options) {
       const { api } = findApi(options, { apis, by: "challenge", known: ["api", "scope"] });
       const scopes = readScopes(options.scope, api);
       if (!scopes || scopes.length === 0) throw new TypeError(`challenge: ${scopeProblem(api)}`);
-      writeChallenge({ req, res }, { api, scopes, emit });
+      writeChallenge({ req, res }, { api, scopes, accessTokens, emit });
     },
   };
 }

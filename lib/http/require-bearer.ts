@@ -1,5 +1,5 @@
 /** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9728 §5.1. */
-import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { NextFunction, Request, Response } from "express";
 import type { AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { EmitEvent, EventSubject } from "../events/port";
 import type { AccessToken } from "../protocol/access-token";
@@ -9,6 +9,7 @@ import { serverError } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
+import type { AccessTokens } from "./access-tokens";
 import { hasSeveralAuthorizationHeaders, readQuery } from "./request";
 import { writeResponse } from "./response";
 
@@ -22,15 +23,27 @@ export interface BearerGuard {
   readonly subject: "required" | "forbidden" | "either";
   /** Verifies a token for this API. It rejects when storage fails. */
   readonly verify: (token: string) => Promise<AccessTokenVerdict>;
+  /** The tokens of requests that have passed. */
+  readonly accessTokens: AccessTokens;
   readonly emit: EmitEvent;
 }
 
-/** A handler behind `requireBearer`, where `req.auth` is always set. What it throws or rejects with goes to `next`. */
-export type BearerHandler<Token extends AccessToken = AccessToken> = (
-  req: Request & { auth: Token },
+/**
+ * A handler behind `requireBearer`, where `req.auth` is always set. What it throws or rejects with goes to `next`. `Params` are the
+ * parameters in the path of its route.
+ */
+export type BearerHandler<Token extends AccessToken = AccessToken, Params = Record<string, string>> = (
+  req: Request<Params> & { auth: Token },
   res: Response,
   next: NextFunction,
 ) => unknown;
+
+/** Middleware for any route. It is generic so that the handlers after it keep the types of `req.params` that the path gives them. */
+export type BearerMiddleware = <Params, ResBody, ReqBody, Query>(
+  req: Request<Params, ResBody, ReqBody, Query>,
+  res: Response<ResBody>,
+  next: NextFunction,
+) => void;
 
 /** Why a request does not pass: `description` goes to the client, `reason` to the event. */
 interface Refusal {
@@ -172,6 +185,8 @@ function refuse(
   writeResponse(guardedRequest, challengeOf(scopes, refusal));
 }
 
+type AuthorizedRequest = Parameters<BearerHandler>[0];
+
 /** True when the request may pass. Otherwise this function has answered it. */
 async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise<boolean> {
   const { req } = guardedRequest;
@@ -183,7 +198,9 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
       return false;
     }
     // a copy: the handler may change it, and what is remembered about the token must stay as it is
-    req.auth = ownRecord(result);
+    const accessToken = ownRecord(result);
+    guarded.accessTokens.set(req, accessToken);
+    (req as AuthorizedRequest).auth = accessToken;
     return true;
   } catch (cause) {
     guarded.emit({ kind: "server-error", cause });
@@ -196,26 +213,31 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
  * Lets a request pass when it has a valid access token for the API, of the right kind and with the needed scopes, and sets
  * `req.auth`. Any other request is answered with a challenge and emits `bearer-refused`; a failure is a `server_error`.
  */
-export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): RequestHandler {
+export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): BearerMiddleware {
   const guarded = { ...options, challengeOf: challenges(options.api) };
   const handle = async (guardedRequest: GuardedRequest & { next: NextFunction }): Promise<void> => {
     if (!(await passes(guarded, guardedRequest))) return;
     const { req, res, next } = guardedRequest;
-    if (handler) await handler(req as Request & { auth: AccessToken }, res, next);
+    if (handler) await handler(req as AuthorizedRequest, res, next);
     else next();
   };
   return (req, res, next) => {
-    handle({ req, res, next }).catch(next);
+    // the route knows the types of its parameters, body and query; nothing here relies on them
+    handle({ req: req as Request, res: res as Response, next }).catch(next);
   };
 }
+
+type ChallengeParts = Pick<BearerGuard, "api" | "accessTokens" | "emit"> & {
+  readonly scopes: readonly string[];
+};
 
 /** Refuses a request because the handler needs more scope than the token has, or any token at all. @rfc 6750 §3.1 */
 export function writeChallenge(
   guardedRequest: GuardedRequest,
-  { api, scopes, emit }: { api: Api; scopes: readonly string[]; emit: EmitEvent },
+  { api, scopes, accessTokens, emit }: ChallengeParts,
 ): void {
-  const { auth } = guardedRequest.req;
-  const refusal = auth ? lacksScope(auth) : noToken;
+  const accessToken = accessTokens.get(guardedRequest.req);
+  const refusal = accessToken ? lacksScope(accessToken) : noToken;
   emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
   writeResponse(guardedRequest, challenge({ api, scopes }, refusal));
 }

@@ -1,0 +1,55 @@
+/** The verified tokens of requests that have passed `requireBearer`, for their handlers. */
+import type { IncomingMessage } from "node:http";
+import type { AccessToken, EndUserAccessToken } from "../protocol/access-token";
+
+/** The verified token of each request that has passed. Not `req.auth`, which other libraries write to as well. */
+export interface AccessTokens {
+  readonly set: (req: IncomingMessage, accessToken: AccessToken) => void;
+  readonly get: (req: IncomingMessage) => AccessToken | undefined;
+}
+
+/** Keeps tokens in a property of the request that nobody else can name. A WeakMap would cost a microsecond for each request. */
+export function newAccessTokens(): AccessTokens {
+  const key = Symbol("access token");
+  type Passed = IncomingMessage & { [key]?: AccessToken };
+  return {
+    set(req, accessToken) {
+      (req as Passed)[key] = accessToken;
+    },
+    get: (req) => (req as Passed)[key],
+  };
+}
+
+/** See `AuthServer.accessToken`. */
+export interface ReadAccessToken {
+  /** On a route with `subject: "required"`. */
+  (req: IncomingMessage, options: { readonly subject: "required" }): EndUserAccessToken;
+  /** On any route behind `requireBearer`. */
+  (req: IncomingMessage): AccessToken;
+}
+
+function asksForSubject(choices: readonly unknown[]): boolean {
+  if (choices.length === 0) return false;
+  // an option that is misspelt must not remove the check
+  if (Object(choices[0]).subject === "required") return true;
+  throw new TypeError('accessToken: the only option is { subject: "required" }. Write it, or leave it out.');
+}
+
+/** `auth.accessToken`. */
+export function accessTokenReader(accessTokens: AccessTokens): ReadAccessToken {
+  function read(req: IncomingMessage, ...choices: readonly unknown[]): AccessToken {
+    const needsSubject = asksForSubject(choices);
+    const accessToken = accessTokens.get(req);
+    if (!accessToken)
+      throw new TypeError(
+        "accessToken: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.",
+      );
+    if (needsSubject && accessToken.subject === undefined)
+      throw new TypeError(
+        'accessToken: the access token has no end user. Write subject: "required" in requireBearer of this route.',
+      );
+    return accessToken;
+  }
+  // what the check of the subject proves is what the first overload promises
+  return read as ReadAccessToken;
+}
