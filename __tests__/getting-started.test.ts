@@ -56,8 +56,9 @@ describe("getting started, as it stands on the page", () => {
     await start("client.mjs", client);
   });
   afterAll(async () => {
-    const ends = running.map((child) => new Promise((resolve) => child.once("close", resolve)));
-    for (const child of running) child.kill();
+    const alive = running.filter(({ exitCode }) => exitCode === null);
+    const ends = alive.map((child) => new Promise((resolve) => child.once("close", resolve)));
+    for (const child of alive) child.kill();
     await Promise.all(ends);
     await rm(folder, { recursive: true, force: true });
   });
@@ -68,6 +69,12 @@ describe("getting started, as it stands on the page", () => {
       headers: { authorization: `Basic ${btoa("shop:only-for-trying-it-out")}` },
       body: new URLSearchParams(form),
     });
+
+  it.each(["server.mjs", "client.mjs"])("%s ends when its port is taken, and names it", async (file) => {
+    await expect(start(file, "nothing is printed that ends like this")).rejects.toThrow(
+      /ended: [^]*EADDRINUSE[^]* 127\.0\.0\.1:\d+/,
+    );
+  });
 
   it("gives the first token, and the API takes it", async () => {
     const answer = await requestToken({ grant_type: "client_credentials" });

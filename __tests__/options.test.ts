@@ -292,7 +292,7 @@ const shapes: readonly Mistake[] = [
     "an unknown text",
     { pages: { texts: { de: { title: "Hallo" } } } },
     "pages.texts.de.title",
-    "Known options: consentTitle, signedInAs, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, errorTitle, errorAdvice.",
+    "Known options: consentTitle, signedInAs, switchAccount, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, details, detailsClient, detailsApi, detailsScopes, errorTitle, errorExplanation, errorAdvice, lostTitle, lostExplanation, lostAdvice, answerTitle, answerExplanation, answerAdvice, failureTitle, failureExplanation, failureAdvice, errorDetails.",
   ],
   [
     "an empty text",

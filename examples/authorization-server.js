@@ -2,15 +2,28 @@
 /** What the client examples need: a host with one person, an authorization server and an API, all in memory. */
 const { randomUUID } = require("node:crypto");
 const events = require("node:events");
+const path = require("node:path");
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { createAuthServer, memoryStorage } = require("authmount");
 
 const { ACCESS_TOKEN_SECONDS = "300" } = process.env;
-const form = `<!doctype html><html lang="en"><title>Sign in</title><link rel="icon" href="data:,">
-<form method="post">
-  <label>Password <input type="password" name="password" autocomplete="current-password" autofocus></label>
-</form></html>`;
+const form = `<!doctype html>
+<html lang="en">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/style.css">
+<main>
+  <h1>Sign in</h1>
+  <form method="post">
+    <label>Password of alice
+      <input type="password" name="password" autocomplete="current-password" autofocus>
+    </label>
+    <button>Sign in</button>
+  </form>
+</main>
+</html>`;
 
 /**
  * Starts the host on any free port and prints the password and each event.
@@ -19,6 +32,7 @@ const form = `<!doctype html><html lang="en"><title>Sign in</title><link rel="ic
  */
 async function startAuthorizationServer(client) {
   const app = express().use(cookieParser(), express.urlencoded({ extended: false }));
+  app.use(express.static(path.join(__dirname, "look")));
   const server = app.listen(0, "localhost");
   await events.once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());

@@ -302,7 +302,7 @@ function expectUnframeable({ headers }: Response, formAction = "'self'"): void {
 describe("pages in a frame (RFC 6749 §10.13, 9700 §4.16: clickjacking)", () => {
   it.each([
     ["web", "https:"],
-    ["native", "com\\.example\\.phone:"],
+    ["native", "com\\.example\\.phone: https:"],
   ] as const)("are refused: consent for %s", async (client, target) => {
     stopClock();
     expectUnframeable(await authorize(testHost().browser(), { client }), `'self' ${target}`);

@@ -107,7 +107,7 @@ describe("markup in parameters (9700 §4.11, page contents)", () => {
     const page = await authorize(named.browser(), { client: "web" });
     const escaped = "&quot;&#39;&gt;&lt;script&gt;evil()&lt;/script&gt;&amp;";
     expect(page.status).toBe(200);
-    expect(page.text.split(escaped)).toHaveLength(7);
+    expect(page.text.split(escaped)).toHaveLength(8);
     expect(page.text).not.toContain("<script");
     expect(page.text).not.toContain(`"onclick`);
   });

@@ -65,6 +65,7 @@ function newServer(storage: Storage) {
       interactionBegan: page && now,
       shown: page?.request,
       decision,
+      choosesAccount: false,
     });
   }
 

@@ -49,7 +49,7 @@ describe("examples/account-page", () => {
   it("shows the client, what it may do in sentences, and the dates", async () => {
     await allow(alice, "shop");
     const { text } = await account(alice);
-    expect(text).toContain("<strong>Shop</strong> may use Orders to:");
+    expect(text).toMatch(/<h2>Shop<\/h2>\s*<p>It may use Orders to:<\/p>/);
     expect(text).toMatch(/<li>See your orders<\/li>\s*<li>Order things in your name<\/li>/);
     const times = text.match(/(?<=datetime=")[^"]+/g) ?? [];
     const [since = NaN, until = NaN] = times.map((time) => Date.parse(time));

@@ -1,7 +1,9 @@
 // People at a real browser: what they see of the authorization endpoint, and what becomes of their answers.
-import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import express from "express";
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
+import type { AuthMethod } from "../../lib";
+import { accessibilityFindings } from "../fixture/accessibility";
 import type { Fields } from "../fixture/browser";
 import {
   arrival,
@@ -102,6 +104,35 @@ describeWith(chromium, {
       await consent.allow.click();
       await Promise.race([complained, page.waitForURL(home).catch(() => undefined)]);
       expect({ url: page.url(), complaints }).toEqual({ url: home, complaints: [] });
+    });
+
+    it('is that of another person, who signs in by "Not you?"', async () => {
+      const { host, page, consent } = await openConsent();
+      await consent.switchAccount.click();
+      await signIn(page, "bob");
+      await page.getByText("You are signed in as bob.").waitFor();
+      await consent.allow.click();
+      const { code = "", state } = await arrival(page);
+      expect(state).toBe("a state");
+      expect((await host.redeem(code)).status).toBe(200);
+      expect(host.events.findLast(({ kind }) => kind === "authorization-granted")).toMatchObject({
+        subject: "bob",
+      });
+    });
+
+    it("can be that of another person, when the host's sign-in page has another origin", async () => {
+      let url = "";
+      const authenticate: AuthMethod["authenticate"] = ({ reauthenticate }) =>
+        reauthenticate ? { kind: "interaction", url } : { kind: "authenticated", subject: "alice" };
+      const host = await startWebHost({ authMethods: { password: { authenticate } } });
+      url = `${host.site.evil}/sign-in`;
+      host.pages.set("/sign-in", htmlPage("Sign in elsewhere", ""));
+      const page = await signedInPage(host, await newContext());
+      const { complaints } = watch(page);
+      await page.goto(host.authorizeUrl());
+      await consentPage(page).switchAccount.click();
+      await page.getByRole("heading", { name: "Sign in elsewhere" }).waitFor();
+      expect(complaints).toEqual([]);
     });
 
     it("is taken on the host's own consent page", async () => {
@@ -348,19 +379,6 @@ const looks: readonly BrowserContextOptions[] = (["light", "dark"] as const).fla
 const logo =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
-interface Finding {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-async function accessibilityFindings(page: Page): Promise<unknown[]> {
-  await page.evaluate(`{${axe}}`);
-  const { violations } = await page.evaluate<{ violations: readonly Finding[] }>("axe.run()");
-  return violations.map(({ id, nodes }) => [id, ...nodes.map((node) => [node.html, node.failureSummary])]);
-}
-
 /** Both pages, each with nothing in between. */
 const shownPages: readonly { readonly name: string; readonly fields: Fields }[] = [
   { name: "consent page", fields: {} },
@@ -377,6 +395,22 @@ describeWith(chromium, {
         expect(await accessibilityFindings(page)).toEqual([]);
       });
 
+      it("has no accessibility violation from right to left, opened, and in forced colours", async () => {
+        const { host, page } = await openConsent({ context: newContext({ forcedColors: "active" }) });
+        await page.goto(host.authorizeUrl({ ui_locales: "ar", ...fields }));
+        await page.evaluate("document.querySelector('details').open = true");
+        expect(await accessibilityFindings(page)).toEqual([]);
+      });
+
+      it("fits a narrow screen with text twice as large without scrolling sideways", async () => {
+        const { host, page } = await openConsent({
+          context: newContext({ viewport: { width: 640, height: 800 } }),
+        });
+        await page.goto(host.authorizeUrl({ ui_locales: "de", ...fields }));
+        await page.evaluate("document.documentElement.style.fontSize = '200%'");
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(640);
+      });
+
       it("fits a narrow screen with a long name without scrolling sideways", async () => {
         const viewport = { width: 320, height: 640 };
         const { host, page } = await openConsent({
@@ -391,8 +425,13 @@ describeWith(chromium, {
         const { host, page } = await openConsent();
         const { requests, complaints } = watch(page);
         const url = host.authorizeUrl(fields);
+        host.requests.length = 0;
         await page.goto(url, { waitUntil: "networkidle" });
         expect(requests).toEqual([url]);
+        // Chromium hides its request for a favicon from the page, but not from the server
+        await until(() => host.requests.length > 0);
+        await delay(500);
+        expect(host.requests).toEqual([`GET ${url.slice(host.origin.length)}`]);
         expect(complaints.filter((each) => !each.includes("status of 400"))).toEqual([]);
       });
 
@@ -426,6 +465,15 @@ describeWith(chromium, {
         expect(await accessibilityFindings(page)).toEqual([]);
       },
     );
+
+    it("would be asked for a favicon, did their rules not keep the browser from it", async () => {
+      const host = await startWebHost({
+        before: (app) => void app.get("/plain", (_, res) => void res.send("<!doctype html><title>x</title>")),
+      });
+      const page = await (await newContext()).newPage();
+      await page.goto(`${host.origin}/plain`);
+      await until(() => host.requests.includes("GET /favicon.ico"));
+    });
 
     it("shows the logo of the host, which its own rules allow", async () => {
       const host = await startWebHost({ pages: { logo } });

@@ -121,7 +121,7 @@ describe("headers of pages (RFC 6749 §10.13, 9700 §4.16)", () => {
   });
 
   it.each([
-    ["native", "com.example.phone:/callback", "com.example.phone:"],
+    ["native", "com.example.phone:/callback", "com.example.phone: https:"],
     ["native", "http://127.0.0.1:49152/callback", "http: https:"],
     ["native", "https://phone.example/callback", "https:"],
     ["spa", "https://spa.example/callback", "https:"],

@@ -345,6 +345,7 @@ describe("what the host is asked", () => {
         client: { clientId: "web", name: "Web Shop", confidential: true },
         destination: "https://web.example",
         scopes: { "orders:read": "See your orders" },
+        explanations: {},
         impliedScopes: {},
         prompt: ["consent"],
         maxAge: 3600,

@@ -53,6 +53,7 @@ describe("the host's ConsentAdapter", () => {
         client: { clientId: "web", name: "Web Shop", confidential: true },
         destination: "https://web.example",
         scopes: { "orders:read": "See your orders", "orders:write": "Change your orders" },
+        explanations: {},
         impliedScopes: {},
         prompt: [],
         maxAge: undefined,

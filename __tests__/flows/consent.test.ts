@@ -65,12 +65,11 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     expect(page.text).toContain("Either way you continue to <bdi>com.example.phone:</bdi>.");
   });
 
-  it("has one form that posts what it needs, with every scope ticked", async () => {
+  it("has two forms that post what they need: for another account, and for the answer with every scope ticked", async () => {
     const browser = testHost().browser();
     const page = await authorize(browser, { client: "web", fields: bothScopes });
-    expect(page.text.match(/<form[^>]*>/g)).toEqual([
-      `<form method="post" action="${issuer}/authorize/consent">`,
-    ]);
+    const form = `<form method="post" action="${issuer}/authorize/consent">`;
+    expect(page.text.match(/<form[^>]*>/g)).toEqual([form, form]);
     const [cookie = ""] = browser.cookies.keys();
     expect(formFields(page.text)).toEqual({
       interaction: cookie.slice("__Host-authmount.".length),
@@ -79,6 +78,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
       scope_1: "on",
     });
     expect(page.text.match(/<button[^>]*>[^<]*/g)).toEqual([
+      '<button class="plain" name="decision" value="switch">Not you? Use another account',
       '<button class="primary" name="decision" value="approve">Allow',
       '<button name="decision" value="deny">Do not allow',
     ]);

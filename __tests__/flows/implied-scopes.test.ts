@@ -95,7 +95,7 @@ describe("scopes that imply others (RFC 6749 §3.3)", () => {
 describe("the consent to scopes that imply others (RFC 6749 §10.2)", () => {
   it("shows what comes with a scope beneath it, without a box of its own", async () => {
     const page = await authorize(implyingHost().browser(), write);
-    expect(page.text).toContain("<span>Change your orders<br>+ See your orders</span>");
+    expect(page.text).toContain("<span>Change your orders<small>+ See your orders</small></span>");
     expect(page.text.match(/type="checkbox"/g)).toHaveLength(1);
   });
 
@@ -198,6 +198,12 @@ describe("the options of scopes that imply others", () => {
       { "orders:write": { text: "a", en: "b" } },
       "orders:write.en is not an option",
     ],
+    ["an explanation without text", { "orders:write": { explanation: "a" } }, "orders:write.text is missing"],
+    [
+      "an empty explanation",
+      { "orders:write": { text: "a", explanation: "" } },
+      "orders:write.explanation must NOT have fewer than 1 characters",
+    ],
     ["no language in text", { "orders:write": { text: {} } }, "orders:write.text must NOT have fewer"],
     ["undefined", { "orders:write": { text: "a", implies: undefined } }, "orders:write.implies is undefined"],
   ])("refuse %s", (_, changed, problem) => {
@@ -205,6 +211,7 @@ describe("the options of scopes that imply others", () => {
   });
 
   it("take a text alone, and sentences by language as ever", () => {
+    expect(refusal({ "orders:read": { text: "a", explanation: { en: "b" } } })).not.toThrow();
     expect(refusal({ "orders:write": { text: "a" }, "orders:all": { en: "a", de: "b" } })).not.toThrow();
   });
 

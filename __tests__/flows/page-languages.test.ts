@@ -143,7 +143,8 @@ describe("a page in its language (RFC 9110 §12.5.4)", () => {
 
   it("leaves the description of an error in English, and says so", async () => {
     const page = await errorPageOf(testHost(), accepting("ar"));
-    expect(page.text).toContain('<p lang="en" dir="ltr">The client is unknown.</p>');
+    expect(page.text).toContain('<div lang="en" dir="ltr"><p><code>invalid_request</code></p>');
+    expect(page.text).toContain("<p>The client is unknown.</p>");
   });
 
   it.each(["he", "fa-IR", "ur", "HE"])("is from right to left in the host's own %s", async (language) => {

@@ -1,6 +1,6 @@
 import type { Response } from "supertest";
 import type { ConsentAnswer, PageContent, PagesOptions } from "../../lib";
-import { pageTextNames } from "../../lib/pages/page-texts";
+import { pageTextNames } from "../../lib/pages/merge-texts";
 import { apis, issuer } from "../fixture/apis";
 import { redirectParameters } from "../fixture/authorize";
 import { clients } from "../fixture/clients";
@@ -46,18 +46,31 @@ ${content.hiddenInputs}${boxes.join("")}
 describe("pages of the host's own rendering (RFC 6749 §10.2)", () => {
   it("is told what a consent page shows", async () => {
     const { pages, contents } = rendering();
-    await consentPageOf(withPages(pages), asking("ar"));
+    const read = { text: "See your orders", explanation: "What you have ordered." };
+    const orders = { ...apis["orders"]!, scopes: { ...apis["orders"]!.scopes, "orders:read": read } };
+    await consentPageOf(testHost({ pages, apis: { ...apis, orders } }), asking("ar"));
     expect(contents).toHaveLength(1);
     expect(contents[0]).toMatchObject({
       kind: "consent",
       language: "ar",
       direction: "rtl",
       allow: builtIn["ar"]?.allow,
-      scopes: [{ field: "scope_0", sentence: "See your orders" }],
+      switchAccount: builtIn["ar"]?.switchAccount,
+      scopes: [
+        { field: "scope_0", sentence: "See your orders", explanation: "What you have ordered.", implied: [] },
+      ],
       action: `${issuer}/authorize/consent`,
+      destination: "https://web.example",
       clientName: "Web Shop",
+      clientInitials: "WS",
       clientLogo: undefined,
       clientLinks: [],
+      detailsTitle: builtIn["ar"]?.details,
+      details: [
+        { term: builtIn["ar"]?.detailsClient, values: ["web"] },
+        { term: builtIn["ar"]?.detailsApi, values: ["https://api.example/orders"] },
+        { term: builtIn["ar"]?.detailsScopes, values: ["orders:read"] },
+      ],
     });
   });
 
@@ -67,7 +80,16 @@ describe("pages of the host's own rendering (RFC 6749 §10.2)", () => {
     expect(page.status).toBe(400);
     expect(page.text).toContain("<p>Own: invalid_request</p>");
     expect(contents).toMatchObject([
-      { kind: "error", language: "de", direction: "ltr", title: builtIn["de"]?.errorTitle },
+      {
+        kind: "error",
+        language: "de",
+        direction: "ltr",
+        situation: "request",
+        title: builtIn["de"]?.errorTitle,
+        explanation: builtIn["de"]?.errorExplanation,
+        details: builtIn["de"]?.errorDetails,
+        description: "The client is unknown.",
+      },
     ]);
   });
 
@@ -77,7 +99,7 @@ describe("pages of the host's own rendering (RFC 6749 §10.2)", () => {
     const orders = {
       ...apis["orders"]!,
       name: markup,
-      scopes: { "orders:read": markup, "orders:write": markup },
+      scopes: { "orders:read": { text: markup, explanation: markup }, "orders:write": markup },
     };
     const host = testHost({
       pages: { ...pages, texts: { en: texts } },
@@ -175,7 +197,7 @@ describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2
     const page = await consentPageOf(host);
     expect(page.status).toBe(500);
     expect(page.headers["location"]).toBeUndefined();
-    expect(page.text).toContain("<h1>This request cannot be answered</h1>");
+    expect(page.text).toContain("<h1>Something went wrong here</h1>");
     expect(page.text).toContain("<bdi>server_error</bdi>");
     expectNoLeak(page);
     expect(writes).toEqual([]);
@@ -232,7 +254,7 @@ describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2
     const page = await browser.post("/allow", { interaction });
     expect(page.status).toBe(500);
     expectNoLeak(page);
-    expect(page.text).toContain("<h1>This request cannot be answered</h1>");
+    expect(page.text).toContain("<h1>Something went wrong here</h1>");
     expect(writes).toEqual([]);
   });
 
@@ -276,7 +298,7 @@ describe("a rendering of the host that fails on an error page (RFC 6749 §4.1.2.
   ])("on an error page of %s is the built-in error page", async (_, path) => {
     const page = await withPages(asRender(failing[0]![1])).browser().post(path, { subject: "alice" });
     expect(page.status).toBe(400);
-    expect(page.text).toContain("<h1>This request cannot be answered</h1>");
+    expect(page.text).toContain("<h1>Please start again</h1>");
     expectNoLeak(page);
   });
 });

@@ -1,9 +1,11 @@
+import type { Response } from "supertest";
 import type { PagesOptions } from "../../lib";
-import { pageTextNames } from "../../lib/pages/page-texts";
-import { apis } from "../fixture/apis";
+import { pageTextNames } from "../../lib/pages/merge-texts";
+import { apis, pairPath } from "../fixture/apis";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, testHost, type TestHostOptions } from "../fixture/host";
+import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
+import { resumePath } from "../fixture/interaction";
 import {
   asking,
   builtIn,
@@ -35,6 +37,24 @@ describe("texts of the host (RFC 6749 §10.2)", () => {
   it("stand on error pages too", async () => {
     const host = withPages({ texts: { en: { errorTitle: "Oh no" } } });
     expect((await errorPageOf(host)).text).toContain("<h1>Oh no</h1>");
+  });
+
+  it("for errors stand on every error page, in place of what it would say itself", async () => {
+    const host = withPages({ texts: { en: { errorTitle: "Oh no", errorAdvice: "Call us: {code}." } } });
+    for (const page of [
+      await host.browser().get(resumePath("A".repeat(22))),
+      await forge(host),
+      await host.browser().get("/allow"),
+    ]) {
+      expect(page.text).toContain("<h1>Oh no</h1>");
+      expect(page.text).toMatch(/<p>Call us: <bdi>\w+<\/bdi>\.<\/p>/);
+    }
+  });
+
+  it("for one kind of error stand before those for any", async () => {
+    const host = withPages({ texts: { en: { errorTitle: "Oh no", lostTitle: "Too late" } } });
+    const page = await host.browser().get(resumePath("A".repeat(22)));
+    expect(page.text).toContain("<h1>Too late</h1>");
   });
 
   it("add a language, which is filled up in English", async () => {
@@ -121,9 +141,27 @@ describe("names on a page (RFC 6749 §10.2)", () => {
   });
 });
 
+/** A consent form from another site. */
+function forge(host: TestHost): Promise<Response> {
+  return host.browser().post(`${pairPath()}/authorize/consent`, {}, { Origin: "https://evil.example" });
+}
+
+/** A page that shows this text. */
+async function pageWith(name: string, host: TestHost): Promise<Response> {
+  if (name.startsWith("error")) return errorPageOf(host);
+  if (name.startsWith("lost")) return host.browser().get(resumePath("A".repeat(22)));
+  if (name.startsWith("answer")) return forge(host);
+  // auth.approve refuses a GET as a mistake of the host
+  return name.startsWith("failure") ? host.browser().get("/allow") : consentPageOf(host);
+}
+
 describe("markup is text (RFC 9700 §4.16)", () => {
   const orders = { ...apis["orders"]!, name: markup };
   const described = { ...apis["orders"]!, scopes: { "orders:read": markup, "orders:write": "Write" } };
+  const explained = {
+    ...described,
+    scopes: { "orders:read": { text: "Read", explanation: markup }, "orders:write": "Write" },
+  };
   const inLanguages = { ...described, scopes: { "orders:read": { en: markup }, "orders:write": "Write" } };
 
   it.each<[string, TestHostOptions]>([
@@ -132,6 +170,7 @@ describe("markup is text (RFC 9700 §4.16)", () => {
     ["an API's name", { apis: { ...apis, orders } }],
     ["a scope's sentence", { apis: { ...apis, orders: described } }],
     ["a scope's sentence of a language", { apis: { ...apis, orders: inLanguages } }],
+    ["a scope's explanation", { apis: { ...apis, orders: explained } }],
   ])("in %s", async (_, options) => {
     expectMarkupAsText(await consentPageOf(testHost(options)));
   });
@@ -152,6 +191,6 @@ describe("markup is text (RFC 9700 §4.16)", () => {
       clients: [{ ...clients.web, ...links }],
       pages: { texts: { en: { [name]: markup } } },
     });
-    expectMarkupAsText(name.startsWith("error") ? await errorPageOf(host) : await consentPageOf(host));
+    expectMarkupAsText(await pageWith(name, host));
   });
 });

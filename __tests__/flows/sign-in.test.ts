@@ -94,6 +94,7 @@ describe("auth.interaction: who is asking for what", () => {
       client: { clientId: "web", name: "Web Shop", confidential: true },
       destination: "https://web.example",
       scopes: { "orders:read": "See your orders" },
+      explanations: {},
       impliedScopes: {},
       prompt: ["consent"],
       maxAge: 60,

@@ -23,7 +23,8 @@ function date(seconds) {
 async function describe({ clientId, apiId, scopes, grantedAt, expiresAt }, { clients, apis }) {
   const client = await clients.find(clientId);
   const api = apis[apiId];
-  return html`<p><strong>${client?.name ?? clientId}</strong> may use ${api?.name ?? apiId} to:</p>
+  return html`<h2>${client?.name ?? clientId}</h2>
+    <p>It may use ${api?.name ?? apiId} to:</p>
     <ul>
       ${scopes.map((scope) => html`<li>${api?.scopes[scope] ?? scope}</li>`)}
     </ul>
@@ -41,7 +42,7 @@ function accountPages({ auth, clients, apis }) {
     const consents = await auth.consents.list(person.subject);
     const items = consents.map(
       async (consent) =>
-        html`<li>
+        html`<section>
           ${await describe(consent, { clients, apis })}
           <form method="post" action="/account/withdraw">
             ${token}
@@ -49,13 +50,11 @@ function accountPages({ auth, clients, apis }) {
             <input type="hidden" name="api_id" value="${consent.apiId}" />
             <button>Withdraw</button>
           </form>
-        </li>`,
+        </section>`,
     );
     const main = html`<p>You are <strong>${person.name}</strong>.</p>
       ${consents.length === 0 ? html`<p>You have allowed nothing.</p>` : undefined}
-      <ul>
-        ${await Promise.all(items)}
-      </ul>
+      ${await Promise.all(items)}
       <form method="post" action="/sign-out">${token}<button>Sign out</button></form>`;
     res.send(page("What you have allowed", main));
   });

@@ -3,7 +3,7 @@
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { requireFormToken } = require("../own-sign-in/form");
-const { pageHeaders } = require("../own-sign-in/page");
+const { clientPage, look, pageHeaders } = require("../own-sign-in/page");
 const { newPeople } = require("../own-sign-in/people");
 const { password, sessions, signInPages } = require("../own-sign-in/sign-in");
 const { accountPages } = require("./account");
@@ -54,13 +54,12 @@ async function start() {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: auth.accessToken(req).subject });
   });
-  // stands for a page of the client, which would compare `state` and `iss` and redeem the code
-  app.get("/callback", (req, res) => void res.json(req.query));
-  app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
   app.use(
     signInPages({ auth, people, home: "/account" }),
     accountPages({ auth, clients: storage.clients, apis }),
   );
+  app.get("/callback", clientPage);
 
   const issuer = `${origin}/login/auth/password/api/orders`;
   const request = `response_type=code&scope=orders:read+orders:write&redirect_uri=${origin}/callback`;

@@ -26,6 +26,7 @@ async function start() {
     const policy = [
       "default-src 'none'",
       "script-src 'self'",
+      "style-src 'self'",
       "img-src data:",
       `connect-src 'self' ${host}`,
       `frame-src 'self' ${host}`,
@@ -43,7 +44,7 @@ async function start() {
   });
   app.get("/settings.json", (_req, res) => void res.json({ issuer, apiUrl, clientId: "browser-app" }));
   app.use("/oauth4webapi", express.static(path.dirname(require.resolve("oauth4webapi"))));
-  app.use(express.static(path.join(__dirname, "public")));
+  app.use(express.static(path.join(__dirname, "public")), express.static(path.join(__dirname, "../look")));
   app.listen(Number(PORT), "localhost", (error) => {
     if (error) throw error;
     console.log(`Open ${origin}/`);

@@ -1,6 +1,7 @@
 // @ts-check
 /** A worker: the host's app. It keeps nothing in memory between two requests, so any worker can serve any request. */
 const { createHash, timingSafeEqual } = require("node:crypto");
+const path = require("node:path");
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { createAuthServer } = require("authmount");
@@ -30,6 +31,19 @@ const digest = (text) => createHash("sha256").update(text).digest();
 /** Compares in constant time, whatever the lengths are. @type {(sent: unknown, expected: string) => boolean} */
 const isEqual = (sent, expected) =>
   typeof sent === "string" && timingSafeEqual(digest(sent), digest(expected));
+
+/** @type {(title: string, main: string) => string} */
+const page = (title, main) => `<!doctype html>
+<html lang="en">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="stylesheet" href="/style.css">
+<main><h1>${title}</h1>${main}</main>
+</html>`;
+const form = `<form method="post">
+  <label>Password <input type="password" name="password" autocomplete="current-password"></label>
+  <button>Sign in</button>
+</form>`;
 
 /** @param {import("authmount").Storage} storage */
 function createApp(storage) {
@@ -68,11 +82,15 @@ function createApp(storage) {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ...auth.accessToken(req), servedBy: process.pid });
   });
-  const form = `<form method="post"><label>Password <input type="password" name="password"></label></form>`;
+  app.use(express.static(path.join(__dirname, "../look")));
+  // stands for a page of the shop; markup in the address comes out percent-encoded
+  app.get("/", (req, res) => {
+    res.send(page("Back at the shop", `<p>${new URL(req.url, origin).searchParams.toString()}</p>`));
+  });
   app.all("/signin", (req, res) => {
     // another site must not be able to send this form and sign this browser in as somebody else
     const isOurs = req.headers.origin === origin;
-    if (!isOurs || !isEqual(req.body?.password, password)) return void res.send(form);
+    if (!isOurs || !isEqual(req.body?.password, password)) return void res.send(page("Sign in", form));
     const session = { subject: "alice", authTime: now() };
     const secure = origin.startsWith("https:");
     res.cookie("session", session, { signed: true, httpOnly: true, sameSite: "lax", secure });
@@ -84,7 +102,9 @@ function createApp(storage) {
 async function start() {
   const { storage, close } = await openStorage();
   // plain http, so only this machine may connect: a proxy on it puts https in front
-  const server = createApp(storage).listen(Number(PORT), "127.0.0.1");
+  const server = createApp(storage).listen(Number(PORT), "127.0.0.1", (error) => {
+    if (error) throw error;
+  });
 
   /** Accepts no more connections, answers the requests that have arrived, and only then closes the storage. */
   function stop() {

@@ -49,18 +49,30 @@ async function start() {
     deleteExpired().catch((error) => console.error("deleteExpired", error));
   }, 60_000);
 
+  const issuer = `${origin}/login/auth/password/api/orders`;
+  const help = `Sign in with ${PASSWORD ? "your PASSWORD" : shared.PASSWORD} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
+then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`;
+
   let stopping = false;
+  let hasServed = false;
   const startWorker = () => void (stopping || cluster.fork(shared));
   cluster.setupPrimary({ exec: path.join(__dirname, "host.js") });
-  cluster.on("listening", ({ process: { pid } }) => console.log(`worker ${pid} serves`));
+  cluster.on("listening", ({ process: { pid } }) => {
+    console.log(`worker ${pid} serves`);
+    if (!hasServed) console.log(help);
+    hasServed = true;
+  });
   cluster.on("exit", ({ process: { pid } }, code, signal) => {
     console.log(`worker ${pid} has ended (${signal ?? code})`);
+    // the port is taken, for example: the next worker would fail, too
+    if (!hasServed) void stop(1);
     // wait a second: a worker that cannot start must not keep the machine busy
-    if (!stopping) setTimeout(startWorker, 1_000);
+    else if (!stopping) setTimeout(startWorker, 1_000);
   });
   for (let index = 0; index < Number(WORKERS); index += 1) startWorker();
 
-  async function stop() {
+  async function stop(exitCode = 0) {
     if (stopping) return;
     stopping = true;
     clearInterval(cleaning);
@@ -69,13 +81,9 @@ async function start() {
     for (const worker of workers) worker.process.kill("SIGTERM");
     await Promise.all(ended);
     await close();
-    process.exit(); // a connection that arrived too late may still be open here
+    process.exit(exitCode); // a connection that arrived too late may still be open here
   }
   process.on("SIGTERM", () => void stop()).on("SIGINT", () => void stop());
-  const issuer = `${origin}/login/auth/password/api/orders`;
-  console.log(`Sign in with ${PASSWORD ? "your PASSWORD" : shared.PASSWORD} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
-then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
-then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`);
 }
 
 start().catch((error) => {

@@ -28,6 +28,16 @@ function openBrowser(url) {
     .unref();
 }
 
+/** @param {string} text */
+const page = (text) => `<!doctype html>
+<html lang="en">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Orders</title>
+<link rel="icon" href="data:,">
+<style>:root { color-scheme: light dark; font: 1rem/1.6 system-ui } main { max-width: 27rem; margin: 10vh auto; overflow-wrap: anywhere }</style>
+<main><h1>Orders</h1><p>${text}</p></main>
+</html>`;
+
 /**
  * The query of the answer to our request. Any other request to this port gets a 404.
  *
@@ -39,10 +49,10 @@ function receiveAnswer(server, state) {
     server.on("request", (req, res) => {
       const [path, query = ""] = (req.url ?? "").split("?");
       const isOurs = path === "/callback" && new URLSearchParams(query).get("state") === state;
-      res.writeHead(isOurs ? 200 : 404, { "Content-Type": "text/plain", Connection: "close" });
-      if (!isOurs) return void res.end("Not asked for.");
+      res.writeHead(isOurs ? 200 : 404, { "Content-Type": "text/html", Connection: "close" });
+      if (!isOurs) return void res.end(page("Not asked for."));
       clearTimeout(timeUp);
-      res.end("Go back to the terminal. You may close this window.", () => resolve(query));
+      res.end(page("Go back to the terminal. You may close this window."), () => resolve(query));
     });
   });
 }

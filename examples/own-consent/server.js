@@ -3,9 +3,9 @@
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { field, formToken, requireFormToken } = require("../own-sign-in/form");
-const { html, page, pageHeaders } = require("../own-sign-in/page");
+const { clientPage, html, look, page, pageHeaders } = require("../own-sign-in/page");
 const { newPeople } = require("../own-sign-in/people");
-const { password, sessions, signInPages } = require("../own-sign-in/sign-in");
+const { homePage, password, sessions, signInPages } = require("../own-sign-in/sign-in");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
@@ -57,10 +57,10 @@ const auth = createAuthServer({
 /** A person may allow some of the requested scopes and not the rest. @type {(scope: string, sentence: string) => import("../own-sign-in/page").Html} */
 const choice = (scope, sentence) =>
   scopesWithoutQuestion.has(scope)
-    ? html`<li>${sentence}</li>`
-    : html`<li>
+    ? html`<p>${sentence}</p>`
+    : html`<p>
         <label><input type="checkbox" name="scope ${scope}" value="on" checked /> ${sentence}</label>
-      </li>`;
+      </p>`;
 
 const consentPages = express.Router();
 consentPages.get("/consent", async (req, res) => {
@@ -72,10 +72,10 @@ consentPages.get("/consent", async (req, res) => {
   const main = html`<p>You are signed in as <strong>${person.name}</strong>, and go on to ${destination}.</p>
     <form method="post">
       ${formToken(req)}
-      <p>${client.name} could then use ${api.name} to:</p>
-      <ul>
+      <fieldset>
+        <legend>${client.name} could then use ${api.name} to:</legend>
         ${Object.entries(scopes).map(([scope, sentence]) => choice(scope, sentence))}
-      </ul>
+      </fieldset>
       <button name="decision" value="approve">Allow</button>
       <button name="decision" value="deny">Do not allow</button>
     </form>`;
@@ -98,10 +98,10 @@ async function start() {
   app.use(sessions({ secure: origin.startsWith("https:") }));
   app.use("/login", auth.router);
   app.use(auth.wellKnown);
-  // stands for a page of the shop, which would compare `state` and `iss` and redeem the code
-  app.get("/callback", (req, res) => void res.json(req.query));
-  app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
   app.use(signInPages({ auth, people, home: "/" }), consentPages);
+  app.get("/", homePage);
+  app.get("/callback", clientPage);
 
   const issuer = `${origin}/login/auth/password/api/orders`;
   const request = `client_id=shop&response_type=code&redirect_uri=${origin}/callback`;

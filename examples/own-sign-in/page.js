@@ -1,5 +1,7 @@
 // @ts-check
 /** The host's pages. `html` escapes every inserted text; your template engine does that for you. */
+const path = require("node:path");
+const express = require("express");
 
 /** @typedef {{ readonly html: string }} Html */
 /** @typedef {string | undefined | Html | readonly Html[]} Insert */
@@ -29,18 +31,23 @@ const page = (title, main) =>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <title>${title}</title>
+      <link rel="stylesheet" href="/style.css" />
       <main>
         <h1>${title}</h1>
         ${main}
       </main>
     </html>`.html;
 
+/** The style sheet of the pages. */
+const look = express.static(path.join(__dirname, "../look"));
+
 /** Other sites may not frame these pages, and no script runs in them. @type {import("express").RequestHandler} */
 const pageHeaders = (_req, res, next) => {
   res.set({
     "Cache-Control": "no-store",
     // no form-action: browsers also apply it to the redirects after a form, and those end at the client
-    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy":
+      "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -48,4 +55,22 @@ const pageHeaders = (_req, res, next) => {
   next();
 };
 
-module.exports = { html, page, pageHeaders };
+/**
+ * Stands for a page of the client, which would compare `state` and `iss` and redeem the code.
+ *
+ * @type {import("express").RequestHandler}
+ */
+const clientPage = (req, res) => {
+  const answer = new URL(req.originalUrl, "http://localhost").searchParams;
+  const main = html`<p>The browser has brought this answer:</p>
+    <dl>
+      ${[...answer].map(
+        ([name, value]) =>
+          html`<dt>${name}</dt>
+            <dd>${value}</dd>`,
+      )}
+    </dl>`;
+  res.send(page("Back at the client", main));
+};
+
+module.exports = { clientPage, html, look, page, pageHeaders };

@@ -2,10 +2,10 @@
 /** A host with its own sign-in page and sessions from express-session. */
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
-const { formToken, requireFormToken } = require("./form");
-const { html, page, pageHeaders } = require("./page");
+const { requireFormToken } = require("./form");
+const { clientPage, look, pageHeaders } = require("./page");
 const { newPeople } = require("./people");
-const { password, sessions, signInPages } = require("./sign-in");
+const { homePage, password, sessions, signInPages } = require("./sign-in");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
@@ -49,17 +49,11 @@ async function start() {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: auth.accessToken(req).subject });
   });
-  // stands for a page of the shop, which would compare `state` and `iss` and redeem the code
-  app.get("/callback", (req, res) => void res.json(req.query));
 
-  app.use(pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
   app.use(signInPages({ auth, people, home: "/" }));
-  app.get("/", (req, res) => {
-    const { person } = req.session;
-    const signedIn = html`<p>You are ${person?.name}.</p>
-      <form method="post" action="/sign-out">${person && formToken(req)}<button>Sign out</button></form>`;
-    res.send(page("Home", person ? signedIn : html`<p><a href="/sign-in">Sign in</a></p>`));
-  });
+  app.get("/", homePage);
+  app.get("/callback", clientPage);
 
   const issuer = `${origin}/login/auth/password/api/orders`;
   app.listen(Number(PORT), "127.0.0.1", (error) => {

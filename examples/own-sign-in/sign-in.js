@@ -51,6 +51,14 @@ function reason(asking, { session: { person } }) {
   return `${again}${client.name} wants to use ${api.name} for you.`;
 }
 
+/** Where people go after sign-in if they did not come from a client. @type {import("express").RequestHandler} */
+const homePage = (req, res) => {
+  const { person } = req.session;
+  const signedIn = html`<p>You are ${person?.name}.</p>
+    <form method="post" action="/sign-out">${person && formToken(req)}<button>Sign out</button></form>`;
+  res.send(page("Home", person ? signedIn : html`<p><a href="/sign-in">Sign in</a></p>`));
+};
+
 /** @param {import("./types").SignInOptions} options */
 function signInPages({ auth, people, home }) {
   const router = Router();
@@ -107,4 +115,4 @@ function signInPages({ auth, people, home }) {
   return router;
 }
 
-module.exports = { password, sessions, signInPages };
+module.exports = { homePage, password, sessions, signInPages };

@@ -1,6 +1,7 @@
 // @ts-check
 /** A confidential client: tokens stay on this server, and the browser has only the id of a session. */
 import { randomUUID } from "node:crypto";
+import path from "node:path";
 import cookieParser from "cookie-parser";
 import express from "express";
 import * as oauth from "openid-client";
@@ -85,14 +86,22 @@ const tryAgain = `<p>That cannot be done just now. Nothing is lost. <a href="">T
 function sendPage(res, main) {
   res.set({
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy":
+      "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'",
     // the URL of the callback contains the code
     "Referrer-Policy": "same-origin",
   });
-  res.send(`<!doctype html><html lang="en"><title>Order Book</title><h1>Order Book</h1>${main}</html>`);
+  res.send(`<!doctype html>
+<html lang="en">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Order Book</title>
+<link rel="stylesheet" href="/style.css">
+<main><h1>Order Book</h1>${main}</main>
+</html>`);
 }
 
 const app = express().disable("x-powered-by").use(cookieParser());
+app.use(express.static(path.join(import.meta.dirname, "../look")));
 
 app.get("/", async (req, res) => {
   const session = sessions.get(req.cookies[cookieName]);

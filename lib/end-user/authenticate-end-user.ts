@@ -21,6 +21,8 @@ export interface AuthenticationQuestion {
   readonly endUser: EndUserPort;
   /** When this request first sent the person to a page, in epoch seconds; `undefined` on the first visit. */
   readonly interactionBegan: EpochSeconds | undefined;
+  /** True when the person has just asked for another account on the consent page. */
+  readonly choosesAccount: boolean;
   readonly now: EpochSeconds;
 }
 
@@ -86,12 +88,12 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
   });
 }
 
-/** The first visit must end on a page of the host. A person who comes back from there has chosen, whenever they signed in. */
+/** A choice must be made on a page of the host. A person who comes back from there has chosen, whenever they signed in. */
 function notChosen(): OAuthError {
   return new OAuthError("interaction_required", {
     description: "The end user has to choose an account.",
     reason:
-      "prompt=select_account, but authenticate returned a signed-in end user although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
+      "prompt=select_account, or the person asked for another account on the consent page, but authenticate returned a signed-in end user although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
   });
 }
 
@@ -129,11 +131,11 @@ export async function authenticateEndUser(
   ports: EndUserAuthenticationPorts,
   asked: AuthenticationQuestion,
 ): Promise<{ kind: "end-user"; endUser: EndUser } | { kind: "interaction"; url: string }> {
-  const { request, endUser, interactionBegan, now } = asked;
-  const question: TimedQuestion = { request, endUser, interactionBegan, now, clock: ports.clock };
+  const { request, interactionBegan, choosesAccount } = asked;
+  const question: TimedQuestion = { ...asked, clock: ports.clock };
   const { prompt } = request;
   const isFirstVisit = interactionBegan === undefined;
-  const mustChoose = isFirstVisit && prompt.includes("select_account");
+  const mustChoose = choosesAccount || (isFirstVisit && prompt.includes("select_account"));
   const first = await ask(
     question,
     mustChoose || (isFirstVisit && prompt.includes("login")) ? "fresh" : "any",

@@ -48,6 +48,8 @@ export interface AuthorizationEndpointRequest {
   readonly shown: ShownScopes | undefined;
   /** The answer that the person has just given on a consent page. */
   readonly decision: ConsentDecision | undefined;
+  /** True when the person has just asked for another account on the consent page. */
+  readonly choosesAccount: boolean;
 }
 
 /** The answer, or the page that the person must see first. */
@@ -150,7 +152,8 @@ async function decide(
     recognised,
   }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
-  const { issuer, parameters, endUser: port, interactionBegan, shown, decision } = endpointRequest;
+  const { issuer, parameters, endUser: port, shown, decision } = endpointRequest;
+  const { interactionBegan, choosesAccount } = endpointRequest;
   const { client, target } = recognised;
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
   const now = ports.clock();
@@ -161,7 +164,8 @@ async function decide(
     ports.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
     reportIgnoredScopes(ports.emit, { request, ignoredScopes: request.ignoredScopes });
   }
-  const authenticated = await authenticateEndUser(ports, { request, endUser: port, interactionBegan, now });
+  const question = { request, endUser: port, interactionBegan, choosesAccount, now };
+  const authenticated = await authenticateEndUser(ports, question);
   if (authenticated.kind === "interaction") {
     return { ...authenticated, request, endUser: undefined, endMark: undefined };
   }

@@ -114,20 +114,24 @@ export async function readForm(req: HttpRequest): Promise<Form> {
   return readBody(req);
 }
 
+// the only form that people send is that of the consent page; nobody else is shown the situation
 const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDetails>> = {
   "too-large": {
     description: "The body is too large.",
     reason: "the body is larger than 64 KB, which no request of RFC 6749 needs: send only the parameters",
+    situation: "answer",
   },
   "not-utf8": {
     description: "A parameter is repeated or is not UTF-8 text.",
     reason:
       "the form is not UTF-8 (RFC 6749 Appendix B): encode it with encodeURIComponent or URLSearchParams",
+    situation: "answer",
   },
   "wrong-media-type": {
     description: "The body must be application/x-www-form-urlencoded, without a content encoding.",
     reason:
       "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
+    situation: "answer",
   },
 };
 

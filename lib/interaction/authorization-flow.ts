@@ -8,7 +8,6 @@ import {
   refuseByPage,
 } from "../endpoints/authorization";
 import type { ConsentDecision } from "../end-user/port";
-import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
@@ -17,12 +16,10 @@ import { answerOf, formDecision, isSameOrigin, notFromOurPage, withoutAnswer } f
 import { findPending, type FindPendingOptions, type Found } from "./find-pending";
 import { interactionLost, signInRepeated } from "./lost-interaction";
 import {
-  keptScopes,
   type LostInteraction,
+  newPending,
   type PageAnswer,
   parametersOf,
-  pendingParameters,
-  type PendingRequest,
   type PendingRequests,
   shownScopesOf,
 } from "./pending-request";
@@ -30,6 +27,7 @@ import { allowedFix, readAllowed } from "./allowed-scopes";
 import { endUserPort, type HostAdapters } from "./host-adapters";
 import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
+import { asksForAccount, choosingAccount, isShownForm } from "./switch-account";
 import { summarize } from "../pages/summary";
 
 /** What the flow uses. */
@@ -82,26 +80,17 @@ function foundAt(issuer: Issuer, found: Found | LostInteraction): Found | LostIn
   return typeof found === "string" || found.issuer === issuer ? found : "over";
 }
 
-function newPending(
-  { ports }: AuthorizationFlowOptions,
-  { request, parameters }: { request: AuthorizationRequest; parameters: Parameters },
-): PendingRequest {
-  const { issuer } = request;
-  const now = ports.clock();
-  return {
-    interactionId: ports.randomId(),
-    authMethodId: issuer.authMethodId,
-    apiId: issuer.api.apiId,
-    parameters: pendingParameters(parameters),
-    ...keptScopes(request),
-    began: now,
-    expiresAt: now + issuer.api.lifetimes.interactionSeconds,
-  };
+/** How a browser comes back to a pending request: from a page of the host, or by a form that has or has not answered. */
+interface Return {
+  readonly req: Request;
+  readonly found: Found;
+  readonly by: "resume" | "form" | "switch";
+  readonly given?: GivenAnswer;
 }
 
 async function continueWith(
   options: AuthorizationFlowOptions,
-  { req, found, given }: { req: Request; found: Found; given: GivenAnswer | undefined },
+  { req, found, by, given }: Return,
 ): Promise<ProtocolResponse> {
   const { pending, issuer } = found;
   const outcome = await authorizationEndpoint(options.ports, {
@@ -111,10 +100,11 @@ async function continueWith(
     interactionBegan: pending.began,
     shown: shownScopesOf(pending),
     decision: given?.decision,
+    choosesAccount: by === "switch",
   });
   if (outcome.kind !== "answered") {
     const isSignIn = outcome.kind === "interaction" && !outcome.endUser;
-    if (isSignIn && !given) options.ports.emit(signInRepeated(outcome.request));
+    if (isSignIn && by === "resume") options.ports.emit(signInRepeated(outcome.request));
     return showPage(options, { req, outcome, pending });
   }
   const answer = outcome.isDecided ? given?.answer : undefined;
@@ -134,10 +124,11 @@ async function start(
     interactionBegan: undefined,
     shown: undefined,
     decision: undefined,
+    choosesAccount: false,
   });
   if (outcome.kind === "answered") return outcome.response;
   const { request } = outcome;
-  return showPage(options, { req, outcome, pending: newPending(options, { request, parameters }) });
+  return showPage(options, { req, outcome, pending: newPending(options.ports, { request, parameters }) });
 }
 
 async function submitConsent(
@@ -151,10 +142,20 @@ async function submitConsent(
   const wanted = { req, interactionId: form.get("interaction"), answer };
   const found = foundAt(issuer, findPending(options, wanted));
   if (typeof found === "string") return lost(options, { req, issuer, loss: found });
+  const { pending } = found;
+  if (asksForAccount(form)) {
+    // like a forged answer, a forged wish changes nothing: the page is shown again
+    if (!isShownForm(form, { pending, secrets })) return continueWith(options, { req, found, by: "form" });
+    return continueWith(options, {
+      req,
+      found: { ...found, pending: choosingAccount(pending) },
+      by: "switch",
+    });
+  }
   if (!answer) return page(withoutAnswer());
-  const { interactionId, endMark } = found.pending;
+  const { interactionId, endMark } = pending;
   const decision = formDecision(form, { answer, interactionId, endMark, secrets });
-  return continueWith(options, { req, found, given: { answer, decision } });
+  return continueWith(options, { req, found, by: "form", given: { answer, decision } });
 }
 
 async function approve(
@@ -177,7 +178,7 @@ async function approve(
     endMark: found.pending.endMark,
     answer: (requestedScopes) => (allowed === "all" ? requestedScopes : allowed),
   };
-  return continueWith(options, { req, found, given: { answer: "approve", decision } });
+  return continueWith(options, { req, found, by: "form", given: { answer: "approve", decision } });
 }
 
 async function deny(
@@ -219,7 +220,7 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
     async resume(req, { issuer, interactionId }) {
       const found = foundAt(issuer, findPending(options, { req, interactionId }));
       if (typeof found === "string") return lost(options, { req, issuer, loss: found });
-      return continueWith(options, { req, found, given: undefined });
+      return continueWith(options, { req, found, by: "resume" });
     },
     submitConsent: (req, from) => submitConsent(options, { req, ...from }),
     leadBack(req, interactionId) {

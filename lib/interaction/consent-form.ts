@@ -30,7 +30,8 @@ export function consentFormToken(
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
-function consentFormTokenMatches(
+/** True when one of the secrets has made this token for this form. */
+export function consentFormTokenMatches(
   token: string | undefined,
   { binding, secrets }: { binding: ConsentFormBinding; secrets: readonly string[] },
 ): boolean {
@@ -49,7 +50,7 @@ export function isSameOrigin({ headers }: Request, origin: string): boolean {
 }
 
 function refusal(description: string, reason: string): OAuthError {
-  return new OAuthError("invalid_request", { description, reason });
+  return new OAuthError("invalid_request", { description, reason, situation: "answer" });
 }
 
 /** The refusal of a form that another site has sent. @rfc 6749 §10.12 */
@@ -62,7 +63,7 @@ export function notFromOurPage(): OAuthError {
 
 /** The refusal of a form without a button's value. */
 export function withoutAnswer(): OAuthError {
-  return refusal("The form has no answer.", "decision is neither approve nor deny");
+  return refusal("The form has no answer.", "decision is none of approve, deny and switch");
 }
 
 /** What the person answered, or `undefined` when the form says neither yes nor no. */

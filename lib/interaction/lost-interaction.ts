@@ -47,6 +47,7 @@ export function interactionLost(loss: LostInteraction, by: { req: Request; origi
   return new OAuthError("invalid_request", {
     description: "This sign-in took too long, was already finished, or the browser does not keep cookies.",
     reason: lossReason(loss, by),
+    situation: "lost",
   });
 }
 

@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
-import { authorizationParameterNames } from "../protocol/authorization-request";
+import { type AuthorizationRequest, authorizationParameterNames } from "../protocol/authorization-request";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
 import type { ShownScopes } from "../protocol/requested-scopes";
@@ -80,6 +80,24 @@ export function keptScopes({
 }: ShownScopes): Pick<PendingRequest, "shownScopes" | "impliedScopes"> {
   const impliedScopes = grantableScopes.filter((scope) => !requestedScopes.includes(scope));
   return { shownScopes: requestedScopes, ...(impliedScopes.length > 0 && { impliedScopes }) };
+}
+
+/** What becomes of a request that has to wait for the person. */
+export function newPending(
+  { clock, randomId }: { readonly clock: Clock; readonly randomId: () => string },
+  { request, parameters }: { request: AuthorizationRequest; parameters: Parameters },
+): PendingRequest {
+  const { authMethodId, api } = request.issuer;
+  const now = clock();
+  return {
+    interactionId: randomId(),
+    authMethodId,
+    apiId: api.apiId,
+    parameters: pendingParameters(parameters),
+    ...keptScopes(request),
+    began: now,
+    expiresAt: now + api.lifetimes.interactionSeconds,
+  };
 }
 
 /** The scopes that the pages of a pending request show; the inverse of `keptScopes`. */

@@ -9,9 +9,10 @@ export interface AuthenticationRequest extends AuthorizationSummary {
   /** The Express request of the person's browser, where the host finds its own session. */
   readonly req: Request;
   /**
-   * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`). Answer
-   * `interaction` then, whatever the session says. The library checks `authTime`, so an old session cannot pass. If `prompt`
-   * contains `select_account` and not `login`, your page may offer accounts that are already signed in.
+   * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`, or "Not
+   * you?" on the consent page). Answer `interaction` then, whatever the session says. The library checks `authTime`, so an old
+   * session cannot pass. If `prompt` contains `select_account` and not `login`, your page may offer accounts that are already
+   * signed in.
    */
   readonly reauthenticate: boolean;
 }

@@ -28,11 +28,11 @@ export function withInteraction(url: string, interactionId: string): string {
 
 /**
  * The CSP sources that a form's POST may lead to: a scheme, not an origin. Chromium applies them to the whole chain of redirects,
- * and a client's callback may redirect to another of its origins.
+ * and a client's callback may redirect to another of its origins. The host's sign-in page may have another origin, too.
  */
-function formTargets(destination: string): readonly string[] {
-  if (destination.startsWith("https:")) return ["https:"];
-  return destination.startsWith("http:") ? ["http:", "https:"] : [destination];
+function formTargets(destination: string, issuer: string): readonly string[] {
+  const isPlain = [destination, issuer].some((url) => url.startsWith("http:"));
+  return [...(/^https?:/.test(destination) ? [] : [destination]), ...(isPlain ? ["http:"] : []), "https:"];
 }
 
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
@@ -56,7 +56,7 @@ function showConsent(
     interactionId,
     formToken: consentFormToken({ interactionId, subject: endUser.subject, endMark }, secrets[0]),
   });
-  return { html, formTargets: formTargets(summary.destination) };
+  return { html, formTargets: formTargets(summary.destination, request.issuer.identifier) };
 }
 
 /**

@@ -8,10 +8,12 @@ import type { SigningKeySource } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
 import type { TokenAdapter } from "../tokens/port";
 
-/** A scope that implies other scopes. */
+/** A scope with more than its sentence. */
 export interface ScopeOptions {
   /** The sentence that people read, in one language or in several. */
   readonly text: ScopeSentence;
+  /** One more line beneath the sentence, which says what this means for the person. In one language or in several. */
+  readonly explanation?: ScopeSentence;
   /**
    * Scopes of this API that are granted together with this one, as far as the client's subscription includes them. The consent
    * page shows them beneath it. A scope must not imply itself, directly or through others.
@@ -20,8 +22,8 @@ export interface ScopeOptions {
 }
 
 /**
- * True for `{ text, implies }`, false for a sentence or a record of sentences. The two cannot be confused: language tags begin
- * with two or three letters, so no language is called `text` or `implies`.
+ * True for `{ text, explanation, implies }`, false for a sentence or a record of sentences. The two cannot be confused: language
+ * tags begin with two or three letters, so no language is called `text`, `explanation` or `implies`.
  */
 export function isScopeOptions(scope: ScopeSentence | ScopeOptions): scope is ScopeOptions {
   return typeof scope === "object" && ("text" in scope || "implies" in scope);
@@ -37,7 +39,8 @@ export interface ApiOptions {
   readonly authMethods: readonly string[];
   /**
    * Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. A scope
-   * that implies others is written as `{ text: "…", implies: ["orders:read"] }`.
+   * with a line of explanation, or one that implies others, is written as
+   * `{ text: "…", explanation: "…", implies: ["orders:read"] }`.
    */
   readonly scopes: Readonly<Record<string, ScopeSentence | ScopeOptions>>;
   /** The scopes that a request without `scope` gets, as far as the client's subscription includes them. Default: none. */

@@ -68,11 +68,15 @@ function resolveApi(
   const sentences = Object.entries(api.scopes).map(
     ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
   );
+  const explanations = Object.entries(api.scopes).flatMap(([name, scope]) =>
+    isScopeOptions(scope) && scope.explanation !== undefined ? [[name, scope.explanation] as const] : [],
+  );
   return {
     apiId,
     name: api.name ?? apiId,
     audience: api.audience,
     scopes: Object.fromEntries(sentences),
+    explanations: Object.fromEntries(explanations),
     impliedScopes: resolveImplications(api),
     defaultScopes: api.defaultScopes ?? [],
     accessTokenSeconds: api.accessTokenSeconds ?? defaultAccessTokenSeconds,

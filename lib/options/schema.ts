@@ -1,5 +1,5 @@
 /** The shape of the options, and what a host developer should write instead of a wrong value. */
-import { pageTextNames } from "../pages/page-texts";
+import { pageTextNames } from "../pages/merge-texts";
 import { logoSchema } from "../clients/client-record";
 import { storageMethods, type StoragePortName, storagePortNames } from "../storage/port";
 
@@ -53,7 +53,11 @@ const scopeOptions = {
   type: "object",
   additionalProperties: false,
   required: ["text"],
-  properties: { text: sentence, implies: listOf("Write a list of scope names of this API.") },
+  properties: {
+    text: sentence,
+    explanation: sentence,
+    implies: listOf("Write a list of scope names of this API."),
+  },
 };
 
 const lifetimes = {
@@ -83,8 +87,11 @@ const apiSchema = {
     scopes: {
       type: "object",
       additionalProperties: {
-        // `{ text, implies }`, or sentences by language: told apart first, so that the error speaks of the form that was meant
-        if: { type: "object", anyOf: [{ required: ["text"] }, { required: ["implies"] }] },
+        // `{ text, … }`, or sentences by language: told apart first, so that the error speaks of the form that was meant
+        if: {
+          type: "object",
+          anyOf: [{ required: ["text"] }, { required: ["explanation"] }, { required: ["implies"] }],
+        },
         // eslint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
         then: scopeOptions,
         else: sentence,

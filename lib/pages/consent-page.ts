@@ -26,12 +26,21 @@ export interface ConsentPage {
   readonly title: string;
   /** Says who is signed in, so that people notice a wrong account. */
   readonly signedInAs: string;
+  /**
+   * The label of the button with `name="decision"` and `value="switch"`, for a person who wants to use another account. It leads to
+   * the host's sign-in page and back. Its form needs `action` and `hiddenInputs`, like the one with the answer.
+   */
+  readonly switchAccount: string;
   /** Stands above the checkboxes. */
   readonly scopesTitle: string;
-  /** One checkbox each: its `name`, its sentence, and the sentences of the scopes granted with it. Its `value` must be `on`. */
+  /**
+   * One checkbox each: its `name`, its sentence, a line that explains it if the API has one, and the sentences of the scopes granted
+   * with it. Its `value` must be `on`.
+   */
   readonly scopes: readonly {
     readonly field: string;
     readonly sentence: string;
+    readonly explanation: string | undefined;
     readonly implied: readonly string[];
   }[];
   /** The URL that the form must be posted to. */
@@ -44,17 +53,39 @@ export interface ConsentPage {
   readonly deny: string;
   /** Says where either answer leads. */
   readonly continueTo: string;
+  /** Where either answer leads: an origin, or the scheme of an app. */
+  readonly destination: string;
   /** Shown next to the logo. */
   readonly clientName: string;
+  /** One or two letters that stand in for a logo. */
+  readonly clientInitials: string;
   /** A `data:` URI. */
   readonly clientLogo: string | undefined;
   /** Links to the client's own pages: about it, privacy policy, terms of service. */
   readonly clientLinks: readonly { readonly href: string; readonly text: string }[];
+  /** The label of what opens the details. */
+  readonly detailsTitle: string;
+  /** Technical names that few people need: the client's id, the API's audience, the names of the scopes. */
+  readonly details: readonly { readonly term: string; readonly values: readonly string[] }[];
 }
 
 /** The form field of the requested scope at this position. Not its name: form parsers change some characters in names. */
 export function scopeField(index: number): string {
   return `scope_${index}`;
+}
+
+function scopeContent(
+  { scopes, explanations, impliedScopes }: AuthorizationSummary,
+  { scope, index }: { scope: string; index: number },
+): ConsentPage["scopes"][number] {
+  // a scope may be called constructor
+  const explanation = Object.hasOwn(explanations, scope) ? explanations[scope] : undefined;
+  return {
+    field: scopeField(index),
+    sentence: escapeHtml(scopes[scope] ?? scope),
+    explanation: explanation === undefined ? undefined : escapeHtml(explanation),
+    implied: Object.values(impliedScopes[scope] ?? {}).map(escapeHtml),
+  };
 }
 
 function hidden(name: string, value: string): string {
@@ -75,6 +106,30 @@ function linksOf(
   );
 }
 
+/**
+ * The first letters of the first two words, or of one where letters have no case: such letters do not stand well beside each other.
+ * Empty when the name has no letter and no digit.
+ */
+function initialsOf(name: string): string {
+  const [first = "", second = ""] = (name.match(/[\p{L}\p{N}]+/gu) ?? []).map(([letter = ""]) => letter);
+  return (first.toLowerCase() === first.toUpperCase() ? first : first + second).toUpperCase();
+}
+
+function detailsOf(
+  { client, api, scopes, impliedScopes }: AuthorizationSummary,
+  texts: PageTexts,
+): ConsentPage["details"] {
+  const names = new Set([...Object.keys(scopes), ...Object.values(impliedScopes).flatMap(Object.keys)]);
+  const rows: readonly (readonly [string, readonly string[]])[] = [
+    [texts.detailsClient, [client.clientId]],
+    [texts.detailsApi, [api.audience]],
+    [texts.detailsScopes, [...names]],
+  ];
+  return rows.flatMap(([term, values]) =>
+    values.length === 0 ? [] : [{ term: escapeHtml(term), values: values.map(escapeHtml) }],
+  );
+}
+
 /** The content of the consent page, with every text escaped. */
 export function consentPageContent(input: ConsentPageInput, texts: PageTexts): ConsentPage {
   const { summary, requestedScopes, displayName, action, interactionId, formToken } = input;
@@ -84,43 +139,69 @@ export function consentPageContent(input: ConsentPageInput, texts: PageTexts): C
     title: fillIn(texts.consentTitle, { client: client.name, api: api.name }),
     signedInAs: fillIn(texts.signedInAs, { user: displayName }),
     scopesTitle: escapeHtml(texts.scopes),
-    scopes: requestedScopes.map((scope, index) => ({
-      field: scopeField(index),
-      sentence: escapeHtml(summary.scopes[scope] ?? scope),
-      implied: Object.values(summary.impliedScopes[scope] ?? {}).map(escapeHtml),
-    })),
+    switchAccount: escapeHtml(texts.switchAccount),
+    scopes: requestedScopes.map((scope, index) => scopeContent(summary, { scope, index })),
     action: escapeHtml(action),
     hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
     allow: escapeHtml(texts.allow),
     deny: escapeHtml(texts.deny),
     continueTo: fillIn(texts.continueTo, { destination: summary.destination }),
+    destination: escapeHtml(summary.destination),
     clientName: escapeHtml(client.name),
+    clientInitials: escapeHtml(initialsOf(client.name)),
     clientLogo: client.logo,
     clientLinks: linksOf(client, texts),
+    detailsTitle: escapeHtml(texts.details),
+    details: detailsOf(summary, texts),
   };
 }
 
 function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
   if (scopes.length === 0) return "";
-  const choices = scopes.map(
-    ({ field, sentence, implied }) =>
-      `<label><input type="checkbox" name="${field}" value="on" checked> <span>${[sentence, ...implied].join("<br>+ ")}</span></label>`,
-  );
+  const choices = scopes.map(({ field, sentence, explanation, implied }) => {
+    const lines = [
+      ...(explanation === undefined ? [] : [explanation]),
+      ...implied.map((each) => `+ ${each}`),
+    ];
+    const beneath = lines.map((line) => `<small>${line}</small>`).join("");
+    return `<label><input type="checkbox" name="${field}" value="on" checked> <span>${sentence}${beneath}</span></label>`;
+  });
   return `<fieldset><legend>${scopesTitle}</legend>${choices.join("")}</fieldset>`;
+}
+
+function whoAsks({ clientLogo, clientInitials, clientName, destination }: ConsentPage): string {
+  const mark =
+    clientLogo === undefined
+      ? `<span class="mark" aria-hidden="true">${clientInitials}</span>`
+      : logoImage(clientLogo);
+  return `<p class="client">${mark}<span><b><bdi>${clientName}</bdi></b><small class="soft"><bdi dir="ltr">${destination}</bdi></small></span></p>`;
+}
+
+/** The names that only developers know, and the client's own pages. */
+function more({ details, detailsTitle, clientLinks }: ConsentPage): string {
+  const links = clientLinks.map(({ href, text }) => `<a href="${href}" rel="noreferrer">${text}</a>`);
+  const named = details.map(
+    ({ term, values }) =>
+      `<dt>${term}</dt>${values.map((value) => `<dd><bdi dir="ltr"><code>${value}</code></bdi></dd>`).join("")}`,
+  );
+  return `<footer>${links.length === 0 ? "" : `<p>${links.join(" · ")}</p>`}
+<details><summary>${detailsTitle}</summary><dl>${named.join("")}</dl></details></footer>`;
 }
 
 /** The `main` element's content of the built-in consent page. */
 export function consentMain(page: ConsentPage): string {
-  const { title, signedInAs, action, hiddenInputs, allow, deny, continueTo, clientLogo, clientLinks } = page;
-  const links = clientLinks.map(({ href, text }) => `<a href="${href}" rel="noreferrer">${text}</a>`);
-  return `${clientLogo === undefined ? "" : `<p class="client">${logoImage(clientLogo)}${page.clientName}</p>`}<h1>${title}</h1>
-<p>${signedInAs}</p>
-<form method="post" action="${action}">
-${hiddenInputs}
+  const { title, signedInAs, switchAccount, action, hiddenInputs, allow, deny, continueTo } = page;
+  // two forms: Enter in the lower one must never press the upper one's button
+  const form = `<form method="post" action="${action}">${hiddenInputs}`;
+  return `${whoAsks(page)}
+<h1>${title}</h1>
+<div class="person"><p>${signedInAs}</p>
+${form}<button class="plain" name="decision" value="switch">${switchAccount}</button></form></div>
+${form}
 ${scopeChoices(page)}
 <p class="choices"><button class="primary" name="decision" value="approve">${allow}</button>
 <button name="decision" value="deny">${deny}</button></p>
 </form>
-<p class="soft">${continueTo}</p>
-${links.length === 0 ? "" : `<p class="soft">${links.join(" · ")}</p>`}`;
+<p class="soft"><small>${continueTo}</small></p>
+${more(page)}`;
 }

@@ -1,43 +1,87 @@
 /** The page for a refusal that must not redirect. RFC 6749 §4.1.2.1. */
-import type { OAuthError } from "../protocol/oauth-error";
+import type { LostSituation, OAuthError } from "../protocol/oauth-error";
 import { escapeHtml, fillIn } from "./page-frame";
 import type { PageTexts } from "./page-texts";
 
 /** What an error page shows. Every text is already HTML. */
 export interface ErrorPage {
   readonly kind: "error";
-  /** Says that the request cannot be answered. */
+  /**
+   * What has happened to the person: the request of the application is to blame (`request`), their sign-in is over or its cookie
+   * is lost (`lost`), the consent form does not count (`answer`), or the server has failed (`failure`).
+   */
+  readonly situation: "request" | LostSituation | "failure";
+  /** Says in a few words what has happened. */
   readonly title: string;
+  /** What has happened, in the person's words. */
+  readonly explanation: string;
   /** What is wrong, in English: it is for the developers of the client. */
   readonly description: string;
-  /** What the person can do, with the error code. */
+  /** What the person can do, with the error code where somebody should be told. */
   readonly advice: string;
+  /** The label of what is for developers: `code`, `description` and `reason`. */
+  readonly details: string;
   /** The error code of RFC 6749 §4.1.2.1. */
   readonly code: string;
   /** For developers: which rule was broken, and what to do. `undefined` with `NODE_ENV=production`. */
   readonly reason: string | undefined;
 }
 
+function situationOf({ code, situation }: OAuthError): ErrorPage["situation"] {
+  if (code === "server_error" || code === "temporarily_unavailable") return "failure";
+  return situation ?? "request";
+}
+
+type Told = Readonly<Record<"title" | "explanation" | "advice", string>>;
+
+function textsFor(situation: ErrorPage["situation"], texts: PageTexts): Told {
+  switch (situation) {
+    case "request":
+      return { title: texts.errorTitle, explanation: texts.errorExplanation, advice: texts.errorAdvice };
+    case "lost":
+      return { title: texts.lostTitle, explanation: texts.lostExplanation, advice: texts.lostAdvice };
+    case "answer":
+      return { title: texts.answerTitle, explanation: texts.answerExplanation, advice: texts.answerAdvice };
+    case "failure":
+      return {
+        title: texts.failureTitle,
+        explanation: texts.failureExplanation,
+        advice: texts.failureAdvice,
+      };
+  }
+}
+
 /** The content of the error page, with every text escaped. */
 export function errorPageContent(
-  { description, code, reason }: OAuthError,
+  error: OAuthError,
   { texts, showReason }: { texts: PageTexts; showReason: boolean },
 ): ErrorPage {
+  const { description, code, reason } = error;
+  const situation = situationOf(error);
+  const told = textsFor(situation, texts);
   return {
     kind: "error",
-    title: escapeHtml(texts.errorTitle),
+    situation,
+    title: escapeHtml(told.title),
+    explanation: escapeHtml(told.explanation),
     description: escapeHtml(description),
-    advice: fillIn(texts.errorAdvice, { code }),
+    advice: fillIn(told.advice, { code }),
+    details: escapeHtml(texts.errorDetails),
     code: escapeHtml(code),
     reason: showReason && reason !== description ? escapeHtml(reason) : undefined,
   };
 }
 
-/** The `main` element's content of the built-in error page. */
-export function errorMain({ title, description, advice, reason }: ErrorPage): string {
-  const forDevelopers =
-    reason === undefined ? "" : `<p class="soft" lang="en" dir="ltr">For developers: ${reason}.</p>`;
-  return `<h1>${title}</h1>
-<p lang="en" dir="ltr">${description}</p>
-<p class="soft">${advice}</p>${forDevelopers}`;
+/** The `main` element's content of the built-in error page: first what helps the person, then what helps developers. */
+export function errorMain(page: ErrorPage): string {
+  const { title, explanation, advice, details, code, description, reason } = page;
+  // developers see their line at once; nobody else is shown it
+  const [open, forDevelopers] =
+    reason === undefined ? ["", ""] : [" open", `<p>For developers: ${reason}.</p>`];
+  return `<p class="mark" aria-hidden="true">!</p>
+<h1>${title}</h1>
+<p>${explanation}</p>
+<p>${advice}</p>
+<footer><details${open}><summary>${details}</summary>
+<div lang="en" dir="ltr"><p><code>${code}</code></p><p>${description}</p>${forDevelopers}</div></details></footer>`;
 }

@@ -1,5 +1,4 @@
-/** The texts of the built-in pages, in each language. RFC 6749 §10.2 (the end user must understand what is asked). */
-import { chooseLanguage } from "./language";
+/** The names of the texts on pages. RFC 6749 §10.2 (the end user must understand what is asked). */
 
 /** The texts of the built-in pages. Names in braces are places: the page fills them in wherever they stand. */
 export interface PageTexts {
@@ -7,6 +6,8 @@ export interface PageTexts {
   readonly consentTitle: string;
   /** Says who is signed in, with `{user}`. */
   readonly signedInAs: string;
+  /** The label of the button for a person who wants to use another account. */
+  readonly switchAccount: string;
   /** Stands above the checkboxes, one for each scope. */
   readonly scopes: string;
   /** The label of the button that approves. */
@@ -21,93 +22,38 @@ export interface PageTexts {
   readonly privacyPolicy: string;
   /** The link to `tosUri`. */
   readonly termsOfService: string;
-  /** The title of the error page. */
+  /** Opens the technical names of what is asked. */
+  readonly details: string;
+  /** Stands before the client's id, in the details. */
+  readonly detailsClient: string;
+  /** Stands before the API's audience, in the details. */
+  readonly detailsApi: string;
+  /** Stands before the names of the scopes, in the details. */
+  readonly detailsScopes: string;
+  /** The title of the error page, where the request itself is to blame. */
   readonly errorTitle: string;
-  /** What the person can do after an error, with `{code}`. */
+  /** What has happened, where the request itself is to blame. */
+  readonly errorExplanation: string;
+  /** What the person can do after an error, with `{code}`, where the request itself is to blame. */
   readonly errorAdvice: string;
+  /** The title when a sign-in took too long, was already finished, or was lost with its cookie. */
+  readonly lostTitle: string;
+  /** What has happened then. */
+  readonly lostExplanation: string;
+  /** What the person can do then. May contain `{code}`. */
+  readonly lostAdvice: string;
+  /** The title when a consent form was not sent from its page, or is incomplete. */
+  readonly answerTitle: string;
+  /** What has happened then. */
+  readonly answerExplanation: string;
+  /** What the person can do then. May contain `{code}`. */
+  readonly answerAdvice: string;
+  /** The title when the server has failed. */
+  readonly failureTitle: string;
+  /** What has happened then. */
+  readonly failureExplanation: string;
+  /** What the person can do then, with `{code}`. */
+  readonly failureAdvice: string;
+  /** Opens what developers need of an error. */
+  readonly errorDetails: string;
 }
-
-const en: PageTexts = {
-  consentTitle: "Allow {client} to use {api} for you?",
-  signedInAs: "You are signed in as {user}.",
-  scopes: "It will be able to",
-  allow: "Allow",
-  deny: "Do not allow",
-  continueTo: "Either way you continue to {destination}.",
-  aboutClient: "About this application",
-  privacyPolicy: "Privacy policy",
-  termsOfService: "Terms of service",
-  errorTitle: "This request cannot be answered",
-  errorAdvice: "Go back to the application and try again. If it happens again, tell its makers: {code}.",
-};
-
-const de: PageTexts = {
-  consentTitle: "Darf {client} für Sie {api} benutzen?",
-  signedInAs: "Sie sind angemeldet als {user}.",
-  scopes: "Die Anwendung darf dann",
-  allow: "Erlauben",
-  deny: "Nicht erlauben",
-  continueTo: "In beiden Fällen geht es weiter zu {destination}.",
-  aboutClient: "Über diese Anwendung",
-  privacyPolicy: "Datenschutz",
-  termsOfService: "Nutzungsbedingungen",
-  errorTitle: "Diese Anfrage kann nicht beantwortet werden",
-  errorAdvice:
-    "Gehen Sie zur Anwendung zurück und versuchen Sie es noch einmal. Geschieht es wieder, nennen Sie deren Herstellern: {code}.",
-};
-
-const fr: PageTexts = {
-  consentTitle: "Autoriser {client} à utiliser {api} pour vous ?",
-  signedInAs: "Vous êtes connecté en tant que {user}.",
-  scopes: "L’application pourra",
-  allow: "Autoriser",
-  deny: "Ne pas autoriser",
-  continueTo: "Dans les deux cas, vous continuerez vers {destination}.",
-  aboutClient: "À propos de cette application",
-  privacyPolicy: "Politique de confidentialité",
-  termsOfService: "Conditions d’utilisation",
-  errorTitle: "Il est impossible de répondre à cette demande",
-  errorAdvice: "Revenez à l’application et réessayez. Si cela se reproduit, indiquez à ses auteurs : {code}.",
-};
-
-const ar: PageTexts = {
-  consentTitle: "هل تسمح لتطبيق {client} باستخدام {api} نيابةً عنك؟",
-  signedInAs: "أنت مسجّل الدخول باسم {user}.",
-  scopes: "سيتمكن التطبيق من",
-  allow: "السماح",
-  deny: "عدم السماح",
-  continueTo: "في الحالتين ستتابع إلى {destination}.",
-  aboutClient: "حول هذا التطبيق",
-  privacyPolicy: "سياسة الخصوصية",
-  termsOfService: "شروط الخدمة",
-  errorTitle: "لا يمكن الرد على هذا الطلب",
-  errorAdvice: "ارجع إلى التطبيق وحاول مرة أخرى. إذا تكرر ذلك فأبلغ صانعيه بالرمز {code}.",
-};
-
-const builtInTexts: Readonly<Record<string, PageTexts>> = { en, de, fr, ar };
-
-/** The language of a page when no wanted language is available. */
-export const fallbackLanguage = "en";
-
-function withoutUndefined(texts: Partial<PageTexts> = {}): Partial<PageTexts> {
-  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined));
-}
-
-/**
- * Language → its texts: the built-in ones, overridden by those of the host. Where the host leaves out a text, it comes from the
- * nearest built-in language (German for `de-AT`), or else from English.
- */
-export function mergeTexts(
-  ofHost: Readonly<Record<string, Partial<PageTexts>>> = {},
-): Readonly<Record<string, PageTexts>> {
-  const builtInLanguages = Object.keys(builtInTexts);
-  const own = Object.entries(ofHost).map(([language, texts]) => {
-    const nearest = chooseLanguage([language], builtInLanguages) ?? fallbackLanguage;
-    const name = nearest === language.toLowerCase() ? nearest : language;
-    return [name, { ...en, ...builtInTexts[nearest], ...withoutUndefined(texts) }];
-  });
-  return { ...builtInTexts, ...(Object.fromEntries(own) as Record<string, PageTexts>) };
-}
-
-/** The names of all texts, for the check of the options. */
-export const pageTextNames: readonly string[] = Object.keys(en);

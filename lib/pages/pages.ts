@@ -4,8 +4,9 @@ import type { OAuthError } from "../protocol/oauth-error";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
 import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
+import { fallbackLanguage, mergeTexts } from "./merge-texts";
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
-import { fallbackLanguage, mergeTexts, type PageTexts } from "./page-texts";
+import type { PageTexts } from "./page-texts";
 
 /** A page to render: what it shows, and in which language. Every text is already HTML. */
 export type PageContent = (ConsentPage | ErrorPage) & {

@@ -5,7 +5,7 @@ import type { Client } from "../protocol/client";
 import type { ScopeSentence } from "../protocol/issuer";
 import { intersect } from "../protocol/scope";
 import { chooseLanguage, wantedLanguages } from "./language";
-import { fallbackLanguage } from "./page-texts";
+import { fallbackLanguage } from "./merge-texts";
 
 /** A client as pages may show it: no secret digests, no other redirect URIs, no subscriptions. */
 export interface ClientSummary {
@@ -35,9 +35,14 @@ export interface AuthorizationSummary {
   readonly destination: string;
   /** Requested scope → its sentence for people, in their language if the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
+  /** Requested scope → one more line that explains it, if the API has one. Show it beneath the sentence. */
+  readonly explanations: Readonly<Record<string, string>>;
   /** Requested scope that implies others → the scopes that are granted with it, each with its sentence. Show them beneath it. */
   readonly impliedScopes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** What the client wants the person to be asked; empty when it does not say. */
+  /**
+   * What the client wants the person to be asked; empty when it does not say. Contains `select_account` also when the person has
+   * asked for another account on the consent page.
+   */
   readonly prompt: readonly Prompt[];
   /** How old a sign-in may be, in seconds. */
   readonly maxAge: number | undefined;
@@ -77,7 +82,7 @@ function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): s
 /** The summary of a request, in the languages that the person reads. */
 export function summarize(req: IncomingMessage, request: AuthorizationRequest): AuthorizationSummary {
   const { issuer, client, target, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
-  const { apiId, name, audience, scopes, impliedScopes } = issuer.api;
+  const { apiId, name, audience, scopes, explanations, impliedScopes } = issuer.api;
   const wanted = (): readonly string[] => wantedLanguages(req, uiLocales);
   const sentencesOf = (names: readonly string[]): Record<string, string> =>
     Object.fromEntries(names.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]));
@@ -87,6 +92,13 @@ export function summarize(req: IncomingMessage, request: AuthorizationRequest): 
     client: summarizeClient(client),
     destination: target.source,
     scopes: sentencesOf(requestedScopes),
+    explanations: Object.fromEntries(
+      requestedScopes.flatMap((scope) => {
+        // a scope may be called constructor
+        const explanation = Object.hasOwn(explanations, scope) ? explanations[scope] : undefined;
+        return explanation === undefined ? [] : [[scope, sentenceIn(wanted, explanation)]];
+      }),
+    ),
     impliedScopes: Object.fromEntries(
       requestedScopes.flatMap((scope) => {
         const implied = intersect(impliedScopes.get(scope) ?? [], request.grantableScopes);

@@ -29,6 +29,8 @@ export interface Api {
   readonly audience: string;
   /** Scope name → the sentence that people read on the consent page. */
   readonly scopes: Readonly<Record<string, ScopeSentence>>;
+  /** Scope name → one more line that explains it; not all scopes have one. */
+  readonly explanations: Readonly<Record<string, ScopeSentence>>;
   /** Scope name → all scopes that it implies. */
   readonly impliedScopes: ImpliedScopes;
   /** The scopes of a request without `scope`. */

@@ -16,12 +16,17 @@ export type OAuthErrorCode =
   | "unsupported_response_type"
   | "unsupported_token_type";
 
+/** What has happened to a person, where the error code does not say it: their sign-in is over, or their answer did not count. */
+export type LostSituation = "lost" | "answer";
+
 /** The texts of an `OAuthError`. */
 export interface OAuthErrorDetails {
   /** Sent to the client as `error_description`: constant text in the characters of RFC 6749 §5.2, never input. */
   readonly description: string;
   /** Put into the event; may say more than the client may know. Also constant text. Defaults to `description`. */
   readonly reason?: string;
+  /** What the person has to be told on an error page. Left out where the request itself is to blame. */
+  readonly situation?: LostSituation;
   /** What was thrown, when the refusal is not the client's fault. */
   readonly cause?: unknown;
   /** With `temporarily_unavailable`: when the client may try again, in whole seconds. */
@@ -33,6 +38,7 @@ export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly description: string;
   readonly reason: string;
+  readonly situation: LostSituation | undefined;
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: OAuthErrorCode, details: OAuthErrorDetails) {
@@ -41,6 +47,7 @@ export class OAuthError extends Error {
     this.code = code;
     this.description = details.description;
     this.reason = details.reason ?? details.description;
+    this.situation = details.situation;
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }

@@ -1,0 +1,93 @@
+import type { Response } from "supertest";
+import { memoryStorage, type PageContent } from "../../lib";
+import { pairPath } from "../fixture/apis";
+import { stopClockForEachTest } from "../fixture/clock";
+import { type TestHost, testHost } from "../fixture/host";
+import { resumePath } from "../fixture/interaction";
+import { accepting, builtIn, errorPageOf, languages } from "../fixture/pages";
+
+stopClockForEachTest();
+afterEach(() => jest.restoreAllMocks());
+
+const consentPath = `${pairPath()}/authorize/consent`;
+
+function find(): Promise<never> {
+  return Promise.reject(new Error("no storage"));
+}
+
+/** A host whose storage has failed. */
+function failedHost(): TestHost {
+  const storage = memoryStorage({ clients: [] });
+  return testHost({ storage: { ...storage, clients: { ...storage.clients, find } } });
+}
+
+/** What happens to people, and what they are told. */
+const situations: readonly (readonly [
+  string,
+  PageContent["title"],
+  (host?: TestHost) => Promise<Response>,
+])[] = [
+  ["an unknown client", "This link does not work", () => errorPageOf(testHost())],
+  [
+    "a lost interaction",
+    "Please start again",
+    () =>
+      testHost()
+        .browser()
+        .get(resumePath("A".repeat(22))),
+  ],
+  [
+    "a form from another site",
+    "Your answer was not accepted",
+    () => testHost().browser().post(consentPath, {}, { Origin: "https://evil.example" }),
+  ],
+  [
+    "a form that cannot be read",
+    "Your answer was not accepted",
+    () => testHost().browser().post(consentPath, {}, { "Content-Encoding": "br" }),
+  ],
+  ["storage that failed", "Something went wrong here", () => errorPageOf(failedHost())],
+  ["a mistake of the host", "Something went wrong here", () => testHost().browser().get("/allow")],
+];
+
+describe("an error page helps the person first (RFC 6749 §4.1.2.1)", () => {
+  it.each(situations)("after %s: %s", async (_, title, visit) => {
+    const { text } = await visit();
+    expect(text).toContain(`<h1>${title}</h1>`);
+    expect(text).toContain(`<title>${title}</title>`);
+    const [person = ""] = text.slice(text.indexOf("<main>")).split("<footer>");
+    // two sentences or more in plain words: what has happened, and what to do
+    expect(person.match(/<p>/g)).toHaveLength(2);
+    expect(person).not.toMatch(/redirect|client|RFC|parameter/i);
+  });
+
+  it.each(languages)("in their language: %s", async (language) => {
+    const { text } = await errorPageOf(testHost(), accepting(language));
+    const told = builtIn[language];
+    expect(text).toContain(`<h1>${told?.errorTitle}</h1>\n<p>${told?.errorExplanation}</p>`);
+    expect(text).toContain(`<summary>${told?.errorDetails}</summary>`);
+  });
+
+  it("names the code where somebody should be told", async () => {
+    expect((await errorPageOf(testHost())).text).toContain("tell its makers: <bdi>invalid_request</bdi>.");
+    expect((await errorPageOf(failedHost())).text).toContain("of this site: <bdi>server_error</bdi>.");
+  });
+});
+
+describe("an error page shows developers their line below (RFC 6749 §4.1.2.1)", () => {
+  it("at once in development", async () => {
+    const { text } = await errorPageOf(testHost());
+    expect(text).toContain("<details open>");
+    expect(text.indexOf("For developers: ")).toBeGreaterThan(text.indexOf("<footer>"));
+  });
+
+  it("not at all in production, where code and description wait to be opened", async () => {
+    jest.replaceProperty(process, "env", { ...process.env, NODE_ENV: "production" });
+    const { text } = await errorPageOf(testHost());
+    expect(text).toContain("<details><summary>Technical details</summary>");
+    expect(text).toContain(
+      "<p><code>invalid_request</code></p><p>The client is unknown.</p></div></details>",
+    );
+    expect(text).not.toContain("For developers");
+  });
+});
