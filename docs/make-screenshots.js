@@ -91,11 +91,11 @@ const arabicConsent = { ...consent, fields: { ui_locales: "ar" } };
 const brandedConsent = { ...consent, host: "branded", fields: { client_id: "shop-with-logo" } };
 const refusal = { host: "plain", fields: { client_id: "nobody" }, status: 400 };
 
-const tall = { width: 640, height: 520 };
-const taller = { width: 640, height: 580 };
-const low = { width: 640, height: 300 };
+const tall = { width: 640, height: 700 };
+const taller = { width: 640, height: 770 };
+const low = { width: 640, height: 440 };
 const desktop = { width: 1280, height: 800 };
-const narrow = { width: 390, height: 640 };
+const narrow = { width: 390, height: 700 };
 
 /** @type {readonly (BrowserContextOptions & { name: string, visit: Visit })[]} */
 const pictures = [

@@ -28,6 +28,8 @@ const facts = `({
 
 async function expectGoodPage(page: Page): Promise<void> {
   await page.locator("main h1").waitFor();
+  // the style sheet comes by itself
+  await page.waitForLoadState("load");
   const { dark, text, ...shown } = await page.evaluate<{ dark: boolean; text: string }>(facts);
   expect({ ...shown, url: page.url() }).toEqual({
     url: page.url(),
