@@ -68,7 +68,7 @@ async function typePassword(page: Page, password: string): Promise<void> {
 
 const allow = (page: Page) => page.getByRole("button", { name: "Allow", exact: true }).click();
 
-async function* goThroughShop(page: Page, example: Example): AsyncGenerator<void> {
+async function* goThroughCluster(page: Page, example: Example): AsyncGenerator<void> {
   await page.goto(printed(example, /(http\S+\/authorize\S+)/));
   yield;
   await typePassword(page, printed(example, /Sign in with (\S+)/));
@@ -137,8 +137,8 @@ const visits: readonly Visit[] = [
       yield;
       await typePassword(page, printed(example, /Sign in with (\S+)/));
       await allow(page);
-      // the last page shows what a program reads
       await page.getByText("access_token").waitFor();
+      yield;
     },
   },
   {
@@ -234,7 +234,7 @@ describeWith(redis, {
     it.each(looks)("in $colorScheme, $viewport.width wide", async (look) => {
       const server = await startRedis(["--appendfsync", "no"]);
       Object.assign(process.env, { DATABASE_URL: "", REDIS_URL: server.url, WORKERS: "1" });
-      const example = { file: "cluster/server.js", lastPrinted, go: goThroughShop };
+      const example = { file: "cluster/server.js", lastPrinted, go: goThroughCluster };
       try {
         await visit(example, look);
       } finally {
