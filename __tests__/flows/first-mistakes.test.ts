@@ -386,6 +386,14 @@ describe("mounting (RFC 8414 §3.1, 9728 §3.1)", () => {
     expect(found).toEqual([expect.stringContaining("before the handler that answers 404")]);
   });
 
+  it("finds a proxy that strips the path before a router that is mounted at it", async () => {
+    const app = express();
+    const auth = server();
+    app.use("/login", auth.router).use(auth.wellKnown);
+    await request(app).post(token.slice("/login".length)).expect(404);
+    expect(warnings.map(textOf)).toEqual([expect.stringContaining('seems to remove "/login" from the path')]);
+  });
+
   it("leaves a set-up behind a proxy that strips the path to the developer", async () => {
     const app = express();
     const auth = server();

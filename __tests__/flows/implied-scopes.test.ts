@@ -183,11 +183,7 @@ describe("the options of scopes that imply others", () => {
       "orders:read.implies leads back",
     ],
     ["no text", { "orders:write": { implies: ["orders:read"] } }, "orders:write.text is missing"],
-    [
-      "an empty text",
-      { "orders:write": { text: "" } },
-      "orders:write.text must NOT have fewer than 1 characters",
-    ],
+    ["an empty text", { "orders:write": { text: "" } }, "orders:write.text must not be empty"],
     [
       "one text for a list",
       { "orders:write": { text: "a", implies: "orders:read" } },
@@ -202,9 +198,9 @@ describe("the options of scopes that imply others", () => {
     [
       "an empty explanation",
       { "orders:write": { text: "a", explanation: "" } },
-      "orders:write.explanation must NOT have fewer than 1 characters",
+      "orders:write.explanation must not be empty",
     ],
-    ["no language in text", { "orders:write": { text: {} } }, "orders:write.text must NOT have fewer"],
+    ["no language in text", { "orders:write": { text: {} } }, "orders:write.text must not be empty"],
     ["undefined", { "orders:write": { text: "a", implies: undefined } }, "orders:write.implies is undefined"],
   ])("refuse %s", (_, changed, problem) => {
     expect(refusal(changed as never)).toThrow(`createAuthServer: apis.orders.scopes.${problem}`);

@@ -35,6 +35,10 @@ function unreachedText(expected: string): string {
   return `A request for ${expected}/auth/… was answered with 404 and never reached auth.router. Write app.use("${expected || "/"}", auth.router), before the handler that answers 404.`;
 }
 
+function strippedText(expected: string): string {
+  return `A request for /auth/… was answered with 404. A proxy in front of this app seems to remove "${expected}" from the path: write app.use("/", auth.router), or let the proxy keep the path.`;
+}
+
 /** What the check knows. */
 export interface MountCheckOptions {
   readonly baseUrl: string;
@@ -43,7 +47,7 @@ export interface MountCheckOptions {
   readonly warn: (code: string, message: string) => void;
 }
 
-type Mistake = "router" | "wellKnown" | "unreached";
+type Mistake = "router" | "wellKnown" | "unreached" | "stripped";
 
 /** The path in a warning: it may come from a request, where a host mounts at a pattern. */
 const maxPath = 100;
@@ -72,12 +76,16 @@ export function mountCheck({ baseUrl, issuers, warn }: MountCheckOptions): Mount
     },
     atWellKnown({ baseUrl: mountPath = "", originalUrl = "" }, res) {
       if (mountPath !== "") warnOnce("wellKnown", wellKnownText(mountPath.slice(0, maxPath)));
+      if (isReached) return;
       const path = originalUrl.toLowerCase();
-      if (isReached || told.has("unreached") || !issuerPaths.some((issuer) => path.startsWith(issuer)))
-        return;
+      const isWhole = issuerPaths.some((issuer) => path.startsWith(issuer));
+      const isStripped = issuerPaths.some((issuer) => path.startsWith(issuer.slice(expected.length)));
+      if (!isWhole && !isStripped) return;
       // the router may be mounted behind this one
       res.once("finish", () => {
-        if (!isReached && res.statusCode === 404) warnOnce("unreached", unreachedText(expected));
+        if (isReached || res.statusCode !== 404) return;
+        if (isWhole) warnOnce("unreached", unreachedText(expected));
+        else warnOnce("stripped", strippedText(expected));
       });
     },
   };

@@ -1,81 +1,11 @@
 /** Checks the options when the server is created, so that a host's mistake does not wait for the first request. */
-import { Ajv, type ErrorObject } from "ajv";
 import { isPathId, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
 import { isSubset, parseScope } from "../protocol/scope";
 import type { ApiOptions, AuthServerOptions } from "./options";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
-import { fixes, optionSchema } from "./schema";
-
-// compiled on first use and not validated against the meta-schema: both would slow down every start
-const ajv = new Ajv({
-  verbose: true,
-  allowUnionTypes: true,
-  meta: false,
-  validateSchema: false,
-  code: { optimize: false },
-});
-ajv.addKeyword({
-  keyword: "isFunction",
-  validate: (_: unknown, value: unknown) => typeof value === "function",
-});
-ajv.addKeyword({
-  keyword: "hasMethods",
-  validate: (names: readonly string[], value: unknown) =>
-    typeof value === "object" &&
-    value !== null &&
-    names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
-});
-
-interface DescribedSchema {
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, DescribedSchema>>;
-}
-
-/** What is wrong with an option, by its path, and what to write instead. */
-interface OptionProblem {
-  readonly path: string;
-  readonly problem: string;
-  readonly fix: string;
-}
-
-function joinPath(path: string, name: string): string {
-  return path === "" ? name : `${path}.${name}`;
-}
-
-/** Translates an error of the schema into words for the host developer. */
-function describeSchemaError({
-  instancePath,
-  keyword,
-  params,
-  parentSchema,
-  message,
-}: ErrorObject): OptionProblem {
-  const at = instancePath.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
-  const { properties = {}, description = "" } = (parentSchema ?? {}) as DescribedSchema;
-  if (keyword === "required") {
-    const name = String(params["missingProperty"]);
-    return { path: joinPath(at, name), problem: "is missing", fix: properties[name]?.description ?? "" };
-  }
-  if (keyword === "additionalProperties") {
-    const path = joinPath(at, String(params["additionalProperty"]));
-    return {
-      path,
-      problem: "is not an option",
-      fix: `Known options: ${Object.keys(properties).join(", ")}.`,
-    };
-  }
-  const problem =
-    keyword === "hasMethods" ? "lacks a method" : keyword === "isFunction" ? "must be a function" : message;
-  return { path: at === "" ? "options" : at, problem: problem ?? "is wrong", fix: description };
-}
-
-/** The first error in the shape of the options. */
-function shapeProblem(options: unknown): OptionProblem | undefined {
-  return !ajv.validate(optionSchema, options) && ajv.errors?.[0]
-    ? describeSchemaError(ajv.errors[0])
-    : undefined;
-}
+import { fixes } from "./schema";
+import { type OptionProblem, shapeProblem } from "./shape";
 
 /** Why a URL cannot be a `baseUrl` or an audience, or `undefined`. http is only for development on this machine. */
 function urlProblem(text: string): string | undefined {
@@ -100,7 +30,9 @@ function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProble
 function* secretProblems({ secrets = [] }: AuthServerOptions): Iterable<OptionProblem> {
   const fix = fixes.secret;
   for (const [index, secret] of secrets.entries()) {
-    if (secret.length < 32) yield { path: `secrets.${index}`, problem: "is shorter than 32 characters", fix };
+    const problem =
+      secret === "" ? "is empty: is the environment variable set?" : "is shorter than 32 characters";
+    if (secret.length < 32) yield { path: `secrets.${index}`, problem, fix };
     if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is listed twice", fix };
   }
 }

@@ -34,6 +34,8 @@ export interface AccessTokenVerifierOptions {
 
 type Invalid = Extract<AccessTokenVerdict, { readonly kind: "invalid" }>;
 
+const unknownToken =
+  "the token is unknown, forged, or signed with a key that this process does not have (RFC 9068 §4): get a new one. If that does not help, give every process the same signingKeys, which also outlive a restart";
 const otherApi =
   "the token is for another API, or from another authorization server (RFC 9068 §4): get one at a token endpoint of this API";
 
@@ -74,8 +76,7 @@ export function accessTokenVerifier(
     // a verified signature remains valid as long as its key is trusted: only revocation has to be checked again
     const isSigned = stale?.kind === "valid" && stale.key && signer.trusts(stale.key);
     const genuine = isSigned ? stale : await readAccessToken(ports, { token, digest, api, now });
-    if (genuine === "unknown")
-      return invalid("the token is unknown, forged, or of a key that is no longer published");
+    if (genuine === "unknown") return invalid(unknownToken);
     if (genuine === "other-audience") return invalid(otherApi);
     const { accessToken, key } = genuine;
     if (!issuerIds.has(accessToken.issuer)) return invalid(otherApi);
