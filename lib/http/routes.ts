@@ -124,8 +124,7 @@ async function answerForm(
 /** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
 function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
-    const { origin } = request.req.headers;
-    const cors = origin === undefined ? undefined : await corsHeaders(parts, origin);
+    const cors = await corsHeaders(parts, request.req.headers.origin);
     const response = await answerForm(parts, { endpoint, request });
     return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
   };

@@ -5,7 +5,7 @@ import type { Authorization } from "../protocol/authorization";
 import type { GrantType } from "../protocol/client";
 import { type HostClaims, hostClaimsProblem, ownHostClaims } from "../protocol/host-claims";
 import { isErrorDescription, OAuthError } from "../protocol/oauth-error";
-import { isSubset } from "../protocol/scope";
+import { intersect, isSubset } from "../protocol/scope";
 import { inTime } from "../storage/calls";
 import type { Storage } from "../storage/port";
 import type { TokenAdapter, TokenDecision, TokenDecisionRequest } from "./port";
@@ -135,7 +135,7 @@ async function refusalOf(
 }
 
 function narrowed({ scopes = [] }: Issue, proposal: TokenProposal): readonly string[] {
-  const kept = proposal.scopes.filter((scope) => scopes.includes(scope));
+  const kept = intersect(proposal.scopes, scopes);
   if (kept.length > 0 || proposal.scopes.length === 0) return kept;
   throw new OAuthError("invalid_scope", {
     description: "The server grants none of these scopes.",

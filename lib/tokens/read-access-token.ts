@@ -53,8 +53,8 @@ async function readOpaque(
 }
 
 /**
- * The access token with this text, if this server issued it for this API, otherwise `undefined`. The caller checks issuer, time
- * and revocation.
+ * The access token with this text, if this server issued it for this API, otherwise what is wrong with it. The caller checks
+ * issuer, time and revocation.
  *
  * @throws whatever storage rejects with
  * @rfc 9068 §4
