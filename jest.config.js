@@ -24,7 +24,7 @@ const project = {
  *   flows/mixed-storage are slow or about what is behind both
  */
 const clientEndpointTests = [
-  "endpoints/{token,token-*,revocation,introspection,metadata}",
+  "endpoints/{token,token-*,revocation,introspection,registration,metadata}",
   "grants/*",
   "flows/{authorization-code,pairs,key-rotation,rotated-keys}",
   "attacks/{stolen-code,stolen-refresh-token,cross-site,cross-site-cookies,parameter-pollution}",
@@ -35,7 +35,7 @@ const clientEndpointTests = [
 module.exports = {
   maxWorkers: "100%",
   // no test measures time; a busy machine must not fail one
-  testTimeout: 60_000,
+  testTimeout: 600_000,
   collectCoverageFrom: ["lib/**/*.ts"],
   projects: [
     { ...project, displayName: "Express", testMatch: ["<rootDir>/__tests__/**/*.test.ts"] },

@@ -6,7 +6,7 @@ const path = require("node:path");
 const { projects, ...whole } = require("./jest.config");
 
 /**
- * The quick tier, `npm run test:quick`: what one runs after each change, in about 100 seconds on two idle cores. `npm test` runs
+ * The quick tier, `npm run test:quick`: what one runs after each change, in two to three minutes on two idle cores. `npm test` runs
  * all of it, and what is left out here:
  * - files that need more than their own process: a real PostgreSQL or Redis, a browser, an example, a compiler. Whatever starts
  *   a process imports one of these modules, itself or through a fixture, so a new file finds its tier by itself.
@@ -18,6 +18,8 @@ const startsProcesses = /^(?:node:child_process|node:cluster|playwright-core)$/;
 /** Beginnings of names: each takes more of a core than it is worth after every change. */
 const longRaces = [
   "attacks/code-race",
+  "attacks/ends-schedules",
+  "attacks/failing-ends",
   "attacks/storage-faults",
   "attacks/withdrawal-schedules",
   "storage/time-limit",

@@ -165,5 +165,5 @@ describe("README and docs", () => {
     expect(snippets.length).toBeGreaterThan(0);
     expect(firstPrograms.filter(([, code]) => code === "")).toEqual([]);
     expect(stdout).toBe("");
-  }, 60_000);
+  });
 });

@@ -43,7 +43,7 @@ const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages lo
 const writeLanguage = "Write language tags such as en or de-AT.";
 
 const knownOptions =
-  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, tokens, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, onEvent.";
+  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, tokens, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, insecureLoopbackClients, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -107,7 +107,7 @@ const shapes: readonly Mistake[] = [
     "an unknown option of an API",
     orders({ scopse: {} }),
     "apis.orders.scopse",
-    "Known options: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, refreshTokenExpiry, lifetimes.",
+    "Known options: name, audience, authMethods, scopes, defaultScopes, accessTokenSeconds, accessTokenFormat, redirectUri, scope, unknownScopes, refreshTokenExpiry, clientMetadataDocuments, clientRegistration, lifetimes.",
   ],
   ["an API without audience", orders({ audience: undefined }), "apis.orders.audience", writeAudience],
   ["an API without scopes", orders({ scopes: undefined }), "apis.orders.scopes", '"See your orders" }.'],
@@ -292,7 +292,7 @@ const shapes: readonly Mistake[] = [
     "an unknown text",
     { pages: { texts: { de: { title: "Hallo" } } } },
     "pages.texts.de.title",
-    "Known options: consentTitle, signedInAs, switchAccount, scopes, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, details, detailsClient, detailsApi, detailsScopes, errorTitle, errorExplanation, errorAdvice, lostTitle, lostExplanation, lostAdvice, answerTitle, answerExplanation, answerAdvice, failureTitle, failureExplanation, failureAdvice, errorDetails.",
+    "Known options: consentTitle, signedInAs, switchAccount, scopes, uncheckedFrom, unchecked, firstVisit, thisDevice, otherSite, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, details, detailsClient, detailsApi, detailsScopes, errorTitle, errorExplanation, errorAdvice, lostTitle, lostExplanation, lostAdvice, answerTitle, answerExplanation, answerAdvice, failureTitle, failureExplanation, failureAdvice, errorDetails.",
   ],
   [
     "an empty text",

@@ -42,8 +42,10 @@ describe("the package", () => {
       "createAuthServer",
       "defaultLifetimes",
       "digestClientSecret",
+      "generateClientKey",
       "generateClientSecret",
       "generateSigningKey",
+      "maxAuthorizations",
       "memoryStorage",
     ]);
   });
@@ -54,6 +56,7 @@ describe("the package", () => {
       interactionSeconds: 600,
       refreshTokenIdleSeconds: 14 * 24 * 3_600,
       refreshTokenSeconds: 90 * 24 * 3_600,
+      refreshRetrySeconds: 0,
       consentSeconds: 365 * 24 * 3_600,
     });
   });
@@ -87,18 +90,25 @@ describe("an authorization server", () => {
     expect(Object.keys(server).toSorted()).toEqual([
       "accessToken",
       "approve",
+      "authorizations",
       "challenge",
+      "clients",
       "consents",
       "deny",
       "inFrontOf",
       "interaction",
+      "mcpAuth",
       "requireBearer",
       "resume",
       "rotateKeys",
       "router",
+      "subjects",
       "wellKnown",
     ]);
     expect(Object.keys(server.consents).toSorted()).toEqual(["list", "revoke"]);
+    expect(Object.keys(server.authorizations).toSorted()).toEqual(["list", "revoke"]);
+    expect(Object.keys(server.subjects).toSorted()).toEqual(["erase", "revoke"]);
+    expect(Object.keys(server.clients)).toEqual(["revoke"]);
   });
 
   it("works in parts, without this", async () => {

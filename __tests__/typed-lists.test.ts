@@ -54,8 +54,8 @@ const grant: Edit = {
 };
 const authenticationMethod: Edit = {
   path: "lib/protocol/client-authentication.ts",
-  from: '"none"] as const',
-  to: '"none", "private_key_jwt"] as const',
+  from: '  "none",\n] as const',
+  to: '  "none",\n  "tls_client_auth",\n] as const',
 };
 const endpoint: Edit = {
   path: "lib/protocol/issuer.ts",
@@ -75,8 +75,8 @@ describe("the compiler", () => {
       [
         "lib/storage/memory/memory-storage.ts",
         "lib/storage/port.ts",
-        "lib/storage/postgres/approvals.ts",
-        "lib/storage/redis/approvals.ts",
+        "lib/storage/postgres/end-marks.ts",
+        "lib/storage/redis/end-marks.ts",
       ],
     ],
     [
@@ -87,7 +87,11 @@ describe("the compiler", () => {
     [
       "a client authentication method: what it presents, and how it is proved",
       [authenticationMethod],
-      ["lib/clients/authenticate-client.ts", "lib/protocol/client-authentication.ts"],
+      [
+        "lib/clients/authenticate-client.ts",
+        "lib/clients/new-registration.ts",
+        "lib/protocol/client-authentication.ts",
+      ],
     ],
     ["an endpoint: its route", [endpoint], ["lib/http/routes.ts"]],
   ])("asks whoever adds %s", (_, edits, places) => {

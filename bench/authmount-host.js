@@ -13,6 +13,8 @@ const express = createRequire(require.resolve(".."))("express");
 const authorizePath = "/auth/password/api/orders/authorize";
 const tokenPath = "/auth/password/api/orders/token";
 const consentSeconds = 86_400;
+/** Who signs in, in turn: a person can have 100 living authorizations for one client, and no person signs in a hundred times a second. */
+const subjects = Array.from({ length: 1_000 }, (_, number) => `${terms.subject}-${number}`);
 
 /** Returns the registration of the client. @param {HostSecrets} secrets @returns {import("..").Client} */
 function clientOf({ secretDigest }) {
@@ -26,12 +28,14 @@ function clientOf({ secretDigest }) {
   };
 }
 
-/** Stores the person's consent, so that nobody is asked. @param {import("..").Storage} storage */
-async function giveConsent(storage) {
+/** Stores everybody's consent, so that nobody is asked. @param {import("..").Storage} storage */
+async function giveConsents(storage) {
   const now = Math.floor(Date.now() / 1000);
-  const key = { subject: terms.subject, clientId: terms.clientId, apiId: "orders" };
-  const consent = { ...key, scopes: [terms.scope], grantedAt: now, expiresAt: now + consentSeconds };
-  await storage.consents.save(consent, now);
+  for (const subject of subjects) {
+    const key = { subject, clientId: terms.clientId, apiId: "orders" };
+    const consent = { ...key, scopes: [terms.scope], grantedAt: now, expiresAt: now + consentSeconds };
+    await storage.consents.save(consent, now);
+  }
 }
 
 /**
@@ -51,6 +55,7 @@ function newSecrets() {
 /** @param {HostOptions} options */
 function newAuthServer({ format, storage, signingKey }) {
   const { BENCH_ACCESS_TOKEN_SECONDS: seconds } = process.env;
+  let visits = 0;
   return createAuthServer({
     baseUrl: "https://host.example",
     storage,
@@ -69,7 +74,7 @@ function newAuthServer({ format, storage, signingKey }) {
       password: {
         authenticate: ({ req }) =>
           req.headers.cookie === terms.cookie
-            ? { kind: "authenticated", subject: terms.subject }
+            ? { kind: "authenticated", subject: subjects[visits++ % subjects.length] ?? terms.subject }
             : { kind: "interaction", url: "/sign-in" },
       },
     },
@@ -78,7 +83,7 @@ function newAuthServer({ format, storage, signingKey }) {
 
 /** @param {HostOptions} options @returns {Promise<import("./types").Server & { auth: import("..").AuthServer }>} */
 async function startHost(options) {
-  await giveConsent(options.storage);
+  await giveConsents(options.storage);
   const auth = newAuthServer(options);
   const app = express();
   // ahead of the routers, because every layer ahead of a route costs that route time; F1 has none

@@ -51,12 +51,13 @@ const storage = memoryStorage({
   })),
 });
 
-/** @param {{ baseUrl: string, pages: PagesOptions }} options */
-function authServer({ baseUrl, pages }) {
+/** @param {{ baseUrl: string, pages: PagesOptions, isOpen: boolean }} options */
+function authServer({ baseUrl, pages, isOpen }) {
   return createAuthServer({
     baseUrl,
     pages,
     storage,
+    insecureLoopbackClients: isOpen,
     secrets: [randomBytes(32).toString("hex")],
     signingKeys: [generateSigningKey()],
     authMethods: {
@@ -70,9 +71,20 @@ function authServer({ baseUrl, pages }) {
         audience: "https://api.example/orders",
         authMethods: ["password"],
         scopes: {
-          "orders:read": { en: "See your orders", ar: "الاطلاع على طلباتك" },
-          "orders:write": { en: "Change your orders", ar: "تعديل طلباتك" },
+          "orders:read": {
+            en: "See your orders",
+            de: "Ihre Bestellungen sehen",
+            fr: "Voir vos commandes",
+            ar: "الاطلاع على طلباتك",
+          },
+          "orders:write": {
+            en: "Change your orders",
+            de: "Ihre Bestellungen ändern",
+            fr: "Modifier vos commandes",
+            ar: "تعديل طلباتك",
+          },
         },
+        ...(isOpen && { clientMetadataDocuments: { accept: () => ({ kind: "accepted" }) } }),
       },
     },
   });
@@ -81,6 +93,8 @@ function authServer({ baseUrl, pages }) {
 /** @type {Readonly<Record<string, PagesOptions>>} Path where a server is mounted → its pages. */
 const hosts = {
   plain: {},
+  /** Lets in clients that nobody registered. */
+  open: {},
   branded: { name: "Example Ltd", logo: hostLogo, accentColor: "#7a1fd0" },
 };
 
@@ -89,10 +103,19 @@ const hosts = {
 const consent = { host: "plain", fields: {}, status: 200 };
 const arabicConsent = { ...consent, fields: { ui_locales: "ar" } };
 const brandedConsent = { ...consent, host: "branded", fields: { client_id: "shop-with-logo" } };
+/** @type {Visit} A client that nobody registered. */
+const stranger = {
+  host: "open",
+  fields: { redirect_uri: "http://127.0.0.1:33418/callback" },
+  status: 200,
+};
+/** @type {(language: string) => Visit} */
+const strangerIn = (language) => ({ ...stranger, fields: { ...stranger.fields, ui_locales: language } });
 const refusal = { host: "plain", fields: { client_id: "nobody" }, status: 400 };
 
 const tall = { width: 640, height: 700 };
 const taller = { width: 640, height: 770 };
+const tallest = { width: 640, height: 920 };
 const low = { width: 640, height: 440 };
 const desktop = { width: 1280, height: 800 };
 const narrow = { width: 390, height: 700 };
@@ -106,16 +129,25 @@ const pictures = [
   { name: "consent-right-to-left", visit: arabicConsent, viewport: tall },
   { name: "consent-branded-light", visit: brandedConsent, viewport: taller },
   { name: "consent-branded-dark", visit: brandedConsent, viewport: taller, colorScheme: "dark" },
+  { name: "stranger-light", visit: stranger, viewport: tallest },
+  { name: "stranger-dark", visit: stranger, viewport: tallest, colorScheme: "dark" },
+  { name: "stranger-narrow", visit: strangerIn("de"), viewport: { ...narrow, height: 1010 } },
+  { name: "stranger-french", visit: strangerIn("fr"), viewport: { ...tallest, height: 990 } },
+  { name: "stranger-right-to-left", visit: strangerIn("ar"), viewport: tallest },
   { name: "error-light", visit: refusal, viewport: low },
   { name: "error-dark", visit: refusal, viewport: low, colorScheme: "dark" },
   { name: "error-narrow", visit: refusal, viewport: narrow },
   { name: "error-right-to-left", visit: refusal, viewport: low, locale: "ar" },
 ];
 
+/** The metadata document of the stranger is served here, and its pictures show another host name. */
+const documentPath = "/client.json";
+const strangersHost = "editor.example";
+
 /** @type {(origin: string, visit: Visit) => string} */
 function authorizeUrl(origin, { host, fields }) {
   const query = new URLSearchParams({
-    client_id: "shop",
+    client_id: host === "open" ? origin + documentPath : "shop",
     response_type: "code",
     redirect_uri: "https://shop.example/callback",
     scope: "orders:read orders:write",
@@ -127,17 +159,36 @@ function authorizeUrl(origin, { host, fields }) {
 }
 
 async function startHosts() {
-  // in production, error pages show nothing that is meant for developers
-  process.env["NODE_ENV"] = "production";
   const app = express();
   const server = app.listen(0, "localhost");
   await events.once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   const origin = `http://localhost:${port}`;
+  app.get(documentPath, (_, res) => {
+    res.json({
+      client_id: origin + documentPath,
+      client_name: "Code Editor",
+      client_uri: `https://${strangersHost}/`,
+      policy_uri: `https://${strangersHost}/privacy`,
+      redirect_uris: ["http://127.0.0.1/callback"],
+    });
+  });
   for (const [host, pages] of Object.entries(hosts)) {
-    app.use(`/${host}`, authServer({ baseUrl: `${origin}/${host}`, pages }).router);
+    const isOpen = host === "open";
+    // in production, error pages show nothing that is meant for developers, and strangers must not come from localhost
+    process.env["NODE_ENV"] = isOpen ? "development" : "production";
+    app.use(`/${host}`, authServer({ baseUrl: `${origin}/${host}`, pages, isOpen }).router);
   }
   return { origin, server };
+}
+
+/** @type {(page: import("playwright-core").Page, origin: string) => Promise<void>} */
+async function renameStranger(page, origin) {
+  await page.route(`${origin}/**`, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replaceAll(new URL(origin).host, strangersHost);
+    await route.fulfill({ response, body });
+  });
 }
 
 /** @param {import("playwright-core").Browser} browser */
@@ -147,6 +198,7 @@ async function takePagePictures(browser) {
     for (const { name, visit, ...look } of pictures) {
       const context = await browser.newContext({ locale: "en", colorScheme: "light", ...look });
       const page = await context.newPage();
+      if (visit.host === "open") await renameStranger(page, origin);
       const response = await page.goto(authorizeUrl(origin, visit));
       if (response?.status() !== visit.status) throw new Error(`${name}: status ${response?.status()}`);
       await page.screenshot({ path: path.join(folder, `${name}.png`) });

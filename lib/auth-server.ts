@@ -1,10 +1,13 @@
 /** What `createAuthServer` returns. */
 import type { RequestListener } from "node:http";
 import type { Request, Response, Router } from "express";
+import type { ActiveAuthorizations } from "./end-user/list-authorizations";
 import type { ReadAccessToken } from "./http/access-tokens";
+import type { ReadMcpAuth } from "./http/mcp-auth";
 import type { ChallengeOptions, RequireBearer } from "./http/protect-routes";
+import type { HostApproval } from "./interaction/host-approval";
 import type { Interaction } from "./interaction/port";
-import type { Consent, ConsentKey } from "./protocol/consent";
+import type { Consent, ConsentSelection } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";
 
 /** An authorization server. Its functions do not use `this`, so they can be passed around by themselves. */
@@ -49,6 +52,13 @@ export interface AuthServer {
    */
   readonly accessToken: ReadAccessToken;
   /**
+   * The same token for an MCP server: a copy in the form of the MCP SDK's `AuthInfo`, with the token as it was sent. `req.auth` never
+   * holds that text, so that a log of `req.auth` is harmless.
+   *
+   * @throws TypeError when the request has not passed `requireBearer`.
+   */
+  readonly mcpAuth: ReadMcpAuth;
+  /**
    * Refuses a request whose token lacks a scope, where only the handler can know which scope is needed: 403
    * `insufficient_scope`, or 401 if the request has not passed `requireBearer`. Call it instead of sending your own response.
    *
@@ -65,24 +75,71 @@ export interface AuthServer {
    * a POST from this origin. An empty list means no. `scopes: undefined` is refused, because that is what a form with nothing
    * ticked produces; to allow all scopes, leave `scopes` out.
    */
-  readonly approve: (
-    req: Request,
-    res: Response,
-    decision?: { readonly scopes?: readonly string[] },
-  ) => Promise<void>;
+  readonly approve: (req: Request, res: Response, decision?: HostApproval) => Promise<void>;
   /** Ends any page of the host with a no: the client gets `access_denied`. */
   readonly deny: (req: Request, res: Response) => Promise<void>;
   /** Remembered consents, for the host's account page. */
   readonly consents: {
-    /** The consents that this end user has given and that are still remembered. */
+    /** The consents that this end user has given and that are still remembered, each with its `contextKey` (`""` for none). */
     readonly list: (subject: string) => Promise<readonly Consent[]>;
     /**
-     * Deletes the consent and revokes everything that descends from it, at every authentication method of the API. An approval
-     * that is running at the same time is revoked too. If the promise rejects, the consent may still be listed: call it again.
-     * A key for which nothing is stored is not an error; the event is then `nothing-to-revoke`.
+     * Deletes the consent and revokes everything that descends from it, at every authentication method of the API: in the context
+     * `contextKey`, or in every context when that is left out. An approval that is running at the same time is revoked too. If the
+     * promise rejects, the consent may still be listed: call it again. A selection for which nothing is stored is not an error; the
+     * event is then `nothing-to-revoke`.
      *
-     * @throws TypeError (as a rejection) when a part of the key is missing.
+     * @throws TypeError (as a rejection) when a part of the selection is missing.
      */
-    readonly revoke: (key: ConsentKey) => Promise<void>;
+    readonly revoke: (selection: ConsentSelection) => Promise<void>;
+  };
+  /** What lives, for the host's account page: an authorization for each sign-in to a client. */
+  readonly authorizations: {
+    /**
+     * The living authorizations of this end user, those of trusted clients included, 100 at a time: the one that expires last comes
+     * first. Pass `next` of a page as `after` to get the page behind it; `undefined` gives the first one.
+     *
+     * @throws TypeError (as a rejection) when an argument is wrong.
+     */
+    readonly list: (
+      subject: string,
+      page?: { readonly after?: string | undefined },
+    ) => Promise<ActiveAuthorizations>;
+    /**
+     * Revokes one authorization and everything that descends from it, if it is this end user's. Otherwise nothing happens, and the
+     * event is `nothing-to-revoke`.
+     *
+     * @throws TypeError (as a rejection) when one of the two is missing.
+     */
+    readonly revoke: (target: {
+      readonly subject: string;
+      readonly authorizationId: string;
+    }) => Promise<void>;
+  };
+  /** Everything of one end user. End the person's sessions in the host first: whoever is still signed in there can approve anew. */
+  readonly subjects: {
+    /**
+     * Signs the person out everywhere: revokes all their authorizations and what descends from them. Remembered consents stay, unless
+     * `consents` is `"revoke"`. It wins against whatever is under way. If the promise rejects, call it again.
+     *
+     * @throws TypeError (as a rejection) when an argument is wrong.
+     */
+    readonly revoke: (subject: string, options?: { readonly consents?: "keep" | "revoke" }) => Promise<void>;
+    /**
+     * The same with the consents, and deletes the records that name this end user. Opaque access tokens stay stored until they expire,
+     * but are no longer valid.
+     *
+     * @throws TypeError (as a rejection) when the subject is missing.
+     */
+    readonly erase: (subject: string) => Promise<void>;
+  };
+  /** Everything of one client. */
+  readonly clients: {
+    /**
+     * Ends everything that was issued to this client: consents, codes and tokens. The client itself stays registered. Call it before
+     * you give its id to another client, unless you delete clients with `ClientRegistry.delete`, which does the same.
+     *
+     * @throws TypeError (as a rejection) when the id is missing.
+     */
+    readonly revoke: (clientId: string) => Promise<void>;
   };
 }

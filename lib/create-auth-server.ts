@@ -5,11 +5,21 @@ import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
 import { keySetEndpoint } from "./endpoints/keys";
+import type { RegistrationPorts } from "./endpoints/registration";
 import { type RootDocuments, rootDocuments } from "./endpoints/metadata";
-import { type WithdrawalPorts, withdrawConsent } from "./end-user/withdraw-consent";
+import {
+  endAuthorization,
+  endClient,
+  type EndPorts,
+  endSubject,
+  subjectEndOf,
+  withdrawConsent,
+} from "./end-user/ends";
+import { listAuthorizations, listConsents } from "./end-user/list-authorizations";
 import { type EmitEvent, eventEmitter } from "./events/port";
 import { eventReporter } from "./events/report";
-import { mountCheck, mountPathOf } from "./http/mount-check";
+import type { RememberedDocuments } from "./fetching/remembered-documents";
+import { mountCheck, mountPathOf, watchAnswers } from "./http/mount-check";
 import { protectRoutes } from "./http/protect-routes";
 import { readInteractionId } from "./http/request";
 import { writeResponse } from "./http/response";
@@ -17,34 +27,45 @@ import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } 
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
 import { checkOptions } from "./options/check";
+import { documentsOnDemand, keysOnDemand, registrationsOnDemand, selfDescribedOnDemand } from "./on-demand";
 import type { AuthServerOptions } from "./options/options";
 import { isProduction, type ResolvedOptions, resolveOptions } from "./options/resolve";
 import { readSigningKeys } from "./options/signing-keys";
 import { type Pages, pagesOf } from "./pages/pages";
 import type { Issuer } from "./protocol/issuer";
-import { jwtSigner } from "./signing/jwt-signer";
-import { type KeyRing, keyRing } from "./signing/key-ring";
+import type { JsonResponse } from "./protocol/protocol-response";
+import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
 import { randomValues, systemClock as clock } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
+import { refreshSuccessors } from "./tokens/refresh-successor";
 
 /** Everything that the rules get from outside: storage, keys, time, random values and the host's event listener. */
-type Ports = AuthorizationPorts & ClientEndpointPorts & WithdrawalPorts & { readonly clients: ClientLookup };
+type Ports = AuthorizationPorts &
+  ClientEndpointPorts &
+  EndPorts &
+  Omit<RegistrationPorts, "adapter"> & { readonly clients: ClientLookup };
 
 function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ring: KeyRing }): Ports {
   const { redirectSchemes, revocationLagSeconds: lagSeconds } = options;
   // all calls go through the limited storage: a database that hangs must not hold requests and their sockets
   const storage = timeLimited(options.storage);
+  const newDocuments = (): RememberedDocuments => documentsOnDemand(options.insecureLoopbackClients, clock);
+  const documents = newDocuments();
+  const selfDescribed = selfDescribedOnDemand(options, { storage, documents, emit, clock });
+  const random = randomValues();
   return {
     storage,
-    clients: clientLookup(storage.clients, { lagSeconds, clock, redirectSchemes }),
+    clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes, selfDescribed }),
     redirectSchemes,
     verifySecret: clientSecretVerifier(),
+    fetchKeys: keysOnDemand({ registered: newDocuments(), strangers: documents }),
     tokens: options.tokens,
+    successors: refreshSuccessors(options.secrets, random.randomId),
     signer: jwtSigner(ring, clock),
     emit,
     clock,
-    ...randomValues(),
+    ...random,
   };
 }
 
@@ -84,10 +105,27 @@ function flowOf(
   });
 }
 
-function consentsOf(ports: Ports, issuers: readonly Issuer[]): AuthServer["consents"] {
+/** What the host can see and end. */
+function endsOf(
+  ports: Ports,
+  issuers: readonly Issuer[],
+): Pick<AuthServer, "consents" | "authorizations" | "subjects" | "clients"> {
+  const life = { longestLifeSeconds: longestLifeSeconds(issuers) };
   return {
-    list: async (subject) => (await ports.storage.consents.list(subject, clock())) ?? [],
-    revoke: (key) => withdrawConsent(ports, { key, longestLifeSeconds: longestLifeSeconds(issuers) }),
+    consents: {
+      list: (subject) => listConsents(ports, subject),
+      revoke: (selection) => withdrawConsent(ports, { selection, ...life }),
+    },
+    authorizations: {
+      list: (subject, page = {}) => listAuthorizations(ports, { subject, page }),
+      revoke: (target) => endAuthorization(ports, target),
+    },
+    subjects: {
+      revoke: async (subject, options = {}) =>
+        endSubject(ports, { subject, end: subjectEndOf(options), ...life }),
+      erase: (subject) => endSubject(ports, { subject, end: "erase", ...life }),
+    },
+    clients: { revoke: (clientId) => endClient(ports, clientId) },
   };
 }
 
@@ -117,7 +155,10 @@ function routersOf(
   { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
   const issuers = parts.issuers.map(({ identifier }) => identifier);
-  const check = isProduction() ? undefined : mountCheck({ baseUrl, issuers, warn });
+  const check = isProduction()
+    ? undefined
+    : mountCheck({ baseUrl, issuers, documents: [...documents.keys()], warn });
+  if (check) watchAnswers(check, baseUrl);
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),
@@ -154,7 +195,9 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   });
   const flow = flowOf(options, { ports, pages });
   const jwksUri = `${baseUrl}/jwks`;
-  const parts = { ports, flow, pages, issuers, jwksUri, keySet: () => keySetEndpoint(ring, clock) };
+  const registrations = registrationsOnDemand(options, ports);
+  const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
+  const parts = { ports, flow, pages, issuers, jwksUri, keySet, registrations };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = routersOf(parts, { baseUrl, documents });
@@ -169,6 +212,6 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
       ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: clock() })),
     ...protectRoutes(ports, { issuers, revocationLagSeconds }),
     ...hostPagesOf(flow, pages),
-    consents: consentsOf(ports, issuers),
+    ...endsOf(ports, issuers),
   };
 }

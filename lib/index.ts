@@ -7,6 +7,7 @@ export {
   type AuthServerOptions,
   type ScopeOptions,
 } from "./options/options";
+export type { HostApproval } from "./interaction/host-approval";
 export type { ConsentPage } from "./pages/consent-page";
 export type { ErrorPage } from "./pages/error-page";
 export type { PageContent, PagesOptions } from "./pages/pages";
@@ -19,31 +20,50 @@ export type {
   ConsentRequest,
   Interaction,
 } from "./interaction/port";
+export type { ActiveAuthorization, ActiveAuthorizations } from "./end-user/list-authorizations";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
 export type { ReadAccessToken } from "./http/access-tokens";
+export type { McpAuth, ReadMcpAuth } from "./http/mcp-auth";
 export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
 export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
-export type { AuthenticationFacts, Authorization } from "./protocol/authorization";
-export type { AuthorizationCode } from "./protocol/authorization-code";
+export type {
+  AuthenticationFacts,
+  Authorization,
+  AuthorizationCode,
+  RefreshToken,
+  RefreshTokenUse,
+} from "./protocol/authorization";
 export type { Prompt } from "./protocol/authorization-request";
 export {
   browserOriginsOf,
   type Client,
   type ConfidentialClient,
   type GrantType,
+  type KeyClient,
   type PublicClient,
+  type PublicJwk,
+  type PublicKeySet,
+  type SelfDescription,
   type Subscription,
 } from "./protocol/client";
+export type {
+  ClientMetadataDocumentAdapter,
+  ClientRegistrationAdapter,
+  DocumentDecision,
+  RegistrationDecision,
+  RegistrationMetadata,
+} from "./clients/port";
+export { generateClientKey } from "./clients/client-key";
 export { digestClientSecret, generateClientSecret } from "./clients/client-secret";
-export type { Consent, ConsentKey } from "./protocol/consent";
+export type { AuthorizationContext } from "./protocol/authorization-context";
+export type { Consent, ConsentKey, ConsentSelection } from "./protocol/consent";
 export type { EndMark } from "./protocol/end-mark";
 export type { ScopeSentence } from "./protocol/issuer";
 export type { Lifetimes } from "./protocol/issuer";
 export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
-export type { RefreshToken } from "./protocol/refresh-token";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
 export type { HostClaims } from "./protocol/host-claims";
 export type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./tokens/port";
@@ -56,15 +76,25 @@ export {
   type SigningKeySource,
 } from "./signing/signing-key";
 export { memoryStorage, type MemoryStorageOptions } from "./storage/memory/memory-storage";
+export { maxAuthorizations } from "./storage/port";
 export type {
   AccessTokenStore,
   AuthorizationCodeStore,
+  AuthorizationPage,
+  AuthorizationSelection,
   AuthorizationStore,
   ClientStore,
   ConsentStore,
   EndMarkStore,
+  ListedAuthorization,
   RefreshTokenStore,
   RevokedAccessToken,
   Storage,
   StoredAccessToken,
 } from "./storage/port";
+export type {
+  ClientAssertionStore,
+  ClientRegistration,
+  ClientRegistrationStore,
+  UsedAssertion,
+} from "./storage/client-ports";

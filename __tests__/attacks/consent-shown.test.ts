@@ -187,7 +187,7 @@ describe("auth.approve grants what the page has shown, or what the host names of
     expect([answer.status, answer.headers["location"]]).toEqual([500, undefined]);
     expect(host.events.at(-1)).toMatchObject({
       kind: "server-error",
-      cause: expect.objectContaining({ message: expect.stringContaining("or { scopes } with a list") }),
+      cause: expect.objectContaining({ message: expect.stringContaining("or { scopes, context }") }),
     });
     expect(await rememberedScopes(host)).toEqual([]);
     // the person can still answer

@@ -38,9 +38,10 @@ async function repeat(times: number, task: (index: number) => Promise<unknown>):
   await Promise.all(Array.from({ length: 50 }, worker));
 }
 
+// It was 2,500 times: nothing that an authorization request passes has a limit or a batch between the two numbers.
 describe("a flood of authorization requests (RFC 6749 §10; house rule: nothing is stored before approval)", () => {
   it.each(["consent page", "sign-in page", "refusal by redirect", "refusal by page"])(
-    "stores nothing: 2,500 times %s",
+    "stores nothing: 500 times %s",
     async (page) => {
       const { storage, writes } = watchWrites(memoryStorage({ clients: Object.values(clients) }));
       const host = testHost({ storage });
@@ -52,14 +53,13 @@ describe("a flood of authorization requests (RFC 6749 §10; house rule: nothing 
       };
       const path = `${pairPath()}/authorize?${encode({ ...authorizationParameters("web"), ...bent })}`;
       const statuses = new Set<number>();
-      await repeat(2_500, async () => {
+      await repeat(500, async () => {
         statuses.add((await app.send({ path })).status);
       });
       const expected = { "consent page": 200, "refusal by page": 400 }[page] ?? 302;
       expect([...statuses]).toEqual([expected]);
       expect(writes).toEqual([]);
     },
-    30_000,
   );
 
   it("in one browser never makes its cookies too big, and keeps the newest", async () => {
@@ -180,7 +180,6 @@ describe("a flood of bad access tokens (RFC 6750 §5; revocationLagSeconds)", ()
       expect((await callApi(host, `/${api}`, access_token)).status).toBe(200);
       expect(asked).toEqual([]);
     },
-    60_000,
   );
 });
 

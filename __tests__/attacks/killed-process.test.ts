@@ -25,7 +25,7 @@ const kills = lengthOf({ short: 4, long: 100 });
 const lanes = 6;
 const hangMilliseconds = 20_000;
 
-jest.setTimeout(lengthOf({ short: 300_000, long: 1_800_000 }));
+jest.setTimeout(lengthOf({ short: 600_000, long: 1_800_000 }));
 
 /** One authorization, as far as the client was told. */
 interface Chain {

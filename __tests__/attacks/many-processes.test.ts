@@ -20,7 +20,7 @@ const processCount = 4;
 const rounds = lengthOf({ short: 250, long: 10_000 });
 const lanes = 6;
 
-jest.setTimeout(lengthOf({ short: 300_000, long: 1_800_000 }));
+jest.setTimeout(lengthOf({ short: 600_000, long: 1_800_000 }));
 
 /** What came of the rounds, for one `expect` at the end. */
 interface Tally {

@@ -53,7 +53,7 @@ function withdrawal(): void {
     expect(await after.authorizations.find(early.authorizationId, now)).toMatchObject({ revoked: true });
     expect(await after.authorizations.find(late.authorizationId, now)).toBeUndefined();
     other.destroy();
-  }, 60_000);
+  });
 }
 
 function stalledReplica(): void {
@@ -80,7 +80,7 @@ function stalledReplica(): void {
       client.destroy();
       await close();
     }
-  }, 60_000);
+  });
 }
 
 describeWith(redis, {

@@ -7,8 +7,9 @@ import { authorize } from "../fixture/authorize";
 import { redeem, refresh } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
+import { type TestHost, testHost, type TestHostOptions } from "../fixture/host";
 import { obtainCode, obtainTokens } from "../fixture/journey";
+import { apisWithRegistration, authorizeAs, nativeMetadata, registered } from "../fixture/registration";
 import { intercept } from "../fixture/slow-storage";
 
 stopClockForEachTest();
@@ -17,9 +18,13 @@ const otherBase = "https://host.example/other";
 const newStorage = (): Storage => memoryStorage({ clients: Object.values(clients) });
 
 /** Two servers with the same ids, keys and secrets, and another `baseUrl`. */
-function twoServers(storage: Storage = newStorage()): { here: TestHost; there: TestHost } {
+function twoServers(
+  storage: Storage = newStorage(),
+  options: TestHostOptions = {},
+): { here: TestHost; there: TestHost } {
   const there = testHost({
     storage,
+    ...options,
     baseUrl: otherBase,
     // the journeys of the tests go to /login
     before: (app) =>
@@ -28,7 +33,7 @@ function twoServers(storage: Storage = newStorage()): { here: TestHost; there: T
         next();
       }),
   });
-  return { here: testHost({ storage }), there };
+  return { here: testHost({ storage, ...options }), there };
 }
 
 describe("servers that share a storage (RFC 9207 §4, 9700 §4.4)", () => {
@@ -58,6 +63,13 @@ describe("servers that share a storage (RFC 9207 §4, 9700 §4.4)", () => {
     const answer = await elsewhere.answer(page, "approve");
     expect([answer.status, answer.headers["location"]]).toEqual([400, undefined]);
     expect((await browser.answer(page, "approve")).status).toBe(303);
+  });
+
+  it("do not know each other's clients that have registered themselves: the other one may let in everybody", async () => {
+    const { here, there } = twoServers(newStorage(), { apis: apisWithRegistration({}) });
+    const client = await registered(there, nativeMetadata);
+    expect((await authorizeAs(there.browser(), client)).status).toBe(200);
+    expect((await authorizeAs(here.browser(), client)).status).toBe(400);
   });
 
   it("keep what was stored before records named their issuer", async () => {

@@ -171,22 +171,31 @@ describe("storage fails in one call, and the client asks again (RFC 6749 §5.2)"
 
 describe("storage fails in one call, where the host asks (RFC 6749 §10.3)", () => {
   const key = { subject: "alice", clientId: "web", apiId: "orders" };
-  const steps = ["endMarks.save", "authorizations.revokeAll", "endMarks.save", "consents.delete"];
+  const listing = ["consents.list", "endMarks.find"];
+  const steps = [
+    "endMarks.save",
+    "endMarks.save",
+    "authorizations.revokeAll",
+    "endMarks.save",
+    "consents.delete",
+  ];
   const rows = steps.flatMap((call, index) => moments.map((moment) => ({ call, index, moment })));
 
   it("is tried below in every call", async () => {
     const { host, faulty } = newBed();
     await obtainTokens(host, { client: "web" });
-    faulty.arm(1 + steps.length, "before");
+    faulty.arm(listing.length + steps.length, "before");
     await host.auth.consents.list("alice");
     await host.auth.consents.revoke(key);
-    expect(faulty.calls).toEqual(["consents.list", ...steps]);
+    expect(faulty.calls).toEqual([...listing, ...steps]);
   });
 
-  it.each(moments)("is what auth.consents.list rejects with, %s its work", async (moment) => {
+  const listed = listing.flatMap((call, index) => moments.map((moment) => ({ call, index, moment })));
+
+  it.each(listed)("is what auth.consents.list rejects with: $call $moment its work", async (row) => {
     const { host, faulty } = newBed();
     await obtainTokens(host, { client: "web" });
-    faulty.arm(0, moment);
+    faulty.arm(row.index, row.moment);
     await expect(host.auth.consents.list("alice")).rejects.toBe(failure);
     faulty.fix();
     expect(await host.auth.consents.list("alice")).toMatchObject([key]);

@@ -1,127 +1,32 @@
 // A client polls silently, or holds a consent page open, while the person takes their consent back. The order in which storage
 // answers is drawn by chance. Whatever it is, nothing that is older than the withdrawal may work after it.
-import { type AuthServerEvent, type Consent, memoryStorage, type Storage } from "../../lib";
-import {
-  authorizationEndpoint,
-  type AuthorizationOutcome,
-  type AuthorizationPorts,
-} from "../../lib/endpoints/authorization";
-import type { ClientEndpointPorts } from "../../lib/endpoints/client-endpoint";
-import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
-import { tokenEndpoint } from "../../lib/endpoints/token";
-import { withdrawConsent } from "../../lib/end-user/withdraw-consent";
-import { parametersFromObject } from "../../lib/protocol/parameters";
-import { randomValues } from "../../lib/system";
-import { clientLookup } from "../../lib/clients/client-lookup";
-import { apiRecord, confidentialRecord, issuerRecord } from "../fixture/records";
+import { type Consent, memoryStorage, type Storage } from "../../lib";
+import { withdrawConsent } from "../../lib/end-user/ends";
+import { confidentialRecord, issuerRecord } from "../fixture/records";
+import { type Answer, ruleServer, type ShownPage } from "../fixture/rule-server";
 import { randomOf, scheduled } from "../fixture/schedule";
-
-jest.setTimeout(600_000);
 
 const seed = Number(process.env["AUTHMOUNT_SEED"] ?? Date.now() % 2 ** 31);
 /** Of each of the four stories. */
 const schedules = Number(process.env["AUTHMOUNT_SCHEDULES"] ?? 2_500);
 const now = 1_800_000_000;
 const client = confidentialRecord();
-const issuer = issuerRecord(apiRecord());
-const key = { subject: "alice", clientId: client.clientId, apiId: "orders" };
-const endUser: EndUserPort = {
-  authenticate: async () => ({ kind: "authenticated", subject: "alice" }),
-  decideConsent: async () => ({ kind: "ask" }),
-};
+const issuer = issuerRecord();
+const selection = { subject: "alice", clientId: client.clientId, apiId: "orders" };
 
-type Asked = Extract<AuthorizationOutcome, { kind: "ask" }>;
-
-/** The server's rules over this storage, without HTTP. */
+/** The server's rules over this storage, without HTTP, and what Alice does at her account page. */
 function newServer(storage: Storage) {
-  const events: AuthServerEvent["kind"][] = [];
-  const ports: AuthorizationPorts & ClientEndpointPorts = {
-    storage,
-    clients: clientLookup(storage.clients, { lagSeconds: 5, clock: () => now, redirectSchemes: [] }),
-    signer: { sign: () => "a.b.c", verify: () => undefined, trusts: () => false },
-    emit: ({ kind }) => void events.push(kind),
-    clock: () => now,
-    redirectSchemes: [],
-    ...randomValues(),
-    verifySecret: async () => true,
-    tokens: undefined,
-  };
-
-  function authorize(
-    scope: string,
-    { prompt, page, decision }: { prompt?: string; page?: Asked; decision?: ConsentDecision } = {},
-  ): Promise<AuthorizationOutcome> {
-    const parameters = parametersFromObject({
-      client_id: client.clientId,
-      response_type: "code",
-      redirect_uri: client.redirectUris[0],
-      scope,
-      ...(prompt !== undefined && { prompt }),
-    });
-    return authorizationEndpoint(ports, {
-      issuer,
-      parameters,
-      endUser,
-      interactionBegan: page && now,
-      shown: page?.request,
-      decision,
-      choosesAccount: false,
-    });
-  }
-
-  async function token(fields: Record<string, string>): Promise<string | undefined> {
-    try {
-      const parameters = parametersFromObject(fields);
-      const http = { method: "POST", url: "/", headers: {} };
-      const answer = await tokenEndpoint.answer(ports, { issuer, client, parameters, now, ...http });
-      return (answer.body as { refresh_token?: string }).refresh_token;
-    } catch {
-      return undefined;
-    }
-  }
-
-  const server = {
-    events,
-    /** The code of a silent visit, or the error. */
-    silent: async (scope = "orders:read") => answerOf(await authorize(scope, { prompt: "none" })),
-    show: async (scope: string): Promise<Asked | undefined> => {
-      const outcome = await authorize(scope);
-      return outcome.kind === "ask" ? outcome : undefined;
-    },
-    async allow(page: Asked): Promise<Answer> {
-      const { requestedScopes } = page.request;
-      const decision: ConsentDecision = {
-        isBy: () => true,
-        endMark: page.endMark,
-        answer: (requested) => requested,
-      };
-      return answerOf(await authorize(requestedScopes.join(" "), { page, decision }));
-    },
-    /** The refresh token that a code buys, `undefined` when it is refused. */
-    redeem: (code: string) => token({ grant_type: "authorization_code", code }),
-    refresh: (refreshToken: string) => token({ grant_type: "refresh_token", refresh_token: refreshToken }),
-    withdraw: () => withdrawConsent(ports, { key, longestLifeSeconds: 1_000_000 }),
+  const server = ruleServer(storage, { client, issuer, now });
+  return {
+    ...server,
+    redeem: async (code: string) => (await server.redeem(code))?.refresh_token,
+    refresh: async (refreshToken: string) => (await server.refresh(refreshToken))?.refresh_token,
+    withdraw: () => withdrawConsent(server.ports, { selection, longestLifeSeconds: 1_000_000 }),
     consents: (): Promise<readonly Consent[]> => storage.consents.list("alice", now),
   };
-  return server;
 }
 
 type Server = ReturnType<typeof newServer>;
-
-interface Answer {
-  readonly code: string | undefined;
-  readonly error: string | undefined;
-}
-
-function answerOf(outcome: AuthorizationOutcome): Answer {
-  if (outcome.kind !== "answered" || outcome.response.kind !== "redirect")
-    return { code: undefined, error: outcome.kind };
-  const { searchParams } = new URL(outcome.response.location);
-  return {
-    code: searchParams.get("code") ?? undefined,
-    error: searchParams.get("error") ?? undefined,
-  };
-}
 
 /** What a thief, or a client that does not want to let go, has collected. */
 interface Loot {
@@ -213,7 +118,7 @@ describe("a withdrawal while approvals are under way (RFC 7009 §2.1), storage a
     await tellFirst(async (number) => {
       const { server, loot, random, run } = newStory(number);
       await collect(server, loot, allow(server, "orders:read"));
-      const page = (await server.show("orders:read orders:write")) as Asked;
+      const page = (await server.show("orders:read orders:write")) as ShownPage;
       await run([
         () => collect(server, loot, server.allow(page)),
         ...(random() < 0.5 ? [() => collect(server, loot, server.silent())] : []),

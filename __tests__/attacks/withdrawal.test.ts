@@ -1,5 +1,5 @@
 // The client polls silently or has a page open while the person withdraws, and storage is slow or fails. The person's no holds, or
-// they are told that it failed and can say it again. (Random orders: withdrawal-schedules; real databases: withdrawal-processes.)
+// they are told that it failed and can say it again. (Random orders: withdrawal-schedules; real databases: ends-processes.)
 import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
 import { authorize, redirectParameters } from "../fixture/authorize";
@@ -75,7 +75,7 @@ describe("a withdrawal and a silent visit at once (RFC 7009 §2.1, 9700 §4.14)"
     expect(redirectParameters(await visit)).toMatchObject({ error: "access_denied" });
     expect(host.events.at(-1)).toMatchObject({
       kind: "authorization-denied",
-      reason: expect.stringContaining("withdrawn"),
+      reason: expect.stringContaining("was ended (auth.consents.revoke"),
     });
   });
 

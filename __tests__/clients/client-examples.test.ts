@@ -13,8 +13,6 @@ import { type Browser, type BrowserContext, chromium, type Page as ChromiumPage 
 import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../fixture/example";
 import { describeWith } from "../fixture/server-process";
 
-jest.setTimeout(60_000);
-
 /** Clients renew a token ten seconds before it expires: one that lasts five is renewed for every call. */
 const alwaysStale = { ACCESS_TOKEN_SECONDS: "5" };
 
@@ -76,6 +74,7 @@ describe("examples/machine", () => {
   it.each([
     ["gets one token for three calls", {}, 1],
     ["gets a token for each call when it expires in between", alwaysStale, 3],
+    ["signs another assertion for each token when it has a key", { ...alwaysStale, PROOF: "key" }, 3],
   ])("%s", async (_, env, tokens) => {
     await start("machine/start.js", { lastPrinted: /third call: .*\n/, env });
     expect(example.printed.out.match(/call: \{"orders":\["Tea, 100 g"\],"for":"night-job"\}/g)).toHaveLength(

@@ -9,8 +9,6 @@ import { type Engine, engines, type StoreServer } from "../fixture/cluster-proce
 import { newWebBrowser, type WebBrowser } from "../fixture/example";
 import { describeWith, freePort } from "../fixture/server-process";
 
-jest.setTimeout(120_000);
-
 const repository = path.resolve(__dirname, "../..");
 const workers = 3;
 

@@ -162,7 +162,7 @@ describeWith(found, {
         "Authorization server → Web Shop 200 access token refresh token scope",
         "Web Shop → Browser 303 to /back",
         "Web Shop → API GET /api/orders access token",
-        "API → Web Shop 200 orders",
+        "API → Web Shop 200 orders plan org=teahouse",
       ]);
       expect(await tab.locator("#lanes strong").allTextContents()).toEqual([
         "Browser",
@@ -192,7 +192,7 @@ describeWith(found, {
     it("shows for a refusal the rule, where it is written, the fix and the host's log", async () => {
       const { tab, problems } = await visit();
       expect(await runStory(tab, { name: "reusedRefreshToken", method: "password" })).toBe(
-        "11 steps. Refused: step 9 (invalid_grant), step 10 (invalid_grant), step 11 (invalid_token).",
+        "12 steps. Refused: step 10 (invalid_grant), step 11 (invalid_grant), step 12 (invalid_token).",
       );
       expect(await tab.locator(".refused .chip").allTextContents()).toEqual([
         "invalid_grant",
@@ -201,7 +201,7 @@ describeWith(found, {
       ]);
       const sent = (await arrows(tab)).filter((line) => line.includes("POST /token refresh"));
       expect(sent).toEqual(
-        ["refresh token", "refresh token", "refresh token 2"].map(
+        ["refresh token", "refresh token 2", "refresh token", "refresh token 3"].map(
           (token) => `Web Shop → Authorization server POST /token ${token} secret`,
         ),
       );
@@ -306,6 +306,69 @@ describeWith(found, {
       expect(step).not.toMatch(/&\w+;|&#/);
     });
 
+    it("disable and enable the person, and show the host's own claim in the token", async () => {
+      const { tab, problems } = await visit();
+      expect(await runStory(tab, { name: "disabledPerson", method: "password" })).toBe(
+        "14 steps. Refused: step 10 (invalid_grant), step 11 (invalid_token), step 12 (access_denied).",
+      );
+      const [refresh = "", , signIn = ""] = await tab.locator(".refusal").allInnerTexts();
+      expect(refresh).toMatch(/This account is disabled[^]*The host decides about every token/);
+      expect(signIn).toMatch(/This account is disabled[^]*The host lets this person sign in no longer/);
+      expect(await tab.locator("#token").innerText()).toMatch(/plan\s+gold\s+The host's own claim/);
+      await tab.click("#disable");
+      await tab.locator("#person", { hasText: "alice at Tea House, disabled" }).waitFor();
+      await tab.click("#enable");
+      await tab.locator("#person", { hasText: /^alice at Tea House$/ }).waitFor();
+      expect(problems).toEqual([]);
+    });
+
+    it("change to the other organization, where the person is asked again", async () => {
+      const { tab, problems } = await visit();
+      await runStory(tab, { name: "run", method: "password" });
+      const [person] = await Promise.all([tab.waitForEvent("popup"), tab.click("#otherOrganization")]);
+      await person.locator('[value="approve"]').click();
+      await tab.locator("#status", { hasText: "8 steps, none refused." }).waitFor();
+      const answers = (await arrows(tab)).filter((line) => line.startsWith("API"));
+      expect(answers.map((line) => line.split(" ").at(-1))).toEqual(["org=teahouse", "org=toolshed"]);
+      expect(await tab.locator("#token").innerText()).toMatch(/org\s+toolshed\s+The organization that was/);
+      await tab.locator("#person", { hasText: "alice at Tool Shed" }).waitFor();
+      expect(problems).toEqual([]);
+    });
+
+    it("sign the person out everywhere, and say so at the refresh and at the API", async () => {
+      const { tab, problems } = await visit();
+      expect(await runStory(tab, { name: "signedOutEverywhere", method: "password" })).toBe(
+        "11 steps. Refused: step 10 (invalid_grant), step 11 (invalid_token).",
+      );
+      const [refresh, call] = await tab.locator(".refusal").allInnerTexts();
+      expect(refresh).toMatch(/The person was signed out everywhere, which[^]*RFC 6749 §5\.2/);
+      expect(call).toMatch(/The person was signed out everywhere[^]*revocationLagSeconds[^]*RFC 6750 §3\.1/);
+      await tab.locator("#person", { hasText: /^nobody$/ }).waitFor();
+      expect(problems).toEqual([]);
+    });
+
+    it("lose an answer, repeat it, and refuse the old token once the new one is used", async () => {
+      const { tab, problems } = await visit();
+      expect(await runStory(tab, { name: "lostAnswer", method: "password" })).toBe(
+        "12 steps. Refused: step 11 (invalid_grant), step 12 (invalid_token).",
+      );
+      const tokens = (await arrows(tab))
+        .filter((line) => / (?:POST \/token|200 access) /.test(line))
+        .slice(2);
+      expect(tokens.map((line) => line.replace(/^.*?(?:token|200) /, ""))).toEqual([
+        "refresh token secret",
+        "access token 2 refresh token 2 scope lost",
+        "refresh token secret",
+        "access token 3 refresh token 2 scope",
+        "refresh token 2 secret",
+        "access token 4 refresh token 3 scope",
+        "refresh token secret",
+      ]);
+      const [replay] = await tab.locator(".refusal").allInnerTexts();
+      expect(replay).toMatch(/A refresh may be repeated only while[^]*RFC 9700 §4\.14\.2/);
+      expect(problems).toEqual([]);
+    });
+
     it("offer a link if the browser blocks the window", async () => {
       const { tab } = await visit();
       await askConsent(tab);
@@ -358,6 +421,35 @@ describeWith(found, {
       await tab.getByRole("button", { name: "Passwords and client secrets" }).click();
       expect(await accessibilityProblems(tab)).toEqual([]);
     });
+
+    it.each([
+      ["light", 1280, "ltr"],
+      ["dark", 390, "ltr"],
+      ["dark", 390, "rtl"],
+    ] as const)(
+      "has an account page without problems when %s, %d wide and %s",
+      async (colorScheme, width, direction) => {
+        const { tab, problems } = await visit({
+          colorScheme,
+          viewport: { width, height: 800 },
+          bypassCSP: true,
+        });
+        await runStory(tab, { name: "run", method: "password" });
+        for (const [path, text] of [
+          ["/signin/password", "Organization"],
+          ["/account", "Web Shop uses Orders for Tea House"],
+        ] as const) {
+          await tab.goto(demo.origin + path);
+          await tab.evaluate(`document.dir = "${direction}"`);
+          expect(await tab.locator("main").innerText()).toContain(text);
+          expect(await tab.evaluate(sidewaysPixels)).toBe(0);
+          expect(await accessibilityProblems(tab)).toEqual([]);
+        }
+        await tab.getByRole("button", { name: "Sign out everywhere" }).click();
+        expect(await tab.locator("main").innerText()).toContain("Nobody is signed in.");
+        expect(problems).toEqual([]);
+      },
+    );
   },
 });
 

@@ -1,8 +1,6 @@
 /** What an attacker tries at the demo, which hosts copy as well. */
 import { demo, secretOf } from "../fixture/demo";
 
-jest.setTimeout(60_000);
-
 /** The orders that a client sees with a token of its own. */
 async function ordersOf(clientId: string): Promise<readonly { of: string }[]> {
   const answer = await fetch(`${demo.origin}/login/auth/password/api/orders/token`, {

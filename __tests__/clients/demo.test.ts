@@ -12,100 +12,10 @@ import {
   secretOf,
   validPairs,
 } from "../fixture/demo";
-import { newWebBrowser, type WebBrowser } from "../fixture/example";
-
-interface Step {
-  readonly at: number;
-  readonly until: number;
-  readonly by: string;
-  readonly method: string;
-  readonly url: string;
-  readonly sent: Readonly<Record<string, string>>;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Readonly<Record<string, string>>;
-  readonly events: readonly Readonly<Record<string, string>>[];
-}
-
-const choices = {
-  ...orders,
-  prompt: "consent",
-  scope: "orders:read orders:write",
-  pkce: true,
-  sendRedirectUri: true,
-};
-
-async function newVisitor(): Promise<WebBrowser> {
-  const browser = newWebBrowser();
-  await browser.open(`${demo.origin}/`);
-  return browser;
-}
-
-async function press(
-  browser: WebBrowser,
-  clientId: string,
-  action: string,
-  chosen: object = {},
-): Promise<unknown> {
-  const url = `${demo.origin}/programs/${clientId}/${action}`;
-  const { status, body } = await browser.post(url, { ...choices, ...chosen });
-  expect(status).toBe(200);
-  return body;
-}
-
-async function takeSteps(browser: WebBrowser): Promise<readonly Step[]> {
-  return (await browser.post(`${demo.origin}/steps`)).body as Step[];
-}
-
-/** "Get a token" for a client program outside the browser. */
-async function start(browser: WebBrowser, clientId: string, chosen: object = {}): Promise<void> {
-  const { url } = (await press(browser, clientId, "start", chosen)) as { url: string };
-  const end = await goThrough(browser, url);
-  expect(end.pathname).toBe("/back");
-}
+import { newVisitor, press, type Step, refusals, start, takeSteps, tell } from "../fixture/demo-stories";
+import { newWebBrowser } from "../fixture/example";
 
 const brief = ({ by, method, url, status }: Step): string => `${by} ${method} ${url} ${status}`;
-
-interface Told {
-  readonly actions: readonly string[];
-  readonly choices?: object;
-}
-
-/** Does what the script of the page does when a button is pressed, and gives the steps it took. */
-async function tell(
-  story: Told,
-  { browser, clientId, chosen }: { browser: WebBrowser; clientId: string; chosen?: object },
-): Promise<readonly Step[]> {
-  const all = { ...choices, prompt: "", ...chosen, ...story.choices };
-  const other = all.api === "orders" ? "reports" : "orders";
-  const inThePage: Record<string, () => Promise<unknown>> = {
-    start: () =>
-      clientId === "machine"
-        ? press(browser, clientId, "clientCredentials", all)
-        : start(browser, clientId, all),
-    async open() {
-      const { url } = (await press(browser, clientId, "start", all)) as { url: string };
-      return browser.open(url);
-    },
-    signOut: () => browser.post(`${demo.origin}/signout`),
-    callOtherApi: () => press(browser, clientId, "call", { ...all, api: other }),
-  };
-  for (const action of story.actions) {
-    await (inThePage[action]?.() ?? press(browser, clientId, action, all));
-  }
-  return takeSteps(browser);
-}
-
-/** What a step was refused with: the end of its URL, its status, the error, and the reason in the host's event. */
-function refusals(steps: readonly Step[]): unknown[] {
-  return steps.flatMap(({ url, status, headers, body, events }) => {
-    const { searchParams } = new URL(headers["location"] || "/", demo.origin);
-    const error = body["error"] ?? searchParams.get("error") ?? undefined;
-    const reason = events.find((event) => "reason" in event)?.["reason"];
-    const isRefused = status >= 400 || error !== undefined || reason !== undefined;
-    return isRefused ? [[url.split("/").at(-1), status, error, reason]] : [];
-  });
-}
 
 /** The texts of the page, as a person reads them. */
 const unescape = (html: string): string =>
@@ -234,7 +144,7 @@ describe("the start page of the demo", () => {
 
   it.each(["web", "portal", "native", "machine"])("does what every button says for %s", async (clientId) => {
     const browser = await newVisitor();
-    const { silentRefresh: _inThePage, ...pressed } = furtherSteps;
+    const { silentRefresh: _inThePage, otherOrganization: _manySteps, ...pressed } = furtherSteps;
     const told = Object.values(pressed);
     const steps = (await Promise.all(told.map((story) => tell(story, { browser, clientId })))).flat();
     expect(steps).toHaveLength(told.length);
@@ -271,6 +181,13 @@ describe("the stories and failures on the start page of the demo", () => {
       ["token", 400, "invalid_grant", revoked],
       dead,
     ],
+    lostAnswer: [["token", 400, "invalid_grant", replayed], dead],
+    signedOutEverywhere: [["token", 400, "invalid_grant", revoked], dead],
+    disabledPerson: [
+      ["token", 400, "invalid_grant", expect.stringContaining("tokens.decide")],
+      dead,
+      ["authorize", 302, "access_denied", expect.anything()],
+    ],
     wrongApi: [["reports", 401, "invalid_token", expect.stringContaining("another API")]],
     signedOut: [["authorize", 302, "login_required", expect.stringContaining("found nobody signed in")]],
     wrongRedirectUri: [["authorize", 400, undefined, expect.stringContaining("redirect_uri")]],
@@ -289,7 +206,8 @@ describe("the stories and failures on the start page of the demo", () => {
     const steps = await tell(story, { browser, clientId });
     const callbacks = steps.filter(({ url }) => url.endsWith("/callback"));
     expect(refusals(steps)).toEqual(expectedRefusals[name]);
-    expect(callbacks).toHaveLength(["wrongRedirectUri", "noIssuer"].includes(name) ? 0 : 1);
+    const visits = story.actions.filter((action) => ["start", "askAgain"].includes(action));
+    expect(callbacks).toHaveLength(visits.length);
   });
 
   it("refuses the machine too wide a scope at the token endpoint", async () => {
@@ -306,6 +224,51 @@ describe("the stories and failures on the start page of the demo", () => {
     const untold = await tell(story, { browser: await newVisitor(), clientId: "native", chosen });
     const reason: unknown = expect.stringContaining("public client");
     expect(refusals(untold)).toEqual([["introspect", 401, "invalid_client", reason]]);
+  });
+
+  it.each([orders, reports])(
+    "puts the claim of tokens.decide into every token of a person: %j",
+    async (pair) => {
+      const chosen = { ...pair, scope: scopeOf[pair.api] };
+      const story = { actions: ["start", "introspect", "call", "refresh", "introspect"] };
+      const steps = await tell(story, { browser: await newVisitor(), clientId: "web", chosen });
+      expect(steps.flatMap(({ body }) => body["plan"] ?? [])).toEqual(["gold", "gold", "gold"]);
+      const machine = await tell(story, { browser: await newVisitor(), clientId: "machine", chosen });
+      expect(machine.filter(({ body }) => "plan" in body)).toEqual([]);
+    },
+  );
+
+  it("ends the authorization of a disabled person for good, and lets them sign in again once enabled", async () => {
+    const browser = await newVisitor();
+    const refused = { actions: ["start", "disable", "refresh", "enable", "refresh", "call"] };
+    const ended = refusals(await tell(refused, { browser, clientId: "web" }));
+    expect(ended).toEqual([
+      ["token", 400, "invalid_grant", expect.stringContaining("tokens.decide")],
+      ["token", 400, "invalid_grant", revoked],
+      dead,
+    ]);
+    expect(refusals(await tell(flow["run"] ?? { actions: [] }, { browser, clientId: "web" }))).toEqual([]);
+  });
+
+  it("answers the client of a disabled person without any page", async () => {
+    const browser = await newVisitor();
+    await start(browser, "web");
+    const { body } = await browser.post(`${demo.origin}/person/disable`);
+    expect(body).toEqual({ subject: "alice", active: false, organization: "Tea House" });
+    const { url } = (await press(browser, "web", "start")) as { url: string };
+    expect((await goThrough(browser, url, redirectUri.web())).searchParams.get("error")).toBe(
+      "access_denied",
+    );
+    await browser.post(`${demo.origin}/person/enable`);
+  });
+
+  it("changes nobody where nobody is signed in, and takes no other change", async () => {
+    const browser = await newVisitor();
+    expect((await browser.post(`${demo.origin}/person/disable`)).status).toBe(409);
+    expect((await browser.post(`${demo.origin}/person/delete`)).status).toBe(404);
+    const headers = { origin: "https://attacker.example" };
+    const foreign = await fetch(`${demo.origin}/person/disable`, { method: "POST", headers });
+    expect(foreign.status).toBe(403);
   });
 
   it("sends a client that revokes its token away from the API", async () => {
@@ -342,17 +305,19 @@ describe("what comes of each step on the start page of the demo", () => {
         "Web Shop POST /login/auth/password/api/orders/token 200",
       ].toSorted(),
     );
-    expect((await browser.post(`${demo.origin}/person`)).body).toEqual({ subject: "alice" });
+    const person = { subject: "alice", active: true, organization: "Tea House" };
+    expect((await browser.post(`${demo.origin}/person`)).body).toEqual(person);
   });
 
   it("provokes replays, which end the authorization", async () => {
     const browser = await newVisitor();
     await start(browser, "web");
     await takeSteps(browser);
-    for (const action of ["call", "refresh", "reuseRefreshToken", "call", "replayCode"])
+    for (const action of ["call", "refresh", "refresh", "reuseRefreshToken", "call", "replayCode"])
       await press(browser, "web", action);
     const answers = (await takeSteps(browser)).map(({ status, body }) => [status, body["error"]]);
     expect(answers).toEqual([
+      [200, undefined],
       [200, undefined],
       [200, undefined],
       [400, "invalid_grant"],
@@ -400,10 +365,10 @@ describe("what comes of each step on the start page of the demo", () => {
     const browser = await newVisitor();
     await start(browser, "web");
     const account = await browser.open(`${demo.origin}/account`);
-    expect(account.text).toContain("<h2>Web Shop uses Orders</h2>");
+    expect(account.text).toContain("<h3>Web Shop uses Orders for Tea House</h3>");
     expect(account.text).toMatch(/<li>See your orders<\/li>\s*<li>Order things in your name<\/li>/);
     const after = await browser.submit(account, { clientId: "web", apiId: "orders" });
-    expect(after.text).not.toContain("Web Shop uses Orders");
+    expect(after.text).not.toMatch(/Web Shop uses Orders[^]*Where you are signed in/);
     await takeSteps(browser);
     await press(browser, "web", "call");
     expect((await takeSteps(browser)).map(({ status }) => status)).toEqual([401]);
@@ -418,7 +383,7 @@ describe("what comes of each step on the start page of the demo", () => {
       const refused = await browser.submit(page, { name: "alice", password: "a guess", code: "a guess" });
       expect(refused.status).toBe(403);
       const account = await answerPage(browser, refused, undefined);
-      expect(account.text).toContain("You are <strong>alice</strong>");
+      expect(account.text).toContain("You are <strong>alice</strong>, at Tea House.");
     },
   );
 

@@ -13,8 +13,6 @@ import {
 } from "../../lib";
 import { newWebBrowser } from "../fixture/example";
 
-jest.setTimeout(60_000);
-
 const insecure = { [oauth.allowInsecureRequests]: true };
 const { secret, digest } = generateClientSecret();
 

@@ -45,6 +45,16 @@ async function expectGoodPage(page: Page): Promise<void> {
   expect(await accessibilityFindings(page)).toEqual([]);
 }
 
+/** Registers a client by the line that the example has printed, and gives the address that it sends people to. */
+async function strangersUrl(example: Example): Promise<string> {
+  const body = printed(example, /^curl .* -d '(.+)' \S+\/register$/m);
+  const headers = { "content-type": "application/json" };
+  const url = printed(example, /^curl .* (\S+\/register)$/m);
+  const response = await fetch(url, { method: "POST", headers, body });
+  const { client_id } = (await response.json()) as { client_id: string };
+  return printed(example, /^and open (\S+)$/m).replace("THE_CLIENT_ID", client_id);
+}
+
 /** How to reach the pages of an example: it stops at each. */
 interface Visit {
   readonly file: string;
@@ -101,16 +111,23 @@ const visits: readonly Visit[] = [
   },
   {
     file: "own-consent/server.js",
-    lastPrinted: /\/token\n/,
+    lastPrinted: /\/account\n/,
     async *go(page, example) {
       await page.goto(printed(example, /(http\S+\/authorize\S+)/));
       await signInAtHost(page, aliceOf(example));
       await page.getByRole("checkbox").first().waitFor();
       yield;
+      await page.getByRole("radio", { name: "Bike Builders" }).check();
       await allow(page);
       await page.waitForURL(/\/callback/);
       yield;
       await page.goto(example.origin);
+      yield;
+      await page.goto(`${example.origin}/account`);
+      await page.getByText("Bike Builders").first().waitFor();
+      yield;
+      await page.goto(await strangersUrl(example));
+      await page.getByRole("note").waitFor();
       yield;
     },
   },
@@ -126,6 +143,12 @@ const visits: readonly Visit[] = [
       yield;
       await page.getByRole("button", { name: "Withdraw" }).click();
       await page.getByText("You have allowed nothing.").waitFor();
+      yield;
+      await page.getByRole("link", { name: "Delete my account" }).click();
+      await page.getByText("This cannot be undone.").waitFor();
+      yield;
+      await page.getByRole("button", { name: "Delete my account" }).click();
+      await page.getByText("Your account is deleted").waitFor();
       yield;
     },
   },

@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { newWebBrowser, type Page, startExampleForAllTests, type WebBrowser } from "../fixture/example";
 
-jest.setTimeout(60_000);
-
 const example = startExampleForAllTests("minimal/server.mjs", /\/orders\n/);
 
 function password(): string {

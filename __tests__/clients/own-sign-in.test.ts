@@ -14,8 +14,6 @@ import {
   withForeignToken,
 } from "../fixture/host-example";
 
-jest.setTimeout(60_000);
-
 startHostForAllTests("own-sign-in", /\/orders\n/);
 const password = (name: Name) => ({ name, password: host.password(name) });
 

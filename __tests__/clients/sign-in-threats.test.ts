@@ -9,8 +9,6 @@ import { buildOnce } from "../fixture/build-once";
 import { type Example, newWebBrowser, startExample } from "../fixture/example";
 import { freePort } from "../fixture/server-process";
 
-jest.setTimeout(60_000);
-
 const repository = path.resolve(__dirname, "../..");
 const running: { stop(): Promise<void> }[] = [];
 

@@ -1,30 +1,30 @@
 /** Another program has the port of an example: the example must end and say so. */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import path from "node:path";
 import { buildOnce } from "../fixture/build-once";
 import { type Engine, engines } from "../fixture/cluster-processes";
-import { describeWith, freePort } from "../fixture/server-process";
+import { describeWith } from "../fixture/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 
 let port: number;
 let others: readonly Server[];
 
+const listening = (onPort: number, host: string): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(onPort, host, () => resolve(server));
+  });
+
 beforeAll(async () => {
   buildOnce();
-  port = await freePort();
-  // localhost is one of the two, and machines do not agree on which
-  others = await Promise.all(
-    ["127.0.0.1", "::1"].map(
-      (host) =>
-        new Promise<Server>((resolve) => {
-          const server = createServer().once("error", () => resolve(server));
-          server.listen(port, host, () => resolve(server));
-        }),
-    ),
-  );
+  const first = await listening(0, "127.0.0.1");
+  port = (first.address() as AddressInfo).port;
+  // "localhost" is one of the two addresses, and machines do not agree on which; not every machine has IPv6
+  const second = await listening(port, "::1").catch(() => undefined);
+  others = second === undefined ? [first] : [first, second];
 });
 afterAll(() => {
   for (const server of others) server.close();
@@ -36,10 +36,15 @@ interface Ended {
   readonly err: string;
 }
 
-/** Runs Node until it ends by itself. */
+/** Runs Node until it ends by itself, which takes it a second or two. One that listens after all would go on forever. */
 async function runNode(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const settings = { ...process.env, NODE_ENV: "development", PORT: String(port), ...env };
-  const child = spawn(process.execPath, args, { cwd: repository, env: settings });
+  const child = spawn(process.execPath, args, {
+    cwd: repository,
+    env: settings,
+    timeout: 120_000,
+    killSignal: "SIGKILL",
+  });
   const printed = { out: "", err: "" };
   child.stdout.on("data", (chunk: Buffer) => (printed.out += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (printed.err += chunk.toString()));

@@ -3,8 +3,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../fixture/example";
 
-jest.setTimeout(60_000);
-
 interface Answer {
   readonly status: number;
   readonly body: object;

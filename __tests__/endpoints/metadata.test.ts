@@ -44,7 +44,8 @@ async function keysOf(host: TestHost, path = "/login/jwks"): Promise<Record<stri
 describe("authorization server metadata (RFC 8414 §2, §3)", () => {
   it("says what is enabled for a pair and nothing else", async () => {
     const identifier = "https://host.example/login/auth/password/api/orders";
-    const methods = ["client_secret_basic", "client_secret_post"];
+    const methods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
+    const algorithms = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"];
     expect(await documentOf(testHost())).toEqual({
       issuer: identifier,
       authorization_endpoint: `${identifier}/authorize`,
@@ -57,8 +58,11 @@ describe("authorization server metadata (RFC 8414 §2, §3)", () => {
       response_modes_supported: ["query"],
       grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
       token_endpoint_auth_methods_supported: [...methods, "none"],
+      token_endpoint_auth_signing_alg_values_supported: algorithms,
       revocation_endpoint_auth_methods_supported: [...methods, "none"],
+      revocation_endpoint_auth_signing_alg_values_supported: algorithms,
       introspection_endpoint_auth_methods_supported: methods,
+      introspection_endpoint_auth_signing_alg_values_supported: algorithms,
       code_challenge_methods_supported: ["S256"],
       prompt_values_supported: ["none", "login", "consent", "select_account"],
       authorization_response_iss_parameter_supported: true,

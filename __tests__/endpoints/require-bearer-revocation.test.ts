@@ -114,6 +114,8 @@ describe("what is asked and remembered of access tokens (RFC 7662 §4)", () => {
     orders: ["accessTokens.isRevoked", "authorizations.find"],
     reports: ["accessTokens.find", "accessTokens.isRevoked", "authorizations.find"],
   };
+  /** Left out within the lag: the client is remembered from when it asked for the token. */
+  const clientLook = ["clients.find", "endMarks.find"];
 
   it.each(formats)("asks storage once for a %s token within the lag", async (_, pair) => {
     const { storage, watch } = watchedStorage();
@@ -123,7 +125,7 @@ describe("what is asked and remembered of access tokens (RFC 7662 §4)", () => {
     await statusesBySecond(host, { path: `/${pair.api}`, token, seconds: 5 });
     expect(watch.calls).toEqual(firstLook[pair.api]);
     await statusesBySecond(host, { path: `/${pair.api}`, token, seconds: 5 });
-    expect(watch.calls).toEqual([...firstLook[pair.api], ...firstLook[pair.api]]);
+    expect(watch.calls).toEqual([...firstLook[pair.api], ...firstLook[pair.api], ...clientLook]);
   });
 
   it.each(formats)("asks storage each time for a %s token with a lag of 0", async (_, pair) => {
@@ -132,16 +134,18 @@ describe("what is asked and remembered of access tokens (RFC 7662 §4)", () => {
     const token = await accessTokenOf(host, { pair });
     watch.calls.length = 0;
     for (let round = 0; round < 3; round += 1) await callApi(host, `/${pair.api}`, token);
-    expect(watch.calls).toEqual(Array.from({ length: 3 }, () => firstLook[pair.api]).flat());
+    const look = [...firstLook[pair.api], ...clientLook];
+    expect(watch.calls).toEqual([...look, ...look, ...look]);
   });
 
-  it("asks storage of a client's own JWT only whether it was revoked", async () => {
+  it("asks storage of a client's own JWT only whether it or its client was revoked", async () => {
     const { storage, watch } = watchedStorage();
     const host = testHost({ storage, revocationLagSeconds: 0 });
     const token = await ownAccessToken(host, {});
     watch.calls.length = 0;
     await statusesBySecond(host, { path: "/orders", token, seconds: 3 });
-    expect(watch.calls).toEqual(Array.from({ length: 3 }, () => "accessTokens.isRevoked"));
+    const look = ["accessTokens.isRevoked", ...clientLook];
+    expect(watch.calls).toEqual([...look, ...look, ...look]);
   });
 
   it("never asks storage for a forged JWT, and remembers nothing of one", async () => {
@@ -199,6 +203,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
         subject: "alice",
         clientId: "web",
         apiId: "orders",
+        contextKey: "",
         scopes: ["orders:read"],
         grantedAt: clock.now() - 10,
         expiresAt: expiresAt - 10,
@@ -207,6 +212,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
         subject: "alice",
         clientId: "spa",
         apiId: "files",
+        contextKey: "",
         scopes: ["files:read"],
         grantedAt: clock.now(),
         expiresAt,

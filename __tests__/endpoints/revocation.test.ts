@@ -526,7 +526,7 @@ describe("revocation from a page (RFC 7009 §2.3, Fetch standard)", () => {
     expect(answerOf(response)).toEqual(done);
     expect(response.headers["access-control-allow-origin"]).toBe(registered);
     expect(response.headers["vary"]).toBe("Origin");
-    expect(corsHeaders(response)).toEqual(["access-control-allow-origin"]);
+    expect(corsHeaders(response)).toEqual(["access-control-allow-origin", "access-control-expose-headers"]);
     expect(await statusAt(host, accessToken)).toBe(401);
   });
 

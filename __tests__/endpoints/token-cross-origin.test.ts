@@ -67,7 +67,7 @@ describe("cross-origin requests (Fetch standard, RFC 9700 §2.6)", () => {
     const response = await postTokenText(host, encode(fields), { Origin: registered });
     expect(response.status).toBe(200);
     expect(response.headers["access-control-allow-origin"]).toBe(registered);
-    expect(corsHeaders(response)).toEqual(["access-control-allow-origin"]);
+    expect(corsHeaders(response)).toEqual(["access-control-allow-origin", "access-control-expose-headers"]);
     expect(response.headers["vary"]).toBe("Origin");
   });
 

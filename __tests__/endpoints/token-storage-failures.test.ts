@@ -61,6 +61,7 @@ describe("storage that fails in one call of a token request (RFC 6749 §5.2)", (
   const outcomes: Record<GrantType, Outcomes> = {
     authorization_code: {
       "clients.find": free,
+      "endMarks.find": free,
       "authorizationCodes.find": free,
       "authorizations.find": free,
       "accessTokens.create": free,
@@ -69,12 +70,13 @@ describe("storage that fails in one call of a token request (RFC 6749 §5.2)", (
     },
     refresh_token: {
       "clients.find": free,
+      "endMarks.find": free,
       "refreshTokens.find": free,
       "authorizations.find": free,
       "accessTokens.create": free,
       "refreshTokens.rotate": step,
     },
-    client_credentials: { "clients.find": free, "accessTokens.create": free },
+    client_credentials: { "clients.find": free, "endMarks.find": free, "accessTokens.create": free },
   };
 
   const grantTypes = Object.keys(outcomes) as GrantType[];

@@ -17,7 +17,7 @@ describe("the account page: auth.consents", () => {
     host.session = bob;
     await allow(host);
     const times = { grantedAt: clock.now(), expiresAt: clock.now() + 31_536_000 };
-    const byAlice = { subject: "alice", ...times };
+    const byAlice = { subject: "alice", contextKey: "", ...times };
     expect(await host.auth.consents.list("alice")).toEqual([
       { ...byAlice, clientId: "web", apiId: "orders", scopes: ["orders:read", "orders:write"] },
       { ...byAlice, clientId: "spa", apiId: "files", scopes: ["files:read"] },

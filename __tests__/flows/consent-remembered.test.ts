@@ -88,6 +88,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
       subject: "alice",
       clientId: "web",
       apiId: "orders",
+      contextKey: "",
       scopes: ["orders:read", "orders:write"],
       grantedAt: clock.now(),
       expiresAt: clock.now() + 31_536_000,

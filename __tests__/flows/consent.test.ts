@@ -5,6 +5,7 @@ import { redeem } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import {
+  allow,
   bothScopes,
   expectNothingGranted,
   grantedScopes,
@@ -15,7 +16,7 @@ import {
   showPage,
   yes,
 } from "../fixture/consent";
-import { bob, signedOut, testHost } from "../fixture/host";
+import { bob, signedIn, signedOut, testHost } from "../fixture/host";
 import { watchedHost } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
@@ -321,12 +322,19 @@ describe("the end user changes between page and answer", () => {
     expect(await rememberedScopes(host, "bob")).toEqual([["orders:read"]]);
   });
 
-  it("to another whose no is not taken from the first one's page", async () => {
+  it("to another who has allowed it before: a no on the first one's page remains a no", async () => {
     const host = testHost();
+    host.session = bob;
+    await allow(host);
+    host.session = signedIn;
     const browser = host.browser();
     const page = await authorize(browser, { client: "web" });
     host.session = bob;
-    expect(outcomeOf(await browser.answer(page, "deny"))).toBe("asked");
+    expect(outcomeOf(await browser.answer(page, "deny"))).toBe("access_denied");
+    host.session = { ...signedIn, context: { key: "another organization" } };
+    const again = await authorize(browser, { client: "web" });
+    host.session = bob;
+    expect(outcomeOf(await browser.answer(again, "deny"))).toBe("access_denied");
   });
 
   it("to nobody: the sign-in page, and then the question again", async () => {

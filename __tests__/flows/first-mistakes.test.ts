@@ -391,7 +391,9 @@ describe("mounting (RFC 8414 §3.1, 9728 §3.1)", () => {
     const auth = server();
     app.use("/login", auth.router).use(auth.wellKnown);
     await request(app).post(token.slice("/login".length)).expect(404);
-    expect(warnings.map(textOf)).toEqual([expect.stringContaining('seems to remove "/login" from the path')]);
+    expect(warnings.map(textOf)).toEqual([
+      expect.stringContaining('If a proxy in front of this app removes it, write app.use("/", auth.router)'),
+    ]);
   });
 
   it("leaves a set-up behind a proxy that strips the path to the developer", async () => {
@@ -441,6 +443,124 @@ describe("mounting, looked at closely", () => {
     const path = "/.well-known/oauth-authorization-server/login/auth/password/api/orders";
     await request(plain).get(path).expect(200);
     await request(plain).get("/elsewhere").expect(404);
+  });
+});
+
+const atRoot = "/.well-known/oauth-authorization-server/login/auth/password/api/orders";
+
+// servers of other tests have another origin
+const base = "http://localhost:3001/login";
+type Mount = (app: Express, auth: AuthServer) => unknown;
+const get404 = (app: Express, path: string): request.Test =>
+  request(app).get(path).set("Host", new URL(base).host);
+
+const right: Mount = (app, auth) => app.use("/login", auth.router).use(auth.wellKnown);
+const onlyRouter: Mount = (app, auth) => app.use("/login", auth.router);
+const belowPath: Mount = (app, auth) => app.use("/login", auth.router).use("/login", auth.wellKnown);
+const behind404: Mount = (app, auth) => app.use("/login", auth.router).use(notFound).use(auth.wellKnown);
+const unserved = `A request for ${atRoot} was answered with 404. Clients look there for metadata: write app.use(auth.wellKnown), without a path and before the handler that answers 404.`;
+
+async function warnedOf(path: string, mount: Mount, times = 1): Promise<readonly string[]> {
+  const app = express();
+  const auth = server({ baseUrl: base });
+  app.locals["auth"] = auth; // an authorization server that nothing holds is not watched
+  mount(app, auth);
+  for (let time = 0; time < times; time += 1) await get404(app, path).expect(404);
+  return warnings.map(textOf);
+}
+
+describe("an answer of 404 that the library has not given (RFC 8414 §3.1, RFC 6749 §3)", () => {
+  it.each<[string, Mount]>([
+    ["is not mounted", onlyRouter],
+    ["is mounted below a path, behind the router", belowPath],
+    ["is mounted behind a handler that answers 404", behind404],
+  ])("names auth.wellKnown that %s, once, when only the metadata is asked for", async (_, mount) => {
+    expect(await warnedOf(atRoot, mount, 2)).toEqual([unserved]);
+  });
+
+  it("names a router that is mounted nowhere", async () => {
+    expect(await warnedOf(token, () => undefined)).toEqual([
+      expect.stringContaining("never reached auth.router"),
+    ]);
+  });
+
+  it.each([
+    ["a slash at the end of the issuer", "/login/auth/password/api/orders//authorize?client_id=job"],
+    ["an endpoint that does not exist", "/login/auth/password/api/orders/tokens"],
+    ["an API that does not exist", "/login/auth/password/api/order/token"],
+    ["no issuer", "/login/token"],
+    ["no issuer and no path", "/authorize"],
+    ["metadata without an issuer", "/.well-known/oauth-authorization-server"],
+  ])("names the right addresses: %s", async (_, path) => {
+    const issuer = `${base}/auth/password/api/orders`;
+    expect(await warnedOf(path, right)).toEqual([
+      `A request for ${path.split("?")[0]} was answered with 404: there is no such address. Endpoints are directly below an issuer, such as ${issuer}/token; its metadata is at http://localhost:3001${atRoot}. Issuers: ${issuer}, ${base}/auth/password/api/files.`,
+    ]);
+  });
+
+  it.each([
+    "/.well-known/openid-configuration",
+    "/.well-known/openid-configuration/login/auth/password/api/orders",
+    "/login/auth/password/api/orders/.well-known/openid-configuration",
+  ])("names a client that speaks OpenID Connect: %s", async (path) => {
+    expect(await warnedOf(path, right)).toEqual([expect.stringContaining("Set the client to OAuth 2.0")]);
+  });
+
+  it("names a client that leaves out the path of baseUrl", async () => {
+    const app = express();
+    right(app, server({ baseUrl: base }));
+    await get404(app, atRoot).expect(200);
+    await get404(app, token.slice("/login".length)).expect(404);
+    expect(warnings.map(textOf)).toEqual([expect.stringContaining('If the client left out "/login"')]);
+  });
+
+  it.each([
+    "/",
+    "/login",
+    "/orders/17",
+    "/login/account",
+    "/auth/users/7",
+    "/api/token",
+    "/.well-known/acme",
+  ])("says nothing of what is not for this library: %s", async (path) => {
+    expect(await warnedOf(path, right)).toEqual([]);
+  });
+
+  it("says nothing of another server in the same process, nor in production", async () => {
+    const app = express();
+    onlyRouter(app, server({ baseUrl: base }));
+    await request(app).get(atRoot).expect(404);
+    jest.replaceProperty(process, "env", { ...process.env, NODE_ENV: "production" });
+    const inProduction = express();
+    server({ baseUrl: "http://localhost:3002/login" });
+    await request(inProduction).get(atRoot).set("Host", "localhost:3002").expect(404);
+    expect(warnings.map(textOf)).toEqual([]);
+  });
+});
+
+describe("what the client and its record say (RFC 6749 §3.1.2.3, §3.3)", () => {
+  it.each([
+    ["a typing mistake in the scope", `${asked}&scope=raed`, 302, "names a scope that the API or the client"],
+    ["a slash at the end of the redirect URI", `${asked}%2F`, 400, "register it exactly as it is sent"],
+  ])("%s is named", async (_, url, status, reason) => {
+    const { app, reasons } = listening();
+    await request(app).get(url).expect(status);
+    expect(reasons()).toEqual([expect.stringContaining(reason)]);
+  });
+
+  it("a page in development shows the reason to whoever opens it", async () => {
+    const page = await request(mounted(server())).get(`${asked}%2F`).expect(400);
+    expect(page.text).toContain("register it exactly as it is sent");
+  });
+
+  it("a plain secret in the record of the host's own client store is named in what was thrown", async () => {
+    const storage = memoryStorage({ clients: [job] });
+    const find = () => Promise.resolve({ ...job, secretDigests: [secret] } as Client);
+    const { app, events } = listening({ storage: { ...storage, clients: { ...storage.clients, find } } });
+    await request(app).post(token).type("form").send(form).expect(500);
+    const [cause] = events.flatMap((event) => (event.kind === "server-error" ? [event.cause] : []));
+    expect(String(cause)).toContain("secretDigests.0 must be a digest from generateClientSecret()");
+    expect(String(cause)).not.toContain(secret);
   });
 });
 

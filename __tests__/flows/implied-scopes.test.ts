@@ -1,6 +1,6 @@
 import request from "supertest";
 import { type ConsentAdapter, type PageContent, type ScopeOptions, type ScopeSentence } from "../../lib";
-import { followImplications } from "../../lib/protocol/implied-scopes";
+import { followImplications } from "../../lib/protocol/requested-scopes";
 import { apis, pairPath } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { postToken, refresh } from "../fixture/client-requests";

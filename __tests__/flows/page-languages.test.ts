@@ -137,6 +137,14 @@ describe("a page in its language (RFC 9110 §12.5.4)", () => {
     expect(languageOf(page)).toEqual(["ar", "rtl"]);
   });
 
+  it("is that of the browser when ui_locales is repeated or not text (RFC 6749 §3.1)", async () => {
+    const repeated = { fields: { ui_locales: ["ar", "de"] }, ...accepting("fr") };
+    expect(languageOf(await errorPageOf(testHost(), repeated))[0]).toBe("fr");
+    const path = `${pairPath()}/authorize?client_id=nobody&ui_locales=ar%20%FF`;
+    const page = await testHost().browser().get(path, {}, { "Accept-Language": "fr" });
+    expect(languageOf(page)[0]).toBe("fr");
+  });
+
   it("is given with its direction on an error page", async () => {
     expect(languageOf(await errorPageOf(testHost(), accepting("ar-EG")))).toEqual(["ar", "rtl"]);
   });

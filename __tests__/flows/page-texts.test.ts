@@ -4,8 +4,17 @@ import { pageTextNames } from "../../lib/pages/merge-texts";
 import { apis, pairPath } from "../fixture/apis";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
+import { documentServer } from "../fixture/document-server";
 import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
 import { resumePath } from "../fixture/interaction";
+import {
+  authorizeAs,
+  nativeMetadata,
+  registered,
+  registrationHost,
+  webMetadata,
+} from "../fixture/registration";
+import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
 import {
   asking,
   builtIn,
@@ -181,7 +190,31 @@ describe("markup is text (RFC 9700 §4.16)", () => {
     expectMarkupAsText(await consentPageOf(host));
   });
 
-  it.each(pageTextNames)("in the host's text %s", async (name) => {
+  it.each(["unchecked", "firstVisit", "thisDevice"])("in the host's text %s", async (name) => {
+    const host = registrationHost({}, { pages: { texts: { en: { [name]: markup } } } });
+    expectMarkupAsText(await authorizeAs(host.browser(), await registered(host, nativeMetadata)));
+  });
+
+  it("in the host's text otherSite", async () => {
+    const host = registrationHost({}, { pages: { texts: { en: { otherSite: markup } } } });
+    const client = await registered(host, { ...webMetadata, token_endpoint_auth_method: "none" });
+    expectMarkupAsText(await authorizeAs(host.browser(), client));
+  });
+
+  it("in the host's text uncheckedFrom, and in a name and a document of a stranger", async () => {
+    const server = await documentServer();
+    const host = strangersHost({ pages: { texts: { en: { uncheckedFrom: markup } } } });
+    expectMarkupAsText(await askAs(host.browser(), { clientId: serveDocument(server) }));
+    const named = strangersHost();
+    const clientId = serveDocument(server, { client_name: markup });
+    expectMarkupAsText(await askAs(named.browser(), { clientId }));
+    await server.close();
+  });
+
+  const ofStrangers = ["unchecked", "uncheckedFrom", "firstVisit", "thisDevice", "otherSite"];
+  const ofOthers = pageTextNames.filter((name) => !ofStrangers.includes(name));
+
+  it.each(ofOthers)("in the host's text %s", async (name) => {
     const links = {
       clientUri: "https://a.example/",
       policyUri: "https://a.example/",

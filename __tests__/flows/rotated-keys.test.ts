@@ -150,8 +150,6 @@ async function ask(child: ChildProcess, message: object): Promise<unknown> {
 }
 
 describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
-  jest.setTimeout(120_000);
-
   const baseUrl = "http://localhost:4000/login";
   const { secret, digest } = generateClientSecret();
   const client = {

@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 import request from "supertest";
-import { memoryStorage, type Storage } from "../../lib";
+import { memoryStorage, type Storage, type TokenAdapter } from "../../lib";
 import { postgresStorage } from "../../lib/postgres";
 import { type Pair, pairPath } from "../fixture/apis";
 import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
@@ -65,11 +65,15 @@ let clock: Clock;
 let open: (options?: TestHostOptions) => Promise<CountedHost>;
 
 const findCode = ["authorizationCodes.find", "authorizations.find"];
+/** The client, and whether everything of it was ended. */
+const findClient = ["clients.find", "endMarks.find"];
 /** No client may have the end user's id; what is not found is asked every time. */
 const findSubject = ["clients.find"];
 const findConsent = ["consents.find", "endMarks.find"];
 const findRefreshToken = ["authorizations.find", "refreshTokens.find"];
 const checkAccessToken = ["accessTokens.isRevoked", "authorizations.find"];
+/** The same once the client is no longer remembered. */
+const checkAnew = [...checkAccessToken, ...findClient];
 
 function clientCredentials(host: TestHost) {
   return postToken(host, { fields: { grant_type: "client_credentials", ...credentials("machine") } });
@@ -94,10 +98,10 @@ function tokenTests(): void {
   it("client credentials: the client once in the lag, and nothing is written", async () => {
     const host = await open();
     const ask = () => clientCredentials(host);
-    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [["clients.find"]] });
+    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [findClient] });
     expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [] });
     clock.advance(5);
-    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [["clients.find"]] });
+    expect(await host.cost(ask)).toMatchObject({ status: 200, rounds: [findClient] });
   });
 
   it.each(["web", "native"] as const)("code exchange of %s: 3 rounds", async (client) => {
@@ -129,7 +133,7 @@ function tokenTests(): void {
     expect({ status, rounds: rounds.length, first: rounds[0] }).toEqual({
       status: 200,
       rounds: 4,
-      first: ["clients.find"],
+      first: findClient,
     });
   });
 
@@ -166,6 +170,30 @@ function tokenTests(): void {
     ]);
   });
 
+  it.each<[string, TokenAdapter["decide"], readonly (readonly string[])[]]>([
+    ["answers at once: no round of its own", () => ({ kind: "issue" }), []],
+    ["thinks: one round, a second look", async () => ({ kind: "issue" }), [["authorizations.find"]]],
+  ])("tokens.decide that %s", async (_, decide, looks) => {
+    const host = await open({ tokens: { decide } });
+    const code = await obtainCode(host, { client: "web" });
+    let refreshToken = "";
+    const exchange = await host.cost(async () => {
+      const response = await redeem(host, { client: "web", code });
+      refreshToken = (response.body as { refresh_token: string }).refresh_token;
+      return response;
+    });
+    expect(exchange).toMatchObject({
+      status: 200,
+      rounds: [findCode, ...looks, ["refreshTokens.create"], ["authorizationCodes.consume"]],
+    });
+    expect(await host.cost(() => refresh(host, { client: "web", refreshToken }))).toMatchObject({
+      status: 200,
+      rounds: [findRefreshToken, ...looks, ["refreshTokens.rotate"]],
+    });
+    await clientCredentials(host);
+    expect(await host.cost(() => clientCredentials(host))).toMatchObject({ status: 200, rounds: [] });
+  });
+
   it("a refused code or refresh token: 1 round, and nothing is written", async () => {
     const host = await open();
     await obtainTokens(host, { client: "web" });
@@ -186,24 +214,24 @@ function tokenTests(): void {
       postToken(host, {
         fields: { grant_type: "client_credentials", ...credentials("machine"), client_secret: "wrong" },
       });
-    expect(await host.cost(ask)).toMatchObject({ status: 401, rounds: [["clients.find"]] });
+    expect(await host.cost(ask)).toMatchObject({ status: 401, rounds: [findClient] });
     expect(await host.cost(ask)).toMatchObject({ status: 401, rounds: [] });
   });
 }
 
 function bearerTests(): void {
   it.each([
-    ["JWT", "orders", [checkAccessToken]],
-    ["opaque", "reports", [["accessTokens.find"], checkAccessToken]],
-  ] as const)("a call with a %s access token: nothing inside the lag", async (_, api, rounds) => {
+    ["JWT", "orders", []],
+    ["opaque", "reports", [["accessTokens.find"]]],
+  ] as const)("a call with a %s access token: nothing inside the lag", async (_, api, found) => {
     const host = await open();
     const { access_token: token } = await obtainTokens(host, { client: "web", pair: { api } });
     const call = () => callApi(host, `/${api}`, token);
-    expect(await host.cost(call)).toMatchObject({ status: 200, rounds });
+    expect(await host.cost(call)).toMatchObject({ status: 200, rounds: [...found, checkAccessToken] });
     clock.advance(4);
     expect(await host.cost(call)).toMatchObject({ status: 200, rounds: [] });
     clock.advance(1);
-    expect(await host.cost(call)).toMatchObject({ status: 200, rounds });
+    expect(await host.cost(call)).toMatchObject({ status: 200, rounds: [...found, checkAnew] });
   });
 
   it("a call with a token that a client got for itself: 1 round", async () => {
@@ -232,7 +260,7 @@ function authorizeTests(): void {
     const question = await host.cost(async () => (page = await authorize(browser, { client: "web" })));
     expect(question).toMatchObject({
       status: 200,
-      rounds: [["clients.find"], findSubject, findConsent],
+      rounds: [findClient, findSubject, findConsent],
     });
     expect(await host.cost(() => browser.answer(page, "approve"))).toMatchObject({
       status: 303,
@@ -259,7 +287,7 @@ function authorizeTests(): void {
     const fields = { ...authorizationParameters("web"), scope: "unknown" };
     expect(await host.cost(() => authorize(host.browser(), { client: "web", fields }))).toMatchObject({
       status: 302,
-      rounds: [["clients.find"]],
+      rounds: [findClient],
     });
   });
 }
@@ -347,7 +375,7 @@ describe("memory", () => {
     const host = await open({ revocationLagSeconds: 0 });
     for (let time = 0; time < 2; time += 1) {
       const bill = await host.cost(() => clientCredentials(host));
-      expect(bill).toMatchObject({ status: 200, rounds: [["clients.find"]] });
+      expect(bill).toMatchObject({ status: 200, rounds: [findClient] });
     }
   });
 });

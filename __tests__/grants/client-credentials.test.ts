@@ -65,7 +65,7 @@ describe("client credentials (RFC 6749 §4.4)", () => {
   it("writes nothing to storage for a JWT", async () => {
     const { storage, calls } = countedStorage();
     expect((await ownToken(testHost({ storage }), { client: "machine" })).status).toBe(200);
-    expect(calls).toEqual(["clients.find"]);
+    expect(calls).toEqual(["clients.find", "endMarks.find"]);
   });
 
   it("writes once to storage for an opaque token", async () => {
@@ -76,7 +76,7 @@ describe("client credentials (RFC 6749 §4.4)", () => {
       scope: "reports:read",
     });
     expect(response.status).toBe(200);
-    expect(calls).toEqual(["clients.find", "accessTokens.create"]);
+    expect(calls).toEqual(["clients.find", "endMarks.find", "accessTokens.create"]);
   });
 
   it("tells the host of it", async () => {

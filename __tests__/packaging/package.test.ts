@@ -6,8 +6,6 @@ import { freePort } from "../fixture/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 
-jest.setTimeout(120_000);
-
 /** A host program: mounts the server, gets a token from it and calls an API of its own. */
 const program = `
 const baseUrl = "http://localhost/login";

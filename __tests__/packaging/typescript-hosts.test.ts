@@ -1,8 +1,6 @@
 /** TypeScript programs as hosts write them, type-checked against the packed package. */
 import { pack, type Packed, typeCheck } from "../fixture/packed-host";
 
-jest.setTimeout(120_000);
-
 let packed: Packed;
 
 beforeAll(async () => {
@@ -183,10 +181,13 @@ const otherLibraries = {
 };
 
 const transport = `
+import type { AuthInfo } from "@modelcontextprotocol/sdk/auth-info";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 app.post("/mcp/:room", auth.requireBearer(readOfPeople), async (req, res) => {
   const { subject } = auth.accessToken(req, { subject: "required" });
-  await new StreamableHTTPServerTransport().handleRequest(req, res, { subject, room: req.params.room });
+  const authInfo: AuthInfo = auth.mcpAuth(req);
+  const withAuthInfo: typeof req & { auth: AuthInfo } = Object.create(req, { auth: { value: authInfo } });
+  await new StreamableHTTPServerTransport().handleRequest(withAuthInfo, res, { subject, room: req.params.room });
 });
 `;
 

@@ -7,7 +7,7 @@ import { type Api, isResourceOf, type Issuer } from "../../lib/protocol/issuer";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
 import { type RedirectTarget, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
-import { checkRequestedScopes } from "../../lib/requests/check-scopes";
+import { checkRequestedScopes } from "../../lib/requests/check-parameters";
 import { encode, type Fields } from "../fixture/browser";
 import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { type Parameters, parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
-import { codeVerifierMatches, isCodeChallenge, isCodeVerifier } from "../../lib/protocol/authorization-code";
+import { codeVerifierMatches, isCodeChallenge, isCodeVerifier } from "../../lib/protocol/authorization";
 import { formatScope, intersect, isSubset, parseScope } from "../../lib/protocol/scope";
 
 function unusable(parameters: Parameters): readonly string[] {

@@ -346,7 +346,7 @@ describe("what a redirect proves about the client (RFC 8252 §8.6, 9700 §4.11.2
     ["http://127.0.0.1:51004/callback", "http://127.0.0.1:51004"],
     ["com.example.phone:/callback", "com.example.phone:"],
     ["com.example.phone://callback/path", "com.example.phone:"],
-  ])("leads a form to %s by the CSP source %s", (uri, expected) => {
+  ])("that leads to %s is shown as %s", (uri, expected) => {
     expect(targetOf(clientWith("native", uri)).source).toBe(expected);
   });
 });

@@ -2,12 +2,16 @@ import { createHash } from "node:crypto";
 import { validateHeaderValue } from "node:http";
 import * as fc from "fast-check";
 import { type AccessToken, accessTokenClaims, readAccessTokenClaims } from "../../lib/protocol/access-token";
-import { type Authorization, isLive } from "../../lib/protocol/authorization";
-import { type AuthorizationCode, redemptionProblem } from "../../lib/protocol/authorization-code";
+import {
+  type Authorization,
+  type AuthorizationCode,
+  isLive,
+  ownershipProblem,
+  redemptionProblem,
+} from "../../lib/protocol/authorization";
 import { formatChallenge, readBearerToken } from "../../lib/protocol/bearer-token";
 import { activeAccessToken, activeRefreshToken, inactive } from "../../lib/protocol/introspection-response";
-import { ownershipProblem } from "../../lib/protocol/refresh-token";
-import { tokenResponse } from "../../lib/protocol/token-response";
+import { tokenResponse } from "../../lib/protocol/protocol-response";
 import { digestToken, formatToken, parseTokenHandle } from "../../lib/protocol/token-value";
 import {
   accessTokenRecord,

@@ -9,8 +9,7 @@ import {
   sign,
 } from "node:crypto";
 import * as fc from "fast-check";
-import { jwtSigner } from "../../lib/signing/jwt-signer";
-import { keyRing } from "../../lib/signing/key-ring";
+import { jwtSigner, keyRing } from "../../lib/signing/jwt-signer";
 import type { AccessTokenSigner } from "../../lib/signing/port";
 import {
   generateSigningKey,

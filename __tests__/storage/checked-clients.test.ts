@@ -12,13 +12,13 @@ import { clients as hostClients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import { testHost, type TestHost } from "../fixture/host";
 import { obtainTokens } from "../fixture/journey";
-import { confidentialRecord } from "../fixture/records";
+import { confidentialRecord, issuerRecord } from "../fixture/records";
 
 afterEach(() => jest.restoreAllMocks());
 
 interface Table {
   /** The table behind the checks. */
-  readonly clients: ClientLookup;
+  readonly clients: ClientLookup & { find(clientId: string): Promise<Client | undefined> };
   /** What the table was asked for. */
   readonly asked: string[];
   /** Answers or throws for an id; change it as you like. */
@@ -27,6 +27,12 @@ interface Table {
   /** Epoch seconds. */
   now: number;
 }
+
+/** Nothing has been ended. */
+const noMarks = {
+  find: async (keys: readonly string[]) => keys.map(() => undefined),
+  save: async () => undefined,
+};
 
 /** A host's table behind the checks, with a clock that stands still. */
 function table(answer: (clientId: string) => unknown, { lagSeconds = 5 } = {}): Table {
@@ -42,8 +48,13 @@ function table(answer: (clientId: string) => unknown, { lagSeconds = 5 } = {}): 
       return this.origins.has(origin);
     },
   };
+  const lookup = clientLookup(
+    { clients: store, endMarks: noMarks },
+    { lagSeconds, clock: () => made.now, redirectSchemes: [] },
+  );
+  const at = { issuer: issuerRecord(), mayFetch: () => false };
   const made: Table = {
-    clients: clientLookup(store, { lagSeconds, clock: () => made.now, redirectSchemes: [] }),
+    clients: { ...lookup, find: async (clientId) => (await lookup.findRegistered(clientId, at))?.client },
     asked,
     answer,
     origins: store.origins,

@@ -3,18 +3,45 @@ import { lagMemory } from "../../lib/storage/lag-memory";
 type Answer = "yes" | "no";
 
 /** A memory whose look-ups wait to be answered, one by one; only "yes" is worth remembering. */
-function watchedMemory(lagSeconds: number) {
+function watchedMemory(lagSeconds: number, asOf?: number) {
   const clock = { now: 1_000 };
   const asked: { answer: (answer: Answer) => void; fail: (error: Error) => void }[] = [];
-  const recall = lagMemory<Answer>({ lagSeconds, clock: () => clock.now }, (answer) =>
-    answer === "yes" ? 1 : 0,
-  );
+  const facts = {
+    worth: (answer: Answer) => (answer === "yes" ? 1 : 0),
+    ...(asOf !== undefined && { asOf: () => asOf }),
+  };
+  const recall = lagMemory<Answer>({ lagSeconds, clock: () => clock.now }, facts);
   const ask = (): Promise<Answer> =>
     new Promise((answer, fail) => {
       asked.push({ answer, fail });
     });
   return { clock, asked, recall: (key = "a key") => recall(key, ask) };
 }
+
+describe("answers that rely on something remembered (RFC 7662 §4)", () => {
+  it("are as old as that: together the two are never older than the lag", async () => {
+    const { asked, clock, recall } = watchedMemory(5, 997);
+    const first = recall();
+    asked[0]?.answer("yes");
+    await first;
+    clock.now = 1_001;
+    expect(await recall()).toBe("yes");
+    clock.now = 1_002;
+    void recall();
+    expect(asked).toHaveLength(2);
+  });
+
+  it("are not shared when they are too old by then", async () => {
+    const { asked, recall } = watchedMemory(5, 995);
+    const [first, second] = [recall(), recall()];
+    asked[0]?.answer("yes");
+    await first;
+    await new Promise(setImmediate);
+    expect(asked).toHaveLength(2);
+    asked[1]?.answer("yes");
+    expect(await second).toBe("yes");
+  });
+});
 
 describe("look-ups of one key at one time (RFC 7662 §4)", () => {
   it("are one, and all who wait get its answer", async () => {

@@ -47,6 +47,28 @@ describe("memoryStorage looks at the records of one person alone, however many t
     expect(looks.count).toBeLessThan(10);
   });
 
+  it("in authorizations.list, erase and create", async () => {
+    const { storage, looks } = await crowded();
+    const { authorizations } = storage;
+    expect(await authorizations.list("user-7", { limit: 10 }, now)).toHaveLength(1);
+    await authorizations.create(authorizationRecord({ authorizationId: "another", subject: "user-7" }), now);
+    expect(await authorizations.erase({ subject: "user-7" }, now)).toBe(2);
+    expect(looks.count).toBeLessThan(20);
+  });
+
+  it("in authorizations.create, and not at those that were revoked", async () => {
+    const { authorizations } = memoryStorage({ clients: [] });
+    const looks = { count: 0 };
+    for (let n = 0; n < 1_000; n += 1) {
+      const record = { authorizationId: `id-${n}`, expiresAt: watchedEnd(looks) };
+      await authorizations.create(authorizationRecord(record), now);
+      await authorizations.revoke(`id-${n}`, now);
+    }
+    looks.count = 0;
+    await authorizations.create(authorizationRecord({ authorizationId: "another" }), now);
+    expect(looks.count).toBeLessThan(20);
+  });
+
   it("in consents.list", async () => {
     const { storage, looks } = await crowded();
     expect(await storage.consents.list("user-7", now)).toHaveLength(1);

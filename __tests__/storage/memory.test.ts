@@ -134,11 +134,11 @@ describe("memoryStorage consents (RFC 6749 §10.2)", () => {
 
   it("forgets a consent, and does nothing when there is none", async () => {
     const { consents } = storageWith();
-    await consents.delete({ key, exceptEndMark }, now);
+    await consents.delete({ selection: key, exceptEndMark }, now);
     await consents.save(consent, now);
     await consents.save({ ...consent, apiId: "files" }, now);
-    await consents.delete({ key, exceptEndMark }, now);
-    await consents.delete({ key, exceptEndMark }, now);
+    await consents.delete({ selection: key, exceptEndMark }, now);
+    await consents.delete({ selection: key, exceptEndMark }, now);
     expect(await consents.find(key, now)).toBeUndefined();
     expect(await consents.find({ ...key, apiId: "files" }, now)).toBeDefined();
   });
@@ -467,7 +467,7 @@ describe("memoryStorage maxEntries (RFC 9700 §4.14)", () => {
     const { consents } = storageWith({ maxEntries: 1 });
     const consent = { subject: "a", clientId: "b", apiId: "c", scopes: [], grantedAt: 1, expiresAt: 9_000 };
     await consents.save(consent, now);
-    await consents.delete({ key: consent, exceptEndMark: "a mark" }, now);
+    await consents.delete({ selection: consent, exceptEndMark: "a mark" }, now);
     await consents.save({ ...consent, subject: "d" }, now);
     expect(await consents.list("d", now)).toHaveLength(1);
   });

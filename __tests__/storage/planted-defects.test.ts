@@ -5,11 +5,21 @@ import { wrongAdapters } from "./wrong-adapters";
 import { type Database, newDatabase, tableStorage } from "./wrong-adapters/table-storage";
 import type { WrongAdapter } from "./wrong-adapters/wrong-adapter";
 
-/** The rules that an adapter breaks, each with the failure. */
-async function brokenRules(make: (database: Database) => Storage): Promise<ReadonlyMap<string, unknown>> {
+/**
+ * A wrong adapter is tried on the rules that must notice it. On all 91 it takes ten times as long, which shows one thing more: that a
+ * rule fails by an `AssertionError` also where another one is there to notice the mistake. `AUTHMOUNT_LONG=1` does that.
+ */
+const isLong = process.env["AUTHMOUNT_LONG"] === "1";
+
+/** The rules of these names that an adapter breaks, each with the failure. */
+async function brokenRules(
+  make: (database: Database) => Storage,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, unknown>> {
   const runs: Promise<readonly [string, unknown]>[] = [];
   storageContract({
     test(name, run) {
+      if (!names.includes(name)) return;
       const failed = run().then(
         () => undefined,
         (error: unknown) => error,
@@ -29,8 +39,8 @@ async function brokenRules(make: (database: Database) => Storage): Promise<Reado
 const results = new Map<string, Promise<ReadonlyMap<string, unknown>>>();
 
 /** The same, tried once. */
-function brokenBy({ mistake, make }: WrongAdapter): Promise<ReadonlyMap<string, unknown>> {
-  const result = results.get(mistake) ?? brokenRules(make);
+function brokenBy({ mistake, caughtBy, make }: WrongAdapter): Promise<ReadonlyMap<string, unknown>> {
+  const result = results.get(mistake) ?? brokenRules(make, isLong ? ruleNames() : caughtBy);
   results.set(mistake, result);
   return result;
 }
@@ -49,7 +59,7 @@ function ruleNames(): readonly string[] {
 
 describe("the storage contract notices wrong adapters (RFC 6749 §4.1.2, §10.5, 9700 §4.14.2)", () => {
   it("is kept by the adapter into which the mistakes are planted", async () => {
-    expect(await brokenRules(tableStorage)).toEqual(new Map());
+    expect(await brokenRules(tableStorage, ruleNames())).toEqual(new Map());
   });
 
   it.each(wrongAdapters)("$mistake", async (adapter) => {

@@ -82,7 +82,7 @@ interface Entry {
   readonly created: Set<"code" | "from">;
   /** What each call for the code and the token was told. */
   readonly consumed: string[];
-  readonly rotated: string[];
+  readonly rotated: unknown[];
 }
 
 interface Load {

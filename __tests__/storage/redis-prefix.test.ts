@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
-import { endMarkKey } from "../../lib/protocol/end-mark";
+import { subjectEndKey } from "../../lib/protocol/end-mark";
 import { redisStorage } from "../../lib/redis";
 import {
   newAccessToken,
+  newAssertion,
   newAuthorization,
   newCode,
   newConsent,
   newEndMark,
   newRefreshToken,
+  newRegistration,
 } from "../../lib/storage/contract/records";
 import { publicRecord } from "../fixture/records";
 import { now } from "../fixture/redis-storage";
@@ -37,11 +39,14 @@ async function keysUsed(prefix: string, { text, digest }: Names): Promise<Readon
   const client = {
     async sendCommand([name, key = "", count, ...rest]: string[]) {
       for (const used of name === "EVAL" ? rest.slice(0, Number(count)) : [key]) keys.add(used);
-      return name === "HVALS" || name === "ZRANGE" ? [] : name === "EVAL" ? 1 : null;
+      if (name === "EVAL") return key.includes('"rotated"') ? "rotated" : 1;
+      if (rest.includes("NX")) return "OK";
+      return name === "HVALS" || name === "ZRANGE" ? [] : null;
     },
   };
+  const storage = redisStorage({ client, prefix, allowEviction: true });
   const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens, endMarks } =
-    redisStorage({ client, prefix, allowEviction: true });
+    storage;
   const authorizationId = digest.slice(0, 22);
   const [authorization, handle] = [
     newAuthorization(now, { authorizationId, subject: text }),
@@ -56,7 +61,11 @@ async function keysUsed(prefix: string, { text, digest }: Names): Promise<Readon
   await refreshTokens.rotate({ from: handle, to: newRefreshToken(now, handle) }, now);
   await accessTokens.create(newAccessToken(now, { digest }), now);
   await accessTokens.isRevoked(digest, now);
-  await endMarks.save({ ...newEndMark(now), key: endMarkKey(authorization) }, now);
+  await endMarks.save({ ...newEndMark(now), key: subjectEndKey(text) }, now);
+  await storage.clientAssertions.use(newAssertion(now, { digest }), now);
+  const registration = newRegistration(now, { clientId: text });
+  await storage.clientRegistrations.create(registration, { limit: 9, now });
+  await storage.clientRegistrations.find(text, now);
   return keys;
 }
 
@@ -68,6 +77,8 @@ const keyWords = [
   "access:",
   "revoked:",
   "end:",
+  "assertion:",
+  "clients",
   ":code:",
   ":refresh:",
 ];

@@ -1,19 +1,22 @@
 import { Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
+import { clientEndKey } from "../../lib/protocol/end-mark";
 import { redisStorage, type RedisStorage, type RedisStorageOptions } from "../../lib/redis";
 import {
   newAccessToken,
+  newAssertion,
   newAuthorization,
   newCode,
   newConsent,
   newDigest,
   newEndMark,
   newRefreshToken,
+  newRegistration,
 } from "../../lib/storage/contract/records";
 import { confidentialRecord } from "../fixture/records";
 import { type ReplicatedRedis, startReplicatedRedis } from "../fixture/redis-replication";
 import { askRedis, redis, redisClient } from "../fixture/redis-server";
-import { expectJourney, type NodeClient, now, recording } from "../fixture/redis-storage";
+import { expectJourney, type NodeClient, now, recording, spa } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
 /** A server with a replica, and clients of it that end with the test. */
@@ -56,16 +59,21 @@ function openBed(): () => Bed {
 
 /** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
 async function given({ connect }: Bed) {
-  const { consents, authorizations, authorizationCodes, refreshTokens } = redisStorage({
-    client: await connect(),
-  });
+  const own = redisStorage({ client: await connect() });
+  const { clients, consents, authorizations, authorizationCodes, refreshTokens } = own;
   const [code, from, token] = [newCode(now), newRefreshToken(now), newAccessToken(now)];
-  const [one, other, consent] = [newAuthorization(now), newAuthorization(now), newConsent(now)];
+  const [one, other, erased] = [newAuthorization(now), newAuthorization(now), newAuthorization(now)];
+  const consent = newConsent(now);
+  await clients.save(spa);
   await authorizationCodes.create(code, now);
   await refreshTokens.create(from, now);
   await authorizations.create(one, now);
   await authorizations.create(other, now);
+  await authorizations.create(erased, now);
+  const [assertion, registration] = [newAssertion(now), newRegistration(now)];
+  const { clientId } = registration.client;
   await consents.save(consent, now);
+  await own.clientRegistrations.create(registration, { limit: 100, now });
   const to = { ...from, digest: newDigest() };
   const spending: Readonly<Record<string, (storage: RedisStorage) => Promise<unknown>>> = {
     consume: (storage) => storage.authorizationCodes.consume(code, now),
@@ -73,13 +81,20 @@ async function given({ connect }: Bed) {
     revoke: (storage) => storage.authorizations.revoke(one.authorizationId, now),
     revokeAll: (storage) => storage.authorizations.revokeAll(other, now),
     revokeAccessToken: (storage) => storage.accessTokens.revoke(token, now),
+    erase: (storage) => storage.authorizations.erase({ subject: erased.subject }, now),
     createAuthorization: (storage) => storage.authorizations.create(newAuthorization(now), now),
     saveClient: (storage) => storage.clients.save(confidentialRecord()),
-    deleteClient: (storage) => storage.clients.delete("a client"),
+    deleteClient: (storage) => storage.clients.delete(spa.clientId),
+    deleteUnknownClient: (storage) => storage.clients.delete("a client"),
     saveEndMark: (storage) => storage.endMarks.save(newEndMark(now), now),
-    deleteConsent: (storage) => storage.consents.delete({ key: consent, exceptEndMark: "a mark" }, now),
+    deleteConsent: (storage) => storage.consents.delete({ selection: consent, exceptEndMark: "a mark" }, now),
+    useAssertion: ({ clientAssertions }) => clientAssertions.use(assertion, now),
+    createRegistration: ({ clientRegistrations }) =>
+      clientRegistrations.create(newRegistration(now), { limit: 100, now }),
+    extendRegistration: ({ clientRegistrations }) =>
+      clientRegistrations.extend({ clientId, expiresAt: now + 900 }, now),
   };
-  return { code, from, to, token, one, other, consent, spending };
+  return { code, from, to, token, one, other, erased, consent, assertion, clientId, spending };
 }
 
 /** What the server is sent while this runs: the name of each command, and the connection that it came by. */
@@ -113,8 +128,16 @@ function waitedFor(bed: () => Bed): void {
         );
         const waits = seen.findIndex(([, command]) => command === "WAIT");
         const [write, wait] = seen.slice(waits - 1, waits + 1);
-        const isSet = ["revokeAccessToken", "saveEndMark", "saveClient"].includes(name);
-        const sent = isSet ? "SET" : name === "deleteClient" ? "DEL" : "EVAL";
+        const other: Readonly<Record<string, string>> = {
+          revokeAccessToken: "SET",
+          saveEndMark: "SET",
+          useAssertion: "SET",
+          saveClient: "ZADD",
+          deleteClient: "SET",
+          deleteUnknownClient: "DEL",
+          erase: "DEL",
+        };
+        const sent = other[name] ?? "EVAL";
         expect([name, write]).toEqual([name, [wait?.[0], sent]]);
       }
     },
@@ -131,7 +154,8 @@ function waitedFor(bed: () => Bed): void {
 function acknowledged(bed: () => Bed): void {
   it("have what was acknowledged", async () => {
     const { connect, replica } = bed();
-    const { spending, code, from, to, token, one, other, consent } = await given(bed());
+    const { spending, code, from, to, token, one, other, erased, consent, assertion, clientId } =
+      await given(bed());
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     for (const spend of Object.values(spending)) await spend(storage);
     await askRedis(replica.url, async (client) => {
@@ -143,13 +167,18 @@ function acknowledged(bed: () => Bed): void {
       for (const { authorizationId } of [one, other]) {
         expect(await copy.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
       }
+      expect(await copy.authorizations.find(erased.authorizationId, now)).toBeUndefined();
       expect(await copy.consents.find(consent, now)).toBeUndefined();
+      expect(await copy.clientRegistrations.find(clientId, now + 899)).toBeDefined();
+      expect(await copy.clients.find(spa.clientId)).toBeUndefined();
+      expect(await copy.endMarks.find([clientEndKey(spa.clientId)], now)).toEqual([expect.any(String)]);
+      expect(await client.sendCommand(["EXISTS", `authmount:assertion:${assertion.digest}`])).toBe(1);
     });
   });
 
   it("fail the call when they are gone, and nothing can be used twice", async () => {
     const { connect, replica } = bed();
-    const { spending, code, from, to, token, one, other } = await given(bed());
+    const { spending, code, from, to, token, one, other, assertion } = await given(bed());
     await replica.stop("SIGKILL");
     const spent = Object.values(spending).map(async (spend) =>
       spend(redisStorage({ client: await connect(), replicas: 1 })).then(
@@ -166,6 +195,7 @@ function acknowledged(bed: () => Bed): void {
       "not-rotated",
     );
     expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+    expect(await storage.clientAssertions.use(assertion, now)).toBe("used-before");
     for (const { authorizationId } of [one, other]) {
       expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
     }

@@ -21,10 +21,12 @@ interface Given {
   readonly authorizations: readonly Authorization[];
 }
 
-/** So many authorizations of one person, for one client, at one API. */
+/** So many authorizations of one person, for one client, at one API: a hundred in each context, as more cannot live. */
 async function given(storage: Storage, count: number): Promise<Given> {
   const key = { subject: newId(), clientId: "web", apiId: "orders" };
-  const authorizations = Array.from({ length: count }, () => newAuthorization(now, key));
+  const authorizations = Array.from({ length: count }, (_, index) =>
+    newAuthorization(now, { ...key, context: { key: `${Math.floor(index / 100)}` } }),
+  );
   await Promise.all(authorizations.map((one) => storage.authorizations.create(one, now)));
   return { key, authorizations };
 }
@@ -71,20 +73,16 @@ function oneServer(): void {
     await replicated.close();
   });
 
-  it.each([0, 1])(
-    "revokes 50,000 by a hundred scripts, with %s replicas",
-    async (replicas) => {
-      const those = await givenMany(client);
-      const storage = redisStorage({ client, replicas });
-      await client.sendCommand(["CONFIG", "RESETSTAT"]);
-      expect(await storage.authorizations.revokeAll(those.key, now)).toBe(many);
-      const stats = await client.sendCommand<string>(["INFO", "commandstats"]);
-      expect(Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])).toBe(many / 500);
-      expect(await living(storage, those)).toBe(0);
-      expect(await storage.authorizations.revokeAll(those.key, now)).toBe(0);
-    },
-    120_000,
-  );
+  it.each([0, 1])("revokes 50,000 by a hundred scripts, with %s replicas", async (replicas) => {
+    const those = await givenMany(client);
+    const storage = redisStorage({ client, replicas });
+    await client.sendCommand(["CONFIG", "RESETSTAT"]);
+    expect(await storage.authorizations.revokeAll(those.key, now)).toBe(many);
+    const stats = await client.sendCommand<string>(["INFO", "commandstats"]);
+    expect(Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])).toBe(many / 500);
+    expect(await living(storage, those)).toBe(0);
+    expect(await storage.authorizations.revokeAll(those.key, now)).toBe(0);
+  });
 
   it("serves others between its batches", async () => {
     // of two answers that come in one piece, the first is heard before the second
@@ -158,16 +156,14 @@ function oneServer(): void {
 function inCluster(): void {
   const opened = clusterWithReplicas();
 
-  it.each([0, 1])(
-    "revokes those of all masters, with %s replicas",
-    async (replicas) => {
-      const storage = redisStorage({ client: opened().client, replicas });
-      const those = await given(storage, 2_000);
-      expect(await storage.authorizations.revokeAll(those.key, now)).toBe(2_000);
-      expect(await living(storage, those)).toBe(0);
-    },
-    60_000,
-  );
+  it.each([0, 1])("revokes those of all masters, with %s replicas", async (replicas) => {
+    const { client } = opened();
+    const storage = redisStorage({ client, replicas });
+    // created without waiting for replicas: that is not asked for here, and takes long on a busy machine
+    const those = await given(redisStorage({ client }), 2_000);
+    expect(await storage.authorizations.revokeAll(those.key, now)).toBe(2_000);
+    expect(await living(storage, those)).toBe(0);
+  });
 }
 
 describeWith(redis, { name: "redisStorage: revokeAll of many (RFC 7009 §2.1)", tests: oneServer });

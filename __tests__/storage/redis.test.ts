@@ -1,8 +1,8 @@
 import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
-import { browserOriginsOf, type Storage } from "../../lib";
+import type { Storage } from "../../lib";
 import type { EpochSeconds } from "../../lib/protocol/time";
-import { redisStorage, type RedisStorage, type RedisStorageOptions } from "../../lib/redis";
+import { redisStorage, type RedisStorageOptions } from "../../lib/redis";
 import {
   awkwardText,
   newAccessToken,
@@ -13,10 +13,10 @@ import {
   newId,
   newRefreshToken,
 } from "../../lib/storage/contract/records";
-import { confidentialRecord, publicRecord } from "../fixture/records";
 import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
 import {
   ask,
+  type Bed,
   clockDriftSeconds,
   everyCall,
   expectJourney,
@@ -24,7 +24,7 @@ import {
   keysOf,
   type NodeClient,
   now,
-  recording,
+  openBed,
   type Sender,
   spa,
 } from "../fixture/redis-storage";
@@ -60,56 +60,14 @@ describe("redisStorage options", () => {
   });
 });
 
-/** A browser client at these origins. */
-const at = (clientId: string, ...origins: readonly string[]) =>
-  publicRecord("browser", { clientId, redirectUris: origins.map((origin) => `${origin}/callback`) });
-
-/** A server of its own for the tests around the call, and a client of it. */
-interface Bed {
-  readonly server: RedisServer;
-  readonly client: NodeClient;
-  /** A storage that shares no key with that of another test. */
-  readonly fresh: (options?: Omit<RedisStorageOptions, "client" | "prefix">) => {
-    readonly storage: RedisStorage;
-    readonly prefix: string;
-    readonly commands: (readonly string[])[];
-  };
-  readonly expiryOf: (key: string) => Promise<number>;
-}
-
-function openBed(): () => Bed {
-  let server: RedisServer;
-  let client: NodeClient;
-
-  beforeAll(async () => {
-    server = await startRedis();
-    client = await redisClient(server.url);
-  });
-  afterAll(async () => {
-    client.destroy();
-    await server.close();
-  });
-
-  return () => ({
-    server,
-    client,
-    fresh(options = {}) {
-      const [prefix, recorder] = [`${newId()}:`, recording(client)];
-      const storage = redisStorage({ client: recorder, prefix, ...options });
-      return { storage, prefix, commands: recorder.commands };
-    },
-    expiryOf: (key) => ask<number>(client, "EXPIRETIME", key),
-  });
-}
-
 function keyNames(bed: () => Bed): void {
   it("begin with the prefix, which is authmount: when left out", async () => {
     await journey(redisStorage({ client: bed().client }));
     const { storage, prefix } = bed().fresh();
     await journey(storage);
     const keys = await keysOf(bed().client, "");
-    expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(11);
-    expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(11);
+    expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(17);
+    expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(17);
   });
 
   it("of another prefix are not seen", async () => {
@@ -129,7 +87,7 @@ function keyNames(bed: () => Bed): void {
     await one.accessTokens.create(token, now);
     await one.accessTokens.revoke(token, now);
     await other.authorizations.revokeAll(authorization, now);
-    await other.consents.delete({ key: consent, exceptEndMark: "a mark" }, now);
+    await other.consents.delete({ selection: consent, exceptEndMark: "a mark" }, now);
     await other.clients.delete(spa.clientId);
     expect(await other.clients.find(spa.clientId)).toBeUndefined();
     expect(await other.clients.isBrowserOrigin("https://spa.example")).toBe(false);
@@ -152,12 +110,13 @@ function keyNames(bed: () => Bed): void {
     for (const key of await keysOf(bed().client, prefix)) {
       const name = key
         .slice(prefix.length)
-        .replace(/(?<=code:|refresh:|access:|revoked:|consents:|authorizations:).*/, "");
+        .replace(/(?<=code:|refresh:|access:|revoked:|consents:|authorizations:|assertion:).*/, "");
       const expiry = await bed().expiryOf(key);
       lives[name] = Math.max(lives[name] ?? -1, expiry < 0 ? expiry : expiry - now - clockDriftSeconds);
-      expect([name, expiry < 0]).toEqual([name, /^(client|origin):/.test(name)]);
+      expect([name, expiry < 0]).toEqual([name, /^(client|origin|clients)(:|$)/.test(name)]);
     }
     expect(lives).toEqual({
+      clients: -1,
       "client:spa": -1,
       "origin:https://spa.example": -1,
       "origin:https://spa.example:8443": -1,
@@ -168,6 +127,10 @@ function keyNames(bed: () => Bed): void {
       [`{${"A".repeat(22)}}:refresh:`]: 730,
       "access:": 740,
       "revoked:": 750,
+      "assertion:": 760,
+      "{registrations}": 780,
+      "{registrations}:new": 780,
+      "{registrations}:extended": 780,
     });
   });
 
@@ -186,14 +149,14 @@ function keyNames(bed: () => Bed): void {
 }
 
 function keyTags(bed: () => Bed): void {
-  it("of one authorization have its id as their one hash tag", async () => {
+  it("of one authorization have its id as their one hash tag, and those of all registrations the same word", async () => {
     const { storage, prefix } = bed().fresh();
     const authorizationId = newId();
     await journey(storage, authorizationId);
     const tagged = (await keysOf(bed().client, prefix)).filter((key) => key.includes("{"));
-    expect(tagged).toHaveLength(4);
+    expect(tagged).toHaveLength(7);
     expect(new Set(tagged.map((key) => /^[^{]*\{([^}]*)\}[^{}]*$/.exec(key)?.[1]))).toEqual(
-      new Set([authorizationId]),
+      new Set([authorizationId, "registrations"]),
     );
   });
 
@@ -201,7 +164,7 @@ function keyTags(bed: () => Bed): void {
     const { storage, commands } = bed().fresh();
     await journey(storage);
     const scripts = commands.filter(([name]) => name === "EVAL");
-    expect(new Set(scripts.map(([, script]) => script)).size).toBe(5);
+    expect(new Set(scripts.map(([, script]) => script)).size).toBe(8);
     for (const [, script = "", count = "", ...rest] of scripts) {
       const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
       const named = rest.slice(0, Number(count));
@@ -218,13 +181,32 @@ function keyTags(bed: () => Bed): void {
 function commandsSent(bed: () => Bed): void {
   it("are those that Redis has since 6.2", async () => {
     const { storage, commands } = bed().fresh();
+    const authorization = newAuthorization(now);
     await journey(storage);
     for (const call of Object.values(everyCall(storage))) await call();
+    await storage.authorizations.create(authorization, now);
+    await storage.authorizations.erase(authorization, now);
     const inScripts = commands
       .filter(([name]) => name === "EVAL")
       .flatMap(([, script = ""]) => [...script.matchAll(/redis\.call\("([A-Z]+)"/g)].map(([, name]) => name));
     const sent = new Set(commands.map(([name]) => name));
-    expect(sent).toEqual(new Set(["DEL", "EVAL", "GET", "HGET", "HVALS", "INFO", "SET", "ZADD", "ZRANGE"]));
+    expect(sent).toEqual(
+      new Set([
+        "DEL",
+        "EVAL",
+        "EXISTS",
+        "GET",
+        "HGET",
+        "HVALS",
+        "INFO",
+        "MGET",
+        "SCAN",
+        "SET",
+        "ZADD",
+        "ZRANGE",
+        "ZREM",
+      ]),
+    );
     expect(new Set(inScripts)).toEqual(
       new Set([
         "EXISTS",
@@ -234,12 +216,17 @@ function commandsSent(bed: () => Bed): void {
         "HDEL",
         "HGET",
         "HGETALL",
+        "HKEYS",
         "HSET",
         "SET",
         "SETRANGE",
         "ZADD",
+        "ZCARD",
+        "ZCOUNT",
         "ZRANGE",
+        "ZREM",
         "ZREMRANGEBYSCORE",
+        "ZREVRANK",
       ]),
     );
   });
@@ -345,102 +332,37 @@ function consentsOfOne(bed: () => Bed): void {
 
 function authorizationIndex(bed: () => Bed): void {
   const key = { subject: "alice", clientId: "web", apiId: "orders" };
-  const index = 'authorizations:["alice","web","orders"]';
+  const indexes = ['authorizations:["alice","web","orders"]', 'authorizations:["alice"]'];
 
   it.each([
     ["shorter", [1_000, 100]],
     ["longer", [100, 1_000]],
-  ])("is kept as long as its last entry when a %s one is added", async (_which, lives) => {
+  ])("are kept as long as their last entry when a %s one is added", async (_which, lives) => {
     const { storage, prefix } = bed().fresh();
     for (const life of lives) {
       await storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: now + life }), now);
     }
-    expect(await bed().expiryOf(`${prefix}${index}`)).toBe(now + 1_000 + clockDriftSeconds);
+    for (const index of indexes)
+      expect(await bed().expiryOf(`${prefix}${index}`)).toBe(now + 1_000 + clockDriftSeconds);
   });
 
-  it("drops an entry once its record is forgotten, and not before", async () => {
+  it("drop an entry once its record is forgotten, and not before", async () => {
     const { storage, prefix } = bed().fresh();
     const forgotten = now + 100 + clockDriftSeconds;
     const add = (then: EpochSeconds) =>
       storage.authorizations.create(newAuthorization(now, { ...key, expiresAt: then + 100 }), then);
     await add(now);
     await add(forgotten);
-    expect(await ask(bed().client, "ZCARD", `${prefix}${index}`)).toBe(2);
+    const sizes = () => Promise.all(indexes.map((index) => ask(bed().client, "ZCARD", `${prefix}${index}`)));
+    expect(await sizes()).toEqual([2, 2]);
     await add(forgotten + 1);
-    expect(await ask(bed().client, "ZCARD", `${prefix}${index}`)).toBe(2);
+    expect(await sizes()).toEqual([2, 2]);
   });
 
-  it("is written before the authorization it is for", async () => {
+  it("are written before the authorization they are for", async () => {
     const { storage, commands } = bed().fresh();
     await storage.authorizations.create(newAuthorization(now), now);
-    expect(commands.slice(-2).map(([name]) => name)).toEqual(["EVAL", "SET"]);
-  });
-}
-
-function clientRecords(bed: () => Bed): void {
-  it("are replaced by a record with the same id", async () => {
-    const { storage } = bed().fresh();
-    await storage.clients.save(spa);
-    await storage.clients.save({ ...spa, name: "Another name" });
-    expect(await storage.clients.find(spa.clientId)).toEqual({ ...spa, name: "Another name" });
-  });
-
-  it("lose the origins that are no longer registered and keep the others", async () => {
-    const { storage } = bed().fresh();
-    await storage.clients.save(at("spa", "https://a.example", "https://b.example"));
-    await storage.clients.save(at("spa", "https://b.example", "https://c.example"));
-    const known = ["a", "b", "c"].map((name) => storage.clients.isBrowserOrigin(`https://${name}.example`));
-    expect(await Promise.all(known)).toEqual([false, true, true]);
-  });
-
-  it("lose their origins when they are no longer browser clients", async () => {
-    const { storage } = bed().fresh();
-    await storage.clients.save(at("spa", "https://a.example"));
-    await storage.clients.save(
-      confidentialRecord({ clientId: "spa", redirectUris: ["https://a.example/callback"] }),
-    );
-    expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
-  });
-
-  it("share an origin until the last of them is deleted", async () => {
-    const { storage } = bed().fresh();
-    await storage.clients.save(at("one", "https://a.example"));
-    await storage.clients.save(at("two", "https://a.example"));
-    await storage.clients.delete("one");
-    expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(true);
-    await storage.clients.delete("two");
-    expect(await storage.clients.isBrowserOrigin("https://a.example")).toBe(false);
-  });
-
-  it("are gone when they are deleted, and their origins with them", async () => {
-    const { storage } = bed().fresh();
-    await storage.clients.save(spa);
-    await storage.clients.delete(spa.clientId);
-    await storage.clients.delete("nobody");
-    expect(await storage.clients.find(spa.clientId)).toBeUndefined();
-    expect(await storage.clients.isBrowserOrigin("https://spa.example")).toBe(false);
-  });
-
-  it("end in one whole record when 16 save it at once", async () => {
-    const { storage } = bed().fresh();
-    const origins = Array.from({ length: 16 }, (_, index) => `https://only-${index}.example`);
-    await Promise.all(origins.map((origin) => storage.clients.save(at("spa", origin))));
-    const known = await Promise.all(origins.map((origin) => storage.clients.isBrowserOrigin(origin)));
-    const found = await storage.clients.find("spa");
-    expect(origins.filter((_, index) => known[index])).toEqual(found && browserOriginsOf(found));
-  });
-
-  it("are refused with a TypeError and not stored when the record is wrong", async () => {
-    const { storage, prefix } = bed().fresh();
-    const wrong = [
-      { ...spa, name: "" },
-      { ...spa, redirectUris: ["http://spa.example/"] },
-      { clientId: "spa" },
-      undefined,
-    ];
-    for (const record of wrong)
-      await expect(storage.clients.save(record as typeof spa)).rejects.toThrow(TypeError);
-    expect(await keysOf(bed().client, prefix)).toEqual([]);
+    expect(commands.slice(-3).map(([name]) => name)).toEqual(["EVAL", "EVAL", "SET"]);
   });
 }
 
@@ -452,8 +374,7 @@ function oneServer(): void {
   });
   describe("commands", () => commandsSent(bed));
   describe("consents of one end user (RFC 6749 §10.2)", () => consentsOfOne(bed));
-  describe("the index of authorizations (RFC 7009 §2.1)", () => authorizationIndex(bed));
-  describe("clients (RFC 6749 §2)", () => clientRecords(bed));
+  describe("the indexes of authorizations (RFC 7009 §2.1)", () => authorizationIndex(bed));
 }
 
 function fullMemory(): void {

@@ -8,7 +8,7 @@ import { interactionOf, resumePath } from "../fixture/interaction";
 import { obtainCode } from "../fixture/journey";
 import { everythingUnderWay } from "../fixture/latch";
 import { expectOneFailure, isRead, slowHost, unavailable, ways } from "../fixture/slow-calls";
-import { begunBeside } from "../fixture/slow-storage";
+import { begunBeside, findClient } from "../fixture/slow-storage";
 import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
 
 shortenTimeLimitForEachTest();
@@ -20,7 +20,7 @@ interface Visit {
   prepare(host: TestHost, browser: Browser): Promise<() => Promise<Response>>;
 }
 
-const asking = ["clients.find", "clients.find", "endMarks.find", "consents.find"];
+const asking = [...findClient, "clients.find", "endMarks.find", "consents.find"];
 const storing = ["authorizations.create", "authorizationCodes.create"];
 
 const visits: Readonly<Record<string, Visit>> = {
@@ -81,7 +81,7 @@ describe("storage that does not answer in time, where a browser is redirected (R
     expect(status).toBeLessThan(400);
   });
 
-  it.each(rows.filter(({ index }) => index > 0))(
+  it.each(rows.filter(({ index }) => index >= findClient.length))(
     "is a redirect with temporarily_unavailable when $call ($index) of $name $way",
     async (row) => {
       const { host, response } = await slowVisit(row);
@@ -93,7 +93,7 @@ describe("storage that does not answer in time, where a browser is redirected (R
     },
   );
 
-  it.each(rows.filter(({ index }) => index === 0))(
+  it.each(rows.filter(({ index }) => index < findClient.length))(
     "is a page with 503 when $call of $name $way: the redirect URI is not proven",
     async (row) => {
       const { host, response } = await slowVisit(row);

@@ -26,7 +26,13 @@ describe("storage that does not answer in time, where the host asks (RFC 6749 §
     expect(await host.auth.consents.list("alice")).toEqual([]);
   });
 
-  const steps = ["endMarks.save", "authorizations.revokeAll", "endMarks.save", "consents.delete"];
+  const steps = [
+    "endMarks.save",
+    "endMarks.save",
+    "authorizations.revokeAll",
+    "endMarks.save",
+    "consents.delete",
+  ];
   it.each(steps.flatMap((call, index) => ways.map((way) => ({ call, index, way }))))(
     "is an error that auth.consents.revoke rejects with when $call $way, and the next call revokes",
     async ({ call, index, way }) => {
@@ -74,6 +80,8 @@ function madeOver(storage: Storage, make: <Port extends object>(port: Port) => P
     refreshTokens: make(storage.refreshTokens),
     accessTokens: make(storage.accessTokens),
     endMarks: make(storage.endMarks),
+    clientAssertions: make(storage.clientAssertions),
+    clientRegistrations: make(storage.clientRegistrations),
   };
 }
 

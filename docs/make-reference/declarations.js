@@ -53,7 +53,7 @@ function isBundle({ members, heritageClauses }) {
 
 /** @param {PublicName} name */
 function isPort({ node }) {
-  if (!fileOf(node).endsWith("/port.ts")) return false;
+  if (!/(?:\/port|-ports)\.ts$/.test(fileOf(node))) return false;
   if (ts.isInterfaceDeclaration(node)) return hasMethods(node) || isBundle(node);
   return ts.isTypeAliasDeclaration(node) && ts.isFunctionTypeNode(node.type);
 }

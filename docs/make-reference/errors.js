@@ -185,7 +185,7 @@ function errorsPage(library) {
   const warnings = distinct(readWarnings(library));
   const body = [
     "## Refusals",
-    "Answers of the authorization, token, revocation and introspection endpoints, by code. In bold: the description. Below it: the reasons. Where there is none, the reason is the description.",
+    "Answers of the authorization, token, revocation, introspection and registration endpoints, by code. In bold: the description. Below it: the reasons. Where there is none, the reason is the description.",
     ...refusalSections(refusals),
     "## Refused access tokens",
     "Answers of `requireBearer` and `auth.challenge`, and the reasons of `bearer-refused`.",

@@ -1,70 +1,160 @@
 // @ts-check
-/** The page where people see what they have allowed and withdraw it. */
+/** The page where people see where they are signed in and what they have allowed, and end it. */
+const { promisify } = require("node:util");
 const { Router } = require("express");
 const { field, formToken } = require("../own-sign-in/form");
 const { html, page } = require("../own-sign-in/page");
 
 /** @typedef {import("../own-sign-in/page").Html} Html */
 /** @typedef {import("./types").AccountOptions} AccountOptions */
+/** @typedef {import("express").Request} Request */
 
 /** @type {(seconds: number) => Html} */
 function date(seconds) {
   const at = new Date(seconds * 1000);
-  return html`<time datetime="${at.toISOString()}"
-    >${at.toLocaleDateString("en-GB", { dateStyle: "long" })}</time
-  >`;
+  const text = at.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
+  return html`<time datetime="${at.toISOString()}">${text}</time>`;
+}
+
+/** @type {(seconds: number) => Html} */
+function moment(seconds) {
+  const at = new Date(seconds * 1000);
+  const text = at.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" });
+  return html`<time datetime="${at.toISOString()}">${text} UTC</time>`;
 }
 
 /**
- * A consent in words. authmount gives ids; the host knows what they stand for, unless the client or API no longer exists.
+ * What the ids stand for. authmount gives ids; the host knows the names, unless the client or API no longer exists.
  *
- * @type {(consent: import("authmount").Consent, known: Pick<AccountOptions, "clients" | "apis">) => Promise<Html>}
+ * @param {{ clientId: string, apiId: string, contextKey?: string }} ids
+ * @param {Pick<AccountOptions, "clients" | "apis" | "contextName">} known
  */
-async function describe({ clientId, apiId, scopes, grantedAt, expiresAt }, { clients, apis }) {
+async function namesOf({ clientId, apiId, contextKey = "" }, { clients, apis, contextName }) {
   const client = await clients.find(clientId);
-  const api = apis[apiId];
-  return html`<h2>${client?.name ?? clientId}</h2>
-    <p>It may use ${api?.name ?? apiId} to:</p>
-    <ul>
-      ${scopes.map((scope) => html`<li>${api?.scopes[scope] ?? scope}</li>`)}
-    </ul>
-    <p>Allowed on ${date(grantedAt)}, until ${date(expiresAt)}.</p>`;
+  const context = contextKey === "" ? undefined : (contextName?.(contextKey) ?? contextKey);
+  return {
+    client: client?.name ?? clientId,
+    isTrusted: client?.trusted === true || client?.subscriptions[apiId]?.trusted === true,
+    api: apis[apiId]?.name ?? apiId,
+    scopes: apis[apiId]?.scopes ?? {},
+    forContext: context === undefined ? undefined : html` for <strong>${context}</strong>`,
+  };
 }
 
 /** @param {AccountOptions} options */
-function accountPages({ auth, clients, apis }) {
+function accountPages(options) {
+  const { auth, people } = options;
   const router = Router();
+
+  /** @type {(req: Request, authorization: import("authmount").ActiveAuthorization) => Promise<Html>} */
+  async function login(req, authorization) {
+    const { authorizationId, createdAt, lastUsedAt } = authorization;
+    const { client, isTrusted, api, forContext } = await namesOf(authorization, options);
+    const lastUsed = lastUsedAt === undefined ? html`Not used yet.` : html`Last used: ${moment(lastUsedAt)}.`;
+    return html`<section>
+      <h3>${client}</h3>
+      <p>It uses ${api}${forContext}. Signed in: ${moment(createdAt)}. ${lastUsed}</p>
+      ${isTrusted ? html`<p>It is trusted: you are not asked what it may do.</p>` : undefined}
+      <form method="post" action="/account/end">
+        ${formToken(req)}
+        <input type="hidden" name="authorization_id" value="${authorizationId}" />
+        <button>Sign out of ${client}</button>
+      </form>
+    </section>`;
+  }
+
+  /** @type {(req: Request, consent: import("authmount").Consent) => Promise<Html>} */
+  async function allowed(req, consent) {
+    const { clientId, apiId, contextKey = "", grantedAt, expiresAt } = consent;
+    const { client, api, scopes, forContext } = await namesOf(consent, options);
+    return html`<section>
+      <h3>${client}</h3>
+      <p>It may use ${api}${forContext} to:</p>
+      <ul>
+        ${consent.scopes.map((scope) => html`<li>${scopes[scope] ?? scope}</li>`)}
+      </ul>
+      <p>Allowed on ${date(grantedAt)}, until ${date(expiresAt)}.</p>
+      <form method="post" action="/account/withdraw">
+        ${formToken(req)}
+        <input type="hidden" name="client_id" value="${clientId}" />
+        <input type="hidden" name="api_id" value="${apiId}" />
+        <input type="hidden" name="context_key" value="${contextKey}" />
+        <button>Withdraw</button>
+      </form>
+    </section>`;
+  }
 
   router.get("/account", async (req, res) => {
     const { person } = req.session;
     if (!person) return res.redirect("/sign-in");
-    const token = formToken(req);
-    const consents = await auth.consents.list(person.subject);
-    const items = consents.map(
-      async (consent) =>
-        html`<section>
-          ${await describe(consent, { clients, apis })}
-          <form method="post" action="/account/withdraw">
-            ${token}
-            <input type="hidden" name="client_id" value="${consent.clientId}" />
-            <input type="hidden" name="api_id" value="${consent.apiId}" />
-            <button>Withdraw</button>
-          </form>
-        </section>`,
-    );
+    const { after } = req.query;
+    const [{ authorizations, next }, consents] = await Promise.all([
+      auth.authorizations.list(person.subject, typeof after === "string" ? { after } : {}),
+      auth.consents.list(person.subject),
+    ]);
+    const logins = await Promise.all(authorizations.map((each) => login(req, each)));
+    const consentItems = await Promise.all(consents.map((each) => allowed(req, each)));
+    const more = html`<p><a href="/account?after=${encodeURIComponent(next ?? "")}">More logins</a></p>`;
     const main = html`<p>You are <strong>${person.name}</strong>.</p>
-      ${consents.length === 0 ? html`<p>You have allowed nothing.</p>` : undefined}
-      ${await Promise.all(items)}
-      <form method="post" action="/sign-out">${token}<button>Sign out</button></form>`;
-    res.send(page("What you have allowed", main));
+      <section aria-labelledby="logins">
+        <h2 id="logins">Where you are signed in</h2>
+        ${logins.length === 0 ? html`<p>No program is signed in for you here.</p>` : logins}
+        ${after === undefined ? undefined : html`<p><a href="/account">First logins</a></p>`}
+        ${next === undefined ? undefined : more}
+      </section>
+      <section aria-labelledby="consents">
+        <h2 id="consents">What you have allowed</h2>
+        ${consentItems.length === 0 ? html`<p>You have allowed nothing.</p>` : consentItems}
+      </section>
+      <form method="post" action="/sign-out">${formToken(req)}<button>Sign out</button></form>
+      <form method="post" action="/account/sign-out-everywhere">
+        ${formToken(req)}<button>Sign out everywhere</button>
+      </form>
+      <p><a href="/account/delete">Delete my account</a></p>`;
+    res.send(page("Your account", main));
   });
 
+  // whose login or consent it is comes from the session, never from the form
+  router.post("/account/end", async (req, res) => {
+    const [subject, authorizationId] = [req.session.person?.subject, field(req, "authorization_id")];
+    if (subject && authorizationId) await auth.authorizations.revoke({ subject, authorizationId });
+    res.redirect(303, "/account");
+  });
   router.post("/account/withdraw", async (req, res) => {
     const [clientId, apiId] = [field(req, "client_id"), field(req, "api_id")];
-    // whose consent it is comes from the session, never from the form
+    const contextKey = field(req, "context_key") ?? "";
     const subject = req.session.person?.subject;
-    if (subject && clientId && apiId) await auth.consents.revoke({ subject, clientId, apiId });
+    if (subject && clientId && apiId) await auth.consents.revoke({ subject, clientId, apiId, contextKey });
     res.redirect(303, "/account");
+  });
+
+  router.post("/account/sign-out-everywhere", async (req, res) => {
+    const subject = req.session.person?.subject;
+    if (subject) {
+      // first the sessions: whoever is still signed in here could get new tokens at once
+      people.endSessions(subject);
+      await auth.subjects.revoke(subject);
+    }
+    await promisify(req.session.destroy.bind(req.session))();
+    res.redirect(303, "/sign-in");
+  });
+
+  router.get("/account/delete", (req, res) => {
+    const { person } = req.session;
+    if (!person) return res.redirect("/sign-in");
+    const main = html`<p>You are <strong>${person.name}</strong>. This cannot be undone.</p>
+      <form method="post">${formToken(req)}<button>Delete my account</button></form>
+      <p><a href="/account">Keep it</a></p>`;
+    res.send(page("Delete your account?", main));
+  });
+  router.post("/account/delete", async (req, res) => {
+    const subject = req.session.person?.subject;
+    if (!subject) return res.redirect(303, "/sign-in");
+    // first the person and the sessions, for the same reason
+    people.remove(subject);
+    await auth.subjects.erase(subject);
+    await promisify(req.session.destroy.bind(req.session))();
+    res.send(page("Your account is deleted", html`<p>Nothing of you is left here.</p>`));
   });
   return router;
 }

@@ -1,19 +1,24 @@
 // @ts-check
-/** A host with a page where people see what they have allowed and withdraw it. */
+/** A host with a page where people see where they are signed in and what they have allowed, and end it. */
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { requireFormToken } = require("../own-sign-in/form");
 const { clientPage, look, pageHeaders } = require("../own-sign-in/page");
 const { newPeople } = require("../own-sign-in/people");
-const { password, sessions, signInPages } = require("../own-sign-in/sign-in");
+const { sessions, signInPages } = require("../own-sign-in/sign-in");
 const { accountPages } = require("./account");
+const { endablePassword, forgetEndedSessions } = require("./sessions");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
-const secrets = { shop: generateClientSecret(), planner: generateClientSecret() };
+const secrets = {
+  shop: generateClientSecret(),
+  planner: generateClientSecret(),
+  help: generateClientSecret(),
+};
 const passwords = { alice: crypto.randomUUID(), bob: crypto.randomUUID() };
 
-/** @type {(clientId: "shop" | "planner", name: string) => import("authmount").Client} */
+/** @type {(clientId: "shop" | "planner" | "help", name: string) => import("authmount").Client} */
 const newClient = (clientId, name) => ({
   clientId,
   name,
@@ -23,7 +28,13 @@ const newClient = (clientId, name) => ({
   subscriptions: { orders: {} },
 });
 
-const storage = memoryStorage({ clients: [newClient("shop", "Shop"), newClient("planner", "Planner")] });
+const storage = memoryStorage({
+  clients: [
+    newClient("shop", "Shop"),
+    newClient("planner", "Planner"),
+    { ...newClient("help", "Help Desk"), trusted: true },
+  ],
+});
 const apis = {
   orders: {
     name: "Orders",
@@ -32,20 +43,20 @@ const apis = {
     scopes: { "orders:read": "See your orders", "orders:write": "Order things in your name" },
   },
 };
-const auth = createAuthServer({
-  baseUrl: `${origin}/login`,
-  storage,
-  authMethods: { password },
-  apis,
-  // requireBearer asks storage at every call; with the default, a withdrawal takes effect within five seconds
-  revocationLagSeconds: 0,
-});
 
 async function start() {
   const people = await newPeople([
     { subject: "person-1", name: "alice", password: passwords.alice },
     { subject: "person-2", name: "bob", password: passwords.bob },
   ]);
+  const auth = createAuthServer({
+    baseUrl: `${origin}/login`,
+    storage,
+    authMethods: { password: endablePassword(people) },
+    apis,
+    // requireBearer asks storage at every call; with the default, an end takes effect within five seconds
+    revocationLagSeconds: 0,
+  });
   const app = express();
   app.use(sessions({ secure: origin.startsWith("https:") }));
   app.use("/login", auth.router);
@@ -55,9 +66,10 @@ async function start() {
     res.json({ ordersOf: auth.accessToken(req).subject });
   });
   app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(forgetEndedSessions(people));
   app.use(
     signInPages({ auth, people, home: "/account" }),
-    accountPages({ auth, clients: storage.clients, apis }),
+    accountPages({ auth, people, clients: storage.clients, apis }),
   );
   app.get("/callback", clientPage);
 
@@ -71,8 +83,10 @@ async function start() {
 
 Allow the Shop something: ${issuer}/authorize?client_id=shop&${request}
 allow the Planner something: ${issuer}/authorize?client_id=planner&${request}
+the Help Desk is trusted and does not ask: ${issuer}/authorize?client_id=help&${request}
 then curl -u shop:${secrets.shop.secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
 or curl -u planner:${secrets.planner.secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
+or curl -u help:${secrets.help.secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
 then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders
 and see ${origin}/account`);
   });

@@ -1,5 +1,5 @@
 // @ts-check
-/** The protected APIs. `req.auth` says what the access token stands for. */
+/** The protected APIs. `auth.accessToken(req)` says what the access token stands for, with the claims of `tokens.decide`. */
 const { json, Router } = require("express");
 
 const orders = [
@@ -7,15 +7,20 @@ const orders = [
   { of: "bob", item: "Hammer" },
 ];
 
+/** What `tokens.decide` in auth.js adds. @type {(token: import("authmount").AccessToken) => { plan?: string, org?: string }} */
+const claimsOf = ({ claims = {} }) => claims;
+
 /** @param {import("authmount").AuthServer} auth */
 function protectedApis(auth) {
   const router = Router();
 
   router.get("/api/orders", auth.requireBearer({ api: "orders", scope: "orders:read" }), (req, res) => {
-    const { subject, clientId = "" } = req.auth ?? {};
+    const accessToken = auth.accessToken(req);
+    const { subject, clientId } = accessToken;
     // without an end user the token is the client's own, and any confidential client can get one
     const seesAll = subject === undefined && clientId === "machine";
-    res.json({ orders: seesAll ? orders : orders.filter(({ of }) => of === (subject ?? clientId)) });
+    const seen = seesAll ? orders : orders.filter(({ of }) => of === (subject ?? clientId));
+    res.json({ orders: seen, ...claimsOf(accessToken) });
   });
 
   router.post(
@@ -23,7 +28,7 @@ function protectedApis(auth) {
     auth.requireBearer({ api: "orders", scope: "orders:write" }),
     json(),
     (req, res) => {
-      const { subject, clientId = "" } = req.auth ?? {};
+      const { subject, clientId } = auth.accessToken(req);
       const order = { of: subject ?? clientId, item: String(req.body?.item).slice(0, 100) };
       orders.push(order);
       res.status(201).json(order);
@@ -31,7 +36,13 @@ function protectedApis(auth) {
   );
 
   router.get("/api/reports", auth.requireBearer({ api: "reports", scope: "reports:read" }), (req, res) => {
-    res.json({ report: "Tea sells best at four.", for: req.auth?.subject ?? req.auth?.clientId });
+    const accessToken = auth.accessToken(req);
+    const { subject, clientId } = accessToken;
+    res.json({
+      report: "Tea sells best at four.",
+      for: subject ?? clientId,
+      ...claimsOf(accessToken),
+    });
   });
   return router;
 }

@@ -11,6 +11,8 @@ const demoApis = (origin) => ({
     scopes: { "orders:read": "See your orders", "orders:write": "Order things in your name" },
     defaultScopes: ["orders:read"],
     accessTokenSeconds: 600,
+    // a client whose answer was lost may repeat its refresh
+    lifetimes: { refreshRetrySeconds: 30 },
   },
   reports: {
     name: "Reports",
@@ -24,28 +26,50 @@ const demoApis = (origin) => ({
   },
 });
 
+/** People read it, and clients are told. */
+const description = "This account is disabled.";
+
+/**
+ * Is this person still active? Asked at every token, because a refresh token lives for months and nobody signs in meanwhile.
+ *
+ * @type {(people: import("./people").People) => import("authmount").TokenAdapter}
+ */
+const byPeople = (people) => ({
+  decide({ subject, authorization }) {
+    // without a person, the client asks for itself
+    if (subject === undefined) return { kind: "issue" };
+    if (!people.isActive(subject)) return { kind: "refuse", description, revoke: true };
+    // the organization of the sign-in; whoever changes to another one later does not change this
+    const org = authorization?.context?.key;
+    return { kind: "issue", claims: { plan: people.planOf(subject), ...(org !== undefined && { org }) } };
+  },
+});
+
 /**
  * @param {{
  *   origin: string,
  *   clients: readonly import("authmount").Client[],
+ *   people: import("./people").People,
  *   sessions: import("./people").Sessions,
  *   onEvent: import("authmount").OnEvent,
  * }} options
  */
-function createDemoAuthServer({ origin, clients, sessions, onEvent }) {
+function createDemoAuthServer({ origin, clients, people, sessions, onEvent }) {
   /** @type {(method: import("./people").Method) => import("authmount").AuthMethod} */
   const bySession = (method) => ({
-    authenticate: ({ req, reauthenticate }) =>
-      (reauthenticate ? undefined : sessions.authentication(req, method)) ?? {
-        kind: "interaction",
-        url: `/signin/${method}`,
-      },
+    authenticate({ req, reauthenticate }) {
+      const found = reauthenticate ? undefined : sessions.authentication(req, method);
+      if (!found) return { kind: "interaction", url: `/signin/${method}` };
+      // with decide alone, a client would send a disabled person to sign in again and again
+      return people.isActive(found.subject) ? found : { kind: "denied", description };
+    },
   });
   return createAuthServer({
     baseUrl: `${origin}/login`,
     storage: memoryStorage({ clients }),
     authMethods: { password: bySession("password"), otp: bySession("otp") },
     apis: demoApis(origin),
+    tokens: byPeople(people),
     // every API call checks that the authorization is still valid, so a revocation takes effect at once
     revocationLagSeconds: 0,
     onEvent,

@@ -2,6 +2,7 @@
 /** The host's pages: sign-in, which ends with `auth.resume` or `auth.deny`, and the person's account. */
 const { Router } = require("express");
 const { html, page } = require("./page");
+const { chooseOrganization, organizationName, organizations } = require("./people");
 
 /** @typedef {import("express").Request} Request */
 /** @typedef {import("./types").Host} Host */
@@ -37,6 +38,14 @@ const nameField = (name) =>
     Name <input name="name" value="${name}" autocomplete="username" required autofocus />
   </label>`;
 
+/** Whoever belongs to several organizations says for which one they sign in. */
+const organizationField = html`<label>
+  Organization
+  <select name="organization">
+    ${Object.entries(organizations).map(([id, name]) => html`<option value="${id}">${name}</option>`)}
+  </select>
+</label>`;
+
 /** @param {Host} host */
 function signInPages({ auth, people, sessions, passwords }) {
   const router = Router();
@@ -51,9 +60,9 @@ function signInPages({ auth, people, sessions, passwords }) {
     This is a demo. Its people are ${Object.keys(passwords).join(" and ")}. It prints the code on its console.
   </p>`;
 
-  /** @type {(exchange: import("./types").Exchange, proved: import("./types").Proved) => void} */
+  /** @type {(exchange: import("./types").Exchange, proved: Omit<import("./types").Proved, "organization">) => void} */
   function finish({ req, res }, proved) {
-    sessions.begin({ req, res }, proved);
+    sessions.begin({ req, res }, { ...proved, organization: chooseOrganization(field(req, "organization")) });
     if (req.query["interaction"] === undefined) res.redirect(303, "/account");
     else auth.resume(req, res);
   }
@@ -64,7 +73,8 @@ function signInPages({ auth, people, sessions, passwords }) {
     const fields = html`${nameField(field(req, "name") ?? asking?.loginHint)}
       <label>
         Password <input name="password" type="password" autocomplete="current-password" required />
-      </label>`;
+      </label>
+      ${organizationField}`;
     return signInPage({ title: "Sign in with a password", asking, problem, fields, hint: passwordHint });
   }
 
@@ -75,7 +85,8 @@ function signInPages({ auth, people, sessions, passwords }) {
       ? html`<input type="hidden" name="sent" value="${sent}" />
           <label>
             Code <input name="code" inputmode="numeric" autocomplete="one-time-code" required autofocus />
-          </label>`
+          </label>
+          ${organizationField}`
       : nameField(asking?.loginHint);
     return signInPage({ title: "Sign in with a one-time code", asking, problem, fields, hint: codeHint });
   }
@@ -110,56 +121,123 @@ function signInPages({ auth, people, sessions, passwords }) {
   return router;
 }
 
+/**
+ * The host's own sessions end first: whoever is still signed in there could approve anew.
+ *
+ * @type {(host: Pick<Host, "auth" | "sessions">, subject: string) => Promise<void>}
+ */
+async function signOutEverywhere({ auth, sessions }, subject) {
+  sessions.endAll(subject);
+  await auth.subjects.revoke(subject);
+}
+
+/** @param {number} seconds since 1970 */
+const time = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
+
 /** @param {Host} host */
 function accountPages({ auth, sessions, clients, apis }) {
   const router = Router();
 
-  /** People know clients, APIs and scopes by their names, not by their ids. @type {(consent: import("authmount").Consent) => import("./page").Html} */
-  function consentItem({ clientId, apiId, scopes, grantedAt }) {
+  /**
+   * People know clients, APIs and organizations by their names, not by their ids.
+   *
+   * @type {(ids: { clientId: string, apiId: string, contextKey?: string }) => string}
+   */
+  function useOf({ clientId, apiId, contextKey = "" }) {
     const clientName = clients.find((client) => client.clientId === clientId)?.name ?? clientId;
-    const api = apis[apiId];
-    const allowed = scopes.map((scope) => html`<li>${api?.scopes[scope] ?? scope}</li>`);
+    return `${clientName} uses ${apis[apiId]?.name ?? apiId} for ${organizationName(contextKey)}`;
+  }
+
+  /** @param {import("authmount").Consent} consent */
+  function consentItem({ scopes, grantedAt, ...ids }) {
+    const { clientId, apiId, contextKey } = ids;
+    const allowed = scopes.map((scope) => html`<li>${apis[apiId]?.scopes[scope] ?? scope}</li>`);
     return html`<li class="consent">
-      <h2>${clientName} uses ${api?.name ?? apiId}</h2>
+      <h3>${useOf(ids)}</h3>
       <ul>
         ${allowed}
       </ul>
       <form method="post" action="/account/revoke">
         <input type="hidden" name="clientId" value="${clientId}" />
         <input type="hidden" name="apiId" value="${apiId}" />
-        <small>Allowed at ${new Date(grantedAt * 1000).toLocaleTimeString("en-GB")}</small>
-        <button aria-label="Withdraw what ${clientName} may do at ${api?.name ?? apiId}">Withdraw</button>
+        <input type="hidden" name="contextKey" value="${contextKey}" />
+        <small>Allowed at ${time(grantedAt)}</small>
+        <button aria-label="Withdraw: ${useOf(ids)}">Withdraw</button>
       </form>
     </li>`;
   }
 
-  router.get("/account", async (req, res) => {
-    const subject = sessions.find(req)?.subject;
-    const consents = subject === undefined ? [] : await auth.consents.list(subject);
-    const signIn = html`<p>
-      Nobody is signed in. Sign in with <a href="/signin/password">a password</a> or
-      <a href="/signin/otp">a one-time code</a>.
-    </p>`;
-    const account = html`<p>
-        You are <strong>${subject}</strong>.
-        ${consents.length === 0 ? "You have allowed nothing yet." : "You have allowed the following. Withdraw it, and the tokens stop working at once."}
-      </p>
+  /** @param {import("authmount").ActiveAuthorization} login */
+  function loginItem({ authorizationId, createdAt, lastUsedAt = createdAt, ...ids }) {
+    return html`<li class="consent">
+      <h3>${useOf(ids)}</h3>
+      <form method="post" action="/account/end">
+        <input type="hidden" name="authorizationId" value="${authorizationId}" />
+        <small>Since ${time(createdAt)}, last used at ${time(lastUsedAt)}</small>
+        <button aria-label="End: ${useOf(ids)}, since ${time(createdAt)}">End</button>
+      </form>
+    </li>`;
+  }
+
+  /** @type {(session: { subject: string, organization: string }, after: unknown) => Promise<import("./page").Html>} */
+  async function account({ subject, organization }, after) {
+    const from = typeof after === "string" ? { after } : {};
+    const [consents, { authorizations, next }] = await Promise.all([
+      auth.consents.list(subject),
+      auth.authorizations.list(subject, from),
+    ]);
+    return html`<p>You are <strong>${subject}</strong>, at ${organizationName(organization)}.</p>
+      <h2>What you have allowed</h2>
+      <p>${consents.length === 0 ? "Nothing yet." : "Withdraw it, and the tokens stop working at once."}</p>
       <ul class="consents">
         ${consents.map(consentItem)}
       </ul>
-      <form method="post" action="/signout"><button>Sign out</button></form>`;
-    const main = html`${subject === undefined ? signIn : account}
+      <h2>Where you are signed in</h2>
+      <p>
+        ${authorizations.length === 0 ? "Nowhere." : "End a login, and what you have allowed stays allowed."}
+      </p>
+      <ul class="consents">
+        ${authorizations.map(loginItem)}
+      </ul>
+      ${next && html`<p><a href="/account?after=${next}">Older logins</a></p>`}
+      <form method="post" action="/signout" class="buttons">
+        <button>Sign out</button>
+        <button formaction="/account/sign-out-everywhere">Sign out everywhere</button>
+      </form>`;
+  }
+
+  const signIn = html`<p>
+    Nobody is signed in. Sign in with <a href="/signin/password">a password</a> or
+    <a href="/signin/otp">a one-time code</a>.
+  </p>`;
+
+  router.get("/account", async (req, res) => {
+    const session = sessions.find(req);
+    const main = html`${session ? await account(session, req.query["after"]) : signIn}
       <p class="hint"><a href="/">Back to the playground</a></p>`;
     res.send(page({ title: "Your account", main }));
   });
 
   router.post("/account/revoke", async (req, res) => {
     const subject = sessions.find(req)?.subject;
-    const [clientId, apiId] = [field(req, "clientId"), field(req, "apiId")];
-    if (subject && clientId && apiId) await auth.consents.revoke({ subject, clientId, apiId });
+    const [clientId, apiId, contextKey] = ["clientId", "apiId", "contextKey"].map((name) => field(req, name));
+    if (subject && clientId && apiId && contextKey)
+      await auth.consents.revoke({ subject, clientId, apiId, contextKey });
+    res.redirect(303, "/account");
+  });
+  router.post("/account/end", async (req, res) => {
+    const subject = sessions.find(req)?.subject;
+    const authorizationId = field(req, "authorizationId");
+    // with the subject, so that nobody ends somebody else's
+    if (subject && authorizationId) await auth.authorizations.revoke({ subject, authorizationId });
+    res.redirect(303, "/account");
+  });
+  router.post("/account/sign-out-everywhere", async (req, res) => {
+    const subject = sessions.find(req)?.subject;
+    if (subject) await signOutEverywhere({ auth, sessions }, subject);
     res.redirect(303, "/account");
   });
   return router;
 }
 
-module.exports = { accountPages, signInPages };
+module.exports = { accountPages, signInPages, signOutEverywhere };

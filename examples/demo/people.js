@@ -4,6 +4,7 @@ const { randomBytes, randomInt, scrypt, timingSafeEqual } = require("node:crypto
 
 /** @typedef {"password" | "otp"} Method */
 /** @typedef {import("express").Request} Request */
+/** @typedef {Extract<import("authmount").Authentication, { kind: "authenticated" }>} SignedIn */
 /** @typedef {ReturnType<typeof newPeople>} People */
 /** @typedef {ReturnType<typeof newSessions>} Sessions */
 
@@ -14,6 +15,17 @@ function hashPassword(password, salt) {
   });
 }
 
+/** By id. Everybody here belongs to both; a real host looks into its own table. */
+const organizations = { teahouse: "Tea House", toolshed: "Tool Shed" };
+/** @typedef {keyof typeof organizations} Organization */
+const organizationIds = /** @type {Organization[]} */ (Object.keys(organizations));
+
+/** What people read. @param {string} id */
+const organizationName = (id) => organizations[/** @type {Organization} */ (id)] ?? id;
+
+/** The one that a form names, if there is such a one. @param {string | undefined} id */
+const chooseOrganization = (id) => organizationIds.find((each) => each === id) ?? "teahouse";
+
 function newPerson(password = "") {
   const salt = randomBytes(16);
   return { salt, hash: hashPassword(password, salt) };
@@ -23,9 +35,19 @@ function newPerson(password = "") {
 function newPeople(passwords) {
   const people = new Map(Object.entries(passwords).map(([name, password]) => [name, newPerson(password)]));
   const nobody = newPerson();
+  /** @type {Set<string>} */
+  const disabled = new Set();
   /** @type {Map<string, { name: string, code: string, triesLeft: number, expiresAt: number }>} */
   const sentCodes = new Map();
   return {
+    /** @param {string} name */
+    isActive: (name) => people.has(name) && !disabled.has(name),
+    /** @param {string} name */
+    disable: (name) => void disabled.add(name),
+    /** @param {string} name */
+    enable: (name) => void disabled.delete(name),
+    /** What the person pays for: a fact that the APIs want to know. @param {string} name */
+    planOf: (name) => (name === "alice" ? "gold" : "basic"),
     /** Takes just as long for a name that does not exist. */
     async passwordMatches(name = "", password = "") {
       // scrypt pads a short password with NULs, so the same password with NULs at its end would also match
@@ -61,35 +83,47 @@ const amr = { password: ["pwd"], otp: ["otp"] };
 
 /** @param {{ secure: boolean }} options */
 function newSessions({ secure }) {
-  /** @type {Map<string, { subject: string, authTimes: Partial<Record<Method, number>> }>} */
+  /** @type {Map<string, { subject: string, organization: Organization, authTimes: Partial<Record<Method, number>> }>} */
   const sessions = new Map();
   /** @param {Request} req */
   const find = (req) => sessions.get(req.cookies[cookieName]);
   return {
     find,
-    /** @type {(req: Request, method: Method) => import("authmount").Authentication | undefined} */
+    /** @type {(req: Request, method: Method) => SignedIn | undefined} */
     authentication(req, method) {
       const session = find(req);
       const authTime = session?.authTimes[method];
       if (!session || authTime === undefined) return undefined;
-      return { kind: "authenticated", subject: session.subject, authTime, amr: amr[method] };
+      const { subject, organization } = session;
+      return { kind: "authenticated", subject, authTime, amr: amr[method], context: { key: organization } };
     },
     /**
      * Starts a new session under a new id. It keeps the earlier sign-ins of the same person.
      *
      * @type {(exchange: import("./types").Exchange, proved: import("./types").Proved) => void}
      */
-    begin({ req, res }, { subject, method }) {
+    begin({ req, res }, { subject, method, organization }) {
       const before = find(req);
       sessions.delete(req.cookies[cookieName]);
       const authTimes = before?.subject === subject ? before.authTimes : {};
       const id = randomBytes(32).toString("base64url");
-      sessions.set(id, { subject, authTimes: { ...authTimes, [method]: Math.floor(Date.now() / 1000) } });
+      const now = Math.floor(Date.now() / 1000);
+      sessions.set(id, { subject, organization, authTimes: { ...authTimes, [method]: now } });
       res.cookie(cookieName, id, { httpOnly: true, sameSite: "lax", secure });
+    },
+    /** The person goes on in their other organization. @param {Request} req */
+    switchOrganization(req) {
+      const session = find(req);
+      const other = organizationIds.find((id) => id !== session?.organization);
+      if (session && other) session.organization = other;
     },
     /** @param {Request} req */
     end: (req) => sessions.delete(req.cookies[cookieName]),
+    /** In every browser. @param {string} subject */
+    endAll(subject) {
+      for (const [id, session] of sessions) if (session.subject === subject) sessions.delete(id);
+    },
   };
 }
 
-module.exports = { newPeople, newSessions };
+module.exports = { chooseOrganization, newPeople, newSessions, organizationName, organizations };

@@ -11,8 +11,9 @@ const { html, page } = require("./page");
 /** @typedef {import("./types").Workbench} Workbench */
 
 const cookieName = "demo_workbench";
-/** The requests of an authorization flow that come with the cookie: all but the phone app's callback. */
-const hops = /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|portal|browser)\/callback)/;
+/** The requests of an authorization flow that come with the cookie: all but the phone app's callback. And the host's switch. */
+const hops =
+  /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|portal|browser)\/callback|person\/)/;
 
 /**
  * Records a request of the browser, without its form: forms contain passwords.

@@ -9,6 +9,7 @@ const { registerClients } = require("./clients");
 const { newEventLog } = require("./events");
 const { accountPages, signInPages } = require("./host-pages");
 const { newPeople, newSessions } = require("./people");
+const { personRoutes } = require("./person");
 const { clientPrograms } = require("./programs");
 const { backPage, startPage } = require("./start-page");
 
@@ -20,7 +21,7 @@ const people = newPeople(passwords);
 const sessions = newSessions({ secure: origin.startsWith("https:") });
 const { clients, secrets } = registerClients(origin);
 const { tieEvents, onEvent } = newEventLog();
-const auth = createDemoAuthServer({ origin, clients, sessions, onEvent });
+const auth = createDemoAuthServer({ origin, clients, people, sessions, onEvent });
 
 const app = express();
 app.disable("x-powered-by");
@@ -72,11 +73,11 @@ app.use(express.urlencoded({ extended: false }));
 const host = { auth, people, sessions, clients, apis: demoApis(origin), passwords };
 app.use(signInPages(host));
 app.use(accountPages(host));
+app.use(personRoutes(host));
 
 const start = startPage({ passwords, secrets });
 app.get("/", (_req, res) => void res.send(start));
 app.get(backPaths, (_req, res) => void res.send(backPage));
-app.post("/person", (req, res) => void res.json({ subject: sessions.find(req)?.subject }));
 app.use(express.static(path.join(__dirname, "public")));
 
 app.listen(Number(PORT), "127.0.0.1", (error) => {

@@ -2,7 +2,7 @@
 import type { Request, Response } from "express";
 import type { AuthServer, Client, Interaction } from "authmount";
 import type { Html } from "./page";
-import type { Method, People, Sessions } from "./people";
+import type { Method, Organization, People, Sessions } from "./people";
 import type { ClientProgram } from "./public/client-program.mjs";
 
 /** What the host's pages need. */
@@ -24,10 +24,11 @@ export interface Exchange {
   res: Response;
 }
 
-/** Who has just signed in, and how. */
+/** Who has just signed in, how, and for which organization. */
 export interface Proved {
   subject: string;
   method: Method;
+  organization: Organization;
 }
 
 export interface SignInPage {
@@ -57,6 +58,8 @@ export interface Step {
   body: Record<string, unknown>;
   /** The events that the host's `onEvent` received meanwhile. */
   events: Record<string, unknown>[];
+  /** The answer did not arrive, or so the story pretends. */
+  isLost?: boolean;
 }
 
 /** What was chosen in the playground. */
@@ -131,6 +134,7 @@ export interface Held {
   code?: Record<string, string>;
   accessToken?: string | undefined;
   refreshToken?: string | undefined;
+  /** The first one of this login. */
   usedRefreshToken?: string | undefined;
 }
 

@@ -2,13 +2,22 @@
 /** A job without a person: it gets a token for itself and keeps it until it expires. */
 import * as oauth from "openid-client";
 
-const { ISSUER = "", API_URL = "", CLIENT_ID = "", CLIENT_SECRET = "" } = process.env;
+const { ISSUER = "", API_URL = "", CLIENT_ID = "", CLIENT_SECRET = "", CLIENT_KEY = "" } = process.env;
+
+/** With a key, the job signs an assertion for each token request, and never sends the key. */
+async function clientAuthentication() {
+  if (CLIENT_KEY === "") return oauth.ClientSecretBasic(CLIENT_SECRET);
+  const jwk = JSON.parse(CLIENT_KEY);
+  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+  const key = await crypto.subtle.importKey("jwk", jwk, algorithm, false, ["sign"]);
+  return oauth.PrivateKeyJwt({ key, kid: jwk.kid });
+}
 
 const config = await oauth.discovery(
   new URL(ISSUER),
   CLIENT_ID,
   undefined,
-  oauth.ClientSecretBasic(CLIENT_SECRET),
+  await clientAuthentication(),
   // http is for localhost only
   { algorithm: "oauth2", execute: [oauth.allowInsecureRequests] },
 );

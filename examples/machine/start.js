@@ -1,20 +1,31 @@
 // @ts-check
 /** Registers the job, starts the authorization server, runs the job and ends. */
-const { generateClientSecret } = require("authmount");
+const { generateClientKey, generateClientSecret } = require("authmount");
 const { startAuthorizationServer } = require("../authorization-server");
 
-async function start() {
+const { PROOF = "secret" } = process.env;
+
+/** What goes into the client record, and what the job gets. The server keeps nothing that could prove the job. */
+function generateProof() {
+  if (PROOF === "key") {
+    const { privateKey, jwks } = generateClientKey();
+    return { registered: { jwks }, settings: { CLIENT_KEY: JSON.stringify(privateKey) } };
+  }
   const { secret, digest } = generateClientSecret();
+  return { registered: { secretDigests: [digest] }, settings: { CLIENT_SECRET: secret } };
+}
+
+async function start() {
+  const { registered, settings } = generateProof();
   const { issuer, apiUrl, close } = await startAuthorizationServer({
     clientId: "night-job",
     name: "Night Job",
     confidential: true,
-    secretDigests: [digest],
+    ...registered,
     redirectUris: [],
     subscriptions: { orders: { grantTypes: ["client_credentials"] } },
   });
-  const settings = { ISSUER: issuer, API_URL: apiUrl, CLIENT_ID: "night-job", CLIENT_SECRET: secret };
-  Object.assign(process.env, settings);
+  Object.assign(process.env, { ISSUER: issuer, API_URL: apiUrl, CLIENT_ID: "night-job", ...settings });
   await import("./job.mjs").finally(close);
 }
 

@@ -3,6 +3,7 @@
 const { randomBytes, scrypt, timingSafeEqual } = require("node:crypto");
 
 /** @typedef {import("./types").Person} Person */
+/** @typedef {import("./types").SignedIn} SignedIn */
 /** @typedef {Awaited<ReturnType<typeof newPeople>>} People */
 
 /** Each guess costs 16 MiB and a few tenths of a second. */
@@ -29,12 +30,19 @@ async function saltedHash(password) {
   return { salt, hash: await hashPassword(password, salt) };
 }
 
+const newSessionsId = () => randomBytes(16).toString("base64url");
+
 /** @param {readonly (Person & { password: string })[]} list */
 async function newPeople(list) {
   const records = new Map();
+  /** @param {string} subject */
+  const recordOf = (subject) => [...records.values()].find(({ person }) => person.subject === subject);
   for (const { password, ...person } of list) {
     if (!isPassword(password)) throw new TypeError(`The password of ${person.name} has a control character.`);
-    records.set(person.name, { person, ...(await saltedHash(password)) });
+    records.set(person.name, {
+      person: { ...person, sessionsId: newSessionsId() },
+      ...(await saltedHash(password)),
+    });
   }
   const nobody = { person: undefined, ...(await saltedHash("")) };
   return {
@@ -43,7 +51,19 @@ async function newPeople(list) {
       if (!isPassword(password)) return undefined;
       const { person, salt, hash } = records.get(name) ?? nobody;
       const matches = timingSafeEqual(await hashPassword(password, salt), hash);
-      return matches ? /** @type {Person | undefined} */ (person) : undefined;
+      return matches ? /** @type {SignedIn | undefined} */ (person) : undefined;
+    },
+    /** False once the sessions of the person were ended, wherever they are, or the person was removed. @param {SignedIn} signedIn */
+    isStillSignedIn: ({ subject, sessionsId }) => recordOf(subject)?.person.sessionsId === sessionsId,
+    /** Ends every session of the person, also one that is just beginning. @param {string} subject */
+    endSessions(subject) {
+      const record = recordOf(subject);
+      if (record) record.person = { ...record.person, sessionsId: newSessionsId() };
+    },
+    /** Deletes the person, and with them every session. @param {string} subject */
+    remove(subject) {
+      const record = recordOf(subject);
+      if (record) records.delete(record.person.name);
     },
   };
 }

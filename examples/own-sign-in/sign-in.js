@@ -34,7 +34,7 @@ const password = {
   },
 };
 
-/** @type {(req: Request, person: import("./types").Person) => Promise<void>} */
+/** @type {(req: Request, person: import("./types").SignedIn) => Promise<void>} */
 async function beginSession(req, person) {
   // a new id: somebody may have planted the old one, and would be signed in with it (session fixation)
   await promisify(req.session.regenerate.bind(req.session))();

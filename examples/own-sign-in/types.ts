@@ -9,9 +9,15 @@ export interface Person {
   readonly name: string;
 }
 
+/** A person who has entered their password. */
+export interface SignedIn extends Person {
+  /** The sessions of the person have this id until all of them are ended. */
+  readonly sessionsId: string;
+}
+
 declare module "express-session" {
   interface SessionData {
-    person: Person & {
+    person: SignedIn & {
       /** When they entered their password, in seconds since 1970. */
       readonly authTime: number;
     };

@@ -1,8 +1,12 @@
 /** Looks up clients in the host's table. Every answer is checked, and remembered for a moment. RFC 6749 §2. */
-import { type Client, isClientId } from "../protocol/client";
-import { checkClient, checkRedirectSchemes, ownClient } from "./client-record";
+import { type Client, isClientId, subscriptionOf } from "../protocol/client";
+import { clientEndKey } from "../protocol/end-mark";
+import type { Issuer } from "../protocol/issuer";
+import type { EpochSeconds } from "../protocol/time";
+import { findMarks } from "../storage/end-marks";
 import { lagMemory, type Lag } from "../storage/lag-memory";
-import type { ClientStore } from "../storage/port";
+import type { ClientStore, Storage } from "../storage/port";
+import { checkClient, checkRedirectSchemes, ownClient } from "./client-record";
 
 /** A client store whose records are known from the start, such as that of `memoryStorage`. */
 export interface ListedClients extends ClientStore {
@@ -26,6 +30,8 @@ export function checkListedClients(clients: ClientStore, redirectSchemes: readon
 export interface ClientLookupOptions extends Lag {
   /** The schemes without a dot that native clients may use. */
   readonly redirectSchemes: readonly string[];
+  /** Clients besides those of the host's table, which come first. Left out: none. */
+  readonly selfDescribed?: SelfDescribedClients | undefined;
 }
 
 /** True for an https or http origin of possible length. Scripts that call have no other origin. RFC 6454 §6.2. */
@@ -33,32 +39,150 @@ function isOrigin(text: string): boolean {
   return text.length <= 300 && /^https?:\/\/[^\s/?#]+$/.test(text);
 }
 
+/** A client and the end mark under which everything is born that is issued to it. */
+export interface RegisteredClient {
+  readonly client: Client;
+  readonly endMark: string | undefined;
+  /** When the two were read. */
+  readonly asOf: EpochSeconds;
+}
+
+/** Where a client asks, and what may be done to find it. */
+export interface ClientPlace {
+  readonly issuer: Issuer;
+  /** Whether the metadata document of the client may be fetched. Asked only if it is not remembered. */
+  readonly mayFetch: () => boolean | Promise<boolean>;
+}
+
+/** Clients that the host has not registered: those with a metadata document, and those that have registered themselves. */
+export interface SelfDescribedClients {
+  /** The client, if the policy of the API accepts it. @throws OAuthError `temporarily_unavailable` when it cannot be fetched now */
+  find(clientId: string, at: ClientPlace): Promise<Client | undefined>;
+  /** Whether tokens of this client are still good at this API. It never fetches. */
+  mayHoldTokens(clientId: string, apiId: string): Promise<boolean>;
+  /** True for origins of scripts that the host has listed. */
+  isBrowserOrigin(origin: string): boolean;
+}
+
+/** What a client's access tokens depend on. */
+export interface TokenHolder extends Pick<RegisteredClient, "endMark" | "asOf"> {
+  readonly hasSubscription: boolean;
+  /** True when the host has not registered it. What an earlier registered client with this id was given is not its own. */
+  readonly isSelfDescribed: boolean;
+}
+
 /** The client store as the library uses it: records are checked copies. */
-export interface ClientLookup extends ClientStore {
+export interface ClientLookup {
+  /** The client with its end mark, both at most as old as the lag. The record is never older than the mark. */
+  findRegistered(clientId: string, at: ClientPlace): Promise<RegisteredClient | undefined>;
+  /** The client as it is now, whatever is remembered. */
+  findCurrent(clientId: string, at: ClientPlace): Promise<Client | undefined>;
+  /** What the access tokens of this client at this API depend on, at most as old as the lag. `undefined` when it was deleted. */
+  findHolder(clientId: string, apiId: string): Promise<TokenHolder | undefined>;
+  /** True when a browser client has this origin. */
+  isBrowserOrigin(origin: string): Promise<boolean>;
   /** True when a client has this id: then no end user may have it as subject, or one could pass as the other. */
   isTaken(id: string): Promise<boolean>;
 }
 
-/**
- * Asks the store only for ids that could be registered, and accepts only exactly the client that was asked for: a table that
- * ignores case must not turn one client into another. `find` rejects with a `TypeError` when a record is wrong.
- */
-export function clientLookup(clients: ClientStore, options: ClientLookupOptions): ClientLookup {
-  async function ask(clientId: string): Promise<Client | undefined> {
+type LookupPorts = Pick<Storage, "clients" | "endMarks">;
+
+type AskTable = (clientId: string) => Promise<Client | undefined>;
+
+/** Accepts only exactly the client that was asked for: a table that ignores case must not turn one client into another. */
+function askTable({ clients }: LookupPorts, { redirectSchemes }: ClientLookupOptions): AskTable {
+  return async (clientId) => {
     const found = await clients.find(clientId);
     if (!found) return undefined;
-    const client = ownClient(checkRedirectSchemes(checkClient(found), options.redirectSchemes));
+    const client = ownClient(checkRedirectSchemes(checkClient(found), redirectSchemes));
     return client.clientId === clientId ? client : undefined;
-  }
-  // what is not found is asked for again each time: a client may call as soon as it is registered
-  const known = lagMemory<Client | undefined>(options, (client) => (client ? 1 : 0));
-  const origins = lagMemory<boolean>(options, (isRegistered) => (isRegistered ? 1 : 0));
-  const taken = lagMemory<boolean>(options, () => 1);
+  };
+}
+
+// what is not found is asked for again each time: a client may call as soon as it is registered
+const ifFound = { worth: (found: unknown) => (found ? 1 : 0) };
+
+/** Finds clients of the table with their end marks, remembered for the lag. */
+function tableLookup(
+  { endMarks }: LookupPorts,
+  { ask, options }: { ask: AskTable; options: ClientLookupOptions },
+): (clientId: string) => Promise<RegisteredClient | undefined> {
+  const known = lagMemory<RegisteredClient | undefined>(options, ifFound);
+  const find = async (
+    clientId: string,
+    stale: RegisteredClient | undefined,
+  ): Promise<RegisteredClient | undefined> => {
+    const asOf = options.clock();
+    const question = { keys: [clientEndKey(clientId)], now: asOf };
+    const [found, [endMark]] = await Promise.all([ask(clientId), findMarks(endMarks, question)]);
+    // the record may be from before a new mark: an earlier client with this id must not get what is born under it
+    const client = endMark === stale?.endMark ? found : await ask(clientId);
+    return client && { client, endMark, asOf };
+  };
+  return (clientId) => known(clientId, (stale) => find(clientId, stale));
+}
+
+type FindSelfDescribed = Pick<ClientLookup, "findRegistered" | "findHolder">;
+
+/** The same for clients that the host has not registered. Their ids are never given to another one, and their policy may change. */
+function selfDescribedLookup(
+  { endMarks }: LookupPorts,
+  { selfDescribed, options }: { selfDescribed: SelfDescribedClients; options: ClientLookupOptions },
+): FindSelfDescribed {
+  const holders = lagMemory<TokenHolder | undefined>(options, ifFound);
+  const markOf = async (clientId: string): Promise<Pick<RegisteredClient, "endMark" | "asOf">> => {
+    const asOf = options.clock();
+    const [endMark] = await findMarks(endMarks, { keys: [clientEndKey(clientId)], now: asOf });
+    return { endMark, asOf };
+  };
   return {
-    find: (clientId) =>
-      isClientId(clientId) ? known(clientId, () => ask(clientId)) : Promise.resolve(undefined),
-    isBrowserOrigin: async (origin) =>
-      isOrigin(origin) && origins(origin, () => clients.isBrowserOrigin(origin)),
+    async findRegistered(clientId, at) {
+      // the mark is read first: what is ended while the document is fetched must not count as newer than that
+      const mark = await markOf(clientId);
+      const client = await selfDescribed.find(clientId, at);
+      return client && { client, ...mark };
+    },
+    findHolder: (clientId, apiId) =>
+      holders(JSON.stringify([apiId, clientId]), async () => {
+        const mark = await markOf(clientId);
+        const mayHold = await selfDescribed.mayHoldTokens(clientId, apiId);
+        return mayHold ? { hasSubscription: true, isSelfDescribed: true, ...mark } : undefined;
+      }),
+  };
+}
+
+/**
+ * Asks only for ids that could be registered: first the host's table, then clients that describe themselves. It rejects with a
+ * `TypeError` when a record is wrong.
+ */
+export function clientLookup(storage: LookupPorts, options: ClientLookupOptions): ClientLookup {
+  const { selfDescribed } = options;
+  const ask = askTable(storage, options);
+  const findInTable = tableLookup(storage, { ask, options });
+  const others = selfDescribed && selfDescribedLookup(storage, { selfDescribed, options });
+  const origins = lagMemory<boolean>(options, ifFound);
+  const taken = lagMemory<boolean>(options, { worth: () => 1 });
+  return {
+    async findRegistered(clientId, at) {
+      if (!isClientId(clientId)) return undefined;
+      return (await findInTable(clientId)) ?? others?.findRegistered(clientId, at);
+    },
+    findCurrent: async (clientId, at) => (await ask(clientId)) ?? selfDescribed?.find(clientId, at),
+    async findHolder(clientId, apiId) {
+      if (!isClientId(clientId)) return undefined;
+      const registered = await findInTable(clientId);
+      if (!registered) return others?.findHolder(clientId, apiId);
+      const { client, endMark, asOf } = registered;
+      const hasSubscription = subscriptionOf(client, apiId) !== undefined;
+      return { hasSubscription, isSelfDescribed: false, endMark, asOf };
+    },
+    async isBrowserOrigin(origin) {
+      if (!isOrigin(origin)) return false;
+      return (
+        selfDescribed?.isBrowserOrigin(origin) ||
+        origins(origin, () => storage.clients.isBrowserOrigin(origin))
+      );
+    },
     isTaken: (id) =>
       isClientId(id) ? taken(id, async () => (await ask(id)) !== undefined) : Promise.resolve(false),
   };

@@ -3,11 +3,14 @@ import { Ajv, type ErrorObject } from "ajv";
 import {
   type Client,
   clientIdPattern,
-  type ConfidentialClient,
   grantTypes,
   isClientId,
+  isKeyClient,
+  type KeyClient,
   type PublicClient,
+  type ConfidentialClient,
 } from "../protocol/client";
+import { keySetProblem } from "./client-key";
 import { parseSecretDigest } from "./client-secret";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 
@@ -19,8 +22,15 @@ export const logoSchema = {
 };
 
 const strings = { type: "array", items: { type: "string" } };
+const linkPattern = "^https://[\\x21-\\x7e]+$";
+/** http only on this machine, where keys are fetched from only with `insecureLoopbackClients`. */
+const keySetUri = {
+  type: "string",
+  pattern: "^(?:https://|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])[:/])[\\x21-\\x7e]+$",
+  maxLength: 2_000,
+};
 /** Pages link to these, so only https without control characters or spaces. */
-const link = { type: "string", pattern: "^https://[\\x21-\\x7e]+$" };
+const link = { type: "string", pattern: linkPattern };
 const subscription = {
   type: "object",
   additionalProperties: false,
@@ -43,15 +53,38 @@ const properties = {
   tosUri: link,
 };
 
-const confidentialClient = {
+const secretClient = {
   type: "object",
   required: [...required, "secretDigests"],
   properties: { ...properties, secretDigests: { ...strings, minItems: 1, maxItems: 2 } },
 };
+const publicKey = { type: "object", required: ["kty"], properties: { kty: { type: "string" } } };
+const keyClient = {
+  type: "object",
+  required,
+  properties: {
+    ...properties,
+    jwks: {
+      type: "object",
+      required: ["keys"],
+      properties: { keys: { type: "array", minItems: 1, maxItems: 10, items: publicKey } },
+    },
+    jwksUri: keySetUri,
+    allowTokenEndpointAudience: { type: "boolean" },
+    secretDigests: false,
+  },
+  oneOf: [{ required: ["jwks"] }, { required: ["jwksUri"] }],
+};
 const publicClient = {
   type: "object",
   required: [...required, "platform"],
-  properties: { ...properties, platform: { enum: ["native", "browser"] }, secretDigests: false },
+  properties: {
+    ...properties,
+    platform: { enum: ["native", "browser"] },
+    secretDigests: false,
+    jwks: false,
+    jwksUri: false,
+  },
 };
 const anyClient = {
   type: "object",
@@ -59,13 +92,26 @@ const anyClient = {
   properties: { confidential: { type: "boolean" } },
 };
 
+/** True for a link that a stranger may put on the consent page: no user name, which could look like another host. */
+export function isClientLink(value: unknown): value is string {
+  if (typeof value !== "string" || value.length > 2_000 || !new RegExp(linkPattern).test(value)) return false;
+  return URL.canParse(value) && new URL(value).username === "" && new URL(value).password === "";
+}
+
 // compiled on first use and not validated against the meta-schema: both would slow down every start
 const ajv = new Ajv({ ownProperties: true, meta: false, validateSchema: false, code: { optimize: false } });
+
+/** The schema for a record of this kind. A confidential one without any proof lacks its secret. */
+function schemaOf(client: Client): object {
+  if (!client.confidential) return publicClient;
+  const { jwks, jwksUri } = client as Partial<KeyClient>;
+  return jwks === undefined && jwksUri === undefined ? secretClient : keyClient;
+}
 
 /** The first rule of the schema that a value breaks. */
 function firstError(value: unknown): ErrorObject | undefined {
   if (!ajv.validate(anyClient, value)) return ajv.errors?.[0];
-  const schema = (value as Client).confidential ? confidentialClient : publicClient;
+  const schema = schemaOf(value as Client);
   return ajv.validate(schema, value) ? undefined : ajv.errors?.[0];
 }
 
@@ -76,7 +122,11 @@ function shapeProblem(value: unknown): string | undefined {
   const path = instancePath.slice(1).replaceAll("/", ".");
   switch (keyword) {
     case "false schema":
-      return `${path} is not allowed for a public client, which cannot keep a secret`;
+      return (value as Client).confidential
+        ? `${path} is not allowed beside jwks or jwksUri: a client has either secrets or keys`
+        : `${path} is not allowed for a public client, which cannot keep a secret`;
+    case "oneOf":
+      return "has jwks and jwksUri: write one of them";
     case "enum":
       return `${path} ${message}: ${(params["allowedValues"] as readonly string[]).join(", ")}`;
     case "additionalProperties":
@@ -104,6 +154,10 @@ function undefinedProblem(client: Client): string | undefined {
   return undefined;
 }
 
+function prefixed(path: string, problem: string | undefined): string | undefined {
+  return problem === undefined ? undefined : `${path}${problem}`;
+}
+
 function valueProblem(client: Client): string | undefined {
   const unsafe = client.redirectUris.findIndex(
     (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
@@ -112,6 +166,7 @@ function valueProblem(client: Client): string | undefined {
     return `redirectUris.${unsafe} must be https (http only on loopback; a native client may use its own scheme that no browser knows), in ASCII, without fragment, user name or wildcard`;
   }
   if (!client.confidential) return undefined;
+  if (isKeyClient(client)) return client.jwks && prefixed("jwks.", keySetProblem(client.jwks));
   const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
   return unknown < 0
     ? undefined
@@ -148,7 +203,9 @@ export function checkClient(value: unknown): Client {
 }
 
 /** The properties that are kept of a record. The host's records may have more. */
-const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>> = {
+const kept: Readonly<
+  Record<Exclude<keyof ConfidentialClient | keyof KeyClient | keyof PublicClient, "selfDescription">, true>
+> = {
   clientId: true,
   name: true,
   redirectUris: true,
@@ -160,6 +217,9 @@ const kept: Readonly<Record<keyof ConfidentialClient | keyof PublicClient, true>
   tosUri: true,
   confidential: true,
   secretDigests: true,
+  jwks: true,
+  jwksUri: true,
+  allowTokenEndpointAudience: true,
   platform: true,
 };
 

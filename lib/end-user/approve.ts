@@ -1,18 +1,25 @@
-/** Turns an approval into a code, unless the end user withdraws while it is stored. RFC 6749 §4.1.2, 7009 §2.1. */
+/** Turns an approval into a code, unless something that it relies on is ended while it is stored. RFC 6749 §4.1.2, 7009 §2.1. */
 import type { EmitEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { successLocation } from "../protocol/authorization-response";
-import { endedKey } from "../protocol/end-mark";
+import { endedKey, isBornUnder } from "../protocol/end-mark";
+import { OAuthError } from "../protocol/oauth-error";
 import type { RedirectResponse } from "../protocol/protocol-response";
 import type { EpochSeconds } from "../protocol/time";
+import { allStored } from "../storage/calls";
+import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
-import { type CodeIssuePorts, issueAuthorizationCode } from "../tokens/issue-code";
-import { consentKeyOf, type ConsentResult, withdrawn } from "./obtain-consent";
+import { authorizationLifeSeconds, type CodeIssuePorts, issueAuthorizationCode } from "../tokens/issue-code";
+import type { ConsentResult } from "./obtain-consent";
 import type { EndUser } from "./port";
+import { endedMeanwhile, readMarks, type ReadMarks } from "./standing";
 
 /** What an approval needs. */
 export interface ApprovalPorts extends CodeIssuePorts {
-  readonly storage: Pick<Storage, "authorizations" | "authorizationCodes" | "consents" | "endMarks">;
+  readonly storage: Pick<
+    Storage,
+    "authorizations" | "authorizationCodes" | "consents" | "endMarks" | "clientRegistrations"
+  >;
   readonly emit: EmitEvent;
 }
 
@@ -20,47 +27,92 @@ export interface ApprovalPorts extends CodeIssuePorts {
 export interface Approved {
   readonly request: AuthorizationRequest;
   readonly endUser: EndUser;
-  /** The granted scopes, what to remember of them, and the end mark that the approval relies on. */
+  /** The granted scopes, what to remember of them, and the end marks that the approval is born under. */
   readonly consent: Extract<ConsentResult, { kind: "granted" }>;
   readonly now: EpochSeconds;
 }
 
 /**
- * Revokes what was stored if the end user has withdrawn meanwhile. This is the last step: a withdrawal that begins after it finds
- * what is already stored.
+ * Forgets the consent that this request has stored. A withdrawal that has not ended yet deletes it itself; if it fails, the consent
+ * must stay listed, so that it can be withdrawn again.
  */
-async function checkNotWithdrawn(
+async function forgetConsent(
   { storage }: Pick<ApprovalPorts, "storage">,
+  { approved, marks }: { approved: Approved; marks: ReadMarks },
+): Promise<void> {
+  const { consent, now } = approved;
+  const { remember, standing } = consent;
+  if (!remember) return;
+  const isNew = (mark: string | undefined): mark is string => !isBornUnder(standing.endMarks, [mark]);
+  const [subject, client, approval] = marks.approval;
+  const [ofSubject, ...ofConsent] = marks.consent;
+  const withdrawals = ofConsent.filter(isNew);
+  const ended = await findMarks(storage.endMarks, { keys: withdrawals.map(endedKey), now });
+  // the mark for approvals is stored first, so without the other one the withdrawal has just begun
+  const isUnderWay = ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0);
+  const [exceptEndMark] = [...withdrawals, ofSubject, subject, client].filter(isNew);
+  if (isUnderWay || exceptEndMark === undefined) return;
+  await storage.consents.delete({ selection: standing.key, exceptEndMark }, now);
+}
+
+/**
+ * Erases what was stored if the end user, the client, or what the one has allowed the other was ended meanwhile. This is the last
+ * step: an end that begins after it finds what is already stored.
+ */
+async function checkNotEnded(
+  ports: Pick<ApprovalPorts, "storage">,
   { approved, authorizationId }: { approved: Approved; authorizationId: string },
 ): Promise<void> {
-  const { request, endUser, consent, now } = approved;
-  const { standing } = consent;
-  const endMark = await storage.endMarks.find(standing.key, now);
-  if (endMark === undefined || endMark === standing.endMark) return;
-  await storage.authorizations.revoke(authorizationId, now);
-  // a withdrawal in progress deletes the consent itself; after a failed one the consent must stay listed, to be withdrawn again
-  const hasEnded = (await storage.endMarks.find(endedKey(endMark), now)) !== undefined;
-  if (hasEnded && consent.remember)
-    await storage.consents.delete({ key: consentKeyOf(request, endUser), exceptEndMark: endMark }, now);
-  throw withdrawn();
+  const { endUser, consent, now } = approved;
+  const { endKeys, endMarks } = consent.standing;
+  const marks = await readMarks(ports, { endKeys, now });
+  if (isBornUnder(endMarks, [...marks.approval, ...marks.consent])) return;
+  const { subject } = endUser;
+  // both, also where one fails. Not only revoked: if the person was erased, nothing of them may stay
+  await allStored([
+    ports.storage.authorizations.erase({ subject, authorizationId }, now),
+    forgetConsent(ports, { approved, marks }),
+  ]);
+  throw endedMeanwhile();
+}
+
+/** For how long a client that registered itself stays known after its last authorization has ended: 30 days. */
+const registrationRestSeconds = 2_592_000;
+
+/** A client that has registered itself stays known while somebody uses it. The approval counts only if it still is. */
+async function keepRegistration(
+  { storage }: Pick<ApprovalPorts, "storage">,
+  { request: { client, issuer }, now }: Approved,
+): Promise<void> {
+  if (client.selfDescription?.by !== "registration") return;
+  const { clientId } = client;
+  const expiresAt = now + authorizationLifeSeconds(issuer) + registrationRestSeconds;
+  if (await storage.clientRegistrations.extend({ clientId, expiresAt }, now)) return;
+  throw new OAuthError("access_denied", {
+    description: "The registration of the client has expired.",
+    reason:
+      "nobody approved the client within an hour of its registration, so it has expired (RFC 7591): register again",
+  });
 }
 
 /**
  * Stores what was approved and returns the redirect with the code. The consent is stored after the code: if storage fails before
  * that, no consent is remembered for a request that failed.
  *
- * @throws OAuthError `access_denied` when the end user has withdrawn meanwhile
+ * @throws OAuthError `access_denied` when something that the approval relies on was ended meanwhile
  * @rfc 6749 §4.1.2
  */
 export async function approve(ports: ApprovalPorts, approved: Approved): Promise<RedirectResponse> {
   const { request, endUser, consent, now } = approved;
   const { subject, facts } = endUser;
   const { issuer, client, target, state } = request;
-  const { scopes, remember } = consent;
-  const approval = { request, subject, facts, grantedScopes: scopes, now };
+  const { scopes, context, remember, standing } = consent;
+  const { endMarks } = standing;
+  const approval = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
+  await keepRegistration(ports, approved);
   const { code, authorizationId } = await issueAuthorizationCode(ports, approval);
   if (remember) await ports.storage.consents.save(remember, now);
-  await checkNotWithdrawn(ports, { approved, authorizationId });
+  await checkNotEnded(ports, { approved, authorizationId });
   const iss = issuer.identifier;
   ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
   return { kind: "redirect", location: successLocation(target, { code, state, iss }) };

@@ -4,7 +4,7 @@ import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownRecord, ownText } from "../protocol/own";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
-import { checkAuthentication } from "./check-host-answer";
+import { checkAuthentication, ownContext } from "./check-host-answer";
 import type { Authentication, EndUser, EndUserPort } from "./port";
 
 /** What authentication needs, besides the host's adapters. */
@@ -97,7 +97,8 @@ function notChosen(): OAuthError {
   });
 }
 
-function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated): EndUser {
+function toEndUser(answer: Authenticated): EndUser {
+  const { subject, displayName, authTime, amr, acr } = answer;
   return {
     subject: ownText(subject),
     displayName: displayName ?? subject,
@@ -106,6 +107,7 @@ function toEndUser({ subject, displayName, authTime, amr, acr }: Authenticated):
       ...(amr !== undefined && { amr }),
       ...(acr !== undefined && { acr }),
     },
+    context: ownContext(answer, "authenticate"),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Checks what the host's adapters return: the server relies on the host, so its mistakes must not pass. RFC 6749 §4.1.2.1. */
+import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
 import { isErrorDescription } from "../protocol/oauth-error";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Authentication, ConsentAnswer } from "./port";
@@ -85,4 +86,19 @@ export function checkAuthentication(answer: Authentication, now: EpochSeconds): 
 export function checkConsentAnswer(answer: ConsentAnswer): void {
   const problem = consentProblem(answer);
   if (problem !== undefined) throw new TypeError(`consent.decide returned an invalid answer: ${problem}.`);
+}
+
+/**
+ * An own copy of the context in an answer, `undefined` when there is none. One that is present and `undefined` may be a failed look-up.
+ *
+ * @throws TypeError that tells the host what to fix; the client gets `server_error`.
+ */
+export function ownContext(
+  answer: { readonly context?: unknown },
+  name: "authenticate" | "consent.decide",
+): AuthorizationContext | undefined {
+  if (!Object.hasOwn(answer, "context")) return undefined;
+  const context = readContext(answer.context);
+  if (typeof context === "string") throw new TypeError(`${name} returned an invalid answer: ${context}.`);
+  return context;
 }

@@ -1,21 +1,17 @@
 /** Decides whether the end user lets the client act for them. RFC 6749 §10.2, 8252 §8.6, 9700 §4.11.2. */
+import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { isTrusted } from "../protocol/client";
-import { type Consent, type ConsentKey, isInForce, rememberedScopes } from "../protocol/consent";
-import { endMarkKey } from "../protocol/end-mark";
-import { withImplied } from "../protocol/implied-scopes";
+import { type Consent, rememberedScopes } from "../protocol/consent";
+import { isBornUnder } from "../protocol/end-mark";
+import { withImplied } from "../protocol/requested-scopes";
 import { OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
-import type { Storage } from "../storage/port";
-import { checkConsentAnswer } from "./check-host-answer";
+import { checkConsentAnswer, ownContext } from "./check-host-answer";
 import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./port";
-
-/** What asking for consent needs. */
-export interface ConsentPorts {
-  readonly storage: Pick<Storage, "consents" | "endMarks">;
-}
+import { endedMeanwhile, findStanding, type Standing, type StandingPorts } from "./standing";
 
 /** The question whether a request may proceed: whose consent it needs, and what the person has just answered. */
 export interface ConsentQuestion {
@@ -33,39 +29,21 @@ export type ConsentResult =
   | {
       readonly kind: "granted";
       readonly scopes: readonly string[];
+      /** What the person chose along the way. */
+      readonly context: AuthorizationContext | undefined;
       /** The consent to store: set when a person has just answered and the API remembers consents. */
       readonly remember: Consent | undefined;
       /** What the approval relies on. It is compared again after storing. */
       readonly standing: Standing;
     }
-  | { readonly kind: "ask"; readonly endMark: string | undefined }
-  | { readonly kind: "interaction"; readonly url: string; readonly endMark: string | undefined };
-
-/** What is in force between an end user and a client at an API. */
-export interface Standing {
-  /** The key of their end mark. */
-  readonly key: string;
-  /** The end mark at the time of reading; `undefined` when there was none. */
-  readonly endMark: string | undefined;
-  /** The remembered consent, unless it was withdrawn or is not looked up. */
-  readonly consent: Consent | undefined;
-}
+  | { readonly kind: "ask"; readonly standing: Standing }
+  | { readonly kind: "interaction"; readonly url: string; readonly standing: Standing };
 
 function denied(reason?: string): OAuthError {
   return new OAuthError("access_denied", {
     description: "The end user did not grant access.",
     ...(reason !== undefined && { reason }),
   });
-}
-
-/** The refusal of a request during which the end user withdrew: they have said no. */
-export function withdrawn(): OAuthError {
-  return denied("consent was withdrawn (auth.consents.revoke) while this request was under way");
-}
-
-/** The key of the consent that an authorization request needs. */
-export function consentKeyOf({ client, issuer }: AuthorizationRequest, { subject }: EndUser): ConsentKey {
-  return { subject, clientId: client.clientId, apiId: issuer.api.apiId };
 }
 
 /** False at an API that asks for consent with each request. */
@@ -78,17 +56,27 @@ function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boo
   return !prompt.includes("consent") && redirectProvesClient(client, target);
 }
 
-async function findStanding({ storage }: ConsentPorts, question: ConsentQuestion): Promise<Standing> {
+/** What is in force for a request in this context. */
+function standingOf(
+  ports: StandingPorts,
+  { question, context }: { question: ConsentQuestion; context: AuthorizationContext | undefined },
+): Promise<Standing> {
   const { request, endUser, decision, now } = question;
-  const key = consentKeyOf(request, endUser);
+  const { client, issuer } = request;
   const mayCount = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
-  const isAsked = mayCount && remembersConsent(request);
-  const markKey = endMarkKey(key);
-  const [endMark, found] = await Promise.all([
-    storage.endMarks.find(markKey, now),
-    isAsked ? storage.consents.find(key, now) : undefined,
-  ]);
-  return { key: markKey, endMark, consent: found && isInForce(found, endMark) ? found : undefined };
+  // the page tells people whether they have used a client before that nobody registered
+  const tellsOfVisits = client.selfDescription !== undefined;
+  return findStanding(ports, {
+    key: {
+      subject: endUser.subject,
+      clientId: client.clientId,
+      apiId: issuer.api.apiId,
+      contextKey: context?.key ?? "",
+    },
+    withConsent: (mayCount || tellsOfVisits) && remembersConsent(request),
+    clientDigest: client.selfDescription?.digest,
+    now,
+  });
 }
 
 function trusts({ client, issuer }: AuthorizationRequest): boolean {
@@ -116,51 +104,75 @@ function checkGranted(scopes: readonly string[], request: AuthorizationRequest):
 }
 
 /** Applies the answer from a consent page. The consent that it creates is stored with the code or not at all. */
-function applyDecision(
-  question: ConsentQuestion,
-  { decision, standing }: { decision: ConsentDecision; standing: Standing },
-): ConsentResult {
+async function applyDecision(
+  ports: StandingPorts,
+  { question, decision }: { question: ConsentQuestion; decision: ConsentDecision },
+): Promise<ConsentResult> {
   const { request, endUser, now } = question;
-  const { endMark } = standing;
+  const context = decision.context ?? endUser.context;
+  const standing = await standingOf(ports, { question, context });
+  const { key, endMarks } = standing;
+  const clientDigest = request.client.selfDescription?.digest;
   const answer = decision.answer(request.requestedScopes);
   if (answer === "denied") throw denied();
-  // the page may show what the person has withdrawn since, so a yes on it no longer counts
-  if (endMark !== undefined && decision.endMark !== endMark) throw withdrawn();
+  // the page may show what was ended since, so a yes on it no longer counts
+  if (!isBornUnder(decision.endMarks, standing.marks.approval)) throw endedMeanwhile();
   const grantedScopes = checkGranted(answer, request);
   if (!remembersConsent(request)) {
-    return { kind: "granted", scopes: grantedScopes, remember: undefined, standing };
+    return { kind: "granted", scopes: grantedScopes, context, remember: undefined, standing };
   }
   const remember: Consent = {
-    ...consentKeyOf(request, endUser),
+    ...key,
     scopes: rememberedScopes(standing.consent, { askedScopes: request.grantableScopes, grantedScopes }),
     grantedAt: now,
     expiresAt: now + request.issuer.api.lifetimes.consentSeconds,
-    ...(endMark !== undefined && { endMark }),
+    ...(endMarks.length > 0 && { endMarks }),
+    ...(clientDigest !== undefined && { clientDigest }),
   };
-  return { kind: "granted", scopes: grantedScopes, remember, standing };
+  return { kind: "granted", scopes: grantedScopes, context, remember, standing };
+}
+
+/**
+ * The host's answer, but a client that nobody registered gets nothing before the person was asked: it could be anybody's, and a link
+ * would lead straight to its site, with a code. A host that answers for people has registered clients in mind. @rfc 9700 §4.11.2
+ */
+function heldBack(answer: ConsentAnswer, { client }: AuthorizationRequest): ConsentAnswer {
+  if (answer.kind !== "granted" || !client.selfDescription) return answer;
+  if (answer.context === undefined) return { kind: "ask" };
+  // the built-in page would not know of it
+  throw new TypeError(
+    "consent.decide answered granted with a context for a client that nobody registered, whose people must be asked. Answer interaction where client.selfDescribed is set.",
+  );
 }
 
 function applyAnswer(
-  answer: ConsentAnswer,
-  { request, standing }: { request: AuthorizationRequest; standing: Standing },
+  given: ConsentAnswer,
+  { question, standing }: { question: ConsentQuestion; standing: Standing },
 ): ConsentResult {
-  const { endMark } = standing;
-  checkConsentAnswer(answer);
+  const { request, endUser } = question;
+  checkConsentAnswer(given);
+  const answer = heldBack(given, request);
   const silent = request.prompt.includes("none");
   switch (answer.kind) {
     case "granted":
-      return { kind: "granted", scopes: checkGranted(answer.scopes, request), remember: undefined, standing };
+      return {
+        kind: "granted",
+        scopes: checkGranted(answer.scopes, request),
+        context: ownContext(answer, "consent.decide") ?? endUser.context,
+        remember: undefined,
+        standing,
+      };
     case "denied":
       throw denied();
     case "ask":
-      if (!silent) return { kind: "ask", endMark };
+      if (!silent) return { kind: "ask", standing };
       throw new OAuthError("consent_required", {
         description: "The end user has to be asked for consent.",
         reason:
           "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted",
       });
     case "interaction":
-      if (!silent) return { kind: "interaction", url: answer.url, endMark };
+      if (!silent) return { kind: "interaction", url: answer.url, standing };
       throw new OAuthError("interaction_required", {
         description: "The end user has to be shown a page.",
         reason:
@@ -175,14 +187,15 @@ function applyAnswer(
  * @throws OAuthError `access_denied`, `consent_required` or `interaction_required`
  * @throws TypeError when the host's answer is invalid; the client gets `server_error`
  */
-export async function obtainConsent(ports: ConsentPorts, question: ConsentQuestion): Promise<ConsentResult> {
+export async function obtainConsent(ports: StandingPorts, question: ConsentQuestion): Promise<ConsentResult> {
   const { request, endUser, port, decision } = question;
-  const { subject } = endUser;
-  // read the end mark before anything that the answer relies on, so that a withdrawal in between is noticed when it is read again
-  const standing = await findStanding(ports, question);
-  if (decision?.isBy(subject)) return applyDecision(question, { decision, standing });
+  const { context } = endUser;
+  if (decision?.isBy(endUser)) return applyDecision(ports, { question, decision });
+  // read before the host answers, so that an end in between is noticed when the marks are read again
+  const standing = await standingOf(ports, { question, context });
   if (needsNoQuestion(request, standing)) {
-    return { kind: "granted", scopes: request.grantableScopes, remember: undefined, standing };
+    const scopes = request.grantableScopes;
+    return { kind: "granted", scopes, context, remember: undefined, standing };
   }
-  return applyAnswer(await port.decideConsent({ request, subject }), { request, standing });
+  return applyAnswer(await port.decideConsent({ request, endUser }), { question, standing });
 }

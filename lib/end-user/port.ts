@@ -1,5 +1,6 @@
 /** The port through which the authorization endpoint asks the host about the person at the browser. RFC 6749 §3.1, §10.2. */
 import type { AuthenticationFacts } from "../protocol/authorization";
+import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 
 /** What `authenticate` returns about the person at the browser. */
@@ -10,6 +11,8 @@ export type Authentication =
       readonly subject: string;
       /** The name of the person on the consent page; their `subject` when left out. */
       readonly displayName?: string;
+      /** What the person has chosen while they signed in, such as an organization. The consent step may choose another. */
+      readonly context?: AuthorizationContext;
     } & AuthenticationFacts)
   /** Nobody is signed in, or not recently enough. `url` is the host's sign-in page: absolute, or a path of this origin. */
   | { readonly kind: "interaction"; readonly url: string }
@@ -21,8 +24,10 @@ export type Authentication =
 
 /** What `consent.decide` returns. */
 export type ConsentAnswer =
-  /** Allowed without asking the person. `scopes` are some or all of the requested ones. */
-  | { readonly kind: "granted"; readonly scopes: readonly string[] }
+  /**
+   * Allowed without asking the person. `scopes` are some or all of the requested ones. `context` replaces the one of `authenticate`.
+   */
+  | { readonly kind: "granted"; readonly scopes: readonly string[]; readonly context?: AuthorizationContext }
   /** Refused without asking the person. The client gets `access_denied`. */
   | { readonly kind: "denied" }
   /** Ask on the built-in page. */
@@ -38,14 +43,18 @@ export interface EndUser {
   readonly displayName: string;
   /** How and when they signed in. */
   readonly facts: AuthenticationFacts;
+  /** What they chose while they signed in. */
+  readonly context: AuthorizationContext | undefined;
 }
 
 /** A person's answer on a consent page. */
 export interface ConsentDecision {
-  /** False when the page was shown to somebody else. The answer does not count then. */
-  readonly isBy: (subject: string) => boolean;
-  /** The end mark that was in force when the page was shown. */
-  readonly endMark: string | undefined;
+  /** False when the page was shown to somebody else, or in another context. The answer does not count then. */
+  readonly isBy: (endUser: EndUser) => boolean;
+  /** The end marks that were in force when the page was shown. */
+  readonly endMarks: readonly string[];
+  /** What the person chose on the page; `undefined` when it offers no choice. */
+  readonly context?: AuthorizationContext;
   /** Which of the requested scopes were allowed, or `"denied"`. */
   readonly answer: (requestedScopes: readonly string[]) => readonly string[] | "denied";
 }
@@ -58,5 +67,5 @@ export interface EndUserPort {
    */
   authenticate(question: { request: AuthorizationRequest; reauthenticate: boolean }): Promise<Authentication>;
   /** Whether the client may act for this end user, and who asks them. A rejection becomes `server_error`. */
-  decideConsent(question: { request: AuthorizationRequest; subject: string }): Promise<ConsentAnswer>;
+  decideConsent(question: { request: AuthorizationRequest; endUser: EndUser }): Promise<ConsentAnswer>;
 }

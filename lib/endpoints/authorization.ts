@@ -1,9 +1,12 @@
 /** The authorization endpoint. RFC 6749 §3.1, §4.1.1, §4.1.2; 9207 §2; 9700 §4.11.2. */
 import type { ClientLookup } from "../clients/client-lookup";
+import { recogniseClient, type RecognisedClient, type RecognitionPorts } from "../clients/recognise-client";
 import { type ApprovalPorts, approve } from "../end-user/approve";
 import { authenticateEndUser } from "../end-user/authenticate-end-user";
+import { checkNotReplaced, confirmEndUser } from "../end-user/confirm";
 import { obtainConsent } from "../end-user/obtain-consent";
 import type { ConsentDecision, EndUser, EndUserPort } from "../end-user/port";
+import type { Standing } from "../end-user/standing";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { EmitEvent, EventSubject } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
@@ -13,21 +16,13 @@ import type { Issuer } from "../protocol/issuer";
 import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
-import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { checkAuthorizationRequest } from "../requests/check-authorization-request";
 
-/** What recognising a client and its redirect URI uses. */
-interface RecognitionPorts {
-  readonly clients: Pick<ClientLookup, "find">;
-  /** The schemes without a dot that redirect URIs of native clients may use. */
-  readonly redirectSchemes: readonly string[];
-}
-
 /** What the authorization endpoint uses, besides the host's adapters. */
 export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
-  readonly clients: Pick<ClientLookup, "find" | "isTaken">;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findCurrent" | "isTaken">;
   readonly clock: Clock;
 }
 
@@ -46,10 +41,18 @@ export interface AuthorizationEndpointRequest {
   readonly interactionBegan: EpochSeconds | undefined;
   /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
   readonly shown: ShownScopes | undefined;
+  /** What a client that nobody registered said of itself when the pages of this request were first shown. */
+  readonly shownClient: string | undefined;
   /** The answer that the person has just given on a consent page. */
   readonly decision: ConsentDecision | undefined;
   /** True when the person has just asked for another account on the consent page. */
   readonly choosesAccount: boolean;
+}
+
+/** The end user who is asked for consent, and what is in force when the page is shown. */
+export interface AskedEndUser {
+  readonly endUser: EndUser;
+  readonly standing: Standing;
 }
 
 /** The answer, or the page that the person must see first. */
@@ -65,66 +68,14 @@ export type AuthorizationOutcome =
       readonly request: AuthorizationRequest;
       /** The host's page, absolute or a path of this origin. */
       readonly url: string;
-      /** The end user who is asked, when the page is about consent. */
-      readonly endUser: EndUser | undefined;
-      readonly endMark: string | undefined;
+      /** Who is asked, when the page is about consent. */
+      readonly asked: AskedEndUser | undefined;
     }
   | {
       readonly kind: "ask";
       readonly request: AuthorizationRequest;
-      readonly endUser: EndUser;
-      /** The end mark that is current when the page is shown. */
-      readonly endMark: string | undefined;
+      readonly asked: AskedEndUser;
     };
-
-interface RecognisedClient {
-  readonly client: Client;
-  readonly target: RedirectTarget;
-}
-
-/** A refusal that only the person sees. The reason tells the developer which rule was broken and what to do. */
-function unredirectable(description: string, reason: string): OAuthError {
-  return new OAuthError("invalid_request", { description, reason });
-}
-
-const unregisteredReason =
-  "redirect_uri does not equal one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it exactly as it is sent. A native client registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may then use any port on that host";
-const omittedReason =
-  'redirect_uri may be left out only if the API has redirectUri: "optional" and the client has registered exactly one (RFC 6749 §3.1.2.3): send it';
-
-/** The proven client and redirect URI. Until they are proven, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
-async function recogniseClient(
-  { clients, redirectSchemes: dotless }: RecognitionPorts,
-  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
-): Promise<RecognisedClient> {
-  const clientId = parameters.get("client_id");
-  if (clientId === undefined)
-    throw unredirectable(
-      "client_id is missing or repeated.",
-      "every authorization request needs exactly one client_id (RFC 6749 §4.1.1): add it to the URL's query",
-    );
-  const client = await clients.find(clientId);
-  if (!client)
-    throw unredirectable(
-      "The client is unknown.",
-      "storage.clients has no client with this client_id (RFC 6749 §2.2): register it, or fix client_id",
-    );
-  // before the value is used: a repeated one must not count as left out
-  if (parameters.unusable.has("redirect_uri"))
-    throw unredirectable(
-      "redirect_uri is repeated.",
-      "no parameter may be repeated (RFC 6749 §3.1): send one redirect_uri",
-    );
-  const requested = parameters.get("redirect_uri");
-  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
-  if (target) return { client, target };
-  throw unredirectable(
-    requested === undefined
-      ? "redirect_uri is missing."
-      : "The redirect_uri is not registered for this client.",
-    requested === undefined ? omittedReason : unregisteredReason,
-  );
-}
 
 /** The request of a pending interaction, checked again, for pages that show it. @throws OAuthError when it is no longer valid */
 export async function readAuthorizationRequest(
@@ -144,6 +95,19 @@ function reportRefusal(
   else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
 }
 
+/** A person must not answer a page about a client that has become another one since. */
+function checkUnchanged(
+  { selfDescription }: Client,
+  { interactionBegan, shownClient }: AuthorizationEndpointRequest,
+): void {
+  if (interactionBegan === undefined || selfDescription?.digest === shownClient) return;
+  throw new OAuthError("access_denied", {
+    description: "The client has changed while the request was under way.",
+    reason:
+      "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start again",
+  });
+}
+
 /** Everything after client and redirect URI are proven: from here on, every refusal is a redirect. */
 async function decide(
   ports: AuthorizationPorts,
@@ -155,6 +119,7 @@ async function decide(
   const { issuer, parameters, endUser: port, shown, decision } = endpointRequest;
   const { interactionBegan, choosesAccount } = endpointRequest;
   const { client, target } = recognised;
+  checkUnchanged(client, endpointRequest);
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
   const now = ports.clock();
   const { clientId } = client;
@@ -166,13 +131,17 @@ async function decide(
   }
   const question = { request, endUser: port, interactionBegan, choosesAccount, now };
   const authenticated = await authenticateEndUser(ports, question);
-  if (authenticated.kind === "interaction") {
-    return { ...authenticated, request, endUser: undefined, endMark: undefined };
-  }
+  if (authenticated.kind === "interaction") return { ...authenticated, request, asked: undefined };
   const { endUser } = authenticated;
   const consent = await obtainConsent(ports, { request, endUser, port, decision, now });
-  if (consent.kind !== "granted") return { ...consent, request, endUser };
-  const response = await approve(ports, { request, endUser, consent, now });
+  const { standing } = consent;
+  if (consent.kind === "ask") return { kind: "ask", request, asked: { endUser, standing } };
+  if (consent.kind === "interaction")
+    return { kind: "interaction", url: consent.url, request, asked: { endUser, standing } };
+  await checkNotReplaced(ports, { registered: recognised, issuer, standing });
+  const confirmed = await confirmEndUser(ports, { question, approver: { endUser, consent } });
+  if (confirmed.kind === "interaction") return { ...confirmed, request, asked: undefined };
+  const response = await approve(ports, { request, ...confirmed, now });
   return { kind: "answered", response, isDecided: true };
 }
 
@@ -186,19 +155,37 @@ export function refuseByPage(
   return errorPage(error);
 }
 
+/** The refusal of a request whose client and redirect URI are proven. */
+interface RecognisedRefusal extends Pick<RecognisedClient, "client" | "target"> {
+  readonly issuer: Issuer;
+  readonly state: string | undefined;
+  readonly error: OAuthError;
+}
+
 /** A refusal that the client learns of. It needs a `RedirectTarget`, which only `verifyRedirectUri` makes. @rfc 6749 §4.1.2.1 */
-export function refuseByRedirect(
-  ports: RefusalPorts,
-  refusal: RecognisedClient & {
-    readonly issuer: Issuer;
-    readonly state: string | undefined;
-    readonly error: OAuthError;
-  },
-): RedirectResponse {
+function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): RedirectResponse {
   const { client, target, issuer, state, error } = refusal;
   const iss = issuer.identifier;
   reportRefusal(ports, { error, subject: { issuer: iss, clientId: client.clientId } });
   return { kind: "redirect", location: errorLocation(target, { error, state, iss }) };
+}
+
+/**
+ * A refusal before the person has answered a consent page, which says where its answer leads. It is an error page where a redirect would
+ * lead them to a site of a stranger. Anybody can make a link to here, and our own address at its beginning, or a sign-in on the way, would
+ * make people trust that site. A document can cause a refusal at any time, by changing.
+ *
+ * @rfc 9700 §4.11.2
+ */
+export function refuseAtOnce(
+  ports: RefusalPorts,
+  refusal: RecognisedRefusal,
+): RedirectResponse | ErrorPageResponse {
+  const { client, target, issuer, error } = refusal;
+  // the source, because the scheme of the URI may also be written in upper case
+  return client.selfDescription && target.source.startsWith("https:")
+    ? refuseByPage(ports, { issuer, thrown: error })
+    : refuseByRedirect(ports, refusal);
 }
 
 /** The answer when a page of the host ends with a no: `access_denied`, without asking the adapters again. @rfc 6749 §4.1.2.1 */
@@ -231,8 +218,8 @@ export async function authorizationEndpoint(
     return await decide(ports, { endpointRequest, recognised });
   } catch (thrown) {
     const error = toOAuthError(thrown);
-    const refusal = { issuer, ...recognised, state: parameters.get("state"), error };
-    const response = refuseByRedirect(ports, refusal);
+    const refuse = endpointRequest.decision ? refuseByRedirect : refuseAtOnce;
+    const response = refuse(ports, { issuer, ...recognised, state: parameters.get("state"), error });
     return { kind: "answered", response, isDecided: error.code === "access_denied" };
   }
 }

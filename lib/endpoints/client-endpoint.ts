@@ -5,6 +5,7 @@ import {
   type ClientAuthenticationPorts,
   type ClientRequest,
 } from "../clients/authenticate-client";
+import type { ClientLookup } from "../clients/client-lookup";
 import type { NewEvent } from "../events/port";
 import type { GrantPorts } from "../grants/grant";
 import { formatChallenge } from "../protocol/bearer-token";
@@ -18,6 +19,8 @@ import { checkUsable } from "../requests/check-parameters";
 
 /** What all of these endpoints together use. */
 export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPorts {
+  readonly storage: ClientAuthenticationPorts["storage"] & GrantPorts["storage"];
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findHolder">;
   readonly signer: AccessTokenSigner;
   readonly clock: Clock;
 }
@@ -41,6 +44,8 @@ export interface FormRequest extends EndpointRequest {
 export interface ClientEndpoint {
   /** The kind of event that reports a refusal. */
   readonly refused: Extract<NewEvent, { error: unknown }>["kind"];
+  /** The parameters that can contain a code or refresh token for which a client's metadata document may be fetched. */
+  readonly grantParameters: readonly string[];
   /** The answer to an authenticated client. @throws OAuthError for a refusal; anything else becomes `server_error` */
   answer(ports: ClientEndpointPorts, request: ClientRequest & EndpointRequest): Promise<JsonResponse>;
 }
@@ -59,17 +64,13 @@ const bodyOnly = [
   "token",
 ];
 
-function checkMessage({ url, parameters }: FormRequest): void {
-  if (url.includes("?")) {
-    const ofUrl = parametersOfUrl(url);
-    if (bodyOnly.some((name) => ofUrl.get(name) !== undefined || ofUrl.unusable.has(name))) {
-      throw new OAuthError("invalid_request", {
-        description: "Parameters belong in the body, not in the URL.",
-        reason: "URLs end up in logs (RFC 6749 §2.3.1, §3.2): send them in the form",
-      });
-    }
-  }
-  checkUsable(parameters);
+function checkQuery(url: string): void {
+  const ofUrl = parametersOfUrl(url);
+  if (!bodyOnly.some((name) => ofUrl.get(name) !== undefined || ofUrl.unusable.has(name))) return;
+  throw new OAuthError("invalid_request", {
+    description: "Parameters belong in the body, not in the URL.",
+    reason: "URLs end up in logs (RFC 6749 §2.3.1, §3.2): send them in the form",
+  });
 }
 
 /** `WWW-Authenticate` only for clients that sent an Authorization header. @rfc 6749 §5.2, 9110 §10.2.3 */
@@ -91,12 +92,14 @@ export async function answerClient(
   // the event of a refusal names the client only once it is proven: anybody can send its id
   let clientId: string | undefined;
   try {
-    checkMessage(request);
-    const unproven = { issuer, parameters, authorizationHeader: headers.authorization };
-    const client = await authenticateClient(ports, unproven);
+    if (url.includes("?")) checkQuery(url);
+    checkUsable(parameters);
+    const { grantParameters } = endpoint;
+    const unproven = { issuer, parameters, grantParameters, authorizationHeader: headers.authorization };
+    const { client, endMark } = await authenticateClient(ports, unproven);
     clientId = client.clientId;
     const now = ports.clock();
-    return await endpoint.answer(ports, { issuer, client, parameters, now, method, url, headers });
+    return await endpoint.answer(ports, { issuer, client, endMark, parameters, now, method, url, headers });
   } catch (thrown) {
     const error = toOAuthError(thrown);
     const subject = { issuer: issuer.identifier, ...(clientId !== undefined && { clientId }) };

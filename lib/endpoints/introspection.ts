@@ -1,6 +1,6 @@
 /** The introspection endpoint: says what a token means to those who may know. RFC 7662 §2. */
 import type { ClientRequest } from "../clients/authenticate-client";
-import { isLive } from "../protocol/authorization";
+import { ownershipProblem } from "../protocol/authorization";
 import { subscriptionOf } from "../protocol/client";
 import {
   activeAccessToken,
@@ -9,12 +9,16 @@ import {
   type IntrospectionResponse,
 } from "../protocol/introspection-response";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownershipProblem } from "../protocol/refresh-token";
-import { jsonAnswer } from "../protocol/protocol-response";
 import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import type { Storage } from "../storage/port";
-import { accessTokenStands, readAccessToken, type TokenReadPorts } from "../tokens/read-access-token";
+import { authorizationStands } from "../tokens/authorization-stands";
+import {
+  readAccessToken,
+  validityOf,
+  type RevocationPorts,
+  type TokenReadPorts,
+} from "../tokens/read-access-token";
 import type { ClientEndpoint } from "./client-endpoint";
 
 /** Refuses callers without client authentication: anybody could try one token after the other (token scanning). @rfc 7662 §2.1 */
@@ -35,27 +39,28 @@ function checkCaller({ client, issuer }: ClientRequest): void {
 }
 
 /**
- * Access tokens are described to every caller, whichever client they are for: a resource server is a client too, and whoever has
- * the text of a token can use it anyway. A token of another issuer is inactive here.
+ * Access tokens are described to every caller that the host has registered, whichever client they are for: a resource server is a client
+ * too, and whoever has the text of a token can use it anyway. Anybody can become a client that nobody registered, so such a one learns of
+ * its own tokens only. A token of another issuer is inactive here.
  */
 async function introspectAccessToken(
-  ports: TokenReadPorts,
+  ports: TokenReadPorts & RevocationPorts,
   { request, token }: { request: ClientRequest; token: string },
 ): Promise<IntrospectionResponse> {
-  const { issuer, now } = request;
+  const { client, issuer, now } = request;
   const digest = digestToken(token);
   const genuine = await readAccessToken(ports, { token, digest, api: issuer.api, now });
   if (typeof genuine === "string") return inactive;
   const { accessToken } = genuine;
   if (accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now) return inactive;
-  return (await accessTokenStands(ports, { accessToken, now }))
-    ? activeAccessToken(accessToken, issuer)
-    : inactive;
+  if (client.selfDescription && accessToken.clientId !== client.clientId) return inactive;
+  const validity = await validityOf(ports, { accessToken, apiId: issuer.api.apiId, now });
+  return validity.kind === "valid" ? activeAccessToken(accessToken, issuer) : inactive;
 }
 
 /** A refresh token concerns only its own client and the server, so to all others it is inactive. */
 async function introspectRefreshToken(
-  { storage }: { readonly storage: Pick<Storage, "refreshTokens" | "authorizations"> },
+  { storage }: { readonly storage: Pick<Storage, "refreshTokens" | "authorizations" | "endMarks"> },
   { request, handle }: { request: ClientRequest; handle: TokenHandle },
 ): Promise<IntrospectionResponse> {
   const { now, issuer } = request;
@@ -63,8 +68,9 @@ async function introspectRefreshToken(
     storage.refreshTokens.find(handle, now),
     storage.authorizations.find(handle.authorizationId, now),
   ]);
-  if (!token || token.used || token.expiresAt <= now || !isLive(authorization, now)) return inactive;
+  if (!token || token.used || token.expiresAt <= now || !authorization) return inactive;
   if (ownershipProblem(authorization, request) !== undefined) return inactive;
+  if (!(await authorizationStands({ storage }, { authorization, registered: request, now }))) return inactive;
   return activeRefreshToken({ token, authorization }, issuer);
 }
 
@@ -76,15 +82,15 @@ async function introspectRefreshToken(
  */
 export const introspectionEndpoint: ClientEndpoint = {
   refused: "introspection-refused",
+  grantParameters: [],
   async answer(ports, request) {
     checkCaller(request);
     const token = requireParameter(request.parameters, "token");
     // the form of a token shows its kind, so token_type_hint is not needed
     const handle = parseTokenHandle(token);
-    return jsonAnswer(
-      handle
-        ? await introspectRefreshToken(ports, { request, handle })
-        : await introspectAccessToken(ports, { request, token }),
-    );
+    const body = handle
+      ? await introspectRefreshToken(ports, { request, handle })
+      : await introspectAccessToken(ports, { request, token });
+    return { kind: "json", status: 200, body };
   },
 };

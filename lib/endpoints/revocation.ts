@@ -2,8 +2,7 @@
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownershipProblem } from "../protocol/refresh-token";
-import { jsonAnswer } from "../protocol/protocol-response";
+import { ownershipProblem } from "../protocol/authorization";
 import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import type { Storage } from "../storage/port";
@@ -71,6 +70,7 @@ async function revokeAccessToken(
 /** Revokes a token of the client that asks. @rfc 7009 §2 */
 export const revocationEndpoint: ClientEndpoint = {
   refused: "revocation-refused",
+  grantParameters: ["token"],
   async answer(ports, request) {
     const token = requireParameter(request.parameters, "token");
     // the form of a token shows its kind, so token_type_hint is not needed, and a wrong one does no harm
@@ -78,6 +78,6 @@ export const revocationEndpoint: ClientEndpoint = {
     if (handle) await revokeRefreshToken(ports, { request, handle });
     else await revokeAccessToken(ports, { request, token });
     // the same answer for an unknown token and for one of another client: the caller learns nothing about it
-    return jsonAnswer({});
+    return { kind: "json", status: 200, body: {} };
   },
 };

@@ -2,7 +2,6 @@
 import { grants } from "../grants/index";
 import { type GrantType, grantTypes, mayUseGrant } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
-import { jsonAnswer } from "../protocol/protocol-response";
 import { checkResource, requireParameter } from "../requests/check-parameters";
 import type { ClientEndpoint } from "./client-endpoint";
 
@@ -13,6 +12,7 @@ function isGrantType(name: string): name is GrantType {
 /** Exchanges what an authenticated client presents (a code, a refresh token, its credentials) for tokens. @rfc 6749 §3.2 */
 export const tokenEndpoint: ClientEndpoint = {
   refused: "token-refused",
+  grantParameters: ["code", "refresh_token"],
   async answer(ports, request) {
     const { issuer, client, parameters } = request;
     const grantType = requireParameter(parameters, "grant_type");
@@ -30,6 +30,6 @@ export const tokenEndpoint: ClientEndpoint = {
       });
     }
     checkResource(parameters, issuer);
-    return jsonAnswer(await grants[grantType].exchange(ports, request));
+    return { kind: "json", status: 200, body: await grants[grantType].exchange(ports, request) };
   },
 };

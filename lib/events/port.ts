@@ -36,11 +36,16 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
     /** A refresh token was rotated, and a new access token issued. */
     | { readonly kind: "token-refreshed"; readonly scopes: readonly string[] }
+    /** A client repeated a refresh whose answer it had lost, and got the same refresh token again (`refreshRetrySeconds`). */
+    | { readonly kind: "refresh-retried"; readonly scopes: readonly string[] }
     /** The token endpoint refused a request. `reason` names the rule and the fix; the client gets only `error` and a description. */
     | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
     /** A client revoked its token. A refresh token takes the whole authorization with it. */
     | { readonly kind: "token-revoked"; readonly revoked: "access_token" | "refresh_token" }
-    /** `tokens.decide` answered `refuse` with `revoke`: the authorization and everything that descends from it have ended. */
+    /**
+     * One authorization and everything that descends from it have ended: by `auth.authorizations.revoke`, or because `tokens.decide`
+     * answered `refuse` with `revoke`.
+     */
     | { readonly kind: "authorization-ended" }
     /** The revocation endpoint refused a request. */
     | { readonly kind: "revocation-refused"; readonly error: OAuthErrorCode; readonly reason: string }
@@ -52,8 +57,20 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "client-authentication-failed"; readonly reason: string }
     /** `auth.consents.revoke` ended a consent, and everything that descended from it. */
     | { readonly kind: "consent-revoked"; readonly apiId: string }
-    /** `auth.consents.revoke` was called for an end user who had allowed this client nothing at this API. */
-    | { readonly kind: "nothing-to-revoke"; readonly apiId: string }
+    /** `auth.consents.revoke` or `auth.authorizations.revoke` found nothing of this end user to revoke. */
+    | { readonly kind: "nothing-to-revoke"; readonly apiId?: string }
+    /** `auth.subjects.revoke`: every authorization of this end user has ended. */
+    | { readonly kind: "subject-ended" }
+    /** `auth.subjects.erase`: the same, and the records that name this end user are deleted. */
+    | { readonly kind: "subject-erased" }
+    /** The metadata document of a client could not be used: the policy refused it, it could not be fetched, or it is wrong. */
+    | { readonly kind: "client-document-refused"; readonly reason: string }
+    /** A client has registered itself, and has the id `clientId`. Nothing that it says of itself is in the event. */
+    | { readonly kind: "client-registered" }
+    /** A registration was refused: its metadata is wrong, `approve` refused it, or there is no room. Nothing was stored. */
+    | { readonly kind: "registration-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    /** `auth.clients.revoke`: everything that was issued to this client has ended. */
+    | { readonly kind: "client-ended" }
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
     | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
     /**

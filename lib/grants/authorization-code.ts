@@ -1,15 +1,20 @@
 /** The authorization code grant: redeems the code. RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1, §4.14. */
 import type { ClientRequest } from "../clients/authenticate-client";
-import { type Authorization, isLive } from "../protocol/authorization";
-import { type AuthorizationCode, isCodeVerifier, redemptionProblem } from "../protocol/authorization-code";
+import {
+  type Authorization,
+  type AuthorizationCode,
+  isCodeVerifier,
+  redemptionProblem,
+} from "../protocol/authorization";
 import { registeredScopes } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { intersect } from "../protocol/scope";
-import { tokenResponse, type TokenResponse } from "../protocol/token-response";
+import { tokenResponse, type TokenResponse } from "../protocol/protocol-response";
 import { parseTokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import { allStored } from "../storage/calls";
+import { authorizationStands } from "../tokens/authorization-stands";
 import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
 import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
@@ -50,7 +55,8 @@ async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promis
   // before the expiry check: a replay after the code's own minute still reveals a theft
   if (code.consumed) throw await refuseReplay(ports, { code, request });
   if (code.redeemBefore <= now) throw invalidGrant("the code has expired");
-  if (!isLive(authorization, now)) throw invalidGrant("the authorization was revoked");
+  if (!(await authorizationStands(ports, { authorization, registered: request, now })))
+    throw invalidGrant("the authorization was revoked");
   return { code, authorization };
 }
 
@@ -70,7 +76,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const proposal = { grantType: "authorization_code", request, authorization, scopes: granted } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
-  const refreshToken = newRefreshToken(ports, { authorization, request });
+  const refreshToken = newRefreshToken(ports, { authorization, request, predecessor: undefined });
   const [accessToken] = await allStored([
     issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),

@@ -1,8 +1,8 @@
 /** The client credentials grant: a client acts on its own behalf. RFC 6749 §4.4. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import { tokenResponse, type TokenResponse } from "../protocol/token-response";
-import { checkRequestedScopes } from "../requests/check-scopes";
+import { tokenResponse, type TokenResponse } from "../protocol/protocol-response";
+import { checkRequestedScopes } from "../requests/check-parameters";
 import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken } from "../tokens/issue-tokens";
 import type { Grant, GrantPorts } from "./grant";

@@ -2,14 +2,17 @@
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
-import type { TokenResponse } from "../protocol/token-response";
+import type { TokenResponse } from "../protocol/protocol-response";
 import type { Storage } from "../storage/port";
 import type { TokenDecisionPorts } from "../tokens/decide-token";
 import type { TokenIssuePorts } from "../tokens/issue-tokens";
 
 /** What the grants need: stored codes and tokens, issuing, and events. */
 export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
-  readonly storage: Pick<Storage, "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens">;
+  readonly storage: Pick<
+    Storage,
+    "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens" | "endMarks"
+  >;
   readonly emit: EmitEvent;
 }
 

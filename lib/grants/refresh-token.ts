@@ -1,31 +1,49 @@
-/** The refresh token grant: one rotation by compare-and-set. RFC 6749 §6, 9700 §4.14.2. */
+/** The refresh token grant: one rotation by compare-and-set, and the same answer again where it was lost. RFC 6749 §6, 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import { type Authorization, isLive } from "../protocol/authorization";
+import {
+  type Authorization,
+  ownershipProblem,
+  type RefreshToken,
+  type RefreshTokenUse,
+} from "../protocol/authorization";
 import { registeredScopes } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownershipProblem, type RefreshToken } from "../protocol/refresh-token";
 import { readNamedScopes } from "../protocol/requested-scopes";
 import { intersect, isSubset } from "../protocol/scope";
-import { tokenResponse, type TokenResponse } from "../protocol/token-response";
-import { parseTokenHandle } from "../protocol/token-value";
-import { requireParameter } from "../requests/check-parameters";
-import { invalidScope } from "../requests/check-scopes";
+import { tokenResponse, type TokenResponse } from "../protocol/protocol-response";
+import { clockDriftSeconds } from "../protocol/time";
+import { digestToken, formatToken, parseTokenHandle } from "../protocol/token-value";
+import { invalidScope, requireParameter } from "../requests/check-parameters";
+import { authorizationStands } from "../tokens/authorization-stands";
 import { decideToken } from "../tokens/decide-token";
-import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
+import {
+  issueAccessToken,
+  issuedRefreshToken,
+  type IssuedRefreshToken,
+  type NewRefreshToken,
+  newRefreshToken,
+} from "../tokens/issue-tokens";
 import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
 
+/** A refresh token that its own client has presented, used or not. */
+interface Presented {
+  readonly request: ClientRequest;
+  /** The token's text. */
+  readonly text: string;
+  readonly token: RefreshToken;
+  readonly authorization: Authorization;
+}
+
 /**
- * The usable token and its authorization. If the token's own client presents a used one, the authorization is revoked. A token of
- * another client changes nothing: a thief with half of the proof must not be able to end a session.
+ * The presented token and its authorization, which stands. A token of another client changes nothing: a thief with half of the proof
+ * must not be able to end a session.
  */
-async function findUsable(
-  ports: GrantPorts,
-  request: ClientRequest,
-): Promise<{ token: RefreshToken; authorization: Authorization }> {
+async function findPresented(ports: GrantPorts, request: ClientRequest): Promise<Presented> {
   const { storage } = ports;
   const { parameters, now } = request;
-  const handle = parseTokenHandle(requireParameter(parameters, "refresh_token"));
+  const text = requireParameter(parameters, "refresh_token");
+  const handle = parseTokenHandle(text);
   if (!handle) throw invalidGrant("the refresh token was not issued by this server");
   const [token, authorization] = await Promise.all([
     storage.refreshTokens.find(handle, now),
@@ -35,12 +53,44 @@ async function findUsable(
     throw invalidGrant("the refresh token is unknown or expired");
   const problem = ownershipProblem(authorization, request);
   if (problem !== undefined) throw invalidGrant(problem);
-  if (!isLive(authorization, now)) throw invalidGrant("the authorization was revoked");
-  if (!token.used) return { token, authorization };
-  throw await revokeAfterReplay(ports, {
-    replayed: "refresh_token",
-    authorizationId: token.authorizationId,
-    request,
+  if (!(await authorizationStands(ports, { authorization, registered: request, now })))
+    throw invalidGrant("the authorization was revoked");
+  return { request, text, token, authorization };
+}
+
+/** True within the time in which this API repeats an answer. A clock that is ahead counts as the present, within the drift of clocks. */
+function mayRepeat({ usedAt }: RefreshTokenUse, { issuer, now }: ClientRequest): boolean {
+  const { refreshRetrySeconds } = issuer.api.lifetimes;
+  return refreshRetrySeconds > 0 && now - usedAt <= refreshRetrySeconds && usedAt <= now + clockDriftSeconds;
+}
+
+/**
+ * The same successor again, if the used token is repeated in time and its successor is still unused. Anything else is a replay: the
+ * authorization is revoked.
+ */
+async function repeatSuccessor(
+  ports: GrantPorts,
+  { request, text, token }: Presented,
+  use: RefreshTokenUse | undefined,
+): Promise<IssuedRefreshToken> {
+  const { authorizationId } = token;
+  if (use && mayRepeat(use, request)) {
+    const random = ports.successors.deriveAgain(text, use);
+    if (random === undefined) throw notDerivable();
+    const successor = formatToken(authorizationId, random);
+    const handle = { authorizationId, digest: digestToken(successor) };
+    const record = await ports.storage.refreshTokens.find(handle, request.now);
+    if (record && !record.used) return issuedRefreshToken(successor, { record, request });
+  }
+  throw await revokeAfterReplay(ports, { replayed: "refresh_token", authorizationId, request });
+}
+
+/** The refusal of a retry that another process could answer: nothing is revoked. */
+function notDerivable(): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "Try again later.",
+    reason:
+      "the refresh token was used in a process with other secrets, so its answer cannot be repeated here: give all processes the same secrets",
   });
 }
 
@@ -71,32 +121,36 @@ function scopesToIssue(
   return intersect(named.requestedScopes, registered);
 }
 
-/** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others count as replays. */
+/** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others repeat its answer, or count as replays. */
 async function rotate(
   ports: GrantPorts,
-  { from, to, request }: { from: RefreshToken; to: RefreshToken; request: ClientRequest },
-): Promise<void> {
-  const outcome = await ports.storage.refreshTokens.rotate({ from, to }, request.now);
-  if (outcome === "rotated") return;
-  const { authorizationId } = from;
-  throw await revokeAfterReplay(ports, { replayed: "refresh_token", authorizationId, request });
+  { presented, next }: { presented: Presented; next: NewRefreshToken },
+): Promise<IssuedRefreshToken> {
+  const { token: from, request } = presented;
+  const step = { from, to: next.record, ...(next.use && { use: next.use }) };
+  const outcome = await ports.storage.refreshTokens.rotate(step, request.now);
+  if (outcome === "rotated") return next;
+  const use = typeof outcome === "object" ? outcome : undefined;
+  return repeatSuccessor(ports, presented, use);
 }
 
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
-  const { token: from, authorization } = await findUsable(ports, request);
-  const asked = scopesToIssue(ports, { request, authorization });
-  const next = newRefreshToken(ports, { authorization, request });
-  if (!next) throw invalidGrant("the authorization can no longer be refreshed");
+  const presented = await findPresented(ports, request);
+  const { text, token, authorization } = presented;
+  const repeated = token.used ? await repeatSuccessor(ports, presented, token.use) : undefined;
+  const asked = scopesToIssue(ports, presented);
+  const next = repeated ? undefined : newRefreshToken(ports, { authorization, request, predecessor: text });
+  if (!repeated && !next) throw invalidGrant("the authorization can no longer be refreshed");
   const proposal = { grantType: "refresh_token", request, authorization, scopes: asked } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
   // stored before the refresh token is spent: if this fails, the client can try again. A lost race leaves behind an opaque
   // access token that was given to nobody
   const accessToken = await issueAccessToken(ports, { request, authorization, decided });
-  await rotate(ports, { from, to: next.record, request });
+  const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;
   const { issuer, client } = request;
   ports.emit({
-    kind: "token-refreshed",
+    kind: refreshToken === next ? "token-refreshed" : "refresh-retried",
     issuer: issuer.identifier,
     clientId: client.clientId,
     subject: authorization.subject,
@@ -107,8 +161,8 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   return tokenResponse({
     accessToken,
     accessTokenSeconds,
-    refreshToken: next.token,
-    refreshTokenSeconds: next.statedSeconds,
+    refreshToken: refreshToken?.token,
+    refreshTokenSeconds: refreshToken?.statedSeconds,
     scopes,
   });
 }

@@ -35,15 +35,27 @@ function asksForSubject(choices: readonly unknown[]): boolean {
   throw new TypeError('accessToken: the only option is { subject: "required" }. Write it, or leave it out.');
 }
 
+/**
+ * The token of a request that has passed.
+ *
+ * @throws TypeError for any other request; `by` is the function that the host has called.
+ */
+export function passedToken(
+  accessTokens: AccessTokens,
+  { req, by }: { readonly req: IncomingMessage; readonly by: string },
+): AccessToken {
+  const accessToken = accessTokens.get(req);
+  if (accessToken) return accessToken;
+  throw new TypeError(
+    `${by}: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.`,
+  );
+}
+
 /** `auth.accessToken`. */
 export function accessTokenReader(accessTokens: AccessTokens): ReadAccessToken {
   function read(req: IncomingMessage, ...choices: readonly unknown[]): AccessToken {
     const needsSubject = asksForSubject(choices);
-    const accessToken = accessTokens.get(req);
-    if (!accessToken)
-      throw new TypeError(
-        "accessToken: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.",
-      );
+    const accessToken = passedToken(accessTokens, { req, by: "accessToken" });
     if (needsSubject && accessToken.subject === undefined)
       throw new TypeError(
         'accessToken: the access token has no end user. Write subject: "required" in requireBearer of this route.',

@@ -1,15 +1,20 @@
-/** Finds mistakes in how the routers are mounted, at the first requests, in development. RFC 8414 §3.1, 9728 §3.1. */
-import type { Request, Response } from "express";
+/** Finds mistakes in how the routers are mounted, from the first requests, in development. RFC 8414 §3.1, 9728 §3.1. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Request } from "express";
+import { maxShownPath, type Mistake, mountMistake, notFoundReader, type RouterSeen } from "./not-found";
 
 /** What Express says about where a request was routed. Outside of Express there is nothing of it. */
 type SeenRequest = Partial<Pick<Request, "baseUrl" | "originalUrl">>;
 
-/** Looks at the requests that reach the two routers. */
+/** Looks at the requests that reach the two routers, and at those that reach neither. */
 export interface MountCheck {
   /** To be called for every request that reaches `auth.router`. */
   readonly atRouter: (req: SeenRequest) => void;
   /** To be called for every request that reaches `auth.wellKnown`. */
-  readonly atWellKnown: (req: SeenRequest, res: Response) => void;
+  readonly atWellKnown: (req: SeenRequest, res: ServerResponse) => void;
+  /** To be called for every answer of the process. */
+  readonly atAnswer: (req: IncomingMessage & SeenRequest, res: ServerResponse) => void;
   /** To be called when the host reads `auth.wellKnown`, presumably to mount it. */
   readonly takeWellKnown: () => void;
 }
@@ -31,62 +36,104 @@ function wellKnownText(mountPath: string): string {
   return `auth.wellKnown is mounted at "${mountPath}", but clients look for its documents at the root of the origin. Write app.use(auth.wellKnown).`;
 }
 
-function unreachedText(expected: string): string {
-  return `A request for ${expected}/auth/… was answered with 404 and never reached auth.router. Write app.use("${expected || "/"}", auth.router), before the handler that answers 404.`;
-}
-
-function strippedText(expected: string): string {
-  return `A request for /auth/… was answered with 404. A proxy in front of this app seems to remove "${expected}" from the path: write app.use("/", auth.router), or let the proxy keep the path.`;
-}
-
 /** What the check knows. */
 export interface MountCheckOptions {
   readonly baseUrl: string;
   /** Identifiers of the issuers: a request below one of their paths is for `auth.router`. */
   readonly issuers: readonly string[];
+  /** URLs of the metadata that `auth.wellKnown` serves. */
+  readonly documents: readonly string[];
   readonly warn: (code: string, message: string) => void;
 }
 
-type Mistake = "router" | "wellKnown" | "unreached" | "stripped";
+/** Request → the server that it has reached. */
+const reached = new WeakMap<object, { readonly baseUrl: string }>();
 
-/** The path in a warning: it may come from a request, where a host mounts at a pattern. */
-const maxPath = 100;
+/** Warns once about each kind of mistake. */
+export function mountCheck(options: MountCheckOptions): MountCheck {
+  const check = mistakesOf(options);
+  const { baseUrl } = options;
+  const server = { baseUrl };
+  return {
+    ...check,
+    atRouter(req) {
+      reached.set(req, server);
+      check.atRouter(req);
+    },
+    atWellKnown(req, res) {
+      reached.set(req, server);
+      check.atWellKnown(req, res);
+    },
+    atAnswer(req, res) {
+      const found = reached.get(req) ?? server;
+      // while a host changes from one server to the next, its routes still use the one before
+      if (found === server || found.baseUrl !== baseUrl) check.atAnswer(req, res);
+    },
+  };
+}
 
-/** Warns once about each kind of mistake. Express compares paths without case. */
-export function mountCheck({ baseUrl, issuers, warn }: MountCheckOptions): MountCheck {
+/** Looks for mistakes. Express compares paths without case. */
+function mistakesOf({ baseUrl, issuers, documents, warn }: MountCheckOptions): MountCheck {
   const expected = mountPathOf(baseUrl);
-  const issuerPaths = issuers.map((identifier) => `${new URL(identifier).pathname}/`.toLowerCase());
-  const told = new Set<Mistake>();
+  const { host } = new URL(baseUrl);
+  const readNotFound = notFoundReader({ mountPath: expected, issuers, documents });
+  const told = new Set<Mistake["kind"]>();
   let isTaken = false;
-  let isReached = false;
+  let router: RouterSeen = "never";
 
-  function warnOnce(mistake: Mistake, message: string): void {
-    if (!told.has(mistake)) warn("AUTHMOUNT_MOUNT", message);
-    told.add(mistake);
+  function warnOnce({ kind, code, message }: Mistake): void {
+    if (!told.has(kind)) warn(code, message);
+    told.add(kind);
+  }
+
+  function readAnswer(url: string, { statusCode }: ServerResponse): void {
+    const [path = ""] = url.split("?", 1);
+    const mistake = statusCode === 404 ? readNotFound(path, router) : undefined;
+    if (mistake) warnOnce(mistake);
   }
 
   return {
     takeWellKnown: () => void (isTaken = true),
     atRouter({ baseUrl: mountPath = "" }) {
-      if (isReached) return;
-      isReached = true;
-      if (mountPath.toLowerCase() !== expected.toLowerCase())
-        warnOnce("router", routerText({ baseUrl, mountPath: mountPath.slice(0, maxPath) }));
-      else if (!isTaken) warnOnce("wellKnown", noWellKnown);
+      if (router !== "never") return;
+      router = mountPath.toLowerCase() === expected.toLowerCase() ? "in-place" : "elsewhere";
+      if (router === "elsewhere") {
+        const shown = mountPath.slice(0, maxShownPath);
+        warnOnce(mountMistake("router", routerText({ baseUrl, mountPath: shown })));
+      } else if (!isTaken) warnOnce(mountMistake("wellKnown", noWellKnown));
     },
     atWellKnown({ baseUrl: mountPath = "", originalUrl = "" }, res) {
-      if (mountPath !== "") warnOnce("wellKnown", wellKnownText(mountPath.slice(0, maxPath)));
-      if (isReached) return;
-      const path = originalUrl.toLowerCase();
-      const isWhole = issuerPaths.some((issuer) => path.startsWith(issuer));
-      const isStripped = issuerPaths.some((issuer) => path.startsWith(issuer.slice(expected.length)));
-      if (!isWhole && !isStripped) return;
+      if (mountPath !== "")
+        warnOnce(mountMistake("wellKnown", wellKnownText(mountPath.slice(0, maxShownPath))));
       // the router may be mounted behind this one
-      res.once("finish", () => {
-        if (isReached || res.statusCode !== 404) return;
-        if (isWhole) warnOnce("unreached", unreachedText(expected));
-        else warnOnce("stripped", strippedText(expected));
-      });
+      if (router === "never") res.once("finish", () => readAnswer(originalUrl, res));
+    },
+    atAnswer({ headers, url = "", originalUrl = url }, res) {
+      // other servers of this process may have the same paths, in tests for example
+      if (headers.host === host) readAnswer(originalUrl, res);
     },
   };
+}
+
+const answers = "http.server.response.finish";
+/** Base URL → the check of the newest server with it. Node tells of answers for the whole process, so this is kept for the process. */
+const watched = new Map<string, WeakRef<MountCheck>>();
+
+function showAnswer(message: unknown): void {
+  const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+  for (const [baseUrl, held] of watched) {
+    const check = held.deref();
+    if (check) check.atAnswer(request, response);
+    else watched.delete(baseUrl);
+  }
+  if (watched.size === 0) unsubscribe(answers, showAnswer);
+}
+
+/**
+ * Shows the check every answer of the process, as a router that is mounted in the wrong place sees no request. It is held weakly:
+ * an authorization server that is no longer used is not kept, and one that is made anew replaces the one before.
+ */
+export function watchAnswers(check: MountCheck, baseUrl: string): void {
+  if (watched.size === 0) subscribe(answers, showAnswer);
+  watched.set(baseUrl, new WeakRef(check));
 }

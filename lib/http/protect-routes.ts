@@ -6,6 +6,7 @@ import type { Api, Issuer } from "../protocol/issuer";
 import { isSubset } from "../protocol/scope";
 import { accessTokenVerifier, type TokenVerifyPorts } from "../tokens/verify-access-token";
 import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./access-tokens";
+import { mcpAuthReader, type ReadMcpAuth } from "./mcp-auth";
 import {
   type BearerGuard,
   type BearerHandler,
@@ -70,6 +71,8 @@ export interface RouteProtection {
   readonly requireBearer: RequireBearer;
   /** See `AuthServer.accessToken`. */
   readonly accessToken: ReadAccessToken;
+  /** See `AuthServer.mcpAuth`. */
+  readonly mcpAuth: ReadMcpAuth;
   /** See `AuthServer.challenge`. */
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
 }
@@ -162,7 +165,7 @@ function readHandler(handlers: readonly unknown[]): BearerHandler | undefined {
   );
 }
 
-/** `requireBearer`, `accessToken` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
+/** `requireBearer`, `accessToken`, `mcpAuth` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
 export function protectRoutes(
   ports: TokenVerifyPorts & { readonly emit: EmitEvent },
   { issuers, revocationLagSeconds }: { issuers: readonly Issuer[]; revocationLagSeconds: number },
@@ -180,6 +183,7 @@ export function protectRoutes(
     requireBearer: (options: RequireBearerOptions, ...handlers: readonly unknown[]) =>
       bearerMiddleware({ ...readGuard(options, apis), accessTokens, emit }, readHandler(handlers)),
     accessToken: accessTokenReader(accessTokens),
+    mcpAuth: mcpAuthReader(accessTokens, issuers),
     challenge(req, res, options) {
       const { api } = findApi(options, { apis, by: "challenge", known: ["api", "scope"] });
       const scopes = readScopes(options.scope, api);

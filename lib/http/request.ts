@@ -9,8 +9,8 @@ import {
   parametersOfUrl,
 } from "../protocol/parameters";
 
-// larger bodies are refused, so that nobody can fill the memory with them
-const maxFormBytes = 64 * 1024;
+/** Larger bodies are refused, so that nobody can fill the memory with them. */
+export const maxBodyBytes: number = 64 * 1024;
 const authorization = "authorization";
 
 /** A request of Express, or of Node alone. */
@@ -19,11 +19,18 @@ export interface HttpRequest extends IncomingMessage {
   readonly body?: unknown;
 }
 
-/** The form of a POST, or why it cannot be read. */
+/** A form, or why it cannot be read. */
 export type Form =
   | { readonly kind: "form"; readonly parameters: Parameters }
   | { readonly kind: "wrong-media-type" }
   | { readonly kind: "not-utf8" }
+  | { readonly kind: "too-large" };
+
+/** The body of a POST as bytes, as a parser of the host has left it, or why it cannot be read. */
+export type Body =
+  | { readonly kind: "bytes"; readonly bytes: Buffer }
+  | { readonly kind: "parsed"; readonly value: object }
+  | { readonly kind: "wrong-media-type" }
   | { readonly kind: "too-large" };
 
 /** The path of the request, without the query. The request target may also be an absolute URL. @rfc 9112 §3.2.1, §3.2.2 */
@@ -46,10 +53,13 @@ export function readInteractionId(req: HttpRequest): string | undefined {
 }
 
 function parseForm(bytes: Buffer): Form {
-  if (bytes.length > maxFormBytes) return { kind: "too-large" };
   return isUtf8(bytes)
     ? { kind: "form", parameters: parseParameters(bytes.toString()) }
     : { kind: "not-utf8" };
+}
+
+function limited(bytes: Buffer): Body {
+  return bytes.length > maxBodyBytes ? { kind: "too-large" } : { kind: "bytes", bytes };
 }
 
 /** The least number of bytes that the form had: a host's parser may accept more. Values that are not text do not count. */
@@ -63,16 +73,14 @@ function leastBytes(fields: object): number {
   );
 }
 
-/** The form that a body parser of the host has left, as an object, text or bytes. */
-function readParsed(body: unknown): Form {
-  if (Buffer.isBuffer(body)) return parseForm(body);
-  if (typeof body === "string") return parseForm(Buffer.from(body));
-  const fields = typeof body === "object" && body !== null ? body : {};
-  if (leastBytes(fields) > maxFormBytes) return { kind: "too-large" };
-  return { kind: "form", parameters: parametersFromObject(fields) };
+/** What a body parser of the host has left: an object, text or bytes. */
+function parsedBody(body: unknown): Body {
+  if (Buffer.isBuffer(body)) return limited(body);
+  if (typeof body === "string") return limited(Buffer.from(body));
+  return { kind: "parsed", value: typeof body === "object" && body !== null ? body : {} };
 }
 
-function readArriving(req: IncomingMessage): Promise<Form> {
+function readArriving(req: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {
@@ -80,38 +88,53 @@ function readArriving(req: IncomingMessage): Promise<Form> {
     if (req.destroyed) return gone();
     req.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= maxFormBytes) chunks.push(chunk);
+      if (bytes <= maxBodyBytes) chunks.push(chunk);
       // the rest is read and dropped, so that the client can finish sending and read the answer
       else resolve({ kind: "too-large" });
     });
-    req.on("end", () => resolve(parseForm(Buffer.concat(chunks))));
+    req.on("end", () => resolve(limited(Buffer.concat(chunks))));
     req.on("close", gone);
   });
 }
 
 /** Most bodies arrive in one packet with the headers, so they can be read at once after the HTTP parser has run. */
-async function readBody(req: IncomingMessage): Promise<Form> {
+async function readUnparsed(req: IncomingMessage): Promise<Body> {
   await Promise.resolve();
   if (req.readableLength !== Number(req.headers["content-length"])) return readArriving(req);
   const body: unknown = req.read();
   // without this the stream never ends
   req.resume();
-  return parseForm(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+  return limited(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
 }
 
 /**
- * The form of a POST. If no parser of the host has read the body, it is read here; otherwise `req.body` is used. Rejects when the
- * client disconnects.
+ * The body of a POST of this media type. If no parser of the host has read it, it is read here. Rejects when the client disconnects.
  */
-export async function readForm(req: HttpRequest): Promise<Form> {
+export async function readBody(req: HttpRequest, expected: string): Promise<Body> {
   const mediaType = req.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-  if (mediaType !== "application/x-www-form-urlencoded") return { kind: "wrong-media-type" };
-  if (Number(req.headers["content-length"]) > maxFormBytes) return { kind: "too-large" };
-  if (req.readableDidRead) return readParsed(req.body);
+  if (mediaType !== expected) return { kind: "wrong-media-type" };
+  if (Number(req.headers["content-length"]) > maxBodyBytes) return { kind: "too-large" };
+  if (req.readableDidRead) return parsedBody(req.body);
   // nothing is decompressed here; a parser of the host may have done that above
   const encoding = req.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
-  return readBody(req);
+  return readUnparsed(req);
+}
+
+/** The form of a POST. Rejects when the client disconnects. */
+export async function readForm(req: HttpRequest): Promise<Form> {
+  const body = await readBody(req, "application/x-www-form-urlencoded");
+  switch (body.kind) {
+    case "bytes":
+      return parseForm(body.bytes);
+    case "parsed":
+      return leastBytes(body.value) > maxBodyBytes
+        ? { kind: "too-large" }
+        : { kind: "form", parameters: parametersFromObject(body.value) };
+    case "wrong-media-type":
+    case "too-large":
+      return body;
+  }
 }
 
 // the only form that people send is that of the consent page; nobody else is shown the situation

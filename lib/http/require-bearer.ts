@@ -3,15 +3,16 @@ import type { NextFunction, Request, Response } from "express";
 import type { AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { EmitEvent, EventSubject } from "../events/port";
 import type { AccessToken } from "../protocol/access-token";
-import { type ChallengeParameters, formatChallenge, readBearerToken } from "../protocol/bearer-token";
+import { formatChallenge, readBearerToken } from "../protocol/bearer-token";
 import type { Api } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
 import type { AccessTokens } from "./access-tokens";
+import { lacksScope, malformed, noToken, type Refusal, wrongSubject } from "./bearer-refusals";
 import { hasSeveralAuthorizationHeaders, readQuery } from "./request";
-import { writeResponse } from "./response";
+import { exposing, writeResponse } from "./response";
 
 /** What a guarded route checks, and with what. */
 export interface BearerGuard {
@@ -45,17 +46,6 @@ export type BearerMiddleware = <Params, ResBody, ReqBody, Query>(
   next: NextFunction,
 ) => void;
 
-/** Why a request does not pass: `description` goes to the client, `reason` to the event. */
-interface Refusal {
-  readonly status: 400 | 401 | 403;
-  /** Left out when no token was sent. @rfc 6750 §3 */
-  readonly error?: NonNullable<ChallengeParameters["error"]>;
-  readonly description: string;
-  readonly reason: string;
-  /** The token, when it is valid but not sufficient here. */
-  readonly accessToken?: AccessToken;
-}
-
 /** True for a token in the body or query. These end up in logs and histories, so they are refused, even next to a header. */
 function hasSecondToken(req: Request): boolean {
   const body: unknown = req.body;
@@ -64,38 +54,9 @@ function hasSecondToken(req: Request): boolean {
   return inBody || query.get("access_token") !== undefined || query.unusable.has("access_token");
 }
 
-function malformed(reason: string): Refusal {
-  return {
-    status: 400,
-    error: "invalid_request",
-    description: "The request's access token is malformed.",
-    reason,
-  };
-}
-
-const noToken: Refusal = {
-  status: 401,
-  description: "This request needs an access token.",
-  reason: "no access token",
-};
-
-function lacksScope(accessToken: AccessToken): Refusal {
-  return {
-    status: 403,
-    error: "insufficient_scope",
-    description: "The access token lacks a scope.",
-    reason: "the access token lacks a scope",
-    accessToken,
-  };
-}
-
-/** For a valid token of the wrong kind. Not `insufficient_scope`: the client would ask for more scope, which does not help. */
-function wrongSubject(needed: "required" | "forbidden", accessToken: AccessToken): Refusal {
-  const [description, reason] =
-    needed === "required"
-      ? ["This request needs an access token of an end user.", "the access token has no end user"]
-      : ["This request needs an access token of the client itself.", "the access token has an end user"];
-  return { status: 401, error: "invalid_token", description, reason, accessToken };
+/** The question of a browser whether a page may send a request. It never has a token. Fetch standard, CORS-preflight request. */
+function isPreflight({ method, headers }: Request): boolean {
+  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }
 
 async function check(
@@ -104,7 +65,12 @@ async function check(
 ): Promise<AccessToken | Refusal> {
   if (hasSeveralAuthorizationHeaders(req)) return malformed("several Authorization headers");
   const presented = readBearerToken(req.headers.authorization);
-  if (presented.kind === "absent") return noToken;
+  if (presented.kind === "absent")
+    return isPreflight(req)
+      ? noToken(
+          "no access token: a CORS preflight never has one, put your CORS middleware in front of requireBearer",
+        )
+      : noToken("no access token");
   if (presented.kind === "malformed") return malformed("the Authorization header is malformed");
   if (hasSecondToken(req)) return malformed("a second access token in the body or query");
   const verdict = await verify(presented.token);
@@ -176,13 +142,18 @@ interface GuardedRequest {
   readonly res: Response;
 }
 
+/** A page that the host lets read the answer may read the challenge, too: MCP clients in browsers find the server by it. */
+function writeChallengeOf({ req, res }: GuardedRequest, response: JsonResponse): void {
+  writeResponse({ req, res, headers: exposing(res, "WWW-Authenticate") }, response);
+}
+
 function refuse(
   guardedRequest: GuardedRequest,
   { guarded, scopes, refusal }: { guarded: Guarded; scopes: readonly string[]; refusal: Refusal },
 ): void {
   const { emit, api, challengeOf } = guarded;
   emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
-  writeResponse(guardedRequest, challengeOf(scopes, refusal));
+  writeChallengeOf(guardedRequest, challengeOf(scopes, refusal));
 }
 
 type AuthorizedRequest = Parameters<BearerHandler>[0];
@@ -237,7 +208,7 @@ export function writeChallenge(
   { api, scopes, accessTokens, emit }: ChallengeParts,
 ): void {
   const accessToken = accessTokens.get(guardedRequest.req);
-  const refusal = accessToken ? lacksScope(accessToken) : noToken;
+  const refusal = accessToken ? lacksScope(accessToken) : noToken("no access token");
   emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
-  writeResponse(guardedRequest, challenge({ api, scopes }, refusal));
+  writeChallengeOf(guardedRequest, challenge({ api, scopes }, refusal));
 }

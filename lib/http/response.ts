@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
-import { jsonError, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
+import { jsonError, type ProtocolResponse } from "../protocol/protocol-response";
 import { type HttpRequest, prefersJson } from "./request";
 
 /** An answer in the terms of HTTP. */
@@ -10,18 +10,6 @@ interface Written {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-}
-
-function asJson({
-  status,
-  body,
-  headers,
-}: {
-  status: number;
-  body: object;
-  headers?: Written["headers"];
-}): Written {
-  return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
 /** Where an answer is written to. `pages` renders error pages; without it the built-in pages do. */
@@ -33,16 +21,14 @@ interface Destination {
   readonly headers?: Written["headers"] | undefined;
 }
 
-function asErrorPage({ req, pages = pagesOf() }: Destination, response: ErrorPageResponse): Written {
-  if (prefersJson(req)) return asJson(jsonError(response.error));
-  const body = pages.error(req, response.error);
-  return { status: response.status, headers: pageHeaders(body, []), body };
-}
-
 function toWritten(destination: Destination, response: ProtocolResponse): Written {
   switch (response.kind) {
     case "json":
-      return asJson(response);
+      return {
+        status: response.status,
+        headers: { "Content-Type": "application/json", ...response.headers },
+        body: JSON.stringify(response.body),
+      };
     case "redirect":
       // not 307: the browser would repeat the POST, with the form's contents, at the client (RFC 9700 §4.12)
       return {
@@ -53,8 +39,12 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
       };
     case "page":
       return { status: 200, headers: pageHeaders(response.html, response.formTargets), body: response.html };
-    case "error-page":
-      return asErrorPage(destination, response);
+    case "error-page": {
+      const { req, pages = pagesOf() } = destination;
+      if (prefersJson(req)) return toWritten(destination, jsonError(response.error));
+      const html = pages.error(req, response.error);
+      return { status: response.status, headers: pageHeaders(html, []), body: html };
+    }
     case "empty":
       return { status: response.status, headers: response.headers ?? {}, body: "" };
   }
@@ -78,6 +68,14 @@ function headerLines({ res, headers: ofRoute }: Destination, { status, headers, 
   for (const [name, value] of Object.entries(headers)) lines.push(name, value);
   if (status !== 204) lines.push("Content-Length", String(Buffer.byteLength(body)));
   return lines;
+}
+
+/**
+ * For `headers` of a destination: lets scripts read a header of the answer where the host lets them read the answer, which its CORS
+ * middleware has done by now.
+ */
+export function exposing(res: ServerResponse, name: string): Written["headers"] | undefined {
+  return res.hasHeader("Access-Control-Allow-Origin") ? { "Access-Control-Expose-Headers": name } : undefined;
 }
 
 /** Writes the answer of an endpoint. Does nothing when something else has already answered the request. */

@@ -2,7 +2,7 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Request, type RequestHandler, Router } from "express";
 import type { RootDocuments } from "../endpoints/metadata";
-import type { Issuer } from "../protocol/issuer";
+import { type Issuer, registrationPath } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
 import type { MountCheck } from "./mount-check";
@@ -11,6 +11,7 @@ import { writeResponse } from "./response";
 import {
   answerDocument,
   clientRoutes,
+  methodNotAllowed,
   pageRoutes,
   type Route,
   type Routes,
@@ -23,6 +24,8 @@ export interface RouterParts extends ServedParts {
   readonly issuers: readonly Issuer[];
   /** The current key set. */
   readonly keySet: () => JsonResponse;
+  /** API id → the route at which clients register; empty where no API allows it. */
+  readonly registrations: ReadonlyMap<string, Route<HttpRequest>>;
 }
 
 /** A route at one issuer. */
@@ -33,20 +36,18 @@ interface Place<Req extends HttpRequest> {
 
 /** Path below the mount point → the route and its issuer: one look-up, however many issuers there are. */
 function placesOf<Req extends HttpRequest>(
-  issuers: readonly Issuer[],
+  { issuers, registrations }: RouterParts,
   routes: Routes<Req>,
 ): ReadonlyMap<string, Place<Req>> {
-  const entries = issuers.flatMap((issuer) =>
-    Object.entries(routes).map(([name, route]) => {
+  const entries = issuers.flatMap((issuer) => {
+    const register = registrations.get(issuer.api.apiId);
+    const here: Routes<Req> = register ? { ...routes, [registrationPath]: register } : routes;
+    return Object.entries(here).map(([name, route]) => {
       const path = `/auth/${issuer.authMethodId}/api/${issuer.api.apiId}/${name}`;
       return [path, { route, issuer }] as const;
-    }),
-  );
+    });
+  });
   return new Map(entries);
-}
-
-function methodNotAllowed(methods: Readonly<Record<string, unknown>>): ProtocolResponse {
-  return { kind: "empty", status: 405, headers: { Allow: Object.keys(methods).join(", ") } };
 }
 
 /** Tells the host why a client that used another method was refused. Many clients send the parameters by GET first. */
@@ -74,7 +75,7 @@ async function serve<Req extends HttpRequest>(
   if (!handler) reportMethod(parts, place);
   let response: ProtocolResponse;
   try {
-    response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(route.methods);
+    response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(Object.keys(route.methods));
   } catch (cause) {
     // no event for a client that disconnected while it was sending: neither the host nor storage has failed
     if (!req.readableAborted) parts.ports.emit({ kind: "server-error", issuer: issuer.identifier, cause });
@@ -95,7 +96,7 @@ function directRouter(answer: RequestHandler): Router {
   return router;
 }
 
-const routePaths = new Set([...Object.keys(clientRoutes), ...Object.keys(pageRoutes)]);
+const routePaths = new Set([...Object.keys(clientRoutes), ...Object.keys(pageRoutes), registrationPath]);
 const issuerPath = /^\/auth\/[^/]+\/api\/[^/]+\/(.+)$/;
 
 const notFound: ProtocolResponse = {
@@ -110,7 +111,7 @@ const notFound: ProtocolResponse = {
  * @param check looks at how the router is mounted, in development.
  */
 export function createRouter(parts: RouterParts, check?: MountCheck): Router {
-  const places = placesOf<Request>(parts.issuers, { ...clientRoutes, ...pageRoutes });
+  const places = placesOf<Request>(parts, { ...clientRoutes, ...pageRoutes });
   return directRouter((req, res, next) => {
     check?.atRouter(req);
     const path = readPath(req);
@@ -147,7 +148,7 @@ export function listenInFront(
   parts: RouterParts,
   { app, mountPath }: { app: RequestListener; mountPath: string },
 ): RequestListener {
-  const places = placesOf(parts.issuers, clientRoutes);
+  const places = placesOf(parts, clientRoutes);
   return (req, res) => {
     const path = readPath(req);
     const place = path.startsWith(mountPath) ? places.get(path.slice(mountPath.length)) : undefined;

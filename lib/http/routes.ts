@@ -126,7 +126,10 @@ function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
     const cors = await corsHeaders(parts, request.req.headers.origin);
     const response = await answerForm(parts, { endpoint, request });
-    return cors ? { ...response, headers: { ...response.headers, ...cors } } : response;
+    if (!cors) return response;
+    // scripts see only a few headers unless they are named
+    const exposed = { "Access-Control-Expose-Headers": "Retry-After" };
+    return { ...response, headers: { ...response.headers, ...cors, ...exposed } };
   };
   const headers = { Vary: "Origin" };
   const { refused } = endpoint;
@@ -137,6 +140,11 @@ function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
 function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
   return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
+}
+
+/** The answer to a method that the path does not have. @rfc 9110 §15.5.6 */
+export function methodNotAllowed(allowed: readonly string[]): ProtocolResponse {
+  return { kind: "empty", status: 405, headers: { Allow: allowed.join(", ") } };
 }
 
 /**
@@ -159,7 +167,7 @@ export function answerDocument(req: HttpRequest, document: JsonResponse): Protoc
       return { kind: "empty", status: 204, headers };
     }
     default:
-      return { kind: "empty", status: 405, headers: { Allow: "GET, HEAD, OPTIONS" } };
+      return methodNotAllowed(["GET", "HEAD", "OPTIONS"]);
   }
 }
 

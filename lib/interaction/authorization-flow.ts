@@ -23,7 +23,7 @@ import {
   type PendingRequests,
   shownScopesOf,
 } from "./pending-request";
-import { allowedFix, readAllowed } from "./allowed-scopes";
+import { hostDecision, readApproval } from "./host-approval";
 import { endUserPort, type HostAdapters } from "./host-adapters";
 import type { Interaction } from "./port";
 import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
@@ -99,11 +99,12 @@ async function continueWith(
     endUser: endUserPort(options, req),
     interactionBegan: pending.began,
     shown: shownScopesOf(pending),
+    shownClient: pending.clientDigest,
     decision: given?.decision,
     choosesAccount: by === "switch",
   });
   if (outcome.kind !== "answered") {
-    const isSignIn = outcome.kind === "interaction" && !outcome.endUser;
+    const isSignIn = outcome.kind === "interaction" && !outcome.asked;
     if (isSignIn && by === "resume") options.ports.emit(signInRepeated(outcome.request));
     return showPage(options, { req, outcome, pending });
   }
@@ -123,12 +124,31 @@ async function start(
     endUser,
     interactionBegan: undefined,
     shown: undefined,
+    shownClient: undefined,
     decision: undefined,
     choosesAccount: false,
   });
   if (outcome.kind === "answered") return outcome.response;
   const { request } = outcome;
   return showPage(options, { req, outcome, pending: newPending(options.ports, { request, parameters }) });
+}
+
+/** The pending request ends with a no. */
+async function denyPending(
+  options: AuthorizationFlowOptions,
+  { req, found: { issuer, pending } }: { req: Request; found: Found },
+): Promise<ProtocolResponse> {
+  const response = await denyAuthorization(options.ports, { issuer, parameters: parametersOf(pending) });
+  return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
+}
+
+async function deny(
+  options: AuthorizationFlowOptions,
+  { req, interactionId }: { req: Request; interactionId: string | undefined },
+): Promise<ProtocolResponse> {
+  const found = findPending(options, { req, interactionId, answer: "deny" });
+  if (typeof found === "string") return lost(options, { req, loss: found });
+  return denyPending(options, { req, found });
 }
 
 async function submitConsent(
@@ -153,8 +173,10 @@ async function submitConsent(
     });
   }
   if (!answer) return page(withoutAnswer());
-  const { interactionId, endMark } = pending;
-  const decision = formDecision(form, { answer, interactionId, endMark, secrets });
+  // a no counts whoever is signed in by now, and in whatever context: it must never become what somebody allowed elsewhere
+  if (answer === "deny" && isShownForm(form, { pending, secrets }))
+    return denyPending(options, { req, found });
+  const decision = formDecision(form, { answer, pending, secrets });
   return continueWith(options, { req, found, by: "form", given: { answer, decision } });
 }
 
@@ -170,26 +192,11 @@ async function approve(
   if (req.method !== "POST")
     return page(new TypeError("auth.approve accepts only POST: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
-  const allowed = readAllowed(chosen);
-  if (!allowed) return page(new TypeError(allowedFix));
+  const allowed = readApproval(chosen);
+  if (allowed instanceof TypeError) return page(allowed);
   if (typeof found === "string") return lost(options, { req, loss: found });
-  const decision: ConsentDecision = {
-    isBy: (subject) => subject === found.pending.consentSubject,
-    endMark: found.pending.endMark,
-    answer: (requestedScopes) => (allowed === "all" ? requestedScopes : allowed),
-  };
+  const decision = hostDecision(allowed, found.pending);
   return continueWith(options, { req, found, by: "form", given: { answer: "approve", decision } });
-}
-
-async function deny(
-  options: AuthorizationFlowOptions,
-  { req, interactionId }: { req: Request; interactionId: string | undefined },
-): Promise<ProtocolResponse> {
-  const found = findPending(options, { req, interactionId, answer: "deny" });
-  if (typeof found === "string") return lost(options, { req, loss: found });
-  const { issuer, pending } = found;
-  const response = await denyAuthorization(options.ports, { issuer, parameters: parametersOf(pending) });
-  return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
 }
 
 async function describe(

@@ -1,11 +1,11 @@
 /** The answer that a consent form sends, and what keeps other sites from sending it. RFC 6749 §10.12, 9700 §4.7. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
-import type { ConsentDecision } from "../end-user/port";
+import type { ConsentDecision, EndUser } from "../end-user/port";
 import { OAuthError } from "../protocol/oauth-error";
 import { scopeField } from "../pages/consent-page";
 import type { Parameters } from "../protocol/parameters";
-import type { PageAnswer } from "./pending-request";
+import type { PageAnswer, PendingRequest } from "./pending-request";
 
 /** Binds a form to what it shows and to whom, so that no other site, earlier user or earlier page can answer it. */
 export interface ConsentFormBinding {
@@ -13,8 +13,18 @@ export interface ConsentFormBinding {
   readonly interactionId: string;
   /** The end user who was shown the form. */
   readonly subject: string;
-  /** The end mark that was current when the form was shown: after a withdrawal an open form no longer counts. */
-  readonly endMark: string | undefined;
+  /** The key of the context in which they were asked. */
+  readonly contextKey: string;
+  /** The end marks that were current when the form was shown: once something was ended, an open form no longer counts. */
+  readonly endMarks: readonly string[];
+}
+
+/** What the form of a pending request is bound to, for this end user in this context. */
+export function bindingOf(
+  { interactionId, endMarks = [] }: PendingRequest,
+  { subject, context }: Pick<EndUser, "subject" | "context">,
+): ConsentFormBinding {
+  return { interactionId, subject, contextKey: context?.key ?? "", endMarks };
 }
 
 /**
@@ -23,10 +33,10 @@ export interface ConsentFormBinding {
  * @rfc 6749 §10.12
  */
 export function consentFormToken(
-  { interactionId, subject, endMark }: ConsentFormBinding,
+  { interactionId, subject, contextKey, endMarks }: ConsentFormBinding,
   secret: string,
 ): string {
-  const bound = JSON.stringify(["authmount consent form", interactionId, subject, endMark]);
+  const bound = JSON.stringify(["authmount consent form", interactionId, subject, contextKey, endMarks]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
@@ -78,23 +88,17 @@ function tickedScopes(form: Parameters, requestedScopes: readonly string[]): rea
 }
 
 /**
- * The decision in a form that was sent from this origin. If its token belongs to another person or page, it is not an answer: the
- * page is shown again, to the person who is signed in now.
+ * The decision in a form that was sent from this origin. If its token belongs to another person, context or page, it is not an answer:
+ * the page is shown again, to the person who is signed in now.
  */
 export function formDecision(
   form: Parameters,
-  {
-    answer,
-    interactionId,
-    endMark,
-    secrets,
-  }: Omit<ConsentFormBinding, "subject"> & { answer: PageAnswer; secrets: readonly string[] },
+  { answer, pending, secrets }: { answer: PageAnswer; pending: PendingRequest; secrets: readonly string[] },
 ): ConsentDecision {
   const token = form.get("form_token");
   return {
-    isBy: (subject) =>
-      consentFormTokenMatches(token, { binding: { interactionId, subject, endMark }, secrets }),
-    endMark,
+    isBy: (endUser) => consentFormTokenMatches(token, { binding: bindingOf(pending, endUser), secrets }),
+    endMarks: pending.endMarks ?? [],
     answer: (requestedScopes) => (answer === "deny" ? "denied" : tickedScopes(form, requestedScopes)),
   };
 }

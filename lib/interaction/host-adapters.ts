@@ -40,8 +40,9 @@ export function endUserPort({ authMethods, consent }: HostAdapters, req: Request
         throw withLikelyCause(thrown, { req, name: "authenticate" });
       }
     },
-    async decideConsent({ request, subject }) {
-      return consent.decide({ req, subject, ...summarize(req, request) });
+    async decideConsent({ request, endUser }) {
+      const { subject, context } = endUser;
+      return consent.decide({ req, subject, ...(context && { context }), ...summarize(req, request) });
     },
   };
 }

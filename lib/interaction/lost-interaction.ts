@@ -58,6 +58,6 @@ export function signInRepeated({ issuer, client }: AuthorizationRequest): NewEve
     issuer: issuer.identifier,
     clientId: client.clientId,
     reason:
-      "authenticate asked for a sign-in right after auth.resume. In a sign-in of several steps this is normal. Otherwise the session of the sign-in page was not found: save it before you call auth.resume, and check that the browser keeps its cookie (browsers drop a Secure cookie that is set over http, and do not send a cookie of another host or path). Or, for prompt=login and max_age, its authTime was not renewed",
+      "authenticate asked for a sign-in right after auth.resume. In a sign-in of several steps this is normal. Otherwise the session of the sign-in page was not found: mount the middleware that reads it (cookie-parser, express-session) before auth.router, save the session before you call auth.resume, and check that the browser keeps its cookie (browsers drop a Secure cookie that is set over http, and do not send a cookie of another host or path). Or, for prompt=login and max_age, its authTime was not renewed",
   };
 }

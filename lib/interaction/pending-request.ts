@@ -5,6 +5,7 @@ import type { Request } from "express";
 import { type AuthorizationRequest, authorizationParameterNames } from "../protocol/authorization-request";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
+import { isRandomId } from "../protocol/token-value";
 import type { ShownScopes } from "../protocol/requested-scopes";
 
 /** What a person answered on a consent page. */
@@ -23,14 +24,18 @@ export interface PendingRequest {
   readonly shownScopes: readonly string[];
   /** The scopes that these imply. Nothing beyond the two lists can be granted. */
   readonly impliedScopes?: readonly string[];
+  /** What a client that nobody registered said of itself on the first visit. */
+  readonly clientDigest?: string;
   /** When the person was first sent to a page: a sign-in after this moment counts as fresh. */
   readonly began: EpochSeconds;
   /** When the cookie stops counting, whatever the browser does with it. */
   readonly expiresAt: EpochSeconds;
   /** The end user who was shown a consent page. */
   readonly consentSubject?: string;
-  /** The end mark that was current when the consent page was shown. */
-  readonly endMark?: string | undefined;
+  /** The key of the context in which they were asked. */
+  readonly contextKey?: string | undefined;
+  /** The end marks that were current when the consent page was shown. */
+  readonly endMarks?: readonly string[] | undefined;
   /** Set once it was answered. Only the same answer still counts then: the second click of an impatient person. */
   readonly answered?: PageAnswer;
 }
@@ -88,6 +93,7 @@ export function newPending(
   { request, parameters }: { request: AuthorizationRequest; parameters: Parameters },
 ): PendingRequest {
   const { authMethodId, api } = request.issuer;
+  const { selfDescription } = request.client;
   const now = clock();
   return {
     interactionId: randomId(),
@@ -95,6 +101,7 @@ export function newPending(
     apiId: api.apiId,
     parameters: pendingParameters(parameters),
     ...keptScopes(request),
+    ...(selfDescription && { clientDigest: selfDescription.digest }),
     began: now,
     expiresAt: now + api.lifetimes.interactionSeconds,
   };
@@ -131,10 +138,6 @@ function decodePending(value: string): PendingRequest | undefined {
 /** False when it has expired, or began in the future: then a clock was set back, which must not make a request last longer. */
 function isOpen({ began, expiresAt }: PendingRequest, now: EpochSeconds): boolean {
   return now < expiresAt && began <= now + clockDriftSeconds;
-}
-
-function isInteractionId(text: string): boolean {
-  return /^[A-Za-z0-9_-]{22}$/.test(text);
 }
 
 interface Cookies {
@@ -177,9 +180,7 @@ function sealedCookies(secure: boolean, keys: readonly string[]): Cookies {
     has: (req, isWanted) => cookiesOf(req).some(({ name }) => isWanted(name)),
     // browsers send the oldest cookies first. RFC 6265 §5.4
     list: (req) =>
-      cookiesOf(req).filter(
-        ({ name }) => name.startsWith(prefix) && isInteractionId(name.slice(prefix.length)),
-      ),
+      cookiesOf(req).filter(({ name }) => name.startsWith(prefix) && isRandomId(name.slice(prefix.length))),
   };
 }
 

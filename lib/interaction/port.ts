@@ -1,6 +1,7 @@
 /** The adapters that the host supplies for end-user authentication and consent. RFC 6749 §3.1, §10.2. */
 import type { Request } from "express";
 import type { Authentication, ConsentAnswer } from "../end-user/port";
+import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationSummary } from "../pages/summary";
 import type { EpochSeconds } from "../protocol/time";
 
@@ -32,11 +33,14 @@ export interface ConsentRequest extends AuthorizationSummary {
   readonly req: Request;
   /** The end user who is signed in, as `authenticate` named them. */
   readonly subject: string;
+  /** What they chose while they signed in, as `authenticate` said. */
+  readonly context?: AuthorizationContext;
 }
 
 /**
  * Decides about consent where neither trust nor a remembered consent does. If `prompt` contains `consent`, the client wants the
- * person to be asked: answer `ask` or `interaction` then.
+ * person to be asked: answer `ask` or `interaction` then. For a client that nobody registered (`client.selfDescribed`), `granted` counts as
+ * `ask`: the person is asked before such a client gets anything.
  */
 export interface ConsentAdapter {
   /** Says whether to grant, deny or ask. What it throws is answered as `server_error`. */

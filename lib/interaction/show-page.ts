@@ -1,10 +1,16 @@
 /** Sends the person to the page that they must answer, and keeps the request in its cookie. RFC 6749 §3.1. */
 import type { Request } from "express";
-import { type AuthorizationOutcome, refuseByPage, refuseByRedirect } from "../endpoints/authorization";
+import {
+  type AskedEndUser,
+  type AuthorizationOutcome,
+  refuseAtOnce,
+  refuseByPage,
+} from "../endpoints/authorization";
 import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
+import { isBornUnder } from "../protocol/end-mark";
 import type { ProtocolResponse } from "../protocol/protocol-response";
-import { consentFormToken } from "./consent-form";
+import { bindingOf, consentFormToken } from "./consent-form";
 import type { Pages } from "../pages/pages";
 import type { PendingRequest, PendingRequests } from "./pending-request";
 import { summarize } from "../pages/summary";
@@ -37,6 +43,18 @@ function formTargets(destination: string, issuer: string): readonly string[] {
 
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
 
+/** The pending request once it is known who is asked, and under which end marks. */
+function askedPending(pending: PendingRequest, { endUser, standing }: AskedEndUser): PendingRequest {
+  const { key, endMarks } = standing;
+  return {
+    ...pending,
+    consentSubject: endUser.subject,
+    // undefined where there is none, so that nothing of an earlier page stays
+    contextKey: key.contextKey === "" ? undefined : key.contextKey,
+    endMarks: endMarks.length === 0 ? undefined : endMarks,
+  };
+}
+
 function showConsent(
   { secrets, pages }: ShowPageOptions,
   {
@@ -45,34 +63,39 @@ function showConsent(
     pending,
   }: { req: Request; outcome: Extract<Unanswered, { kind: "ask" }>; pending: PendingRequest },
 ): { readonly html: string; readonly formTargets: readonly string[] } {
-  const { request, endUser, endMark } = outcome;
+  const { request, asked } = outcome;
+  const { endUser, standing } = asked;
   const { interactionId } = pending;
   const summary = summarize(req, request);
   const html = pages.consent(req, {
     summary,
     requestedScopes: request.requestedScopes,
+    isFirstVisit: standing.isFirstVisit,
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,
     interactionId,
-    formToken: consentFormToken({ interactionId, subject: endUser.subject, endMark }, secrets[0]),
+    formToken: consentFormToken(bindingOf(pending, endUser), secrets[0]),
   });
   return { html, formTargets: formTargets(summary.destination, request.issuer.identifier) };
 }
 
 /**
  * Keeps the request in its cookie and sends the person to the host's page or the built-in consent page. A request that does not
- * fit into a cookie is refused by redirect; a consent page that the host's `render` cannot render becomes an error page.
+ * fit into a cookie is refused; a consent page that the host's `render` cannot render becomes an error page.
  */
 export function showPage(
   options: ShowPageOptions,
   { req, outcome, pending: last }: { req: Request; outcome: Unanswered; pending: PendingRequest },
 ): ProtocolResponse {
-  const { request, endUser, endMark } = outcome;
-  // a new id after a withdrawal, so that a page from before it can no longer be answered
-  const isOutdated = endUser !== undefined && last.consentSubject !== undefined && last.endMark !== endMark;
-  const pending = isOutdated ? { ...last, interactionId: options.ports.randomId() } : last;
-  const kept: PendingRequest = endUser ? { ...pending, consentSubject: endUser.subject, endMark } : pending;
-  const sealed = options.pendingRequests.seal(kept, req);
+  const { request, asked } = outcome;
+  // a new id after an end, so that a page from before it can no longer be answered
+  const isOutdated =
+    asked !== undefined &&
+    last.consentSubject !== undefined &&
+    !isBornUnder(last.endMarks, asked.standing.marks.approval);
+  const current = isOutdated ? { ...last, interactionId: options.ports.randomId() } : last;
+  const pending = asked ? askedPending(current, asked) : current;
+  const sealed = options.pendingRequests.seal(pending, req);
   const ended = isOutdated ? options.pendingRequests.end(last, { req, answer: undefined }) : [];
   const cookies = sealed && [...sealed, ...ended];
   if (!cookies) {
@@ -81,7 +104,7 @@ export function showPage(
       reason:
         "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state, or ask for fewer scopes",
     });
-    return refuseByRedirect(options.ports, { ...request, error });
+    return refuseAtOnce(options.ports, { ...request, error });
   }
   if (outcome.kind === "interaction")
     return { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies };

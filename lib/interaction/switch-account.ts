@@ -14,9 +14,9 @@ export function isShownForm(
   form: Parameters,
   { pending, secrets }: { pending: PendingRequest; secrets: readonly string[] },
 ): boolean {
-  const { interactionId, consentSubject: subject, endMark } = pending;
+  const { interactionId, consentSubject: subject, contextKey = "", endMarks = [] } = pending;
   if (subject === undefined) return false;
-  const binding = { interactionId, subject, endMark };
+  const binding = { interactionId, subject, contextKey, endMarks };
   return consentFormTokenMatches(form.get("form_token"), { binding, secrets });
 }
 

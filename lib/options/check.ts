@@ -135,11 +135,35 @@ function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<
   }
 }
 
-function* productionProblems({ secrets, signingKeys }: AuthServerOptions): Iterable<OptionProblem> {
+/** Origins are compared as text with what browsers send. RFC 6454 §6.2. */
+function isWebOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+function* browserOriginProblems({ apis }: AuthServerOptions): Iterable<OptionProblem> {
+  const adapters = Object.entries(apis).flatMap(([apiId, { clientMetadataDocuments, clientRegistration }]) =>
+    Object.entries({ clientMetadataDocuments, clientRegistration }).map(
+      ([option, adapter]) => [`apis.${apiId}.${option}`, adapter?.browserOrigins ?? []] as const,
+    ),
+  );
+  for (const [option, origins] of adapters) {
+    const index = origins.findIndex((origin) => !isWebOrigin(origin));
+    const path = `${option}.browserOrigins.${index}`;
+    if (index >= 0) yield { path, problem: "is not an origin", fix: fixes.origins };
+  }
+}
+
+function* productionProblems({
+  secrets,
+  signingKeys,
+  insecureLoopbackClients,
+}: AuthServerOptions): Iterable<OptionProblem> {
   if (!isProduction()) return;
   const problem = "is missing, and temporary ones are not allowed in production";
   if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
   if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
+  if (insecureLoopbackClients)
+    yield { path: "insecureLoopbackClients", problem: "is not allowed in production", fix: "Leave it out." };
 }
 
 /** The path of the first property that is present but undefined, at any depth. */
@@ -172,6 +196,7 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   yield* apiProblems(options);
   yield* lifetimeProblems(options);
   yield* schemeProblems(options);
+  yield* browserOriginProblems(options);
   yield* productionProblems(options);
 }
 

@@ -1,4 +1,5 @@
 /** The options of `createAuthServer`: what each one means, and its default. */
+import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
 import type { PagesOptions } from "../pages/pages";
 import type { AuthMethod, ConsentAdapter } from "../interaction/port";
 import type { OnEvent } from "../events/port";
@@ -35,7 +36,10 @@ export interface ApiOptions {
   readonly name?: string;
   /** The API's resource identifier, an absolute https URL. It is the `aud` of its access tokens (RFC 8707, 9068). */
   readonly audience: string;
-  /** Ids of the authentication methods that are valid for this API, at least one. Each of them makes one issuer. */
+  /**
+   * Ids of the authentication methods that are valid for this API, at least one. Each of them makes one issuer. Clients that find their
+   * authorization server by the API's metadata, such as MCP clients, take the first.
+   */
   readonly authMethods: readonly string[];
   /**
    * Scope → the sentence that people read on the consent page, in one language or in several: `{ en: "…", de: "…" }`. A scope
@@ -67,6 +71,13 @@ export interface ApiOptions {
    * (draft-ietf-oauth-refresh-token-expiration). Default: `"omit"`, as old clients may not expect it.
    */
   readonly refreshTokenExpiry?: "omit" | "state";
+  /**
+   * Accepts clients whose `client_id` is the https URL of a metadata document
+   * (draft-ietf-oauth-client-id-metadata-document): nobody has to register them. Left out: refused.
+   */
+  readonly clientMetadataDocuments?: ClientMetadataDocumentAdapter;
+  /** Lets clients register themselves at `{issuer}/register` (RFC 7591). Left out: there is no such endpoint. */
+  readonly clientRegistration?: ClientRegistrationAdapter;
   /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }
@@ -115,15 +126,21 @@ export interface AuthServerOptions {
    * (`javascript`, `data`, `file`, `mailto` …) are refused.
    */
   readonly redirectSchemes?: readonly string[];
+  /**
+   * `true`, for tests and development only: metadata documents and key sets of clients may be on this machine
+   * (`http://localhost:…`). Refused in production.
+   */
+  readonly insecureLoopbackClients?: boolean;
   /** Is called with every event of the server. What it throws is ignored. */
   readonly onEvent?: OnEvent;
 }
 
-/** The default lifetimes: codes 1 minute, interactions 10 minutes, refresh tokens 14 days idle and 90 in all, consents 1 year. */
+/** The default lifetimes: codes 1 minute, interactions 10 minutes, refresh tokens 14 days idle and 90 in all, without retries, consents 1 year. */
 export const defaultLifetimes: Lifetimes = {
   authorizationCodeSeconds: 60,
   interactionSeconds: 600,
   refreshTokenIdleSeconds: 1_209_600,
   refreshTokenSeconds: 7_776_000,
+  refreshRetrySeconds: 0,
   consentSeconds: 31_536_000,
 };

@@ -1,7 +1,7 @@
 /** From checked options to the values that all other code works with. Every default is filled in here, and only here. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { ConsentAdapter } from "../interaction/port";
-import { followImplications } from "../protocol/implied-scopes";
+import { followImplications } from "../protocol/requested-scopes";
 import {
   type Api,
   type ImpliedScopes,
@@ -15,11 +15,14 @@ import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptio
 import { readSigningKeys } from "./signing-keys";
 
 /** The options that need no resolving. */
-type GivenAsTheyAre = Pick<AuthServerOptions, "baseUrl" | "storage" | "authMethods" | "onEvent" | "tokens">;
+type GivenAsTheyAre = Pick<
+  AuthServerOptions,
+  "baseUrl" | "storage" | "authMethods" | "onEvent" | "tokens" | "apis"
+>;
 
 /** The options with every default filled in, and everything that can be computed from them alone. */
 export interface ResolvedOptions
-  extends GivenAsTheyAre, Required<Pick<AuthServerOptions, "consent" | "pages">> {
+  extends GivenAsTheyAre, Required<Pick<AuthServerOptions, "consent" | "pages" | "insecureLoopbackClients">> {
   /** One issuer for each valid (authentication method, API) pair. */
   readonly issuers: readonly Issuer[];
   /** The secrets that seal pending requests, the newest first. Derived from the host's secrets for this `baseUrl`. */
@@ -86,6 +89,10 @@ function resolveApi(
     unknownScopes: api.unknownScopes ?? "refuse",
     refreshTokenExpiry: api.refreshTokenExpiry ?? "omit",
     lifetimes: resolveLifetimes(options, api),
+    selfDescribed: {
+      documents: api.clientMetadataDocuments !== undefined,
+      registrations: api.clientRegistration !== undefined,
+    },
     metadataUrl: protectedResourceMetadataUrl(api.audience),
   };
 }
@@ -115,11 +122,12 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
  * @throws TypeError that names a signing key which cannot be used.
  */
 export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): ResolvedOptions {
-  const { baseUrl, storage, authMethods, onEvent, tokens, secrets, signingKeys } = options;
+  const { baseUrl, storage, authMethods, apis, onEvent, tokens, secrets, signingKeys } = options;
   return {
     baseUrl,
     storage,
     authMethods,
+    apis,
     ...(onEvent && { onEvent }),
     ...(tokens && { tokens }),
     consent: options.consent ?? askingConsent,
@@ -130,5 +138,6 @@ export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): R
     temporary: [secrets ? [] : ["secrets" as const], signingKeys ? [] : ["signingKeys" as const]].flat(),
     revocationLagSeconds: options.revocationLagSeconds ?? defaultRevocationLagSeconds,
     redirectSchemes: options.redirectSchemes ?? [],
+    insecureLoopbackClients: options.insecureLoopbackClients ?? false,
   };
 }

@@ -20,14 +20,16 @@ const methods = (names: readonly string[], description: string): object => ({
 });
 
 /** The texts that say what to write instead, for options that `check.ts` checks beyond their shape. */
-export const fixes: Readonly<Record<"audience" | "schemes" | "secret" | "secrets" | "signingKeys", string>> =
-  {
-    audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
-    schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
-    secret: "Write random text, such as the output of: openssl rand -base64 32.",
-    secrets: "Write a list of secrets, the newest first.",
-    signingKeys: "Write a list of private keys, the active one first.",
-  };
+export const fixes: Readonly<
+  Record<"audience" | "origins" | "schemes" | "secret" | "secrets" | "signingKeys", string>
+> = {
+  audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+  origins: 'Write a list of origins, such as ["https://app.example"].',
+  schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
+  secret: "Write random text, such as the output of: openssl rand -base64 32.",
+  secrets: "Write a list of secrets, the newest first.",
+  signingKeys: "Write a list of private keys, the active one first.",
+};
 
 const listOf = (description: string, ofItem = description): object => ({
   type: "array",
@@ -70,6 +72,7 @@ const lifetimes = {
     interactionSeconds: seconds(30, 3_600),
     refreshTokenIdleSeconds: seconds(1, year),
     refreshTokenSeconds: seconds(1, year),
+    refreshRetrySeconds: seconds(0, 60),
     // 0 remembers no consent: people are asked every time
     consentSeconds: seconds(0, 10 * year),
   },
@@ -105,6 +108,16 @@ const apiSchema = {
     scope: choice("required", "optional"),
     unknownScopes: choice("refuse", "ignore"),
     refreshTokenExpiry: choice("omit", "state"),
+    clientMetadataDocuments: {
+      type: "object",
+      ...methods(["accept"], "Write an adapter: { accept(clientId) { … } }."),
+      properties: { browserOrigins: listOf(fixes.origins) },
+    },
+    clientRegistration: {
+      type: "object",
+      ...methods(["approve"], "Write an adapter: { approve(req, metadata) { … } }."),
+      properties: { browserOrigins: listOf(fixes.origins) },
+    },
     lifetimes,
   },
 };
@@ -119,6 +132,8 @@ const storageFixes: Readonly<Record<StoragePortName, string>> = {
   accessTokens: "Write an AccessTokenStore.",
   endMarks:
     "Write an EndMarkStore. An adapter written for 0.1 also needs the new consents.delete and authorizations.revokeAll: see the upgrade steps in CHANGELOG.",
+  clientAssertions: "Write a ClientAssertionStore.",
+  clientRegistrations: "Write a ClientRegistrationStore.",
 };
 const storagePorts = Object.fromEntries(
   storagePortNames.map((name) => [name, methods(Object.keys(storageMethods[name]), storageFixes[name])]),
@@ -196,6 +211,7 @@ export const optionSchema: object = {
     lifetimes,
     revocationLagSeconds: seconds(0, 300),
     redirectSchemes: listOf(fixes.schemes),
+    insecureLoopbackClients: { type: "boolean", description: "Write true only in tests and development." },
     onEvent: { isFunction: true, description: "Write a function that takes an event." },
   },
 };

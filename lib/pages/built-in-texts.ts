@@ -6,6 +6,13 @@ const en: PageTexts = {
   signedInAs: "You are signed in as {user}.",
   switchAccount: "Not you? Use another account",
   scopes: "It will be able to",
+  uncheckedFrom:
+    "This site has not checked this application. Anybody can use this name. Look where it comes from: {host}.",
+  unchecked: "This site has not checked this application. Anybody can use this name.",
+  firstVisit: "You have not used it here before.",
+  thisDevice:
+    "Your answer goes to a program on this device. This site cannot see which one. Allow it only if you started this yourself just now, in a program that you trust.",
+  otherSite: "Your answer goes to {destination}. Allow it only if you know and trust that site.",
   allow: "Allow",
   deny: "Do not allow",
   continueTo: "Either way you continue to {destination}.",
@@ -40,6 +47,14 @@ const de: PageTexts = {
   signedInAs: "Sie sind angemeldet als {user}.",
   switchAccount: "Sind Sie das nicht? Anderes Konto verwenden",
   scopes: "Die Anwendung darf dann",
+  uncheckedFrom:
+    "Diese Website hat diese Anwendung nicht geprüft. Diesen Namen kann jeder verwenden. Achten Sie darauf, woher sie kommt: {host}.",
+  unchecked: "Diese Website hat diese Anwendung nicht geprüft. Diesen Namen kann jeder verwenden.",
+  firstVisit: "Sie haben diese Anwendung hier noch nicht benutzt.",
+  thisDevice:
+    "Ihre Antwort geht an ein Programm auf diesem Gerät. Diese Website kann nicht sehen, an welches. Erlauben Sie es nur, wenn Sie das gerade selbst in einem Programm begonnen haben, dem Sie vertrauen.",
+  otherSite:
+    "Ihre Antwort geht an {destination}. Erlauben Sie es nur, wenn Sie diese Adresse kennen und ihr vertrauen.",
   allow: "Erlauben",
   deny: "Nicht erlauben",
   continueTo: "In beiden Fällen geht es weiter zu {destination}.",
@@ -76,6 +91,14 @@ const fr: PageTexts = {
   signedInAs: "Vous êtes connecté en tant que {user}.",
   switchAccount: "Ce n’est pas vous ? Utiliser un autre compte",
   scopes: "L’application pourra",
+  uncheckedFrom:
+    "Ce site n’a pas vérifié cette application. N’importe qui peut utiliser ce nom. Regardez d’où elle vient : {host}.",
+  unchecked: "Ce site n’a pas vérifié cette application. N’importe qui peut utiliser ce nom.",
+  firstVisit: "Vous ne l’avez encore jamais utilisée ici.",
+  thisDevice:
+    "Votre réponse est envoyée à un programme sur cet appareil. Ce site ne peut pas voir lequel. N’autorisez que si vous venez d’en faire la demande vous-même, depuis un programme auquel vous faites confiance.",
+  otherSite:
+    "Votre réponse est envoyée à {destination}. N’autorisez que si vous connaissez cette adresse et lui faites confiance.",
   allow: "Autoriser",
   deny: "Ne pas autoriser",
   continueTo: "Dans les deux cas, vous continuerez vers {destination}.",
@@ -111,6 +134,13 @@ const ar: PageTexts = {
   signedInAs: "أنت مسجّل الدخول باسم {user}.",
   switchAccount: "لست أنت؟ استخدم حسابًا آخر",
   scopes: "سيتمكن التطبيق من",
+  uncheckedFrom:
+    "لم يتحقق هذا الموقع من هذا التطبيق. يمكن لأي شخص استخدام هذا الاسم. انتبه إلى مصدر التطبيق: {host}.",
+  unchecked: "لم يتحقق هذا الموقع من هذا التطبيق. يمكن لأي شخص استخدام هذا الاسم.",
+  firstVisit: "لم تستخدم هذا التطبيق هنا من قبل.",
+  thisDevice:
+    "يُرسَل ردّك إلى برنامج على هذا الجهاز. لا يستطيع هذا الموقع أن يعرف أي برنامج هو. لا تسمح بذلك إلا إذا بدأت هذا الطلب بنفسك قبل قليل من برنامج تثق به.",
+  otherSite: "يُرسَل ردّك إلى {destination}. لا تسمح بذلك إلا إذا كنت تعرف هذا العنوان وتثق به.",
   allow: "السماح",
   deny: "عدم السماح",
   continueTo: "في الحالتين ستتابع إلى {destination}.",

@@ -1,7 +1,7 @@
 /** The built-in consent page. RFC 6749 §10.2, 9700 §4.11.2. */
 import { escapeHtml, fillIn, logoImage } from "./page-frame";
 import type { PageTexts } from "./page-texts";
-import type { AuthorizationSummary, ClientSummary } from "./summary";
+import { type AuthorizationSummary, type ClientSummary, explanationOf } from "./summary";
 
 /** What the page asks, whom it asks, and how the answer comes back. */
 export interface ConsentPageInput {
@@ -9,6 +9,8 @@ export interface ConsentPageInput {
   readonly summary: AuthorizationSummary;
   /** In the order in which the form numbers its boxes. */
   readonly requestedScopes: readonly string[];
+  /** True when the person has not allowed this client anything before, as far as that is remembered. */
+  readonly isFirstVisit: boolean;
   /** The name by which the page addresses the person. */
   readonly displayName: string;
   /** The URL that the form is posted to. */
@@ -31,6 +33,11 @@ export interface ConsentPage {
    * the host's sign-in page and back. Its form needs `action` and `hiddenInputs`, like the one with the answer.
    */
   readonly switchAccount: string;
+  /**
+   * What people must know of a client that nobody registered: that it is unchecked, where it comes from, that they have not used it
+   * before, where the answer leads. Show all of it, in this order, above the buttons. Empty for registered clients.
+   */
+  readonly warnings: readonly string[];
   /** Stands above the checkboxes. */
   readonly scopesTitle: string;
   /**
@@ -78,8 +85,7 @@ function scopeContent(
   { scopes, explanations, impliedScopes }: AuthorizationSummary,
   { scope, index }: { scope: string; index: number },
 ): ConsentPage["scopes"][number] {
-  // a scope may be called constructor
-  const explanation = Object.hasOwn(explanations, scope) ? explanations[scope] : undefined;
+  const explanation = explanationOf(scope, explanations);
   return {
     field: scopeField(index),
     sentence: escapeHtml(scopes[scope] ?? scope),
@@ -104,6 +110,22 @@ function linksOf(
   return links.flatMap(([uri, text]) =>
     uri === undefined ? [] : [{ href: escapeHtml(uri), text: escapeHtml(text) }],
   );
+}
+
+/** Without the client's name: a name can be a whole sentence, and would then speak here as if it were the site. */
+function warningsOf(
+  { summary: { client, destination }, isFirstVisit }: ConsentPageInput,
+  texts: PageTexts,
+): ConsentPage["warnings"] {
+  if (!client.selfDescribed) return [];
+  const { host } = client.selfDescribed;
+  return [
+    host === undefined ? escapeHtml(texts.unchecked) : fillIn(texts.uncheckedFrom, { host }),
+    ...(isFirstVisit ? [escapeHtml(texts.firstVisit)] : []),
+    destination.startsWith("https:")
+      ? fillIn(texts.otherSite, { destination })
+      : escapeHtml(texts.thisDevice),
+  ];
 }
 
 /**
@@ -140,6 +162,7 @@ export function consentPageContent(input: ConsentPageInput, texts: PageTexts): C
     signedInAs: fillIn(texts.signedInAs, { user: displayName }),
     scopesTitle: escapeHtml(texts.scopes),
     switchAccount: escapeHtml(texts.switchAccount),
+    warnings: warningsOf(input, texts),
     scopes: requestedScopes.map((scope, index) => scopeContent(summary, { scope, index })),
     action: escapeHtml(action),
     hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
@@ -154,6 +177,12 @@ export function consentPageContent(input: ConsentPageInput, texts: PageTexts): C
     detailsTitle: escapeHtml(texts.details),
     details: detailsOf(summary, texts),
   };
+}
+
+/** No alert: nothing has gone wrong, and whoever listens hears it in its place, ahead of every button. */
+function warnings({ warnings: lines }: ConsentPage): string {
+  if (lines.length === 0) return "";
+  return `<div class="warning" id="warning" role="note">${lines.map((line) => `<p>${line}</p>`).join("")}</div>\n`;
 }
 
 function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
@@ -191,15 +220,17 @@ function more({ details, detailsTitle, clientLinks }: ConsentPage): string {
 /** The `main` element's content of the built-in consent page. */
 export function consentMain(page: ConsentPage): string {
   const { title, signedInAs, switchAccount, action, hiddenInputs, allow, deny, continueTo } = page;
+  // whoever goes straight to the button by Tab hears the warning there
+  const described = page.warnings.length === 0 ? "" : ' aria-describedby="warning"';
   // two forms: Enter in the lower one must never press the upper one's button
   const form = `<form method="post" action="${action}">${hiddenInputs}`;
   return `${whoAsks(page)}
 <h1>${title}</h1>
-<div class="person"><p>${signedInAs}</p>
+${warnings(page)}<div class="person"><p>${signedInAs}</p>
 ${form}<button class="plain" name="decision" value="switch">${switchAccount}</button></form></div>
 ${form}
 ${scopeChoices(page)}
-<p class="choices"><button class="primary" name="decision" value="approve">${allow}</button>
+<p class="choices"><button class="primary" name="decision" value="approve"${described}>${allow}</button>
 <button name="decision" value="deny">${deny}</button></p>
 </form>
 <p class="soft"><small>${continueTo}</small></p>

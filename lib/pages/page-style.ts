@@ -21,9 +21,9 @@ function accentRule(color: string): string {
 }
 
 const lightColors =
-  "--ink: #16161b; --soft: #5b5b67; --paper: #ffffff; --ground: #f4f4f7; --line: #767680; --edge: #e3e3ea; --tint: #eeeef3";
+  "--ink: #16161b; --soft: #5b5b67; --paper: #ffffff; --ground: #f4f4f7; --line: #767680; --edge: #e3e3ea; --tint: #eeeef3; --caution: #8a5a00; --caution-tint: #fff6e0";
 const darkColors =
-  "--ink: #f2f2f5; --soft: #b3b3bf; --paper: #1d1d22; --ground: #121216; --line: #8a8a95; --edge: #35353e; --tint: #2c2c34";
+  "--ink: #f2f2f5; --soft: #b3b3bf; --paper: #1d1d22; --ground: #121216; --line: #8a8a95; --edge: #35353e; --tint: #2c2c34; --caution: #e0a93b; --caution-tint: #2d2613";
 
 const rules = `* { box-sizing: border-box }
 body { margin: 0; min-height: 100vh; display: grid; grid-template-columns: minmax(0, 29rem); place-content: center; gap: 1rem; padding: 1.5rem 1rem; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
@@ -44,6 +44,9 @@ small, code { font-size: .875rem }
 p.mark { margin: 0 0 1.25rem }
 .person { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 1rem }
 .person p { margin: 0 }
+.warning { margin: 0 0 1.25rem; padding: .75rem 1rem; border: 1px solid var(--caution); border-inline-start-width: .375rem; border-radius: .625rem; background: var(--caution-tint) }
+.warning p:last-child { margin: 0 }
+.warning bdi { font-weight: 650 }
 fieldset { min-width: 0; margin: 1.25rem 0 0; padding: 0; border: 0 }
 legend { padding: 0 0 .625rem; font-weight: 600 }
 label { display: flex; gap: .75rem; padding: .75rem 0; border-top: 1px solid var(--edge) }

@@ -1,6 +1,7 @@
 /** The built-in pages with the host's name, logo, colour and texts, or rendered by the host. RFC 6749 §10.2. */
 import type { IncomingMessage } from "node:http";
 import type { OAuthError } from "../protocol/oauth-error";
+import { parametersOfUrl } from "../protocol/parameters";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
 import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
@@ -52,8 +53,7 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
 
 /** `ui_locales` as the URL has it. The request may have failed before its parameters were checked. */
 function uiLocalesOf({ url = "/" }: IncomingMessage): string | undefined {
-  const query = url.indexOf("?");
-  return query < 0 ? undefined : (new URLSearchParams(url.slice(query)).get("ui_locales") ?? undefined);
+  return parametersOfUrl(url).get("ui_locales");
 }
 
 function render(options: PagesOptions, content: PageContent): string {

@@ -1,7 +1,7 @@
 /** What pages and adapters may know about an authorization request. RFC 6749 §3.1, §10.2. */
 import type { IncomingMessage } from "node:http";
 import type { AuthorizationRequest, Prompt } from "../protocol/authorization-request";
-import type { Client } from "../protocol/client";
+import type { Client, SelfDescription } from "../protocol/client";
 import type { ScopeSentence } from "../protocol/issuer";
 import { intersect } from "../protocol/scope";
 import { chooseLanguage, wantedLanguages } from "./language";
@@ -22,6 +22,12 @@ export interface ClientSummary {
   readonly policyUri?: string;
   /** An https URL of its terms of service. */
   readonly tosUri?: string;
+  /** Set for a client that nobody registered. What it says of itself, its name above all, is unchecked: tell the person. */
+  readonly selfDescribed?: {
+    readonly by: SelfDescription["by"];
+    /** The host name of its metadata document: the only part that is proven. */
+    readonly host?: string;
+  };
 }
 
 /** Who asks for what. It is a copy: changing it changes nothing in the request. */
@@ -52,6 +58,13 @@ export interface AuthorizationSummary {
   readonly uiLocales: string | undefined;
 }
 
+function summarizeSource(
+  clientId: string,
+  { by }: SelfDescription,
+): NonNullable<ClientSummary["selfDescribed"]> {
+  return by === "document" ? { by, host: new URL(clientId).host } : { by };
+}
+
 function summarizeClient({
   clientId,
   name,
@@ -60,6 +73,7 @@ function summarizeClient({
   clientUri,
   policyUri,
   tosUri,
+  selfDescription,
 }: Client): ClientSummary {
   return {
     clientId,
@@ -69,6 +83,7 @@ function summarizeClient({
     ...(clientUri !== undefined && { clientUri }),
     ...(policyUri !== undefined && { policyUri }),
     ...(tosUri !== undefined && { tosUri }),
+    ...(selfDescription && { selfDescribed: summarizeSource(clientId, selfDescription) }),
   };
 }
 
@@ -77,6 +92,11 @@ function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): s
   if (typeof sentence === "string") return sentence;
   const languages = Object.keys(sentence);
   return sentence[chooseLanguage([...wanted(), fallbackLanguage], languages) ?? languages[0] ?? ""] ?? "";
+}
+
+/** The explanation of a scope, if it has one. A scope may be called `constructor`, which every object seems to have. */
+export function explanationOf<T>(scope: string, explanations: Readonly<Record<string, T>>): T | undefined {
+  return Object.hasOwn(explanations, scope) ? explanations[scope] : undefined;
 }
 
 /** The summary of a request, in the languages that the person reads. */
@@ -94,8 +114,7 @@ export function summarize(req: IncomingMessage, request: AuthorizationRequest): 
     scopes: sentencesOf(requestedScopes),
     explanations: Object.fromEntries(
       requestedScopes.flatMap((scope) => {
-        // a scope may be called constructor
-        const explanation = Object.hasOwn(explanations, scope) ? explanations[scope] : undefined;
+        const explanation = explanationOf(scope, explanations);
         return explanation === undefined ? [] : [[scope, sentenceIn(wanted, explanation)]];
       }),
     ),

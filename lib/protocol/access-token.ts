@@ -16,6 +16,8 @@ export interface AccessToken extends AuthenticationFacts {
   readonly subject?: string;
   /** What the token allows: the granted scopes, or fewer after a refresh. */
   readonly scopes: readonly string[];
+  /** The end mark of its client at the time of issue, in a token that a client got for itself; `undefined` when there was none. */
+  readonly clientEndMark?: string;
   readonly issuedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
   /** The authorization that the token descends from; `undefined` without an end user. */
@@ -48,6 +50,7 @@ export function accessTokenClaims(token: AccessToken, audience: string): AccessT
     exp: token.expiresAt,
     ...(token.scopes.length > 0 && { scope: formatScope(token.scopes) }),
     ...(token.authorizationId !== undefined && { authorization_id: token.authorizationId }),
+    ...(token.clientEndMark !== undefined && { client_end_mark: token.clientEndMark }),
     ...(token.authTime !== undefined && { auth_time: token.authTime }),
     ...(token.acr !== undefined && { acr: token.acr }),
     ...(token.amr !== undefined && { amr: token.amr }),
@@ -80,6 +83,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   if (!scopes || (authorizationId === undefined) !== (sub === client_id)) return undefined;
   // this server issues no nbf, and authorization ids are strings: whoever signed anything else did not mean an access token
   if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
+  const clientEndMark = optional(claims["client_end_mark"], isString);
   const authTime = optional(claims["auth_time"], isNumber);
   const acr = optional(claims["acr"], isString);
   const amr = optional(claims["amr"], isStrings);
@@ -92,6 +96,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
     issuedAt: iat,
     expiresAt: exp,
     ...(authorizationId !== undefined && { authorizationId, subject: sub }),
+    ...(clientEndMark !== undefined && { clientEndMark }),
     ...(authTime !== undefined && { authTime }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),

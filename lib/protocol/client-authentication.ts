@@ -1,4 +1,10 @@
 /** How the client proves itself at the token endpoint: reading the credentials. RFC 6749 §2.3.1, §3.2.1; 7521 §4.2. */
+import {
+  type ClientAssertion,
+  jwtBearerType,
+  parseClientAssertion,
+  type UnreadableAssertion,
+} from "./client-assertion";
 import type { Parameters } from "./parameters";
 
 /**
@@ -6,7 +12,12 @@ import type { Parameters } from "./parameters";
  *
  * @rfc 6749 §2.3.1, 8414 §2
  */
-export const clientAuthenticationMethods = ["client_secret_basic", "client_secret_post", "none"] as const;
+export const clientAuthenticationMethods = [
+  "client_secret_basic",
+  "client_secret_post",
+  "private_key_jwt",
+  "none",
+] as const;
 
 /** A method of client authentication. `none` is for public clients. */
 export type ClientAuthenticationMethod = (typeof clientAuthenticationMethods)[number];
@@ -15,6 +26,7 @@ export type ClientAuthenticationMethod = (typeof clientAuthenticationMethods)[nu
 interface Credentials {
   readonly client_secret_basic: { readonly clientSecret: string };
   readonly client_secret_post: { readonly clientSecret: string };
+  readonly private_key_jwt: { readonly assertion: ClientAssertion };
   readonly none: object;
 }
 
@@ -23,18 +35,28 @@ type PresentedBy<Method extends ClientAuthenticationMethod> = Credentials[Method
   readonly clientId: string;
 };
 
-/** What a client presents to prove its identity. Signed assertions are not supported: one is recognized, but proves nothing. */
-export type PresentedClient =
-  | { [Method in ClientAuthenticationMethod]: PresentedBy<Method> }[ClientAuthenticationMethod]
-  | { readonly kind: "client_assertion"; readonly clientId: string };
+/** What a client presents to prove its identity. */
+export type PresentedClient = {
+  [Method in ClientAuthenticationMethod]: PresentedBy<Method>;
+}[ClientAuthenticationMethod];
 
 /** The client authentication of a request, or why the request does not contain exactly one. */
 export type ClientAuthentication =
-  PresentedClient | { readonly kind: "malformed"; readonly problem: MalformedClientAuthentication };
+  | PresentedClient
+  | UnreadableAssertion
+  | { readonly kind: "malformed"; readonly problem: MalformedClientAuthentication };
 
 /** Why the client authentication of a request cannot be read. */
 export type MalformedClientAuthentication =
-  "missing-client-id" | "several-methods" | "client-ids-differ" | "unreadable-authorization-header";
+  | "missing-client-id"
+  | "several-methods"
+  | "client-ids-differ"
+  | "unreadable-authorization-header"
+  | "unsupported-assertion-type"
+  | "assertion-of-another-client";
+
+/** What proves a client in the form. */
+const proofParameters = ["client_secret", "client_assertion", "client_assertion_type"];
 
 function malformed(problem: MalformedClientAuthentication): ClientAuthentication {
   return { kind: "malformed", problem };
@@ -59,6 +81,26 @@ function readBasic(header: string): { clientId: string; clientSecret: string } |
   return colon < 1 || !clientId || clientSecret === undefined ? undefined : { clientId, clientSecret };
 }
 
+/** The client is the one that `sub` names. `client_id` may be left out. @rfc 7521 §4.2, 7523 §2.2 */
+function readAssertion(parameters: Parameters): ClientAuthentication {
+  if (parameters.get("client_assertion_type") !== jwtBearerType)
+    return malformed("unsupported-assertion-type");
+  const assertion = parseClientAssertion(parameters.get("client_assertion") ?? "");
+  if (assertion.kind === "unreadable") return assertion;
+  const { sub } = assertion.claims;
+  if ((parameters.get("client_id") ?? sub) !== sub) return malformed("assertion-of-another-client");
+  return { kind: "private_key_jwt", clientId: sub, assertion };
+}
+
+function readHeader(parameters: Parameters, authorizationHeader: string): ClientAuthentication {
+  const basic = readBasic(authorizationHeader);
+  if (!basic) return malformed("unreadable-authorization-header");
+  if (proofParameters.some((name) => parameters.get(name) !== undefined)) return malformed("several-methods");
+  const clientId = parameters.get("client_id") ?? basic.clientId;
+  if (clientId !== basic.clientId) return malformed("client-ids-differ");
+  return { kind: "client_secret_basic", ...basic };
+}
+
 /**
  * The client authentication of a request. Several at once are refused, because each could belong to a different client. An empty
  * secret in the body counts as absent.
@@ -69,18 +111,13 @@ export function readClientAuthentication(
   parameters: Parameters,
   authorizationHeader: string | undefined,
 ): ClientAuthentication {
+  if (authorizationHeader !== undefined) return readHeader(parameters, authorizationHeader);
   const clientId = parameters.get("client_id");
   const clientSecret = parameters.get("client_secret");
-  const isAsserted =
-    (parameters.get("client_assertion") ?? parameters.get("client_assertion_type")) !== undefined;
-  if (authorizationHeader === undefined) {
-    if (!clientId) return malformed("missing-client-id");
-    if (!clientSecret) return { kind: isAsserted ? "client_assertion" : "none", clientId };
-    return isAsserted ? malformed("several-methods") : { kind: "client_secret_post", clientId, clientSecret };
-  }
-  const basic = readBasic(authorizationHeader);
-  if (!basic) return malformed("unreadable-authorization-header");
-  if (clientSecret || isAsserted) return malformed("several-methods");
-  if (clientId && clientId !== basic.clientId) return malformed("client-ids-differ");
-  return { kind: "client_secret_basic", ...basic };
+  const assertion = parameters.get("client_assertion") ?? parameters.get("client_assertion_type");
+  if (assertion !== undefined)
+    return clientSecret === undefined ? readAssertion(parameters) : malformed("several-methods");
+  if (clientId === undefined) return malformed("missing-client-id");
+  if (clientSecret === undefined) return { kind: "none", clientId };
+  return { kind: "client_secret_post", clientId, clientSecret };
 }

@@ -22,6 +22,14 @@ export interface Subscription {
   readonly grantTypes?: readonly GrantType[];
 }
 
+/** What makes a client one that nobody registered. The server sets it; it is not kept of the records of `storage.clients`. */
+export interface SelfDescription {
+  /** `document`: its id is the URL of its metadata document. `registration`: it has registered itself (RFC 7591). */
+  readonly by: "document" | "registration";
+  /** Stands for its redirect URIs, its client authentication and where its keys are. A remembered consent is bound to these. */
+  readonly digest: string;
+}
+
 interface ClientBase {
   /** 1 to 255 visible ASCII characters. */
   readonly clientId: string;
@@ -44,13 +52,37 @@ interface ClientBase {
   readonly policyUri?: string;
   /** The client's terms of service, linked on the consent page. */
   readonly tosUri?: string;
+  /** Set by the server for clients that nobody registered. */
+  readonly selfDescription?: SelfDescription;
 }
 
-/** A client that can keep a secret. */
+/** A client that can keep a secret, and proves itself with it. @rfc 6749 §2.3.1 */
 export interface ConfidentialClient extends ClientBase {
   readonly confidential: true;
   /** Digests from `generateClientSecret()` or `digestClientSecret()`. Two during a rotation: either secret works. */
   readonly secretDigests: readonly string[];
+}
+
+/** A public key as a JWK. @rfc 7517 §4 */
+export type PublicJwk = Readonly<Record<string, unknown>> & { readonly kty: string };
+
+/** Public keys. @rfc 7517 §5 */
+export interface PublicKeySet {
+  readonly keys: readonly PublicJwk[];
+}
+
+/** A confidential client that signs assertions with a private key (`private_key_jwt`). @rfc 7523 §2.2, §3 */
+export interface KeyClient extends ClientBase {
+  readonly confidential: true;
+  /** Its public keys, from `generateClientKey()` or its own. Two during a rotation. Give either this or `jwksUri`. */
+  readonly jwks?: PublicKeySet;
+  /** The https URL of its public keys. They are fetched when the client authenticates. */
+  readonly jwksUri?: string;
+  /**
+   * `true` also accepts assertions whose `aud` is the token endpoint. Some clients send that instead of the issuer, but an assertion
+   * for one server may then count at another (draft-ietf-oauth-rfc7523bis).
+   */
+  readonly allowTokenEndpointAudience?: boolean;
 }
 
 /** A client that runs in its end user's hands: it has no secret and must use PKCE. */
@@ -61,7 +93,7 @@ export interface PublicClient extends ClientBase {
 }
 
 /** A registered client. @rfc 6749 §2 */
-export type Client = ConfidentialClient | PublicClient;
+export type Client = ConfidentialClient | KeyClient | PublicClient;
 
 /** The form of a client id: 1 to 255 visible ASCII characters. @rfc 6749 Appendix A.1 */
 export const clientIdPattern: RegExp = /^[\x21-\x7e]{1,255}$/;
@@ -69,6 +101,11 @@ export const clientIdPattern: RegExp = /^[\x21-\x7e]{1,255}$/;
 /** True for text that can be the id of a registered client. @rfc 6749 Appendix A.1 */
 export function isClientId(text: string): boolean {
   return clientIdPattern.test(text);
+}
+
+/** True when the client proves itself with a private key. */
+export function isKeyClient(client: Client): client is KeyClient {
+  return client.confidential && (client as Partial<ConfidentialClient>).secretDigests === undefined;
 }
 
 type ClientKind = "confidential" | PublicClient["platform"];

@@ -1,12 +1,24 @@
 /** A remembered permission of an end user for one client at one API. RFC 6749 §1.3, §10.2. */
 import type { EpochSeconds } from "./time";
 
-/** Whose permission, for which client, at which API. */
+/** Whose permission, for which client, at which API, in which context. */
 export interface ConsentKey {
   /** The stable id of the end user. */
   readonly subject: string;
   readonly clientId: string;
   readonly apiId: string;
+  /** The `key` of the context that the person chose, such as an organization; left out or `""` when there is none. */
+  readonly contextKey?: string;
+}
+
+/** Everything between one end user, one client and one API. */
+export interface ConsentSelection {
+  /** The stable id of the end user. */
+  readonly subject: string;
+  readonly clientId: string;
+  readonly apiId: string;
+  /** Only what has this context, `""` for what has none. Left out: every context. */
+  readonly contextKey?: string;
 }
 
 /** A remembered consent. Scopes that were added to the client later are not in it, so people are asked about them. */
@@ -16,13 +28,10 @@ export interface Consent extends ConsentKey {
   readonly grantedAt: EpochSeconds;
   /** From then on the person is asked again. */
   readonly expiresAt: EpochSeconds;
-  /** The end mark that was in force when the person was asked; `undefined` when there was none. */
-  readonly endMark?: string;
-}
-
-/** True for a consent that was given after the last withdrawal. Compares marks, not clocks, which differ between processes. */
-export function isInForce({ endMark }: Consent, current: string | undefined): boolean {
-  return current === undefined || endMark === current;
+  /** The end marks that were in force when the person was asked; left out when there were none. */
+  readonly endMarks?: readonly string[];
+  /** What a client that nobody registered said of itself when the person was asked. The consent counts only while that is the same. */
+  readonly clientDigest?: string;
 }
 
 /** The scopes to remember: earlier ones that were not asked about again, and those that were allowed now. */

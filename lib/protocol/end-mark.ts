@@ -1,24 +1,100 @@
-/** End marks: whatever began before a withdrawal is refused after it, without comparing clocks. RFC 7009 §2.1. */
+/** End marks: whatever began before an end is refused after it, without comparing clocks. RFC 7009 §2.1, 6749 §10.2. */
 import { hash } from "node:crypto";
-import type { ConsentKey } from "./consent";
-import type { EpochSeconds } from "./time";
+import { clockDriftSeconds, type EpochSeconds } from "./time";
+import type { ConsentKey, ConsentSelection } from "./consent";
 
-/** The record that a withdrawal stores. */
+/** The record that ends something. */
 export interface EndMark {
-  /** What was ended, as a digest of 43 characters. It names no person, because the mark may outlive the person's records. */
+  /**
+   * What was ended: a digest of 22 characters, a dot, and a digest of 43. The part before the dot is the same for everything of one end
+   * user. It names no person, because the mark may outlive the person's records.
+   */
   readonly key: string;
-  /** 128 random bits as base64url; a new value for each withdrawal. */
+  /** 128 random bits as base64url; a new value for each end. */
   readonly mark: string;
-  /** By then, everything older than the withdrawal has expired. */
+  /** By then, everything older than the mark has expired. */
   readonly expiresAt: EpochSeconds;
+}
+
+/** How long, in seconds, anything can live under the longest lifetimes that the options allow: ten years for a consent. */
+export const longestPossibleLifeSeconds: number = 10 * 365 * 86_400 + clockDriftSeconds;
+
+function digestOf(value: unknown): string {
+  return hash("sha256", JSON.stringify(value), "base64url");
+}
+
+/** The part of the keys that says whose they are. */
+function ownerPart(owner: string): string {
+  return digestOf(owner).slice(0, 22);
+}
+
+function keyIn(ownersPart: string, ...parts: readonly string[]): string {
+  return `${ownersPart}.${digestOf(parts)}`;
+}
+
+function keyOf(owner: string, ...parts: readonly string[]): string {
+  return keyIn(ownerPart(owner), ...parts);
 }
 
 /** The key of the second mark, which is stored once everything older than the first mark has been revoked. */
 export function endedKey(mark: string): string {
-  return hash("sha256", JSON.stringify(["ended", mark]), "base64url");
+  return keyOf(mark, "ended");
 }
 
-/** The key of the end mark for everything that one end user has allowed one client at one API. */
-export function endMarkKey({ subject, clientId, apiId }: ConsentKey): string {
-  return hash("sha256", JSON.stringify(["consent", subject, clientId, apiId]), "base64url");
+/** The key of the mark that ends everything issued to a client. */
+export function clientEndKey(clientId: string): string {
+  return keyOf(clientId, "client");
+}
+
+/** The key of the mark that ends every authorization of an end user. */
+export function subjectEndKey(subject: string): string {
+  return keyOf(subject, "subject");
+}
+
+/** The key of the mark that ends every consent of an end user. */
+export function subjectConsentsEndKey(subject: string): string {
+  return keyOf(subject, "consents");
+}
+
+/** The key of the mark that ends the consents of this selection. */
+export function consentEndKey({ subject, clientId, apiId, contextKey }: ConsentSelection): string {
+  return keyOf(subject, "consent", clientId, apiId, ...(contextKey === undefined ? [] : [contextKey]));
+}
+
+/** The key of the mark that ends approvals of this end user for this client at this API, whatever their context. */
+export function approvalEndKey({ subject, clientId, apiId }: ConsentSelection): string {
+  return keyOf(subject, "approval", clientId, apiId);
+}
+
+/** The keys of all marks that can end what an end user allows a client at an API. */
+export interface EndKeys {
+  /** Those that end an approval under way: the end user's, the client's, and that of the two at the API, whatever the context. */
+  readonly approval: readonly [subject: string, client: string, approval: string];
+  /** Those that end a consent: that of all of the end user's, that of the two at the API, and that of its context. */
+  readonly consent: readonly [ofSubject: string, everyContext: string, oneContext: string];
+}
+
+/** The keys for this consent and the approvals that rely on it. */
+export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: ConsentKey): EndKeys {
+  // the keys of the functions above, with the part that they share computed once
+  const owner = ownerPart(subject);
+  return {
+    approval: [keyIn(owner, "subject"), clientEndKey(clientId), keyIn(owner, "approval", clientId, apiId)],
+    consent: [
+      keyIn(owner, "consents"),
+      keyIn(owner, "consent", clientId, apiId),
+      keyIn(owner, "consent", clientId, apiId, contextKey),
+    ],
+  };
+}
+
+/**
+ * True for what was born after every end: the marks that are in force now are those that it was born under. Compares marks, not
+ * clocks, which differ between processes.
+ */
+export function isBornUnder(
+  born: readonly string[] | undefined,
+  current: readonly (string | undefined)[],
+): boolean {
+  return current.every((mark) => mark === undefined || born?.includes(mark) === true);
 }

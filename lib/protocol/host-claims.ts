@@ -1,4 +1,5 @@
 /** Claims that the host adds to access tokens. RFC 9068 §2.2, §2.2.3; 7519 §4.2, §4.3. */
+import { frozen } from "./host-json";
 
 declare global {
   /** Types that a host extends by interface merging. */
@@ -22,52 +23,23 @@ export type HostClaims = object & Readonly<Partial<Authmount.Claims>>;
 const reserved = new Set(
   (
     "iss sub aud exp nbf iat jti client_id scope auth_time acr amr roles groups entitlements active username token_type " +
-    "authorization_details cnf act may_act authorization_id __proto__"
+    "authorization_details cnf act may_act authorization_id client_end_mark __proto__"
   ).split(" "),
 );
 
 /** Of the JSON text of all claims. Tokens are sent with every request, and servers limit the size of headers. */
 const maxBytes = 4_096;
 
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
-
-function jsonOf(value: object): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    // a circle, or a bigint
-    return undefined;
-  }
-}
-
-/** Freezes a value of JSON, however deep: it is remembered, and handed to many requests. */
-function frozen<T>(value: T): T {
-  if (typeof value !== "object" || value === null) return value;
-  for (const inner of Object.values(value)) frozen(inner);
-  return Object.freeze(value);
-}
-
-/** What is wrong with claims that a host returned, or `undefined` when nothing is. */
-export function hostClaimsProblem(claims: unknown): string | undefined {
-  if (!isPlain(claims)) return "claims must be a plain object";
-  for (const [name, value] of Object.entries(claims)) {
-    if (reserved.has(name))
-      return "claims names a claim that only the server may set (docs/tokens.md lists them)";
-    if (value === undefined || typeof value === "function" || typeof value === "symbol")
-      return "claims has a value that is not JSON, such as undefined: leave its name out";
-  }
-  const text = jsonOf(claims);
-  if (text === undefined) return "claims must be JSON";
-  return Buffer.byteLength(text) > maxBytes
+/** What is wrong with claims that the host wants to add, or `undefined` when nothing is. */
+export function hostClaimsProblem(claims: HostClaims): string | undefined {
+  if (Object.keys(claims).some((name) => reserved.has(name)))
+    return "claims names a claim that only the server may set (docs/tokens.md lists them)";
+  return Buffer.byteLength(JSON.stringify(claims)) > maxBytes
     ? `claims must not be larger than ${maxBytes} bytes as JSON`
     : undefined;
 }
 
-/** A frozen copy of claims without a problem, or `undefined` when there are none. */
+/** A frozen copy of claims that were stored with a token, or `undefined` when there are none. */
 export function ownHostClaims(claims: object | undefined): HostClaims | undefined {
   if (claims === undefined || Object.keys(claims).length === 0) return undefined;
   return frozen(JSON.parse(JSON.stringify(claims)) as HostClaims);

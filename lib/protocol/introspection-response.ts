@@ -1,8 +1,7 @@
 /** What introspection says about a token. RFC 7662 §2.2, §4. */
 import { type AccessToken, accessTokenClaims } from "./access-token";
-import type { Authorization } from "./authorization";
+import type { Authorization, RefreshToken } from "./authorization";
 import { formatScope } from "./scope";
-import type { RefreshToken } from "./refresh-token";
 import type { Issuer } from "./issuer";
 
 /** The answer of the introspection endpoint. @rfc 7662 §2.2 */

@@ -10,6 +10,11 @@ export interface Lifetimes {
   readonly refreshTokenIdleSeconds: number;
   /** How long an authorization can be refreshed at most, counted from the approval. */
   readonly refreshTokenSeconds: number;
+  /**
+   * For how long a refresh can be repeated when its answer was lost, 0 to 60. Within that time of the first use, the same client gets
+   * the same successor again. 0: a refresh token that is used twice always ends its authorization.
+   */
+  readonly refreshRetrySeconds: number;
   /** 0: no consent is remembered, and consents that were remembered before are not used. */
   readonly consentSeconds: number;
 }
@@ -45,6 +50,13 @@ export interface Api {
   readonly unknownScopes: "refuse" | "ignore";
   readonly refreshTokenExpiry: "omit" | "state";
   readonly lifetimes: Lifetimes;
+  /** Which clients that the host has not registered may come. */
+  readonly selfDescribed: {
+    /** Those with a client id metadata document. */
+    readonly documents: boolean;
+    /** Those that register themselves (RFC 7591). */
+    readonly registrations: boolean;
+  };
   /** URL of the protected resource metadata of this API (RFC 9728). */
   readonly metadataUrl: string;
 }
@@ -55,6 +67,11 @@ export interface Issuer {
   readonly identifier: string;
   readonly authMethodId: string;
   readonly api: Api;
+}
+
+/** The `baseUrl` of the server that an issuer belongs to. */
+export function baseUrlOf({ identifier, authMethodId, api: { apiId } }: Issuer): string {
+  return identifier.slice(0, -`/auth/${authMethodId}/api/${apiId}`.length);
 }
 
 /**
@@ -69,6 +86,9 @@ export const endpointPaths = {
   revocation: "revoke",
   introspection: "introspect",
 } as const;
+
+/** The path of client registration, below the issuers that have it. @rfc 7591 §3 */
+export const registrationPath = "register";
 
 /** The name of an endpoint of an issuer. */
 export type EndpointName = keyof typeof endpointPaths;

@@ -1,16 +1,19 @@
-/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 8707 §2 and OpenID Connect Core §3.1.2.6 (for `prompt`). */
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 7591 §3.2.2, 8707 §2 and OpenID Connect Core §3.1.2.6 (for `prompt`). */
 export type OAuthErrorCode =
   | "access_denied"
   | "consent_required"
   | "interaction_required"
   | "invalid_client"
+  | "invalid_client_metadata"
   | "invalid_grant"
+  | "invalid_redirect_uri"
   | "invalid_request"
   | "invalid_scope"
   | "invalid_target"
   | "login_required"
   | "server_error"
   | "temporarily_unavailable"
+  | "unapproved_software_statement"
   | "unauthorized_client"
   | "unsupported_grant_type"
   | "unsupported_response_type"

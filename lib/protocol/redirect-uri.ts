@@ -10,7 +10,7 @@ declare const verified: unique symbol;
 export interface RedirectTarget {
   /** The URI exactly as it was requested or registered. */
   readonly uri: string;
-  /** The CSP source that allows the answer of a form to redirect there: the URI's origin or its scheme. */
+  /** Where it leads, as people read it: the URI's origin, or its scheme if it has none, both in lower case. */
   readonly source: string;
   readonly [verified]: true;
 }
@@ -106,9 +106,9 @@ function redirectUriMatches(client: Client, uris: { registered: string; requeste
   return differsInLoopbackPort(uris.registered, uris.requested);
 }
 
-function sourceOf({ origin, hostname, protocol }: URL): string {
-  // CSP cannot name an IPv6 address, and a custom scheme has no origin
-  return origin === "null" || hostname.startsWith("[") ? protocol : origin;
+function sourceOf({ origin, protocol }: URL): string {
+  // a custom scheme has no origin
+  return origin === "null" ? protocol : origin;
 }
 
 /**
@@ -139,10 +139,11 @@ export function verifyRedirectUri(
 /**
  * True when the redirect proves who the client is: a confidential client needs its secret to redeem the code, and an https answer
  * reaches only the client's own server. Any program on the device can claim a custom scheme or listen on a loopback port, so a
- * public client that uses those must not get an answer without asking the person.
+ * public client that uses those must not get an answer without asking the person. Nor must a client that nobody registered, whatever
+ * it proves later: its document may name this device as well.
  *
  * @rfc 8252 §8.6, 9700 §4.11.2
  */
 export function redirectProvesClient(client: Client, target: RedirectTarget): boolean {
-  return client.confidential || target.uri.startsWith("https:");
+  return (client.confidential && !client.selfDescription) || target.source.startsWith("https:");
 }

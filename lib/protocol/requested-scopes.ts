@@ -1,7 +1,6 @@
 /** The scopes of a request: named, default, implied and ignored ones. RFC 6749 §3.3. */
 import { type Client, registeredScopes } from "./client";
-import { withImplied } from "./implied-scopes";
-import type { Issuer } from "./issuer";
+import type { ImpliedScopes, Issuer } from "./issuer";
 import { intersect, isSubset, parseScope } from "./scope";
 
 /** The scopes of a checked request. */
@@ -44,6 +43,24 @@ export function readNamedScopes(scope: string, { issuer, client }: Asker): Named
   const requestedScopes = intersect(named, registered);
   if (requestedScopes.length === 0) return "none-registered";
   return { requestedScopes, ignoredScopes: named.filter((name) => !registered.includes(name)) };
+}
+
+/** Adds the indirect implications to the direct ones. A scope that ends up in its own list is part of a circle. */
+export function followImplications(implies: ImpliedScopes): ImpliedScopes {
+  const follow = (scope: string): readonly string[] => {
+    const found = new Set<string>(implies.get(scope));
+    // iterating a set also visits what is added to it on the way
+    for (const implied of found) for (const next of implies.get(implied) ?? []) found.add(next);
+    return [...found];
+  };
+  return new Map([...implies.keys()].map((scope) => [scope, follow(scope)]));
+}
+
+/** The scopes and those that they imply, limited to what the client is registered for. */
+export function withImplied(scopes: readonly string[], { issuer, client }: Asker): readonly string[] {
+  const implied = scopes.flatMap((scope) => issuer.api.impliedScopes.get(scope) ?? []);
+  if (implied.length === 0) return scopes;
+  return [...new Set([...scopes, ...intersect(implied, registeredScopes(client, issuer))])];
 }
 
 /**

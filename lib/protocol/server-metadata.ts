@@ -1,8 +1,9 @@
 /** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9207 §3, 9728 §4. */
 import { prompts } from "./authorization-request";
 import { grantTypes } from "./client";
+import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
-import { type EndpointName, endpointPaths, type Issuer } from "./issuer";
+import { type EndpointName, endpointPaths, type Issuer, registrationPath } from "./issuer";
 
 type EndpointUrls = Readonly<Record<`${EndpointName}_endpoint`, string>>;
 
@@ -16,11 +17,18 @@ export interface ServerMetadata extends EndpointUrls {
   readonly response_modes_supported: readonly string[];
   readonly grant_types_supported: readonly string[];
   readonly token_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
+  readonly token_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
   readonly revocation_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
+  readonly revocation_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
   readonly introspection_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
+  readonly introspection_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
   readonly code_challenge_methods_supported: readonly string[];
   readonly prompt_values_supported: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
+  /** Only where clients may register themselves. @rfc 7591 §3 */
+  readonly registration_endpoint?: string;
+  /** Only where client ids may be URLs of metadata documents. @rfc draft-ietf-oauth-client-id-metadata-document §5 */
+  readonly client_id_metadata_document_supported?: true;
   /** The one API of this issuer. @rfc 9728 §4 */
   readonly protected_resources: readonly string[];
 }
@@ -48,11 +56,16 @@ export function serverMetadata({ identifier, api }: Issuer, jwksUri: string): Se
     response_modes_supported: ["query"],
     grant_types_supported: grantTypes,
     token_endpoint_auth_methods_supported: clientAuthenticationMethods,
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: clientAuthenticationMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     introspection_endpoint_auth_methods_supported: confidentialMethods,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: ["S256"],
     prompt_values_supported: prompts,
     authorization_response_iss_parameter_supported: true,
+    ...(api.selfDescribed.registrations && { registration_endpoint: `${identifier}/${registrationPath}` }),
+    ...(api.selfDescribed.documents && { client_id_metadata_document_supported: true }),
     protected_resources: [api.audience],
   };
 }

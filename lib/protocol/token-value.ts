@@ -25,6 +25,11 @@ export function formatToken(authorizationId: string, random: string): string {
   return `${authorizationId}.${random}`;
 }
 
+/** True for text in the form of an id, such as an authorization's: 128 random bits as base64url. */
+export function isRandomId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{22}$/.test(text);
+}
+
 /** The handle of a presented code or refresh token, or `undefined` when the text has another form. */
 export function parseTokenHandle(token: string): TokenHandle | undefined {
   const authorizationId = handledToken.exec(token)?.[1];

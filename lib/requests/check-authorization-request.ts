@@ -1,5 +1,5 @@
 /** Checks of an authorization request; refusals go by redirect. RFC 6749 §4.1.1, §4.1.2.1; 7636 §4.4.1; 9700 §2.1.1. */
-import { isCodeChallenge } from "../protocol/authorization-code";
+import { isCodeChallenge } from "../protocol/authorization";
 import {
   type AuthorizationRequest,
   isMaxAge,
@@ -12,8 +12,7 @@ import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { RedirectTarget } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
-import { checkResource, checkUsable } from "./check-parameters";
-import { checkRequestedScopes, checkShownScopes } from "./check-scopes";
+import { checkRequestedScopes, checkResource, checkShownScopes, checkUsable } from "./check-parameters";
 
 /** @param reason for the developer: which rule was broken, and what to do. */
 function invalidRequest(description: string, reason: string): OAuthError {

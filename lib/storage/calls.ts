@@ -11,27 +11,28 @@ type Call = (...args: unknown[]) => unknown;
  *
  * @param onLate is called when the answer is no longer waited for.
  */
-export function inTime(name: string, call: () => unknown, onLate?: () => void): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    let isOver = false;
-    let timer: NodeJS.Timeout | undefined;
-    function end(): void {
-      isOver = true;
-      clearTimeout(timer);
-    }
+export async function inTime(name: string, call: () => unknown, onLate?: () => void): Promise<unknown> {
+  let isAnswered = false;
+  const answer = Promise.resolve(call()).then((value) => {
+    isAnswered = true;
     // some databases return `null` where there is nothing
-    const answered = (value: unknown): void => (end(), resolve(value ?? undefined));
-    const failed = (thrown: unknown): void => (end(), reject(thrown));
-    function giveUp(): void {
-      onLate?.();
-      failed(lateError(`${name} did not answer within ${limitSeconds} seconds`));
-    }
-    Promise.resolve(call()).then(answered, failed);
-    // an answer from memory arrives one turn later, and a timer would cost more than the answer
-    void Promise.resolve().then(() => {
-      if (!isOver) timer = setTimeout(giveUp, limitSeconds * 1000);
-    });
+    return value ?? undefined;
   });
+  // an answer from memory arrives one turn later, and a timer would cost more than the answer
+  await Promise.resolve();
+  if (isAnswered) return answer;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      onLate?.();
+      reject(lateError(`${name} did not answer within ${limitSeconds} seconds`));
+    }, limitSeconds * 1000);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function limited<Name extends StoragePortName>(storage: Storage, portName: Name): Storage[Name] {
@@ -60,6 +61,8 @@ export function timeLimited(storage: Storage): Storage {
     refreshTokens: limited(storage, "refreshTokens"),
     accessTokens: limited(storage, "accessTokens"),
     endMarks: limited(storage, "endMarks"),
+    clientAssertions: limited(storage, "clientAssertions"),
+    clientRegistrations: limited(storage, "clientRegistrations"),
   };
 }
 

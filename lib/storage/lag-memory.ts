@@ -22,33 +22,48 @@ interface Dated<T> {
   readonly at: EpochSeconds;
 }
 
+/** What a memory has to know of its answers. */
+export interface AnswerFacts<T> {
+  /**
+   * How many places an answer takes in the memory, 1 for a small one, and 0 for an answer that must not be repeated: it is asked for
+   * again each time.
+   */
+  readonly worth: (answer: T) => number;
+  /** When the oldest part of an answer was read, if that was remembered itself. Left out: when the look-up began. */
+  readonly asOf?: (answer: T) => EpochSeconds;
+}
+
 const maxRemembered = 10_000;
 /** How old a running look-up may be for others to wait for it: one that hangs must not hold up every later request. */
 const sharedSeconds = 1;
+
+/** The same clock, which calls `onSetBack` when it is behind its last answer. */
+function watchedClock(clock: Clock, onSetBack: () => void): Clock {
+  let latest = 0;
+  return () => {
+    const now = clock();
+    if (now < latest) onSetBack();
+    latest = now;
+    return now;
+  };
+}
 
 /**
  * A memory of answers. It returns the remembered answer, otherwise that of a look-up that another request began within the lag,
  * otherwise that of a new look-up. The lag counts from when a look-up began, so no answer is older than the lag. If a look-up
  * fails, everyone who waited for it gets the failure. The memory is bounded: the least recently used answer is dropped first.
- *
- * @param worth tells how many places an answer takes in the memory, 1 for a small one, and 0 for an answer that must not be repeated:
- * it is asked for again each time.
  */
-export function lagMemory<T>({ lagSeconds, clock }: Lag, worth: (answer: T) => number): LagMemory<T> {
+export function lagMemory<T>(
+  { lagSeconds, clock }: Lag,
+  { worth, asOf = () => Infinity }: AnswerFacts<T>,
+): LagMemory<T> {
   const remembered = boundedCache<Dated<T>>(maxRemembered, ({ answer }) => worth(answer));
   const underWay = new Map<string, Dated<Promise<T>>>();
-  let latest = 0;
-
-  function readClock(): EpochSeconds {
-    const now = clock();
-    // a clock that is set back must not make any answer last longer
-    if (now < latest) {
-      remembered.clear();
-      underWay.clear();
-    }
-    latest = now;
-    return now;
-  }
+  // a clock that is set back must not make any answer last longer
+  const readClock = watchedClock(clock, () => {
+    remembered.clear();
+    underWay.clear();
+  });
 
   async function begin(key: string, by: { now: EpochSeconds; ask: Parameters<LagMemory<T>>[1] }): Promise<T> {
     const { now: at, ask } = by;
@@ -58,7 +73,7 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, worth: (answer: T) => n
       const answer = await look.answer;
       // an answer that was overtaken, by a newer look-up or by the clock, is not remembered
       if (underWay.get(key) !== look) return answer;
-      if (worth(answer) > 0) remembered.set(key, { answer, at });
+      if (worth(answer) > 0) remembered.set(key, { answer, at: Math.min(at, asOf(answer)) });
       else remembered.delete(key);
       return answer;
     } finally {
@@ -68,14 +83,16 @@ export function lagMemory<T>({ lagSeconds, clock }: Lag, worth: (answer: T) => n
 
   return async (key, ask) => {
     const now = readClock();
-    const isFresh = (dated: Dated<unknown>): boolean => now - dated.at < lagSeconds;
     const known = remembered.get(key);
-    if (known && isFresh(known)) return known.answer;
+    if (known && now - known.at < lagSeconds) return known.answer;
     const begun = underWay.get(key);
+    const age = begun ? now - begun.at : Infinity;
     // waiting for a look-up that hangs would make this request hang too
-    if (!begun || !isFresh(begun) || now - begun.at > sharedSeconds) return begin(key, { now, ask });
+    if (!begun || age >= lagSeconds || age > sharedSeconds) return begin(key, { now, ask });
     const answer = await begun.answer;
     // an answer such as "not found" is not shared: what is registered at this moment must be found at once
-    return worth(answer) > 0 ? answer : begin(key, { now: readClock(), ask });
+    return worth(answer) > 0 && now - asOf(answer) < lagSeconds
+      ? answer
+      : begin(key, { now: readClock(), ask });
   };
 }

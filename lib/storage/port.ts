@@ -1,13 +1,17 @@
 /** The storage ports. A host may take each one from elsewhere. Values arrive as digests, times as absolute epoch seconds. */
 import type { AccessToken } from "../protocol/access-token";
-import type { Authorization } from "../protocol/authorization";
-import type { AuthorizationCode } from "../protocol/authorization-code";
+import type {
+  Authorization,
+  AuthorizationCode,
+  RefreshToken,
+  RefreshTokenUse,
+} from "../protocol/authorization";
 import type { Client } from "../protocol/client";
-import type { Consent, ConsentKey } from "../protocol/consent";
+import type { Consent, ConsentKey, ConsentSelection } from "../protocol/consent";
 import type { EndMark } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/time";
-import type { RefreshToken } from "../protocol/refresh-token";
 import type { TokenDigest, TokenHandle } from "../protocol/token-value";
+import type { ClientAssertionStore, ClientRegistrationStore } from "./client-ports";
 
 /**
  * The registered clients. The library only reads them, so this is often the host's own table. A record of the wrong shape is
@@ -29,13 +33,15 @@ export interface ClientRegistry extends ClientStore {
    */
   save(client: Client): Promise<void>;
   /**
-   * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, what was issued to the client can
-   * no longer be redeemed or refreshed.
+   * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, nothing that was issued to the
+   * client is valid any more. It first stores an end mark under `clientEndKey`, so that a later client with this id inherits nothing.
    */
   delete(clientId: string): Promise<void>;
+  /** At most `limit` clients, in a fixed order that the store chooses; with `after`, those behind the client with this id. */
+  list(page: { readonly after?: string; readonly limit: number }): Promise<readonly Client[]>;
 }
 
-/** Remembered consents, one for each (subject, client, API). The adapter removes expired ones. */
+/** Remembered consents, one for each (subject, client, API, context). The adapter removes expired ones. */
 export interface ConsentStore {
   /** The consent with this key, unless it has expired at `now`. */
   find(key: ConsentKey, now: EpochSeconds): Promise<Consent | undefined>;
@@ -44,40 +50,89 @@ export interface ConsentStore {
   /** Every consent of exactly this end user that has not expired at `now`. */
   list(subject: string, now: EpochSeconds): Promise<readonly Consent[]>;
   /**
-   * Deletes the consent with this key, unless its `endMark` is `exceptEndMark`: then it was given after the withdrawal that this
-   * call belongs to. Comparing and deleting is one atomic step. True when a consent was deleted.
+   * Deletes the consents of this selection, except those whose `endMarks` contain `exceptEndMark`: they were given after the
+   * withdrawal that this call belongs to. Comparing and deleting a consent is one atomic step. True when one was deleted.
    */
   delete(
-    withdrawal: { readonly key: ConsentKey; readonly exceptEndMark: string },
+    withdrawal: { readonly selection: ConsentSelection; readonly exceptEndMark: string },
     now: EpochSeconds,
   ): Promise<boolean>;
 }
 
 /**
- * End marks, one for each key. A withdrawal stores its mark and then revokes what it finds. An approval stores its records and then
- * reads the mark. So one of the two always sees the other. The adapter removes expired marks, and must never lose an unexpired one:
- * a withdrawn consent would count again.
+ * End marks, one for each key. An end stores its mark and then revokes what it finds. An approval stores its records and then reads
+ * the marks. So one of the two always sees the other. The adapter removes expired marks, and must never lose an unexpired one: what
+ * was ended would count again.
  */
 export interface EndMarkStore {
-  /** The latest mark that was stored under this key, unless it has expired at `now`. */
-  find(key: string, now: EpochSeconds): Promise<string | undefined>;
+  /**
+   * The latest mark of each of these keys, in their order; `undefined` where there is none, or it has expired at `now`. Keys that are
+   * equal up to their dot are read at one moment: whoever sees the later of two marks also sees the earlier one.
+   */
+  find(keys: readonly string[], now: EpochSeconds): Promise<readonly (string | undefined)[]>;
   /** Stores the mark, or replaces the one with the same key. Once this resolves, every process must read the new mark. */
   save(endMark: EndMark, now: EpochSeconds): Promise<void>;
 }
 
+/** Which authorizations of an end user: all of them, those for one client at one API, or only those of one context. */
+export interface AuthorizationSelection {
+  readonly subject: string;
+  /** Given together with `apiId`, or not at all. */
+  readonly clientId?: string;
+  readonly apiId?: string;
+  /** Given only with `clientId`; `""` for authorizations without a context. */
+  readonly contextKey?: string;
+}
+
+/** An authorization in a list. */
+export interface ListedAuthorization extends Authorization {
+  /** When its code was consumed or its refresh token last rotated; `undefined` before that. */
+  readonly lastUsedAt?: EpochSeconds;
+}
+
+/** A page of a list of authorizations. */
+export interface AuthorizationPage {
+  /**
+   * Continue behind this authorization, the last of the page before. Left out: the first page. It may have been revoked since. When
+   * the end user has none with this id any more, the page is empty.
+   */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+/** How many living authorizations an end user can have for one client at one API in one context. */
+export const maxAuthorizations = 100;
+
 /** Authorizations. The adapter removes those whose `expiresAt` has passed. */
 export interface AuthorizationStore {
-  /** Stores a new authorization. Once this resolves, `find` and `revokeAll` of every process must find it. */
+  /**
+   * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. If the end user
+   * then has more than `maxAuthorizations` living ones for this client at this API in this context, those of the earlier ones that
+   * expire first are revoked, never the new one. Simultaneous calls may leave a few too many until the next call.
+   */
   create(authorization: Authorization, now: EpochSeconds): Promise<void>;
   /** The authorization with this id, revoked or not, unless it has expired at `now`. */
   find(authorizationId: string, now: EpochSeconds): Promise<Authorization | undefined>;
   /** Sets `revoked` permanently. Idempotent; nothing happens when there is none. Every later `find` sees it. */
   revoke(authorizationId: string, now: EpochSeconds): Promise<void>;
   /**
-   * Revokes every authorization of this end user for this client at this API. Returns how many were not revoked before. It need not
-   * be atomic as a whole: a call that failed half-way can be repeated.
+   * Revokes every authorization of this selection. Returns how many were not revoked before. It need not be atomic as a whole: a
+   * call that failed half-way can be repeated.
    */
-  revokeAll(key: ConsentKey, now: EpochSeconds): Promise<number>;
+  revokeAll(selection: AuthorizationSelection, now: EpochSeconds): Promise<number>;
+  /**
+   * The living authorizations of this end user, neither revoked nor expired at `now`: the one that expires last comes first. A page
+   * with fewer than `limit` is the last one. Reads no other end user's records.
+   */
+  list(subject: string, page: AuthorizationPage, now: EpochSeconds): Promise<readonly ListedAuthorization[]>;
+  /**
+   * Deletes the records of all authorizations of this end user, living or not; with `authorizationId` only that one. A deleted
+   * authorization counts as revoked. It need not be atomic as a whole. Returns how many were deleted.
+   */
+  erase(
+    target: { readonly subject: string; readonly authorizationId?: string },
+    now: EpochSeconds,
+  ): Promise<number>;
 }
 
 /** Authorization codes. The adapter removes those whose `expiresAt` has passed, consumed or not. */
@@ -88,7 +143,8 @@ export interface AuthorizationCodeStore {
   find(handle: TokenHandle, now: EpochSeconds): Promise<AuthorizationCode | undefined>;
   /**
    * Compare-and-set: of any number of simultaneous calls in any number of processes, exactly one gets `"consumed"`. All others get
-   * `"not-consumed"`, and so do calls for a code that does not exist or has expired at `now`.
+   * `"not-consumed"`, and so do calls for a code that does not exist or has expired at `now`. The same step sets the authorization's
+   * `lastUsedAt` to `now`, where this store has the authorization.
    */
   consume(handle: TokenHandle, now: EpochSeconds): Promise<"consumed" | "not-consumed">;
 }
@@ -100,14 +156,15 @@ export interface RefreshTokenStore {
   /** The token with this handle, used or not, unless it has expired at `now`. A used one is how a replay is noticed. */
   find(handle: TokenHandle, now: EpochSeconds): Promise<RefreshToken | undefined>;
   /**
-   * Compare-and-set: marks `from` as used and stores `to`, both or neither. Of any number of simultaneous calls with the same
-   * `from`, exactly one gets `"rotated"`. All others get `"not-rotated"`, and so do calls for a token that does not exist or has
-   * expired at `now`. `to` has the same `authorizationId` as `from`.
+   * Compare-and-set: marks `from` as used (with `use`, if there is one) and stores `to`, both or neither. Of any number of simultaneous
+   * calls with the same `from`, exactly one gets `"rotated"`. All others get the `use` of the winner, or `"not-rotated"` when it had
+   * none; calls for a token that does not exist or has expired at `now` get `"not-rotated"`. `to` has the same `authorizationId` as
+   * `from`. The same step sets the authorization's `lastUsedAt` to `now`, where this store has the authorization.
    */
   rotate(
-    step: { from: TokenHandle; to: RefreshToken },
+    step: { from: TokenHandle; to: RefreshToken; use?: RefreshTokenUse },
     now: EpochSeconds,
-  ): Promise<"rotated" | "not-rotated">;
+  ): Promise<"rotated" | "not-rotated" | RefreshTokenUse>;
 }
 
 /** An access token that was revoked, and when it would have expired. */
@@ -153,6 +210,8 @@ export interface Storage {
   readonly refreshTokens: RefreshTokenStore;
   readonly accessTokens: AccessTokenStore;
   readonly endMarks: EndMarkStore;
+  readonly clientAssertions: ClientAssertionStore;
+  readonly clientRegistrations: ClientRegistrationStore;
 }
 
 /** The name of a storage port. */
@@ -167,11 +226,13 @@ export const storageMethods: {
 } = {
   clients: { find: true, isBrowserOrigin: true },
   consents: { find: true, save: true, list: true, delete: true },
-  authorizations: { create: true, find: true, revoke: true, revokeAll: true },
+  authorizations: { create: true, find: true, revoke: true, revokeAll: true, list: true, erase: true },
   authorizationCodes: { create: true, find: true, consume: true },
   refreshTokens: { create: true, find: true, rotate: true },
   accessTokens: { create: true, find: true, revoke: true, isRevoked: true },
   endMarks: { find: true, save: true },
+  clientAssertions: { use: true },
+  clientRegistrations: { create: true, find: true, extend: true },
 };
 
 /** The names of all storage ports. */

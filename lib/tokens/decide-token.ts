@@ -1,14 +1,16 @@
 /** Asks the host about a token, and holds it to its answer. RFC 6749 §5.2, §6; 9068 §2.2; 9110 §10.2.3. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
-import type { Authorization } from "../protocol/authorization";
+import { type Authorization, isLive } from "../protocol/authorization";
 import type { GrantType } from "../protocol/client";
-import { type HostClaims, hostClaimsProblem, ownHostClaims } from "../protocol/host-claims";
+import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
+import { parseHostObject, undefinedKey } from "../protocol/host-json";
 import { isErrorDescription, OAuthError } from "../protocol/oauth-error";
+import { ownRecord } from "../protocol/own";
 import { intersect, isSubset } from "../protocol/scope";
 import { inTime } from "../storage/calls";
 import type { Storage } from "../storage/port";
-import type { TokenAdapter, TokenDecision, TokenDecisionRequest } from "./port";
+import type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./port";
 
 /** What a decision needs. */
 export interface TokenDecisionPorts {
@@ -36,34 +38,65 @@ export interface DecidedToken {
 
 type Issue = Extract<TokenDecision, { kind: "issue" }>;
 type Refuse = Extract<TokenDecision, { kind: "refuse" }>;
+type Later = Extract<TokenDecision, { kind: "later" }>;
+
+/** A signal that is made only when the host looks at it: most hosts answer at once, and it costs as much as their answer. */
+interface LateSignal {
+  readonly signal: () => AbortSignal;
+  readonly abort: () => void;
+}
+
+function lateSignal(): LateSignal {
+  let controller: AbortController | undefined;
+  let isLate = false;
+  return {
+    signal() {
+      controller ??= new AbortController();
+      if (isLate) controller.abort();
+      return controller.signal;
+    },
+    abort() {
+      isLate = true;
+      controller?.abort();
+    },
+  };
+}
 
 function questionOf(
   { grantType, request, authorization, scopes }: TokenProposal,
-  controller: AbortController,
+  late: LateSignal,
 ): TokenDecisionRequest {
   const { issuer, client } = request;
-  const { clientId, name, confidential } = client;
-  const { authorizationId, createdAt, subject, authTime, amr, acr, grantedScopes = [] } = authorization ?? {};
+  const { clientId, name, confidential, selfDescription } = client;
   return {
     grantType,
     issuer: issuer.identifier,
     authMethodId: issuer.authMethodId,
     apiId: issuer.api.apiId,
-    client: { clientId, name, confidential },
+    client: {
+      clientId,
+      name,
+      confidential,
+      ...(selfDescription && { selfDescribed: { by: selfDescription.by } }),
+    },
     scopes: [...scopes],
-    signal: controller.signal,
-    ...(subject !== undefined && { subject }),
-    ...(authorizationId !== undefined &&
-      createdAt !== undefined && {
-        authorization: {
-          authorizationId,
-          createdAt,
-          grantedScopes: [...grantedScopes],
-          ...(authTime !== undefined && { authTime }),
-          ...(amr !== undefined && { amr: [...amr] }),
-          ...(acr !== undefined && { acr }),
-        },
-      }),
+    get signal() {
+      return late.signal();
+    },
+    ...(authorization && { subject: authorization.subject, authorization: approvalOf(authorization) }),
+  };
+}
+
+function approvalOf(authorization: Authorization): DecidedAuthorization {
+  const { authorizationId, createdAt, grantedScopes, context, authTime, amr, acr } = authorization;
+  return {
+    authorizationId,
+    createdAt,
+    grantedScopes: [...grantedScopes],
+    ...(context && { context: structuredClone(context) }),
+    ...(authTime !== undefined && { authTime }),
+    ...(amr !== undefined && { amr: [...amr] }),
+    ...(acr !== undefined && { acr }),
   };
 }
 
@@ -71,44 +104,64 @@ function isSeconds(value: unknown, most: number): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most;
 }
 
-/** The first name that is there and `undefined`: a misspelt constant must not count as "nothing changes". */
-function undefinedName(answer: object): string | undefined {
-  return Object.entries(answer).find(([, value]) => value === undefined)?.[0];
+function invalidAnswer(problem: string): TypeError {
+  return new TypeError(`tokens.decide returned an invalid answer: ${problem}.`);
 }
 
-function issueProblem(
-  { scopes, accessTokenSeconds, claims }: Issue,
-  proposal: TokenProposal,
-): string | undefined {
+/** A name that is there and `undefined` is a mistake: a misspelt constant must not count as "nothing changes". */
+function checkDefined(answer: object): void {
+  const missing = undefinedKey(answer);
+  if (missing !== undefined) throw invalidAnswer(`${missing} is undefined: leave it out`);
+}
+
+function narrowed(scopes: readonly string[], proposal: TokenProposal): readonly string[] {
+  if (!Array.isArray(scopes) || !isSubset(scopes, proposal.scopes))
+    throw invalidAnswer("scopes may only narrow the scopes of the request");
+  const kept = intersect(proposal.scopes, scopes);
+  if (kept.length > 0 || proposal.scopes.length === 0) return kept;
+  throw new OAuthError("invalid_scope", {
+    description: "The server grants none of these scopes.",
+    reason: "tokens.decide left no scope (RFC 6749 §5.2): refuse the token instead, or leave one",
+  });
+}
+
+function checkedClaims(claims: unknown): HostClaims | undefined {
+  const copy = parseHostObject(claims) as HostClaims | undefined;
+  if (!copy)
+    throw invalidAnswer(
+      "claims must be a plain object of JSON values, at every depth: no undefined, NaN, function, promise, Map, Set or class",
+    );
+  const problem = hostClaimsProblem(copy);
+  if (problem !== undefined) throw invalidAnswer(problem);
+  return Object.keys(copy).length === 0 ? undefined : copy;
+}
+
+/** The token as the host wants it. */
+function decidedToken({ scopes, accessTokenSeconds, claims }: Issue, proposal: TokenProposal): DecidedToken {
   const most = proposal.request.issuer.api.accessTokenSeconds;
-  if (scopes !== undefined && !(Array.isArray(scopes) && isSubset(scopes, proposal.scopes)))
-    return "scopes may only narrow the scopes of the request";
   if (accessTokenSeconds !== undefined && !isSeconds(accessTokenSeconds, most))
-    return "accessTokenSeconds must be whole seconds, and not longer than the API's";
-  return claims === undefined ? undefined : hostClaimsProblem(claims);
+    throw invalidAnswer("accessTokenSeconds must be whole seconds, and not longer than the API's");
+  return {
+    scopes: scopes === undefined ? proposal.scopes : narrowed(scopes, proposal),
+    accessTokenSeconds: accessTokenSeconds ?? most,
+    claims: claims === undefined ? undefined : checkedClaims(claims),
+  };
 }
 
-function refusalProblem({ description, revoke }: Refuse): string | undefined {
-  if (description !== undefined && !isErrorDescription(description))
-    return 'description must be ASCII without " and \\';
-  return revoke === undefined || typeof revoke === "boolean" ? undefined : "revoke must be true or false";
-}
-
-function decisionProblem(answer: TokenDecision | undefined, proposal: TokenProposal): string | undefined {
-  const missing = undefinedName(answer ?? {});
-  if (missing !== undefined) return `${missing} is undefined: leave it out`;
-  switch (answer?.kind) {
-    case "issue":
-      return issueProblem(answer, proposal);
-    case "refuse":
-      return refusalProblem(answer);
-    case "later":
-      return isSeconds(answer.retryAfterSeconds, 86_400)
-        ? undefined
-        : "retryAfterSeconds must be whole seconds from 1 to 86,400";
-    default:
-      return "kind must be issue, refuse or later";
-  }
+/**
+ * Looks again at the authorization: while the host was thinking, the end user may have withdrawn, or the client may have revoked its
+ * tokens. Tokens would then open nothing, and the client has to hear that now.
+ */
+async function checkNotEnded(
+  { storage }: TokenDecisionPorts,
+  { authorization, request: { now } }: TokenProposal,
+): Promise<void> {
+  if (!authorization || isLive(await storage.authorizations.find(authorization.authorizationId, now), now))
+    return;
+  throw new OAuthError("invalid_grant", {
+    description: "The authorization has ended.",
+    reason: "the authorization was revoked while tokens.decide was asked",
+  });
 }
 
 /** The refusal of the host. With `revoke` the authorization ends first, so that the refusal is never told without it. */
@@ -117,8 +170,10 @@ async function refusalOf(
   { proposal, answer }: { proposal: TokenProposal; answer: Refuse },
 ): Promise<OAuthError> {
   const { grantType, request, authorization } = proposal;
-  const { description = "The server does not issue this token." } = answer;
-  if (answer.revoke === true && authorization) {
+  const { description = "The server does not issue this token.", revoke = false } = answer;
+  if (!isErrorDescription(description)) throw invalidAnswer('description must be ASCII without " and \\');
+  if (typeof revoke !== "boolean") throw invalidAnswer("revoke must be true or false");
+  if (revoke && authorization) {
     const { authorizationId, subject } = authorization;
     await storage.authorizations.revoke(authorizationId, request.now);
     const issuer = request.issuer.identifier;
@@ -134,12 +189,13 @@ async function refusalOf(
   return new OAuthError(code, { description, reason: "tokens.decide refused the token" });
 }
 
-function narrowed({ scopes = [] }: Issue, proposal: TokenProposal): readonly string[] {
-  const kept = intersect(proposal.scopes, scopes);
-  if (kept.length > 0 || proposal.scopes.length === 0) return kept;
-  throw new OAuthError("invalid_scope", {
-    description: "The server grants none of these scopes.",
-    reason: "tokens.decide left no scope (RFC 6749 §5.2): refuse the token instead, or leave one",
+function laterBy({ retryAfterSeconds }: Later): OAuthError {
+  if (!isSeconds(retryAfterSeconds, 86_400))
+    throw invalidAnswer("retryAfterSeconds must be whole seconds from 1 to 86,400");
+  return new OAuthError("temporarily_unavailable", {
+    description: "Try again later.",
+    reason: "tokens.decide asked the client to come later",
+    retryAfterSeconds,
   });
 }
 
@@ -147,7 +203,7 @@ function narrowed({ scopes = [] }: Issue, proposal: TokenProposal): readonly str
  * What the host decides about a token that passed every other check. To be called before anything is stored or spent: a refusal, a
  * failure or a late answer then costs nothing, and an answer that arrives too late has no effect.
  *
- * @throws OAuthError when the host refuses or asks the client to come later
+ * @throws OAuthError when the host refuses or asks the client to come later, or when the authorization has ended meanwhile
  * @throws TypeError when its answer is invalid, and whatever it throws
  */
 export async function decideToken(ports: TokenDecisionPorts, proposal: TokenProposal): Promise<DecidedToken> {
@@ -155,25 +211,25 @@ export async function decideToken(ports: TokenDecisionPorts, proposal: TokenProp
   const { scopes, request } = proposal;
   const { accessTokenSeconds } = request.issuer.api;
   if (!tokens) return { scopes, accessTokenSeconds, claims: undefined };
-  const controller = new AbortController();
-  const ask = (): unknown => tokens.decide(questionOf(proposal, controller));
-  const answer = (await inTime("tokens.decide", ask, () => controller.abort())) as TokenDecision;
-  const problem = decisionProblem(answer, proposal);
-  if (problem !== undefined) throw new TypeError(`tokens.decide returned an invalid answer: ${problem}.`);
+  const late = lateSignal();
+  let returned: unknown;
+  const ask = (): unknown => (returned = tokens.decide(questionOf(proposal, late)));
+  const answered = await inTime("tokens.decide", ask, late.abort);
+  // a copy: what is checked is what counts, whatever the host does with its object
+  const answer = ownRecord(answered as TokenDecision);
+  checkDefined(answer);
   switch (answer.kind) {
-    case "issue":
-      return {
-        scopes: answer.scopes ? narrowed(answer, proposal) : scopes,
-        accessTokenSeconds: answer.accessTokenSeconds ?? accessTokenSeconds,
-        claims: ownHostClaims(answer.claims),
-      };
+    case "issue": {
+      const decided = decidedToken(answer, proposal);
+      // without a promise no time has passed, and the trip to storage is saved
+      if (answered !== returned) await checkNotEnded(ports, proposal);
+      return decided;
+    }
     case "refuse":
       throw await refusalOf(ports, { proposal, answer });
     case "later":
-      throw new OAuthError("temporarily_unavailable", {
-        description: "Try again later.",
-        reason: "tokens.decide asked the client to come later",
-        retryAfterSeconds: answer.retryAfterSeconds,
-      });
+      throw laterBy(answer);
+    default:
+      throw invalidAnswer("kind must be issue, refuse or later");
   }
 }

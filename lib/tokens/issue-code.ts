@@ -1,6 +1,11 @@
 /** Issues an authorization code and the authorization that it stands for. RFC 6749 §4.1.2; 9700 §4.14. */
-import type { AuthenticationFacts, Authorization } from "../protocol/authorization";
-import type { AuthorizationCode } from "../protocol/authorization-code";
+import {
+  type AuthenticationFacts,
+  type Authorization,
+  type AuthorizationCode,
+  proofKindOf,
+} from "../protocol/authorization";
+import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { mayUseGrant } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
@@ -26,21 +31,30 @@ export interface Approval {
   readonly facts: AuthenticationFacts;
   /** The scopes that the end user allowed, with those that they imply. */
   readonly grantedScopes: readonly string[];
+  /** What the end user chose along the way. */
+  readonly context: AuthorizationContext | undefined;
+  /** The end marks that the approval is born under. */
+  readonly endMarks: readonly string[];
   readonly now: EpochSeconds;
+}
+
+/** For how long, in seconds, anything that an approval at this issuer leads to can live. */
+export function authorizationLifeSeconds({ api: { accessTokenSeconds, lifetimes } }: Issuer): number {
+  return Math.max(lifetimes.authorizationCodeSeconds, lifetimes.refreshTokenSeconds) + accessTokenSeconds;
 }
 
 /** The longest time, in seconds, that a pending request, a consent or an authorization can live, plus the drift of clocks. */
 export function longestLifeSeconds(issuers: readonly Issuer[]): number {
-  const lives = issuers.flatMap(({ api: { accessTokenSeconds, lifetimes } }) => [
-    Math.max(lifetimes.authorizationCodeSeconds, lifetimes.refreshTokenSeconds) + accessTokenSeconds,
-    lifetimes.consentSeconds,
-    lifetimes.interactionSeconds,
+  const lives = issuers.flatMap((issuer) => [
+    authorizationLifeSeconds(issuer),
+    issuer.api.lifetimes.consentSeconds,
+    issuer.api.lifetimes.interactionSeconds,
   ]);
   return Math.max(...lives) + clockDriftSeconds;
 }
 
 function newAuthorization(authorizationId: string, approval: Approval): Authorization {
-  const { request, subject, facts, grantedScopes, now } = approval;
+  const { request, subject, facts, grantedScopes, context, endMarks, now } = approval;
   const { issuer, client } = request;
   const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
@@ -58,6 +72,9 @@ function newAuthorization(authorizationId: string, approval: Approval): Authoriz
     createdAt: now,
     expiresAt: lastIssue + accessTokenSeconds,
     revoked: false,
+    endMarks,
+    ...(context && { context }),
+    ...(client.selfDescription && { clientAuthentication: proofKindOf(client) }),
     ...(refreshable && { refreshableUntil: now + lifetimes.refreshTokenSeconds }),
     ...facts,
   };

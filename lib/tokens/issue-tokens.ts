@@ -1,17 +1,19 @@
 /** Issues access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { type AccessToken, accessTokenClaims } from "../protocol/access-token";
-import type { Authorization } from "../protocol/authorization";
-import type { RefreshToken } from "../protocol/refresh-token";
+import type { Authorization, RefreshToken, RefreshTokenUse } from "../protocol/authorization";
 import { digestToken, formatToken } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import type { Storage } from "../storage/port";
 import type { DecidedToken } from "./decide-token";
+import type { RefreshSuccessors } from "./refresh-successor";
 
 /** What issuing tokens needs. */
 export interface TokenIssuePorts {
   readonly storage: Pick<Storage, "accessTokens">;
   readonly signer: Pick<AccessTokenSigner, "sign">;
+  /** Derives refresh tokens that can be repeated. */
+  readonly successors: RefreshSuccessors;
   /** Returns 128 random bits as base64url: the id of an access token. */
   readonly randomId: () => string;
   /** Returns 256 random bits as base64url: the secret part of a token. */
@@ -29,7 +31,7 @@ export interface AccessTokenIssue {
 }
 
 function newAccessToken(
-  { request: { issuer, client, now }, authorization, decided }: AccessTokenIssue,
+  { request: { issuer, client, endMark, now }, authorization, decided }: AccessTokenIssue,
   tokenId: string,
 ): AccessToken {
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
@@ -42,6 +44,8 @@ function newAccessToken(
     issuedAt: now,
     expiresAt: now + accessTokenSeconds,
     ...(authorizationId !== undefined && { authorizationId }),
+    // an authorization has its own
+    ...(authorizationId === undefined && endMark !== undefined && { clientEndMark: endMark }),
     ...(subject !== undefined && { subject }),
     ...(authTime !== undefined && { authTime }),
     ...(amr !== undefined && { amr }),
@@ -69,31 +73,48 @@ export async function issueAccessToken(
   return token;
 }
 
-/** A refresh token that is not stored yet. */
-export interface NewRefreshToken {
+/** A refresh token for an answer, with its record. */
+export interface IssuedRefreshToken {
   readonly token: string;
   readonly record: RefreshToken;
   /** What the answer says about its life, in seconds; `undefined` where the API does not state it. */
   readonly statedSeconds: number | undefined;
 }
 
+/** A refresh token that is not stored yet. */
+export interface NewRefreshToken extends IssuedRefreshToken {
+  /** What is stored with its predecessor, so that it can be derived again; `undefined` when it is a random one. */
+  readonly use: RefreshTokenUse | undefined;
+}
+
+/** The token with what the answer says about it. */
+export function issuedRefreshToken(
+  token: string,
+  { record, request }: { record: RefreshToken; request: ClientRequest },
+): IssuedRefreshToken {
+  const states = request.issuer.api.refreshTokenExpiry === "state";
+  return { token, record, statedSeconds: states ? record.expiresAt - request.now : undefined };
+}
+
 /**
  * A new refresh token with the record to store, or `undefined` when the authorization has no refresh tokens, or none any more.
  * Rotation renews the idle time, but never past `refreshableUntil`: otherwise a client could refresh forever.
+ *
+ * @param issue `predecessor`: the token that was presented, if this is its successor.
  */
 export function newRefreshToken(
-  { randomToken }: Pick<TokenIssuePorts, "randomToken">,
-  { authorization, request }: { authorization: Authorization; request: ClientRequest },
+  { randomToken, successors }: Pick<TokenIssuePorts, "randomToken" | "successors">,
+  issue: { authorization: Authorization; request: ClientRequest; predecessor: string | undefined },
 ): NewRefreshToken | undefined {
+  const { authorization, request, predecessor } = issue;
   const { authorizationId, refreshableUntil } = authorization;
   const { now, issuer } = request;
   if (refreshableUntil === undefined || refreshableUntil <= now) return undefined;
-  const token = formatToken(authorizationId, randomToken());
-  const expiresAt = Math.min(now + issuer.api.lifetimes.refreshTokenIdleSeconds, refreshableUntil);
+  const { refreshTokenIdleSeconds, refreshRetrySeconds } = issuer.api.lifetimes;
+  const isDerived = predecessor !== undefined && refreshRetrySeconds > 0;
+  const derived = isDerived ? successors.derive(predecessor, now) : undefined;
+  const token = formatToken(authorizationId, derived?.random ?? randomToken());
+  const expiresAt = Math.min(now + refreshTokenIdleSeconds, refreshableUntil);
   const record = { authorizationId, digest: digestToken(token), expiresAt, used: false };
-  return {
-    token,
-    record,
-    statedSeconds: issuer.api.refreshTokenExpiry === "state" ? expiresAt - now : undefined,
-  };
+  return { ...issuedRefreshToken(token, { record, request }), use: derived?.use };
 }

@@ -1,6 +1,7 @@
 /** The adapter by which the host decides every token. RFC 6749 §5.1, §6; 9068 §2.2. */
 import type { AuthenticationFacts } from "../protocol/authorization";
-import type { GrantType } from "../protocol/client";
+import type { AuthorizationContext } from "../protocol/authorization-context";
+import type { GrantType, SelfDescription } from "../protocol/client";
 import type { HostClaims } from "../protocol/host-claims";
 import type { EpochSeconds } from "../protocol/time";
 
@@ -11,6 +12,8 @@ export interface DecidedAuthorization extends AuthenticationFacts {
   readonly createdAt: EpochSeconds;
   /** What the end user approved. A refresh may ask for less. */
   readonly grantedScopes: readonly string[];
+  /** What the end user chose along the way, such as an organization. APIs see it only through the claims that you make of it. */
+  readonly context?: AuthorizationContext;
 }
 
 /** What `decide` is asked about. It is a copy: changing it changes nothing. */
@@ -20,7 +23,13 @@ export interface TokenDecisionRequest {
   readonly issuer: string;
   readonly authMethodId: string;
   readonly apiId: string;
-  readonly client: { readonly clientId: string; readonly name: string; readonly confidential: boolean };
+  readonly client: {
+    readonly clientId: string;
+    readonly name: string;
+    readonly confidential: boolean;
+    /** Set for a client that nobody registered: its name is its own choice. */
+    readonly selfDescribed?: { readonly by: SelfDescription["by"] };
+  };
   /** The end user; `undefined` when the client asks for itself (client credentials). */
   readonly subject?: string;
   /** The end user's approval; `undefined` when the client asks for itself. */

@@ -1,6 +1,7 @@
 /** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
 import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
-import { isLive } from "../protocol/authorization";
+import { isOfUnregistered } from "../protocol/authorization";
+import type { ClientLookup } from "../clients/client-lookup";
 import { ownHostClaims } from "../protocol/host-claims";
 import type { Api } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
@@ -8,11 +9,18 @@ import type { TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import type { SigningKey } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
+import { authorizationStands, isBornUnderClient } from "./authorization-stands";
 
 /** What reading an access token needs. */
 export interface TokenReadPorts {
-  readonly storage: Pick<Storage, "accessTokens" | "authorizations">;
+  readonly storage: Pick<Storage, "accessTokens">;
   readonly signer: Pick<AccessTokenSigner, "verify">;
+}
+
+/** What telling whether it was revoked needs. */
+export interface RevocationPorts {
+  readonly storage: Pick<Storage, "accessTokens" | "authorizations" | "endMarks">;
+  readonly clients: Pick<ClientLookup, "findHolder">;
 }
 
 /** A JWT has dots, an opaque token has none. The format is not taken from the options, which may change while tokens live. */
@@ -66,20 +74,46 @@ export async function readAccessToken(
   return isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { digest, now });
 }
 
+/** Whether an access token is still valid. */
+export type Validity =
+  | {
+      readonly kind: "valid";
+      /** When the oldest of what was looked at was read: a remembered client may be as old as the lag. */
+      readonly asOf: EpochSeconds;
+    }
+  | { readonly kind: "ended"; readonly reason: string };
+
+function ended(reason: string): Validity {
+  return { kind: "ended", reason };
+}
+
 /**
- * False once the token itself was revoked, or the authorization that it descends from. A missing authorization counts as revoked.
+ * Whether the token is still valid. It ends when it is revoked itself, with the authorization that it descends from, with everything of
+ * its client, and when its client may no longer use the API. A missing authorization counts as revoked.
  *
  * @throws whatever storage rejects with: a failure must not pass for "not revoked"
  */
-export async function accessTokenStands(
-  { storage }: Pick<TokenReadPorts, "storage">,
-  { accessToken, now }: { accessToken: AccessToken; now: EpochSeconds },
-): Promise<boolean> {
-  const { tokenId, authorizationId } = accessToken;
-  const [isRevoked, authorization] = await Promise.all([
+export async function validityOf(
+  { storage, clients }: RevocationPorts,
+  { accessToken, apiId, now }: { accessToken: AccessToken; apiId: string; now: EpochSeconds },
+): Promise<Validity> {
+  const { tokenId, clientId, authorizationId, clientEndMark } = accessToken;
+  const [isRevoked, authorization, holder] = await Promise.all([
     storage.accessTokens.isRevoked(tokenId, now),
     authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
+    clients.findHolder(clientId, apiId),
   ]);
+  if (isRevoked) return ended("the token was revoked");
+  if (!holder || (holder.isSelfDescribed && !isOfUnregistered(authorization)))
+    return ended("its client was deleted");
+  if (!holder.hasSubscription) return ended("its client no longer has a subscription to this API");
   // a client's own token has no authorization
-  return !isRevoked && (authorizationId === undefined || isLive(authorization, now));
+  const born = clientEndMark === undefined ? [] : [clientEndMark];
+  const stands =
+    authorizationId === undefined
+      ? await isBornUnderClient({ storage }, { born, clientId, remembered: holder, now })
+      : await authorizationStands({ storage }, { authorization, registered: holder, now });
+  return stands
+    ? { kind: "valid", asOf: holder.asOf }
+    : ended("the authorization was revoked, or everything of its client was ended");
 }

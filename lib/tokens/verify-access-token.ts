@@ -1,19 +1,14 @@
 /** Decides whether an access token is valid at an API. RFC 6750 §3.1, 9068 §4, 7662 §4 (caching). */
 import type { AccessToken } from "../protocol/access-token";
 import type { Api, Issuer } from "../protocol/issuer";
-import type { Clock } from "../protocol/time";
+import type { Clock, EpochSeconds } from "../protocol/time";
 import { digestToken, type TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import { lagMemory } from "../storage/lag-memory";
-import {
-  accessTokenStands,
-  type GenuineToken,
-  readAccessToken,
-  type TokenReadPorts,
-} from "./read-access-token";
+import { type GenuineToken, readAccessToken, validityOf, type RevocationPorts } from "./read-access-token";
 
 /** What verifying access tokens needs. */
-export interface TokenVerifyPorts extends TokenReadPorts {
+export interface TokenVerifyPorts extends RevocationPorts {
   readonly signer: Pick<AccessTokenSigner, "verify" | "trusts">;
   readonly clock: Clock;
 }
@@ -43,8 +38,8 @@ function invalid(reason: string): Invalid {
   return { kind: "invalid", reason };
 }
 
-/** A verdict and the key that signed the token. */
-type Checked = (GenuineToken & { readonly kind: "valid" }) | Invalid;
+/** A verdict, the key that signed the token, and when the oldest of what the verdict relies on was read. */
+type Checked = (GenuineToken & { readonly kind: "valid"; readonly asOf: EpochSeconds }) | Invalid;
 
 /** A token without claims takes one place in the memory, and each kilobyte of claims another one. */
 function placesOf(checked: Checked): number {
@@ -65,7 +60,13 @@ export function accessTokenVerifier(
   { api, issuers, revocationLagSeconds: lagSeconds }: AccessTokenVerifierOptions,
 ): (token: string) => Promise<AccessTokenVerdict> {
   const { clock, signer } = ports;
-  const recall = lagMemory<Checked>({ lagSeconds, clock }, placesOf);
+  const recall = lagMemory<Checked>(
+    { lagSeconds, clock },
+    {
+      worth: placesOf,
+      asOf: (checked) => (checked.kind === "valid" ? checked.asOf : Infinity),
+    },
+  );
   const issuerIds = new Set(issuers.map(({ identifier }) => identifier));
 
   async function check(
@@ -81,8 +82,10 @@ export function accessTokenVerifier(
     const { accessToken, key } = genuine;
     if (!issuerIds.has(accessToken.issuer)) return invalid(otherApi);
     if (accessToken.expiresAt <= now) return invalid("the token has expired");
-    if (!(await accessTokenStands(ports, { accessToken, now }))) return invalid("the token was revoked");
-    return { kind: "valid", accessToken, key };
+    const validity = await validityOf(ports, { accessToken, apiId: api.apiId, now });
+    return validity.kind === "valid"
+      ? { kind: "valid", accessToken, key, asOf: validity.asOf }
+      : invalid(validity.reason);
   }
 
   return async (token) => {

@@ -1,18 +1,7 @@
 /** Mistakes with authorizations and their revocation. */
-import type { Authorization, EpochSeconds, Storage } from "../../../lib";
+import type { Authorization } from "../../../lib";
 import { rule } from "./rules";
-import { hasKey, joinedBy } from "./table-storage";
 import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
-
-/** Revokes them one by one, and gives the number of those that were not revoked before. */
-async function revokeEach(
-  { authorizations }: Storage,
-  records: readonly Authorization[],
-  now: EpochSeconds,
-): Promise<number> {
-  for (const { authorizationId } of records) await authorizations.revoke(authorizationId, now);
-  return records.filter(({ revoked }) => !revoked).length;
-}
 
 /** Adapters that find or revoke the wrong authorization, or none. */
 export const authorizationMistakes: readonly WrongAdapter[] = [
@@ -120,72 +109,6 @@ export const authorizationMistakes: readonly WrongAdapter[] = [
           if (other.apiId === apiId) await storage.authorizations.revoke(other.authorizationId, now);
       },
     }),
-  }),
-  ...(["subject", "clientId", "apiId"] as const).map((part) =>
-    wrong("authorizations", {
-      mistake: `revokeAll ignores ${part}`,
-      caughtBy: [rule.revokeAll],
-      change: ({ storage, database }) => ({
-        async revokeAll(key, now) {
-          const all = await database.authorizations.all();
-          const alike = all.filter((other) => hasKey(key)({ ...other, [part]: key[part] }));
-          return revokeEach(storage, alike, now);
-        },
-      }),
-    }),
-  ),
-  wrong("authorizations", {
-    mistake: "revokeAll joins its key",
-    caughtBy: [rule.revokeAll],
-    change({ storage, database }) {
-      const joined = joinedBy(":");
-      return {
-        async revokeAll(key, now) {
-          const all = await database.authorizations.all();
-          const alike = all.filter((other) => joined(other) === joined(key));
-          return revokeEach(storage, alike, now);
-        },
-      };
-    },
-  }),
-  wrong("authorizations", {
-    mistake: "revokeAll stops after the first",
-    caughtBy: [rule.revokeAll],
-    change: ({ storage, database }) => ({
-      async revokeAll(key, now) {
-        const own = (await database.authorizations.all()).filter(hasKey(key));
-        await revokeEach(storage, own.slice(0, 1), now);
-        return own.length;
-      },
-    }),
-  }),
-  wrong("authorizations", {
-    mistake: "revokeAll revokes those of one authentication method",
-    caughtBy: [rule.revokeAll],
-    change: ({ storage, database }) => ({
-      async revokeAll(key, now) {
-        const own = (await database.authorizations.all()).filter(hasKey(key));
-        const alike = own.filter(({ authMethodId }) => authMethodId === own[0]?.authMethodId);
-        await revokeEach(storage, alike, now);
-        return own.length;
-      },
-    }),
-  }),
-  wrong("authorizations", {
-    mistake: "revokeAll knows only what this process has created",
-    caughtBy: [rule.revokeAll],
-    change({ storage }) {
-      const own: Authorization[] = [];
-      return {
-        create(record, now) {
-          own.push(record);
-          return storage.authorizations.create(record, now);
-        },
-        async revokeAll(key, now) {
-          return revokeEach(storage, own.filter(hasKey(key)), now);
-        },
-      };
-    },
   }),
   wrong("authorizations", {
     mistake: "find hides revoked authorizations",

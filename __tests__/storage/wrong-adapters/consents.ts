@@ -1,10 +1,17 @@
 /** Mistakes with consents. */
-import type { ConsentKey } from "../../../lib";
+import type { ConsentKey, ConsentSelection } from "../../../lib";
 import { rule } from "./rules";
-import { consentId, hasKey, isLive, joinedBy, live } from "./table-storage";
+import { consentId, isLive, isSelected, joinedBy, live } from "./table-storage";
 import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
 
 const idWithout = (part: keyof ConsentKey) => (key: ConsentKey) => consentId({ ...key, [part]: "" });
+
+const keyOnly = ({ subject, clientId, apiId, contextKey }: ConsentKey) => ({
+  subject,
+  clientId,
+  apiId,
+  ...(contextKey !== undefined && { contextKey }),
+});
 
 /** Adapters that find, keep, list or forget the wrong consent. */
 export const consentMistakes: readonly WrongAdapter[] = [
@@ -17,12 +24,12 @@ export const consentMistakes: readonly WrongAdapter[] = [
         return {
           find: async (key, now) => live(await consents.get(joined(key)), now),
           save: (consent) => consents.set(joined(consent), consent),
-          delete: ({ key }) => consents.delete(joined(key)),
+          delete: ({ selection }) => consents.delete(joined(selection)),
         };
       },
     }),
   ),
-  ...(["subject", "clientId", "apiId"] as const).map((part) =>
+  ...(["subject", "clientId", "apiId", "contextKey"] as const).map((part) =>
     wrong("consents", {
       mistake: `the key leaves out ${part}`,
       caughtBy: [rule.consentNone],
@@ -31,7 +38,7 @@ export const consentMistakes: readonly WrongAdapter[] = [
         return {
           find: async (key, now) => live(await consents.get(partial(key)), now),
           save: (consent) => consents.set(partial(consent), consent),
-          delete: ({ key }) => consents.delete(partial(key)),
+          delete: ({ selection }) => consents.delete(partial(selection)),
         };
       },
     }),
@@ -59,7 +66,10 @@ export const consentMistakes: readonly WrongAdapter[] = [
       let number = 0;
       return {
         save: (consent) => consents.set(`${consentId(consent)}${(number += 1)}${Math.random()}`, consent),
-        find: async (key, now) => (await consents.all()).filter(isLive(now)).find(hasKey(key)),
+        find: async (key, now) =>
+          (await consents.all())
+            .filter(isLive(now))
+            .find(isSelected({ ...key, contextKey: key.contextKey ?? "" })),
       };
     },
   }),
@@ -122,7 +132,7 @@ export const consentMistakes: readonly WrongAdapter[] = [
     mistake: "delete forgets every consent of the end user",
     caughtBy: [rule.consentDelete],
     change: ({ storage, database }) => ({
-      async delete({ key: { subject } }, now) {
+      async delete({ selection: { subject } }, now) {
         const own = await storage.consents.list(subject, now);
         for (const consent of own) await database.consents.delete(consentId(consent));
         return own.length > 0;
@@ -134,7 +144,8 @@ export const consentMistakes: readonly WrongAdapter[] = [
     caughtBy: [rule.consentDelete],
     change: ({ storage, database }) => ({
       async delete(withdrawal, now) {
-        if (!(await database.consents.get(consentId(withdrawal.key)))) throw new Error("no such consent");
+        if (!(await database.consents.get(consentId(withdrawal.selection))))
+          throw new Error("no such consent");
         return storage.consents.delete(withdrawal, now);
       },
     }),
@@ -142,7 +153,91 @@ export const consentMistakes: readonly WrongAdapter[] = [
   wrong("consents", {
     mistake: "delete forgets what was given after the withdrawal",
     caughtBy: [rule.consentDeleteExcept],
-    change: ({ database }) => ({ delete: ({ key }) => database.consents.delete(consentId(key)) }),
+    change: ({ database }) => ({
+      delete: async ({ selection }) => (await database.consents.deleteWhere(isSelected(selection))) > 0,
+    }),
+  }),
+  ...(
+    [
+      ["ignores the contextKey", ({ subject, clientId, apiId }) => ({ subject, clientId, apiId })],
+      [
+        "without a contextKey deletes the one without a context",
+        (selection) => ({ contextKey: "", ...selection }),
+      ],
+      [
+        "takes an empty contextKey for any",
+        ({ contextKey, ...selection }) => (contextKey ? { ...selection, contextKey } : selection),
+      ],
+    ] as readonly (readonly [string, (selection: ConsentSelection) => ConsentSelection])[]
+  ).map(([mistake, select]) =>
+    wrong("consents", {
+      mistake: `delete ${mistake}`,
+      caughtBy: [rule.consentDeleteContext],
+      change: ({ storage }) => ({
+        delete: ({ selection, exceptEndMark }, now) =>
+          storage.consents.delete({ selection: select(selection), exceptEndMark }, now),
+      }),
+    }),
+  ),
+  wrong("consents", {
+    mistake: "delete compares the first end mark only",
+    caughtBy: [rule.consentDeleteExcept],
+    change: ({ database }) => ({
+      delete: async ({ selection, exceptEndMark }) =>
+        (await database.consents.deleteWhere(
+          (one) => isSelected(selection)(one) && one.endMarks?.[0] !== exceptEndMark,
+        )) > 0,
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete keeps all when it must keep one",
+    caughtBy: [rule.consentDeleteExcept],
+    change: ({ storage, database }) => ({
+      async delete(withdrawal, now) {
+        const own = (await database.consents.all()).filter(isSelected(withdrawal.selection));
+        if (own.some(({ endMarks }) => endMarks?.includes(withdrawal.exceptEndMark))) return false;
+        return storage.consents.delete(withdrawal, now);
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete looks, then deletes",
+    caughtBy: [rule.consentDeleteRace],
+    change: ({ database }) => ({
+      async delete({ selection, exceptEndMark }) {
+        const own = (await database.consents.all())
+          .filter(isSelected(selection))
+          .filter(({ endMarks }) => !endMarks?.includes(exceptEndMark));
+        for (const consent of own) await database.consents.delete(consentId(consent));
+        return own.length > 0;
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "contexts are compared without case",
+    caughtBy: [rule.consentContexts],
+    change: ({ storage, database }) => ({
+      async find(key, now) {
+        const folded = (key.contextKey ?? "").toLowerCase();
+        const own = (await storage.consents.list(key.subject, now)).filter(
+          isSelected({ subject: key.subject, clientId: key.clientId, apiId: key.apiId }),
+        );
+        return own.find((consent) => (consent.contextKey ?? "").toLowerCase() === folded);
+      },
+      save: (consent) =>
+        database.consents.set(
+          consentId({ ...consent, contextKey: (consent.contextKey ?? "").toLowerCase() }),
+          consent,
+        ),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "a contextKey that is left out is another than an empty one",
+    caughtBy: [rule.consentNoContext],
+    change: ({ database: { consents } }) => ({
+      find: async (key, now) => live(await consents.get(JSON.stringify(Object.values(keyOnly(key)))), now),
+      save: (consent) => consents.set(JSON.stringify(Object.values(keyOnly(consent))), consent),
+    }),
   }),
   cachingFind("consents", [rule.consentDelete]),
 ];

@@ -20,27 +20,59 @@ export const endMarkMistakes: readonly WrongAdapter[] = [
     change({ storage }) {
       const answered = new Map<string, string | undefined>();
       return {
-        async find(key, now) {
-          if (!answered.has(key)) answered.set(key, await storage.endMarks.find(key, now));
-          return answered.get(key);
+        async find(keys, now) {
+          const found = await storage.endMarks.find(keys, now);
+          for (const [place, key] of keys.entries()) if (!answered.has(key)) answered.set(key, found[place]);
+          return keys.map((key) => answered.get(key));
         },
       };
     },
   }),
   wrong("endMarks", {
+    mistake: "find gives the marks in the order of the table",
+    caughtBy: [rule.endMarkSeveral],
+    change: ({ database }) => ({
+      async find(keys, now) {
+        const found = (await database.endMarks.all()).filter(({ key }) => keys.includes(key));
+        const marks = found.map((one) => (isLive(now)(one) ? one.mark : undefined));
+        return keys.length === 1 ? [marks[0]] : marks;
+      },
+    }),
+  }),
+  wrong("endMarks", {
+    mistake: "find leaves out what it has not found",
+    caughtBy: [rule.endMarkSeveral],
+    change: ({ storage }) => ({
+      async find(keys, now) {
+        const found = await storage.endMarks.find(keys, now);
+        return keys.length === 1 ? found : found.filter((mark) => mark !== undefined);
+      },
+    }),
+  }),
+  wrong("endMarks", {
+    mistake: "find rejects when it is asked for nothing",
+    caughtBy: [rule.endMarkSeveral],
+    change: ({ storage }) => ({
+      async find(keys, now) {
+        if (keys.length === 0) throw new Error("syntax error at or near IN ()");
+        return storage.endMarks.find(keys, now);
+      },
+    }),
+  }),
+  wrong("endMarks", {
     mistake: "find ignores case",
     caughtBy: [rule.endMarkNone],
     change: ({ database }) => ({
-      find: async (key, now) =>
-        (await database.endMarks.all())
-          .filter(isLive(now))
-          .find((one) => one.key.toLowerCase() === key.toLowerCase())?.mark,
+      async find(keys, now) {
+        const living = (await database.endMarks.all()).filter(isLive(now));
+        return keys.map((key) => living.find((one) => one.key.toLowerCase() === key.toLowerCase())?.mark);
+      },
     }),
   }),
   wrong("endMarks", {
     mistake: "a mark never ends",
     caughtBy: [rule.endMarkEnd],
-    change: ({ database }) => ({ find: async (key) => (await database.endMarks.get(key))?.mark }),
+    change: ({ storage }) => ({ find: (keys) => storage.endMarks.find(keys, 0) }),
   }),
   wrong("endMarks", {
     mistake: "one process does not see the marks of another",
@@ -52,7 +84,10 @@ export const endMarkMistakes: readonly WrongAdapter[] = [
           own.add(endMark.key);
           return storage.endMarks.save(endMark, now);
         },
-        find: async (key, now) => (own.has(key) ? storage.endMarks.find(key, now) : undefined),
+        async find(keys, now) {
+          const found = await storage.endMarks.find(keys, now);
+          return keys.map((key, place) => (own.has(key) ? found[place] : undefined));
+        },
       };
     },
   }),

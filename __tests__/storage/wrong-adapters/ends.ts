@@ -6,13 +6,15 @@ import { ownNow, type Process, wrong } from "./wrong-adapter";
 
 /** `find` of every kind of record that ends, by its table's own key and whatever its end. */
 function rawFinds({ database }: Process) {
-  const { consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = database;
+  const { consents, authorizations, authorizationCodes, refreshTokens, accessTokens, clientRegistrations } =
+    database;
   return {
     consents: (key: ConsentKey) => consents.get(consentId(key)),
     authorizations: (id: string) => authorizations.get(id),
     authorizationCodes: ({ digest }: { digest: string }) => authorizationCodes.get(digest),
     refreshTokens: ({ digest }: { digest: string }) => refreshTokens.get(digest),
     accessTokens: (digest: string) => accessTokens.get(digest),
+    clientRegistrations: (clientId: string) => clientRegistrations.get(clientId),
   };
 }
 

@@ -33,13 +33,17 @@ export const fieldMistakes: readonly WrongAdapter[] = [
       alter: without(name),
     }),
   ),
-  ...(["amr", "acr", "authTime", "refreshableUntil", "issuer", "authMethodId", "createdAt"] as const).map(
-    (name) =>
-      finding("authorizations", {
-        mistake: `find drops ${name}`,
-        caughtBy: [rule.authorizationFind],
-        alter: without(name),
-      }),
+  ...(
+    [
+      ...(["amr", "acr", "authTime", "refreshableUntil", "issuer", "authMethodId", "createdAt"] as const),
+      ...(["context", "endMarks", "clientAuthentication"] as const),
+    ] as const
+  ).map((name) =>
+    finding("authorizations", {
+      mistake: `find drops ${name}`,
+      caughtBy: [rule.authorizationFind],
+      alter: without(name),
+    }),
   ),
   ...(["subject", "authorizationId", "authTime", "amr", "acr", "issuer", "issuedAt", "claims"] as const).map(
     (name) =>
@@ -52,6 +56,13 @@ export const fieldMistakes: readonly WrongAdapter[] = [
   ...(["trusted", "clientUri", "policyUri", "tosUri"] as const).map((name) =>
     finding("clients", { mistake: `find drops ${name}`, caughtBy: [rule.clientFind], alter: without(name) }),
   ),
+  ...(["jwks", "jwksUri", "allowTokenEndpointAudience", "selfDescription", "platform"] as const).map((name) =>
+    finding("clientRegistrations", {
+      mistake: `find drops ${name}`,
+      caughtBy: [rule.registrationFind],
+      alter: without(name),
+    }),
+  ),
   finding("consents", {
     mistake: "find drops grantedAt",
     caughtBy: [rule.consentFind],
@@ -62,10 +73,17 @@ export const fieldMistakes: readonly WrongAdapter[] = [
     caughtBy: [rule.refreshFind],
     alter: without("authorizationId"),
   }),
-  finding("consents", {
-    mistake: "find drops endMark",
-    caughtBy: [rule.consentFind],
-    alter: without("endMark"),
+  ...(["endMarks", "contextKey", "clientDigest"] as const).map((name) =>
+    finding("consents", {
+      mistake: `find drops ${name}`,
+      caughtBy: [rule.consentFind],
+      alter: without(name),
+    }),
+  ),
+  finding("refreshTokens", {
+    mistake: "find drops use",
+    caughtBy: [rule.retryUse, rule.retryRace, rule.retryMixed],
+    alter: without("use"),
   }),
   finding("authorizations", {
     mistake: "find gives null for what is missing",

@@ -1,6 +1,8 @@
 /** Adapters with one small mistake each. Each is one that somebody would make. */
 import { accessTokenMistakes } from "./access-tokens";
+import { assertionMistakes } from "./assertions";
 import { codeMistakes } from "./authorization-codes";
+import { eraseMistakes, limitMistakes, listMistakes } from "./authorization-lists";
 import { authorizationMistakes } from "./authorizations";
 import { clientMistakes } from "./clients";
 import { consentMistakes } from "./consents";
@@ -8,8 +10,12 @@ import { endMarkMistakes } from "./end-marks";
 import { expiryMistakes } from "./ends";
 import { swallowedFailures } from "./failures";
 import { fieldMistakes } from "./fields";
+import { lastUseMistakes } from "./last-use";
 import { sharedMistakes } from "./ownership";
 import { refreshTokenMistakes } from "./refresh-tokens";
+import { registrationLimitMistakes, registrationMistakes } from "./registrations";
+import { retryMistakes } from "./retries";
+import { revokeAllMistakes } from "./revoke-all";
 import { subjectMistakes } from "./subjects";
 import { tableStorage } from "./table-storage";
 import type { WrongAdapter } from "./wrong-adapter";
@@ -19,10 +25,19 @@ export const wrongAdapters: readonly WrongAdapter[] = [
   ...clientMistakes,
   ...consentMistakes,
   ...authorizationMistakes,
+  ...revokeAllMistakes,
+  ...listMistakes,
+  ...limitMistakes,
+  ...eraseMistakes,
   ...codeMistakes,
   ...refreshTokenMistakes,
+  ...retryMistakes,
+  ...lastUseMistakes,
   ...accessTokenMistakes,
   ...endMarkMistakes,
+  ...assertionMistakes,
+  ...registrationMistakes,
+  ...registrationLimitMistakes,
   ...expiryMistakes,
   ...fieldMistakes,
   ...sharedMistakes,

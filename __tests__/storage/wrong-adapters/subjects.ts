@@ -1,10 +1,12 @@
 /** Mistakes of a database that takes one person for another: some ignore spaces at the end of a text, some its case. */
-import type { Authorization, Consent, ConsentKey, EpochSeconds, Storage } from "../../../lib";
+import type { AuthorizationSelection, Consent, ConsentKey, EpochSeconds, Storage } from "../../../lib";
+import { rule } from "./rules";
+import { type Database as AllTables, inListOrder, isSelected, keyOf } from "./table-storage";
 
 /** The tables that a mistake here looks through. */
 interface Tables {
   readonly consents: { all(): Promise<readonly Consent[]> };
-  readonly authorizations: { all(): Promise<readonly Authorization[]> };
+  readonly authorizations: Pick<AllTables["authorizations"], "all" | "deleteWhere">;
 }
 
 const sights: Readonly<Record<string, (subject: string) => string>> = {
@@ -16,12 +18,16 @@ const sights: Readonly<Record<string, (subject: string) => string>> = {
 type See = (subject: string) => string;
 
 const isSame =
-  (see: See, key: ConsentKey) =>
+  (see: See, selection: AuthorizationSelection) =>
   (other: ConsentKey): boolean =>
-    see(other.subject) === see(key.subject) && other.clientId === key.clientId && other.apiId === key.apiId;
+    see(other.subject) === see(selection.subject) &&
+    isSelected({ ...selection, subject: other.subject })(other);
 
 /** The consents that a blurred look takes for those of a key, among all that live. */
-async function seen({ consents }: Tables, look: { see: See; key: ConsentKey; now: EpochSeconds }) {
+async function seen(
+  { consents }: Tables,
+  look: { see: See; key: AuthorizationSelection; now: EpochSeconds },
+) {
   const living = (await consents.all()).filter(({ expiresAt }) => look.now < expiresAt);
   return living.filter(isSame(look.see, look.key));
 }
@@ -37,7 +43,10 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
       ...storage,
       consents: {
         ...storage.consents,
-        find: async (key, now) => (await seen(database, { see, key, now }))[0],
+        async find(key, now) {
+          const { contextKey = "" } = key;
+          return (await seen(database, { see, key: { ...key, contextKey }, now }))[0];
+        },
       },
     }),
   },
@@ -62,9 +71,9 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
       ...storage,
       consents: {
         ...storage.consents,
-        async delete({ key, exceptEndMark }, now) {
-          const found = await seen(database, { see, key, now });
-          const deleted = found.map((one) => storage.consents.delete({ key: one, exceptEndMark }, now));
+        async delete({ selection, exceptEndMark }, now) {
+          const found = await seen(database, { see, key: selection, now });
+          const deleted = found.map((one) => storage.consents.delete({ selection: one, exceptEndMark }, now));
           return (await Promise.all(deleted)).includes(true);
         },
       },
@@ -79,12 +88,43 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
       authorizations: {
         ...storage.authorizations,
         async revokeAll(key, now) {
-          const found = (await database.authorizations.all())
-            .filter(isSame(see, key))
-            .filter(({ revoked }) => !revoked);
+          const found = (await database.authorizations.all()).filter(
+            (one) => !one.revoked && isSame(see, key)(keyOf(one)),
+          );
           for (const { authorizationId } of found) await storage.authorizations.revoke(authorizationId, now);
           return found.length;
         },
+      },
+    }),
+  },
+  {
+    method: "authorizations.list",
+    caughtBy: rule.listOrder,
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      authorizations: {
+        ...storage.authorizations,
+        list: async (subject, { limit }, now) =>
+          (await database.authorizations.all())
+            .filter((one) => now < one.expiresAt && !one.revoked && see(one.subject) === see(subject))
+            .toSorted(inListOrder)
+            .slice(0, limit),
+      },
+    }),
+  },
+  {
+    method: "authorizations.erase",
+    caughtBy: rule.eraseAll,
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      authorizations: {
+        ...storage.authorizations,
+        erase: ({ subject, authorizationId }) =>
+          database.authorizations.deleteWhere(
+            (one) =>
+              see(one.subject) === see(subject) &&
+              (authorizationId === undefined || one.authorizationId === authorizationId),
+          ),
       },
     }),
   },

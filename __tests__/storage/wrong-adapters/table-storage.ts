@@ -2,16 +2,21 @@
 import {
   type Authorization,
   type AuthorizationCode,
+  type AuthorizationSelection,
   browserOriginsOf,
   type Client,
+  type ClientRegistration,
   type Consent,
   type ConsentKey,
   type EndMark,
   type EpochSeconds,
+  type ListedAuthorization,
+  maxAuthorizations,
   type RefreshToken,
   type RevokedAccessToken,
   type Storage,
   type StoredAccessToken,
+  type UsedAssertion,
 } from "../../../lib";
 
 /** What all processes share. It keeps and gives copies, as every database does. */
@@ -20,20 +25,35 @@ export interface Table<T> {
   set(key: string, record: T): Promise<void>;
   delete(key: string): Promise<boolean>;
   all(): Promise<readonly T[]>;
+  where(is: (record: T) => boolean): Promise<readonly T[]>;
   /** Look and write in one round trip: nobody comes in between. */
   update(key: string, change: (record: T) => T | undefined): Promise<boolean>;
+  /** The same as a part of another table's round trip. */
+  updateAlong(key: string, change: (record: T) => T): void;
+  /** Look and write in one round trip, where there is nothing yet. */
+  add(key: string, record: T): Promise<boolean>;
+  /** Look and delete in one round trip. */
+  deleteWhere(is: (record: T) => boolean): Promise<number>;
+  count(is: (record: T) => boolean): Promise<number>;
+}
+
+/** A registration as it is stored. */
+export interface RegistrationRow extends ClientRegistration {
+  readonly extended: boolean;
 }
 
 /** One table for each kind of record. */
 export interface Database {
   readonly clients: Table<Client>;
   readonly consents: Table<Consent>;
-  readonly authorizations: Table<Authorization>;
+  readonly authorizations: Table<ListedAuthorization>;
   readonly authorizationCodes: Table<AuthorizationCode>;
   readonly refreshTokens: Table<RefreshToken>;
   readonly accessTokens: Table<StoredAccessToken>;
   readonly revokedAccessTokens: Table<RevokedAccessToken>;
   readonly endMarks: Table<EndMark>;
+  readonly usedAssertions: Table<UsedAssertion>;
+  readonly clientRegistrations: Table<RegistrationRow>;
 }
 
 function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
@@ -56,6 +76,10 @@ function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
       await roundTrip();
       return structuredClone([...records.values()]);
     },
+    async where(is) {
+      await roundTrip();
+      return structuredClone([...records.values()].filter(is));
+    },
     async update(key, change) {
       await roundTrip();
       const record = records.get(key);
@@ -63,6 +87,27 @@ function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
       if (changed === undefined) return false;
       records.set(key, changed);
       return true;
+    },
+    updateAlong(key, change) {
+      const record = records.get(key);
+      if (record) records.set(key, change(structuredClone(record)));
+    },
+    async add(key, record) {
+      const sent = structuredClone(record);
+      await roundTrip();
+      if (records.has(key)) return false;
+      records.set(key, sent);
+      return true;
+    },
+    async deleteWhere(is) {
+      await roundTrip();
+      const found = [...records].filter(([, record]) => is(record));
+      for (const [key] of found) records.delete(key);
+      return found.length;
+    },
+    async count(is) {
+      await roundTrip();
+      return [...records.values()].filter(is).length;
     },
   };
 }
@@ -82,6 +127,8 @@ export function newDatabase({ reachable = true } = {}): Database {
     accessTokens: newTable(roundTrip),
     revokedAccessTokens: newTable(roundTrip),
     endMarks: newTable(roundTrip),
+    usedAssertions: newTable(roundTrip),
+    clientRegistrations: newTable(roundTrip),
   };
 }
 
@@ -100,24 +147,125 @@ export function live<T extends { readonly expiresAt: EpochSeconds }>(
 }
 
 /** One text for a whole key, by which its parts cannot run into each other. */
-export const consentId = ({ subject, clientId, apiId }: ConsentKey): string =>
-  JSON.stringify([subject, clientId, apiId]);
+export const consentId = ({ subject, clientId, apiId, contextKey = "" }: ConsentKey): string =>
+  JSON.stringify([subject, clientId, apiId, contextKey]);
 
 /** The key as somebody would write it who forgets that its parts may hold the separator. */
 export const joinedBy =
   (separator: string) =>
-  ({ subject, clientId, apiId }: ConsentKey): string =>
-    [subject, clientId, apiId].join(separator);
+  ({ subject, clientId, apiId, contextKey }: ConsentKey): string =>
+    [subject, clientId, apiId, ...(contextKey ? [contextKey] : [])].join(separator);
 
-/** True for what belongs to the same end user, client and API. */
-export const hasKey = (key: ConsentKey) => (record: ConsentKey) => consentId(record) === consentId(key);
+/** The key of the consent that an authorization would need. */
+export const keyOf = ({ subject, clientId, apiId, context }: Authorization): ConsentKey => ({
+  subject,
+  clientId,
+  apiId,
+  contextKey: context?.key ?? "",
+});
+
+/** True for what belongs to this selection. What the selection leaves out may be anything. */
+export const isSelected = (selection: AuthorizationSelection) => (record: ConsentKey) =>
+  record.subject === selection.subject &&
+  (selection.clientId === undefined || record.clientId === selection.clientId) &&
+  (selection.apiId === undefined || record.apiId === selection.apiId) &&
+  (selection.contextKey === undefined || (record.contextKey ?? "") === selection.contextKey);
+
+/** The authorizations of a selection that are not revoked, as all of them are now. */
+export const notRevoked = async (
+  { authorizations }: Database,
+  selection: AuthorizationSelection,
+): Promise<readonly ListedAuthorization[]> => {
+  const is = isSelected(selection);
+  return authorizations.where((record) => !record.revoked && is(keyOf(record)));
+};
+
+/** The order of a list. */
+export const inListOrder = (a: Authorization, b: Authorization): number =>
+  b.expiresAt - a.expiresAt || b.authorizationId.localeCompare(a.authorizationId);
+
+function tableAuthorizations(database: Database): Storage["authorizations"] {
+  const { authorizations } = database;
+  const revoke = async (id: string): Promise<void> =>
+    void (await authorizations.update(id, (record) => ({ ...record, revoked: true })));
+  return {
+    async create(created, now) {
+      const { authorizationId } = created;
+      await authorizations.set(authorizationId, created);
+      const is = isSelected(keyOf(created));
+      const isLiving = (record: Authorization): boolean =>
+        !record.revoked && isLive(now)(record) && is(keyOf(record));
+      if ((await authorizations.count(isLiving)) <= maxAuthorizations) return;
+      const earlier = await authorizations.where(
+        (record) => isLiving(record) && record.authorizationId !== authorizationId,
+      );
+      const ended = earlier.toSorted(inListOrder).slice(maxAuthorizations - 1);
+      await Promise.all(ended.map((record) => revoke(record.authorizationId)));
+    },
+    async find(authorizationId, now) {
+      const found = live(await authorizations.get(authorizationId), now);
+      if (!found) return undefined;
+      const { lastUsedAt: _, ...authorization } = found;
+      return authorization;
+    },
+    revoke,
+    async revokeAll(selection) {
+      const own = await notRevoked(database, selection);
+      await Promise.all(own.map(({ authorizationId }) => revoke(authorizationId)));
+      return own.length;
+    },
+    async list(subject, { after, limit }, now) {
+      const own = await authorizations.where((one) => isLive(now)(one) && one.subject === subject);
+      const last = own.find(({ authorizationId }) => authorizationId === after);
+      if (after !== undefined && !last) return [];
+      const behind = own.filter((one) => !one.revoked && (!last || inListOrder(last, one) < 0));
+      return behind.toSorted(inListOrder).slice(0, limit);
+    },
+    erase: ({ subject, authorizationId }) =>
+      authorizations.deleteWhere(
+        (one) =>
+          one.subject === subject &&
+          (authorizationId === undefined || one.authorizationId === authorizationId),
+      ),
+  };
+}
+
+/** The order in which registrations go, the first ones first. */
+export const inRegistrationOrder = (a: ClientRegistration, b: ClientRegistration): number =>
+  a.expiresAt - b.expiresAt;
+
+function tableRegistrations({ clientRegistrations }: Database): Storage["clientRegistrations"] {
+  return {
+    async create({ client, expiresAt }, { limit, now }) {
+      const living = await clientRegistrations.where(isLive(now));
+      const room = limit - living.filter(({ extended }) => extended).length;
+      if (room < 1) return "full";
+      await clientRegistrations.set(client.clientId, { client, expiresAt, extended: false });
+      const others = living.filter(({ extended }) => !extended).toSorted(inRegistrationOrder);
+      const surplus = others.slice(0, Math.max(0, others.length - room + 1));
+      const ids = new Set(surplus.map((one) => one.client.clientId));
+      if (ids.size > 0)
+        await clientRegistrations.deleteWhere((one) => !one.extended && ids.has(one.client.clientId));
+      return "created";
+    },
+    find: async (clientId, now) => live(await clientRegistrations.get(clientId), now)?.client,
+    extend: ({ clientId, expiresAt }, now) =>
+      clientRegistrations.update(clientId, (one) =>
+        isLive(now)(one)
+          ? { ...one, extended: true, expiresAt: Math.max(one.expiresAt, expiresAt) }
+          : undefined,
+      ),
+  };
+}
 
 /** The right adapter, as one process has it. */
 export function tableStorage(database: Database): Storage {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, consents } = database;
-  const { clients, revokedAccessTokens, endMarks } = database;
-  const revoke = async (id: string): Promise<void> =>
-    void (await authorizations.update(id, (record) => ({ ...record, revoked: true })));
+  const { clients, revokedAccessTokens, endMarks, usedAssertions } = database;
+  const use = <T extends { readonly authorizationId: string }>(used: T, now: EpochSeconds): T => {
+    authorizations.updateAlong(used.authorizationId, (record) => ({ ...record, lastUsedAt: now }));
+    return used;
+  };
   return {
     clients: {
       find: (clientId) => clients.get(clientId),
@@ -127,30 +275,20 @@ export function tableStorage(database: Database): Storage {
       find: async (key, now) => live(await consents.get(consentId(key)), now),
       save: (consent) => consents.set(consentId(consent), consent),
       list: async (subject, now) =>
-        (await consents.all()).filter(isLive(now)).filter((consent) => consent.subject === subject),
-      async delete({ key, exceptEndMark }) {
-        const consent = await consents.get(consentId(key));
-        if (!consent || consent.endMark === exceptEndMark) return false;
-        await consents.delete(consentId(key));
-        return true;
+        consents.where((consent) => isLive(now)(consent) && consent.subject === subject),
+      async delete({ selection, exceptEndMark }) {
+        const is = isSelected(selection);
+        const isWithdrawn = (consent: Consent): boolean => !consent.endMarks?.includes(exceptEndMark);
+        return (await consents.deleteWhere((consent) => is(consent) && isWithdrawn(consent))) > 0;
       },
     },
-    authorizations: {
-      create: (authorization) => authorizations.set(authorization.authorizationId, authorization),
-      find: async (authorizationId, now) => live(await authorizations.get(authorizationId), now),
-      revoke,
-      async revokeAll(key) {
-        const own = (await authorizations.all()).filter(hasKey(key)).filter(({ revoked }) => !revoked);
-        await Promise.all(own.map(({ authorizationId }) => revoke(authorizationId)));
-        return own.length;
-      },
-    },
+    authorizations: tableAuthorizations(database),
     authorizationCodes: {
       create: (code) => authorizationCodes.set(code.digest, code),
       find: async ({ digest }, now) => live(await authorizationCodes.get(digest), now),
       async consume({ digest }, now) {
         const won = await authorizationCodes.update(digest, (code) =>
-          code.consumed || !isLive(now)(code) ? undefined : { ...code, consumed: true },
+          code.consumed || !isLive(now)(code) ? undefined : { ...use(code, now), consumed: true },
         );
         return won ? "consumed" : "not-consumed";
       },
@@ -158,12 +296,15 @@ export function tableStorage(database: Database): Storage {
     refreshTokens: {
       create: (token) => refreshTokens.set(token.digest, token),
       find: async ({ digest }, now) => live(await refreshTokens.get(digest), now),
-      async rotate({ from, to }, now) {
+      async rotate({ from, to, use: kept }, now) {
         const won = await refreshTokens.update(from.digest, (token) =>
-          token.used || !isLive(now)(token) ? undefined : { ...token, used: true },
+          token.used || !isLive(now)(token)
+            ? undefined
+            : { ...use(token, now), used: true, ...(kept && { use: kept }) },
         );
-        if (won) await refreshTokens.set(to.digest, to);
-        return won ? "rotated" : "not-rotated";
+        if (!won) return live(await refreshTokens.get(from.digest), now)?.use ?? "not-rotated";
+        await refreshTokens.set(to.digest, to);
+        return "rotated";
       },
     },
     accessTokens: {
@@ -173,8 +314,16 @@ export function tableStorage(database: Database): Storage {
       isRevoked: async (tokenId, now) => live(await revokedAccessTokens.get(tokenId), now) !== undefined,
     },
     endMarks: {
-      find: async (key, now) => live(await endMarks.get(key), now)?.mark,
+      async find(keys, now) {
+        const found = await endMarks.where((endMark) => isLive(now)(endMark) && keys.includes(endMark.key));
+        return keys.map((key) => found.find((endMark) => endMark.key === key)?.mark);
+      },
       save: (endMark) => endMarks.set(endMark.key, endMark),
     },
+    clientAssertions: {
+      use: async (assertion) =>
+        (await usedAssertions.add(assertion.digest, assertion)) ? "used" : "used-before",
+    },
+    clientRegistrations: tableRegistrations(database),
   };
 }

@@ -41,11 +41,14 @@ export function wrong<Port extends Ports>(
   };
 }
 
+/** The ports that find one record. */
+type FindingPorts = Exclude<Ports, "clientAssertions">;
+
 type AnyFind = (...args: readonly unknown[]) => Promise<object | undefined>;
 
 /** A `find` whose answer is altered. */
 export function finding(
-  port: Ports,
+  port: FindingPorts,
   {
     mistake,
     caughtBy,
@@ -73,7 +76,7 @@ function idOf(key: unknown): string {
 }
 
 /** Remembers what `find` has found in this process. */
-export function cachingFind(port: Ports, caughtBy: readonly string[]): WrongAdapter {
+export function cachingFind(port: FindingPorts, caughtBy: readonly string[]): WrongAdapter {
   return wrong(port, {
     mistake: "find repeats what this process has found before",
     caughtBy,

@@ -17,14 +17,20 @@ const words = {
   orders: ["", "orders"],
   item: ["", "order"],
   report: ["", "report"],
+  plan: ["", "plan"],
+  org: ["", "org"],
+  organization: ["", "organization"],
 };
+
+/** A word alone would say too little. */
+const withValue = new Set(["active", "prompt", "org", "organization"]);
 
 function wordsOf(fields) {
   return Object.entries(words).flatMap(([name, [kind, word]]) => {
     if (fields[name] === undefined || fields[name] === "") return [];
     const value = fields[name];
     if (name === "error") return [{ kind, word: value }];
-    if (name === "active" || name === "prompt") return [{ kind, word: `${name}=${value}` }];
+    if (withValue.has(name)) return [{ kind, word: `${name}=${value}` }];
     return [{ kind, word, value }];
   });
 }
@@ -59,21 +65,24 @@ const pages = [
 ];
 
 export function inAnswer(step) {
-  const { status, url, headers, body } = step;
+  const { status, url, headers, body, isLost } = step;
   const page = headers["content-type"]?.startsWith("text/html") && !headers.location;
   if (page && status >= 400) return [{ kind: "error", word: "error page" }];
   if (page) return [{ kind: "", word: pages.find(([end]) => url.endsWith(end))?.[1] ?? "page" }];
-  return wordsOf({ ...inLocation(step), ...body });
+  const lost = isLost ? [{ kind: "error", word: "lost" }] : [];
+  return [...wordsOf({ ...inLocation(step), ...body }), ...lost];
 }
 
-/** The tokens that were issued so far, in their order: for each kind a list. */
+/** The tokens that were issued so far, in their order: for each kind a list. A retry brings the same refresh token again. */
 export function issuedTokens(steps) {
   const tokens = steps.flatMap(({ body }) => [
     { kind: "access", value: body.access_token },
     { kind: "refresh", value: body.refresh_token },
   ]);
   return Map.groupBy(
-    tokens.filter(({ value }) => value),
+    tokens.filter(
+      ({ value }, index) => value && tokens.findIndex((token) => token.value === value) === index,
+    ),
     ({ kind }) => kind,
   );
 }

@@ -4,6 +4,7 @@ import { recordedFetch } from "./recorded-fetch.mjs";
 
 /** @typedef {import("../types.js").Choices} Choices */
 /** @typedef {import("../types.js").SentRequest} SentRequest */
+/** @typedef {import("../types.js").Step} Step */
 /** @typedef {ReturnType<typeof clientProgram>} ClientProgram */
 
 /** @param {Uint8Array} bytes */
@@ -20,6 +21,12 @@ async function codeChallenge(codeVerifier) {
   return base64url(new Uint8Array(hash));
 }
 
+/** Without a token it sends a made-up one, to see the answer. @param {string | undefined} refreshToken */
+const refreshForm = (refreshToken) => ({
+  grant_type: "refresh_token",
+  refresh_token: refreshToken ?? random(),
+});
+
 /** @param {import("../types.js").ProgramOptions} options */
 export function clientProgram({ name, clientId, secret, basic, redirectUri, origin, record }) {
   /** @type {import("../types.js").Held} */
@@ -30,16 +37,17 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
     `${origin}/login/auth/${encodeURIComponent(method)}/api/${encodeURIComponent(api)}`;
 
   const own = { by: name, record };
+  const lost = { by: name, record: (/** @type {Step} */ step) => record({ ...step, isLost: true }) };
 
   /**
    * Sends a request with client authentication to an endpoint of the authorization server.
    *
-   * @type {(url: string, form: Record<string, string>) => ReturnType<typeof recordedFetch>}
+   * @type {(url: string, form: Record<string, string>, recorded?: typeof own) => ReturnType<typeof recordedFetch>}
    */
-  function ask(url, form) {
+  function ask(url, form, recorded = own) {
     const inBody = { ...form, client_id: clientId, ...(secret && { client_secret: secret }) };
     const inHeader = { authorization: `Basic ${btoa(`${clientId}:${secret}`)}`, form };
-    return recordedFetch({ ...own, method: "POST", url, ...(basic ? inHeader : { form: inBody }) });
+    return recordedFetch({ ...recorded, method: "POST", url, ...(basic ? inHeader : { form: inBody }) });
   }
 
   /**
@@ -51,7 +59,8 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
     const { status, body } = await ask(`${issuer}/token`, form);
     if (status !== 200) return;
     const { access_token: accessToken, refresh_token: refreshToken } = body;
-    held = { ...held, issuer, accessToken, refreshToken, usedRefreshToken: form["refresh_token"] };
+    const usedRefreshToken = held.usedRefreshToken ?? form["refresh_token"];
+    held = { ...held, issuer, accessToken, refreshToken, usedRefreshToken };
   }
 
   /**
@@ -77,11 +86,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
 
   /** @type {(choices: Choices, refreshToken: string | undefined) => Promise<void>} */
   const refresh = (choices, refreshToken) =>
-    requestTokens(held.issuer ?? issuerOf(choices), {
-      grant_type: "refresh_token",
-      // if there is none, send a made-up one to see the answer
-      refresh_token: refreshToken ?? random(),
-    });
+    requestTokens(held.issuer ?? issuerOf(choices), refreshForm(refreshToken));
 
   /** @type {Record<string, (choices: Choices) => Promise<void>>} */
   const actions = {
@@ -91,6 +96,10 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
         ...(choices.scope && { scope: choices.scope }),
       }),
     refresh: (choices) => refresh(choices, held.refreshToken),
+    /** The answer never arrives, so the client still has its old tokens. */
+    async loseAnswer(choices) {
+      await ask(`${held.issuer ?? issuerOf(choices)}/token`, refreshForm(held.refreshToken), lost);
+    },
     reuseRefreshToken: (choices) => refresh(choices, held.usedRefreshToken),
     replayCode: (choices) =>
       requestTokens(held.issuer ?? issuerOf(choices), {

@@ -40,7 +40,9 @@ function showWho() {
 }
 
 async function showPerson() {
-  find("person").textContent = (await post("/person")).subject ?? "nobody";
+  const { subject, active, organization } = await post("/person");
+  const who = `${subject} at ${organization}${active ? "" : ", disabled"}`;
+  find("person").textContent = subject ? who : "nobody";
 }
 
 const linkTo = (url) => {

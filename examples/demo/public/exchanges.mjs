@@ -14,6 +14,21 @@ const exchanges = [
     why: "The client sends the browser to the authorization server: who asks, for which scopes, and where to go back to. The random state ties the answer to this browser. The challenge is the hash of a verifier that the client keeps for itself (PKCE).",
   },
   {
+    fits: endsWith("/person/other-organization"),
+    to: server,
+    why: "The host writes into its own session that the person goes on in another organization. From then on, authenticate answers that one as context. What was issued before keeps its own.",
+  },
+  {
+    fits: endsWith("/person/sign-out-everywhere"),
+    to: server,
+    why: "The host ends its own sessions of the person first, because whoever is still signed in could approve anew. Then it calls auth.subjects.revoke, which ends every login at every client.",
+  },
+  {
+    fits: ({ url }) => url.startsWith("/person/"),
+    to: server,
+    why: "The host changes its own table of people. This is no part of OAuth, and authmount is not told: it asks the host at the next token (tokens.decide) and at the next sign-in (authenticate).",
+  },
+  {
     fits: ({ method, url }) => method === "GET" && url.startsWith("/signin/"),
     to: server,
     why: "Nobody is signed in, so the host shows its own sign-in page. The client never sees what is typed here.",
@@ -47,6 +62,16 @@ const exchanges = [
     fits: isToken("authorization_code"),
     to: server,
     why: "The client redeems the code, without the browser. It shows the verifier: its hash must be the challenge of the authorization request. A confidential client also proves itself with its secret.",
+  },
+  {
+    fits: ({ isLost }) => isLost,
+    to: server,
+    why: "The client refreshes, and the server replaces the refresh token. But the answer is lost on its way, so the client still has the old one.",
+  },
+  {
+    fits: ({ events }) => events.some(({ kind }) => kind === "refresh-retried"),
+    to: server,
+    why: "The client has no answer to its refresh, so it sends the same refresh token again. With refreshRetrySeconds the server repeats its answer: the same new refresh token, if that one is unused, and a fresh access token.",
   },
   {
     fits: isToken("refresh_token"),

@@ -39,10 +39,21 @@ async function open(program, { choices }) {
   await recordedFetch({ by: "Browser", record: (step) => addSteps([step]), method: "GET", url });
 }
 
+/** What the person or an administrator does at the host itself. It is no part of OAuth. */
+async function changePerson(change) {
+  const url = new URL(`/person/${change}`, location.href).href;
+  await recordedFetch({ by: "Browser", record: (step) => addSteps([step]), method: "POST", url });
+}
+
 /** All other actions belong to a client program. */
 const actions = {
   start,
   open,
+  disable: () => changePerson("disable"),
+  enable: () => changePerson("enable"),
+  otherOrganization: () => changePerson("other-organization"),
+  signOutEverywhere: () => changePerson("sign-out-everywhere"),
+  askAgain: (program, story) => start(program, { ...story, noPage: true }),
   signOut: () => fetch("/signout", { method: "POST" }),
   silentRefresh: (program, { choices, ...story }) =>
     start(program, { ...story, choices: { ...choices, prompt: "none" } }),

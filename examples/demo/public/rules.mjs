@@ -2,16 +2,40 @@
 import { inLocation } from "./carried.mjs";
 
 const isGrant = (grantType) => (step) => step.sent.grant_type === grantType;
+const isDisabled = (step) =>
+  [step.body, inLocation(step)].some((told) => told.error_description === "This account is disabled.");
 const replayed = (what) => (step) => step.events.some((event) => event.replayed === what);
 const atAuthorize = ({ url }) => url.includes("/authorize");
 const atApi = ({ url }) => url.startsWith("/api/");
 
-/** True if the token was issued for another API than the one that was called. */
-function isForeign({ sent, url }, steps) {
-  const token = sent.Authorization?.replace("Bearer ", "");
-  const issued = steps.find(({ body }) => token !== undefined && body.access_token === token);
-  return issued !== undefined && !issued.url.endsWith(`${url}/token`);
+/** The step in which the token that was sent was issued. */
+function issueOf({ sent }, steps) {
+  const token = sent.refresh_token ?? sent.Authorization?.replace("Bearer ", "");
+  return steps.find(
+    ({ body }) => token !== undefined && [body.access_token, body.refresh_token].includes(token),
+  );
 }
+
+/** True if the token was issued for another API than the one that was called. */
+function isForeign(step, steps) {
+  const issued = issueOf(step, steps);
+  return issued !== undefined && !issued.url.endsWith(`${step.url}/token`);
+}
+
+/** True if the person was signed out everywhere after the token was issued. */
+function isSignedOut(step, steps) {
+  const issuedAt = issueOf(step, steps)?.at;
+  const isBetween = ({ at }) => issuedAt < at && at < step.at;
+  return steps.some((each) => each.url === "/person/sign-out-everywhere" && isBetween(each));
+}
+
+/** True if this refresh token was repeated before, and got the same answer. */
+const wasRepeated = ({ sent }, steps) =>
+  steps.some(
+    (each) =>
+      each.sent.refresh_token === sent.refresh_token &&
+      each.events.some(({ kind }) => kind === "refresh-retried"),
+  );
 
 /** The first whose error is the answer's and that fits the step explains it. */
 const rules = [
@@ -44,10 +68,31 @@ const rules = [
   },
   {
     error: "invalid_grant",
+    fits: (step, steps) => replayed("refresh_token")(step) && wasRepeated(step, steps),
+    rule: "A refresh may be repeated only while its new refresh token is unused. That one was used, so two parties have tokens of this login, and the whole authorization ends.",
+    source: "RFC 9700 §4.14.2",
+    fix: "Repeat a refresh only if its answer did not arrive. Now the person has to run the flow again.",
+  },
+  {
+    error: "invalid_grant",
     fits: replayed("refresh_token"),
     rule: "A refresh token works once. A second use means that two parties have it, so the whole authorization ends.",
     source: "RFC 9700 §4.14.2",
     fix: "Keep the newest refresh token and use only that. Now the person has to run the flow again.",
+  },
+  {
+    error: "invalid_grant",
+    fits: isDisabled,
+    rule: "The host decides about every token, and it no longer knows this person as active. With revoke: true the whole authorization ends.",
+    source: "RFC 6749 §5.2",
+    fix: "Forget the tokens. Once the person is enabled, they have to run the flow again.",
+  },
+  {
+    error: "invalid_grant",
+    fits: isSignedOut,
+    rule: "The person was signed out everywhere, which has ended all their logins.",
+    source: "RFC 6749 §5.2",
+    fix: "Forget the tokens and run the flow again. The person has to sign in.",
   },
   {
     error: "invalid_grant",
@@ -68,6 +113,13 @@ const rules = [
     rule: "An access token is meant for one API, and every other API refuses it. Otherwise one API could use your token at another.",
     source: "RFC 9068 §4, RFC 9700 §2.3",
     fix: "Get a token at an authorization server of the API that you want to call.",
+  },
+  {
+    error: "invalid_token",
+    fits: isSignedOut,
+    rule: "The person was signed out everywhere. APIs notice it within revocationLagSeconds, which is 0 here.",
+    source: "RFC 6750 §3.1",
+    fix: "Forget the tokens and run the flow again. The person has to sign in.",
   },
   {
     error: "invalid_token",
@@ -112,6 +164,13 @@ const rules = [
     rule: "A scope must be one that the API offers and the client is registered for.",
     source: "RFC 6749 §3.3",
     fix: "Ask for less: scopes_supported in the metadata lists what there is.",
+  },
+  {
+    error: "access_denied",
+    fits: isDisabled,
+    rule: "The host lets this person sign in no longer. If it only refused tokens, the client would send them here again and again.",
+    source: "RFC 6749 §4.1.2.1",
+    fix: "Tell the person. The host has to enable them.",
   },
   {
     error: "access_denied",

@@ -17,6 +17,8 @@ const meanings = {
   auth_time: "When the person signed in.",
   amr: "How the person signed in.",
   acr: "How far the sign-in can be trusted.",
+  plan: "The host's own claim, from tokens.decide. The next token has what the host answers then.",
+  org: "The organization that was chosen at the sign-in, which tokens.decide makes a claim of. It stays the same when the token is refreshed.",
   active: "It is valid now.",
   token_type: "Whoever has the token can use it.",
 };

@@ -1,27 +1,7 @@
 /** The contract of authorizations. RFC 6749 §1.3, 7009 §2.1, 9700 §4.14.2. */
-import type { Authorization } from "../../protocol/authorization";
-import type { EpochSeconds } from "../../protocol/time";
-import type { Storage } from "../port";
-import { awkwardText, keysJoinedAlike, newAuthorization, newId, otherSubjects } from "./records";
-import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
-
-async function createAll(
-  { authorizations }: Storage,
-  records: readonly Authorization[],
-  now: EpochSeconds,
-): Promise<void> {
-  for (const record of records) await authorizations.create(record, now);
-}
-
-async function assertAll(
-  { authorizations }: Storage,
-  { records, now, revoked }: { records: readonly Authorization[]; now: EpochSeconds; revoked: boolean },
-): Promise<void> {
-  for (const record of records) {
-    const found = await authorizations.find(record.authorizationId, now);
-    assertRecord(found, { ...record, revoked }, revoked ? "must be revoked" : "must be left alone");
-  }
-}
+import { awkwardText, newAuthorization, newId } from "./records";
+import { assertNothing, assertRecord, race, type Rule } from "./rule";
+import { assertAll, createAll } from "./stored-authorizations";
 
 /** The rules of `authorizations`. @rfc 7009 §2.1, 9700 §4.14.2 */
 export const authorizationRules: readonly Rule[] = [
@@ -34,6 +14,12 @@ export const authorizationRules: readonly Rule[] = [
         newAuthorization(now, { authTime: 0, amr: [], acr: "", grantedScopes: [] }),
         newAuthorization(now, { refreshableUntil: now + 500, expiresAt: now + 4_000_000_000 }),
         newAuthorization(now, { subject: `${newId()}${awkwardText}` }),
+        newAuthorization(now, { clientAuthentication: "key" }),
+        newAuthorization(now, { context: { key: awkwardText }, endMarks: [] }),
+        newAuthorization(now, {
+          context: { key: "acme", data: { deep: { list: [1, awkwardText, { none: false }] } } },
+          endMarks: [newId(), newId()],
+        }),
       ];
       await createAll(storage, records, now);
       await assertAll(storage, { records, now, revoked: false });
@@ -90,38 +76,6 @@ export const authorizationRules: readonly Rule[] = [
       const unknown = newId();
       await storage.authorizations.revoke(unknown, now);
       assertNothing(await storage.authorizations.find(unknown, now), "revoking created one");
-    },
-  },
-  {
-    name: "authorizations.revokeAll revokes all authorizations of one end user for one client at one API, and no others",
-    async check({ storage, peer, now }) {
-      const first = newAuthorization(now, { subject: `a${newId()}` });
-      const { subject, clientId, apiId } = first;
-      const key = { subject, clientId, apiId };
-      const gone = [
-        first,
-        newAuthorization(now, key),
-        newAuthorization(now, { ...key, authMethodId: "otp" }),
-      ];
-      const kept = [
-        ...[newId(), ...otherSubjects(subject)].map((other) =>
-          newAuthorization(now, { ...key, subject: other }),
-        ),
-        newAuthorization(now, { ...key, clientId: newId() }),
-        newAuthorization(now, { ...key, apiId: "reports" }),
-        newAuthorization(now, { ...key, subject: clientId, clientId: subject }),
-      ];
-      await createAll(storage, [...gone, ...kept], now);
-      assertSame(await peer.authorizations.revokeAll(key, now), gone.length, "the number of revoked ones");
-      assertSame(await peer.authorizations.revokeAll(key, now), 0, "the number of revoked ones, second call");
-      await assertAll(storage, { records: gone, now, revoked: true });
-      await assertAll(storage, { records: kept, now, revoked: false });
-      for (const [joined, other] of keysJoinedAlike()) {
-        const records = [newAuthorization(now, other)];
-        await createAll(storage, records, now);
-        await storage.authorizations.revokeAll(joined, now);
-        await assertAll(storage, { records, now, revoked: false });
-      }
     },
   },
 ];

@@ -4,7 +4,7 @@ import { newId } from "./records";
 import { assertNothing, assertRecord, assertSame, type Rule, type RuleSubject } from "./rule";
 
 /** Ids that a careless query takes for the registered one: wildcards, other case, inherited property names, SQL. */
-function lookalikes(clientId: string): readonly string[] {
+export function lookalikes(clientId: string): readonly string[] {
   return [
     clientId.toUpperCase(),
     clientId.toLowerCase(),

@@ -1,6 +1,6 @@
 /** The contract of remembered consents. RFC 6749 §10.2. */
 import type { Consent } from "../../protocol/consent";
-import { awkwardText, keysJoinedAlike, newConsent, newId, otherSubjects } from "./records";
+import { awkwardText, keysJoinedAlike, newConsent, newDigest, newId, otherTexts } from "./records";
 import { assertNothing, assertRecord, assertSame, type Rule } from "./rule";
 
 /** Keys that differ from this one, but become equal to it through careless concatenation. */
@@ -12,7 +12,9 @@ function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
     { ...consent, subject, clientId, apiId: "reports" },
     { ...consent, subject: `${subject}${clientId}`, clientId: "", apiId },
     { ...consent, subject: `${subject}:${clientId}`, clientId: apiId, apiId: "" },
-    ...otherSubjects(subject).map((other) => ({ ...consent, subject: other, clientId, apiId })),
+    ...otherTexts(subject).map((other) => ({ ...consent, subject: other, clientId, apiId })),
+    { ...consent, subject, clientId, apiId, contextKey: "acme" },
+    { ...consent, subject, clientId, apiId: "", contextKey: apiId },
     { ...consent, subject: clientId, clientId: subject, apiId },
   ];
 }
@@ -26,7 +28,9 @@ export const consentRules: readonly Rule[] = [
     async check({ storage, peer, now }) {
       for (const consent of [
         newConsent(now),
-        newConsent(now, { scopes: [], endMark: newId() }),
+        newConsent(now, { scopes: [], endMarks: [] }),
+        newConsent(now, { contextKey: `b${awkwardText}a`, endMarks: [newId(), newId()] }),
+        newConsent(now, { clientDigest: newDigest() }),
         newConsent(now, { subject: `${newId()}${awkwardText}`, apiId: "a-b.c_d" }),
         newConsent(now, { subject: `${newId()}${"😀".repeat(110)}` }),
       ]) {
@@ -61,12 +65,44 @@ export const consentRules: readonly Rule[] = [
     },
   },
   {
+    name: "consents of two contexts are two consents, and one without a context is a third",
+    async check({ storage, peer, now }) {
+      const plain = newConsent(now, { scopes: ["plain"] });
+      const { scopes: _, ...key } = plain;
+      const contexts = ["acme", ...otherTexts("acme"), "b€"];
+      const others = contexts.map((contextKey) => ({ ...key, contextKey, scopes: [contextKey] }));
+      for (const consent of [plain, ...others]) await storage.consents.save(consent, now);
+      assertRecord(await peer.consents.find(plain, now), plain, "without a context");
+      for (const consent of others) {
+        assertRecord(await peer.consents.find(consent, now), consent, `of "${consent.contextKey}"`);
+      }
+      assertNothing(
+        await peer.consents.find({ ...key, contextKey: "other" }, now),
+        "found by another context",
+      );
+      assertSame((await peer.consents.list(key.subject, now)).length, 1 + others.length, "consents.list");
+    },
+  },
+  {
+    name: "a consent whose contextKey is left out and one whose contextKey is empty are the same consent",
+    async check({ storage, peer, now }) {
+      const left = newConsent(now, { scopes: ["first"] });
+      const empty = { ...left, contextKey: "", scopes: ["second"] };
+      await storage.consents.save(left, now);
+      assertRecord(await peer.consents.find(empty, now), left, "found by an empty contextKey");
+      await storage.consents.save(empty, now);
+      const found = await peer.consents.find(left, now);
+      assertSame(found?.scopes.join(" "), "second", "found by a contextKey that is left out");
+      assertSame((await peer.consents.list(left.subject, now)).length, 1, "consents.list");
+    },
+  },
+  {
     name: "consents.list returns all living consents of one end user, and no others",
     async check({ storage, peer, now }) {
       const subject = `a${newId()}`;
       const own = ["a", "b", "c"].map((apiId) => newConsent(now, { subject, apiId }));
       const ended = newConsent(now, { subject, apiId: "d", expiresAt: now + 60 });
-      const others = otherSubjects(subject).map((other) => newConsent(now, { subject: other }));
+      const others = otherTexts(subject).map((other) => newConsent(now, { subject: other }));
       for (const consent of [...own, ended, newConsent(now), ...others]) {
         await storage.consents.save(consent, now);
       }
@@ -85,40 +121,6 @@ export const consentRules: readonly Rule[] = [
       const late = newConsent(now, { expiresAt: now });
       await storage.consents.save(late, now);
       assertNothing(await storage.consents.find(late, now), "found though it was stored after its end");
-    },
-  },
-  {
-    name: "consents.delete deletes this one consent, and does nothing when there is none",
-    async check({ storage, peer, now }) {
-      const subject = `a${newId()}`;
-      const exceptEndMark = newId();
-      const [gone, kept] = [newConsent(now, { subject }), newConsent(now, { subject })];
-      await storage.consents.save(gone, now);
-      await storage.consents.save(kept, now);
-      assertRecord(await peer.consents.find(gone, now), gone, "before it is deleted");
-      const forget = (key: Consent): Promise<boolean> => storage.consents.delete({ key, exceptEndMark }, now);
-      assertSame(await forget(gone), true, "consents.delete of one that exists");
-      assertSame(await forget(gone), false, "consents.delete of one that is gone");
-      assertSame(await forget(newConsent(now)), false, "consents.delete of one that never existed");
-      assertNothing(await peer.consents.find(gone, now), "found though it was deleted");
-      assertRecord(await peer.consents.find(kept, now), kept, "another consent of the same end user");
-      for (const other of otherSubjects(subject)) {
-        assertSame(await forget({ ...kept, subject: other }), false, `consents.delete for "${other}"`);
-      }
-      assertRecord(await peer.consents.find(kept, now), kept, "the consent of another end user");
-    },
-  },
-  {
-    name: "consents.delete keeps a consent that was given after the withdrawal",
-    async check({ storage, peer, now }) {
-      const [before, after] = [newId(), newId()];
-      const consent = newConsent(now, { endMark: after });
-      await storage.consents.save(consent, now);
-      const left = await peer.consents.delete({ key: consent, exceptEndMark: after }, now);
-      assertSame(left, false, "consents.delete of one that it must keep");
-      assertRecord(await storage.consents.find(consent, now), consent, "given under this end mark");
-      await peer.consents.delete({ key: consent, exceptEndMark: before }, now);
-      assertNothing(await storage.consents.find(consent, now), "given under another end mark");
     },
   },
 ];

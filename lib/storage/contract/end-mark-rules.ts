@@ -1,6 +1,6 @@
-/** The contract of end marks: everyone who looks after a withdrawal sees it. RFC 7009 §2.1. */
+/** The contract of end marks: everyone who looks after an end sees it. RFC 7009 §2.1. */
 import { newDigestWithLookalikes, newEndMark } from "./records";
-import { assertNothing, assertSame, type Rule } from "./rule";
+import { assertTexts, type Rule } from "./rule";
 
 /** The rules of `endMarks`. @rfc 7009 §2.1 */
 export const endMarkRules: readonly Rule[] = [
@@ -8,9 +8,9 @@ export const endMarkRules: readonly Rule[] = [
     name: "endMarks.find returns the mark that endMarks.save stored, in every process at once",
     async check({ storage, peer, now }) {
       const { key, mark, expiresAt } = newEndMark(now, { expiresAt: now + 400_000_000 });
-      assertNothing(await peer.endMarks.find(key, now), "before");
+      assertTexts(await peer.endMarks.find([key], now), [undefined], "before");
       await storage.endMarks.save({ key, mark, expiresAt }, now);
-      assertSame(await peer.endMarks.find(key, now), mark, "endMarks.find");
+      assertTexts(await peer.endMarks.find([key], now), [mark], "endMarks.find");
     },
   },
   {
@@ -21,9 +21,9 @@ export const endMarkRules: readonly Rule[] = [
       await storage.endMarks.save(first, now);
       await storage.endMarks.save(other, now);
       await peer.endMarks.save(second, now);
-      assertSame(await storage.endMarks.find(first.key, now), second.mark, "the second withdrawal");
-      assertSame(await storage.endMarks.find(first.key, now + 899), second.mark, "until its own end");
-      assertSame(await storage.endMarks.find(other.key, now), other.mark, "another key");
+      assertTexts(await storage.endMarks.find([first.key], now), [second.mark], "the second withdrawal");
+      assertTexts(await storage.endMarks.find([first.key], now + 899), [second.mark], "until its own end");
+      assertTexts(await storage.endMarks.find([other.key], now), [other.mark], "another key");
     },
   },
   {
@@ -32,8 +32,27 @@ export const endMarkRules: readonly Rule[] = [
       const { digest, lookalikes } = newDigestWithLookalikes();
       await storage.endMarks.save(newEndMark(now, { key: digest }), now);
       for (const key of [...lookalikes, ""]) {
-        assertNothing(await storage.endMarks.find(key, now), `endMarks.find("${key}")`);
+        assertTexts(await storage.endMarks.find([key], now), [undefined], `endMarks.find("${key}")`);
       }
+    },
+  },
+  {
+    name: "endMarks.find returns the marks of several keys in the order of the keys",
+    async check({ storage, peer, now }) {
+      const [first, second, ended] = [
+        newEndMark(now),
+        newEndMark(now),
+        newEndMark(now, { expiresAt: now + 60 }),
+      ];
+      const missing = newEndMark(now);
+      for (const endMark of [second, ended, first]) await storage.endMarks.save(endMark, now);
+      const asked = [missing, first, ended, second, first, missing];
+      const marks = [undefined, first.mark, undefined, second.mark, first.mark, undefined];
+      const keys = asked.map(({ key }) => key);
+      assertTexts(await peer.endMarks.find(keys, now + 60), marks, "endMarks.find");
+      const other = [second.mark, first.mark];
+      assertTexts(await peer.endMarks.find([second.key, first.key], now), other, "in another order");
+      assertTexts(await peer.endMarks.find([], now), [], "endMarks.find of no keys");
     },
   },
   {
@@ -41,8 +60,8 @@ export const endMarkRules: readonly Rule[] = [
     async check({ storage, now }) {
       const { key, mark } = newEndMark(now);
       await storage.endMarks.save({ key, mark, expiresAt: now + 120 }, now);
-      assertSame(await storage.endMarks.find(key, now + 119), mark, "one second before its end");
-      assertNothing(await storage.endMarks.find(key, now + 120), "found at its end");
+      assertTexts(await storage.endMarks.find([key], now + 119), [mark], "one second before its end");
+      assertTexts(await storage.endMarks.find([key], now + 120), [undefined], "found at its end");
     },
   },
 ];

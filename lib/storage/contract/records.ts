@@ -1,12 +1,16 @@
 /** Records for the storage contract. Each is new and unlike any other, so the store need not be empty. RFC 6749 §1.3, §4.1, §6. */
 import { createHash, randomBytes } from "node:crypto";
-import type { Authorization } from "../../protocol/authorization";
-import type { AuthorizationCode } from "../../protocol/authorization-code";
+import type {
+  Authorization,
+  AuthorizationCode,
+  RefreshToken,
+  RefreshTokenUse,
+} from "../../protocol/authorization";
 import type { Client } from "../../protocol/client";
 import type { Consent, ConsentKey } from "../../protocol/consent";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
-import type { RefreshToken } from "../../protocol/refresh-token";
+import type { ClientRegistration, UsedAssertion } from "../client-ports";
 import type { StoredAccessToken } from "../port";
 
 /** A new id: 128 random bits as base64url. */
@@ -48,6 +52,11 @@ export function newAuthorization(now: EpochSeconds, changes: Partial<Authorizati
   };
 }
 
+/** What a new authorization needs so that it has this key. */
+export function ofKey({ subject, clientId, apiId, contextKey = "" }: ConsentKey): Partial<Authorization> {
+  return { subject, clientId, apiId, ...(contextKey !== "" && { context: { key: contextKey } }) };
+}
+
 /** A new authorization code with these changes. */
 export function newCode(now: EpochSeconds, changes: Partial<AuthorizationCode> = {}): AuthorizationCode {
   return {
@@ -64,6 +73,11 @@ export function newCode(now: EpochSeconds, changes: Partial<AuthorizationCode> =
 /** A new refresh token with these changes. */
 export function newRefreshToken(now: EpochSeconds, changes: Partial<RefreshToken> = {}): RefreshToken {
   return { authorizationId: newId(), digest: newDigest(), expiresAt: now + 600, used: false, ...changes };
+}
+
+/** A new way in which a refresh token was used. */
+export function newUse(now: EpochSeconds): RefreshTokenUse {
+  return { usedAt: now, salt: newId(), secretId: newId() };
 }
 
 /** A new opaque access token with these changes. It is a client's own unless the changes name a subject. */
@@ -101,17 +115,51 @@ export function newEndMark(now: EpochSeconds, changes: Partial<EndMark> = {}): E
   return { key: newDigest(), mark: newId(), expiresAt: now + 600, ...changes };
 }
 
-/** Subjects that a careless comparison takes for this one: some databases ignore trailing spaces, others ignore case. */
-export function otherSubjects(subject: string): readonly string[] {
-  return [`${subject} `, ` ${subject}`, `${subject}x`, subject.toUpperCase()];
+/** A new used assertion with these changes. */
+export function newAssertion(now: EpochSeconds, changes: Partial<UsedAssertion> = {}): UsedAssertion {
+  return { digest: newDigest(), clientId: newId(), expiresAt: now + 300, ...changes };
 }
 
-/** For each separator that an adapter may use: two keys that become the same text when their parts are joined by it. */
+/** A new registration of a public client with these changes. */
+export function newRegistration(
+  now: EpochSeconds,
+  { expiresAt = now + 600, clientId = newId() }: { expiresAt?: EpochSeconds; clientId?: string } = {},
+): ClientRegistration {
+  const client: Client = {
+    clientId,
+    name: `Editor ${clientId}`,
+    confidential: false,
+    platform: "native",
+    redirectUris: ["http://127.0.0.1/callback"],
+    subscriptions: {
+      orders: { scopes: ["orders:read"], grantTypes: ["authorization_code", "refresh_token"] },
+    },
+  };
+  return { client, expiresAt };
+}
+
+/** Texts that a careless comparison takes for this one: some databases ignore trailing spaces, others ignore case. */
+export function otherTexts(text: string): readonly string[] {
+  return [`${text} `, ` ${text}`, `${text}x`, text.toUpperCase()];
+}
+
+/** For each separator that an adapter may use: pairs of keys that become the same text when their parts are joined by it. */
 export function keysJoinedAlike(): readonly (readonly [ConsentKey, ConsentKey])[] {
   const [a, b, c, apiId] = [newId(), newId(), newId(), "orders"];
-  return ["", ":", "|", "/", ",", ";", ".", "-", "_", "#", '","'].map((joint) => [
-    { subject: `${a}${joint}${b}`, clientId: c, apiId },
-    { subject: a, clientId: `${b}${joint}${c}`, apiId },
+  const own = { subject: a, clientId: b };
+  return ["", ":", "|", "/", ",", ";", ".", "-", "_", "#", '","'].flatMap((joint) => [
+    [
+      { subject: `${a}${joint}${b}`, clientId: c, apiId },
+      { subject: a, clientId: `${b}${joint}${c}`, apiId },
+    ],
+    [
+      { ...own, apiId: `${apiId}${joint}${c}`, contextKey: a },
+      { ...own, apiId, contextKey: `${c}${joint}${a}` },
+    ],
+    [
+      { ...own, apiId: `${apiId}${joint}${a}` },
+      { ...own, apiId, contextKey: a },
+    ],
   ]);
 }
 

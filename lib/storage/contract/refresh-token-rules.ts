@@ -1,40 +1,12 @@
 /** The contract of refresh tokens: of any number of rotations exactly one succeeds, completely. RFC 6749 §6, 9700 §4.14.2. */
-import type { RefreshToken } from "../../protocol/refresh-token";
+import type { RefreshToken } from "../../protocol/authorization";
 import { newDigest, newDigestWithLookalikes, newRefreshToken } from "./records";
-import {
-  assertNothing,
-  assertRecord,
-  assertSame,
-  race,
-  raceSizes,
-  type Rule,
-  type RuleSubject,
-} from "./rule";
-
-function successor({ authorizationId, expiresAt }: RefreshToken): RefreshToken {
-  return { authorizationId, expiresAt: expiresAt + 60, digest: newDigest(), used: false };
-}
+import { raceToRotate, successor } from "./rotation-race";
+import { assertNothing, assertRecord, assertSame, raceSizes, type Rule, type RuleSubject } from "./rule";
 
 /** Rotates one token many times at once. A stored token of a loser would be a second branch of the family, which nobody notices. */
 async function raceForRotation(subject: RuleSubject, runners: number): Promise<void> {
-  const { storage, peer, now } = subject;
-  const from = newRefreshToken(now);
-  await storage.refreshTokens.create(from, now);
-  const successors = Array.from({ length: runners }, () => successor(from));
-  const outcomes = await race(subject, {
-    runners,
-    run: (store, runner) => store.refreshTokens.rotate({ from, to: successors[runner] ?? from }, now),
-  });
-  const winners = outcomes.filter((outcome) => outcome === "rotated").length;
-  const losers = outcomes.filter((outcome) => outcome === "not-rotated").length;
-  assertSame(winners, 1, `${winners} of ${runners} calls got "rotated"`);
-  assertSame(losers, runners - 1, `not every loser got "not-rotated"`);
-  for (const [runner, to] of successors.entries()) {
-    const found = await peer.refreshTokens.find(to, now);
-    if (outcomes[runner] === "rotated") assertRecord(found, to, "the winner's token");
-    else assertNothing(found, "the token of a loser was stored");
-  }
-  assertRecord(await peer.refreshTokens.find(from, now), { ...from, used: true }, "after the race");
+  await raceToRotate(subject, { runners, useOf: () => undefined });
 }
 
 async function assertNotRotated(

@@ -48,6 +48,17 @@ export function assertNothing(found: unknown, message: string): void {
 
 export { rejects as assertRejects, strictEqual as assertSame };
 
+/** Fails unless there are as many answers as expected, each the expected text, or `undefined` where there is nothing. */
+export function assertTexts(
+  found: readonly (string | undefined)[],
+  expected: readonly (string | undefined)[],
+  message: string,
+): void {
+  strictEqual(found.length, expected.length, `${message}: the number of answers`);
+  for (const [place, text] of expected.entries())
+    strictEqual(found[place], text, `${message}: place ${place}`);
+}
+
 /** Starts all calls before any of them can have ended, on `storage` and `peer` in turn. */
 export function race<T>(
   { storage, peer }: RuleSubject,

@@ -1,13 +1,23 @@
 /** The storage contract: what every adapter must do, as tests for any test runner. RFC 6749 §4.1.2, §10.5; 9700 §4.14.2. */
 import type { Client } from "../../protocol/client";
 import { accessTokenRules } from "./access-token-rules";
+import { assertionRules } from "./assertion-rules";
+import { authorizationLimitRules } from "./authorization-limit-rules";
+import { authorizationListRules } from "./authorization-list-rules";
 import { authorizationRules } from "./authorization-rules";
 import { clientRules } from "./client-rules";
 import { codeRules } from "./code-rules";
+import { consentDeleteRules } from "./consent-delete-rules";
 import { consentRules } from "./consent-rules";
-import { newClients } from "./records";
 import { endMarkRules } from "./end-mark-rules";
+import { eraseRules } from "./erase-rules";
+import { lastUseRules } from "./last-use-rules";
+import { newClients } from "./records";
 import { refreshTokenRules } from "./refresh-token-rules";
+import { registrationLimitRules } from "./registration-limit-rules";
+import { registrationRules } from "./registration-rules";
+import { retryRules } from "./retry-rules";
+import { revokeAllRules } from "./revoke-all-rules";
 import type { OpenStorage, Rule } from "./rule";
 import { ownershipRules, unreachableRule } from "./store-rules";
 
@@ -24,11 +34,21 @@ export interface StorageContractOptions {
 const rules: readonly Rule[] = [
   ...clientRules,
   ...consentRules,
+  ...consentDeleteRules,
   ...authorizationRules,
+  ...revokeAllRules,
+  ...authorizationListRules,
+  ...authorizationLimitRules,
+  ...eraseRules,
   ...codeRules,
   ...refreshTokenRules,
+  ...retryRules,
+  ...lastUseRules,
   ...accessTokenRules,
   ...endMarkRules,
+  ...assertionRules,
+  ...registrationRules,
+  ...registrationLimitRules,
   ...ownershipRules,
 ];
 

@@ -1,15 +1,20 @@
 /** A bounded map whose entries end at a given time and cannot be changed in place. When full, it refuses new entries. */
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import { lateError } from "../../protocol/oauth-error";
-import { bucketOf, type Expiring, expiryIndex } from "./expiry-index";
 import { frozenCopies } from "./frozen-copies";
 import { keyGroups } from "./key-groups";
+
+/** A record that ends by itself. */
+interface Expiring {
+  /** The record has expired once `now >= expiresAt`. */
+  readonly expiresAt: EpochSeconds;
+}
 
 /** The bound of a map, and what its entries are grouped and counted by. */
 export interface ExpiringMapOptions<T> {
   /** How many entries the map holds at most, expired ones included until they are dropped. */
   readonly maxEntries: number;
-  /** The group under which `inGroup` finds an entry; it must never change. Left out: there are no groups. */
+  /** The group under which `inGroup` finds an entry. Left out: there are no groups. */
   readonly groupOf?: (value: T) => string;
   /** The owner whose share of the room a new entry takes. Left out or `undefined`: nobody's. */
   readonly ownerOf?: (value: T, now: EpochSeconds) => string | undefined;
@@ -26,11 +31,17 @@ export interface ExpiringMap<T> {
    * of them than there is room left. Dropping a living entry instead could drop a revocation.
    */
   set(key: string, value: T, now: EpochSeconds): void;
-  /** Changes parts of a living entry, but neither its group nor its end. Nothing happens when there is none. */
+  /** Changes parts of a living entry, but not its end. Nothing happens when there is none. */
   change(key: string, part: Partial<Omit<T, "expiresAt">>, now: EpochSeconds): void;
+  /** Notes that a living entry was used at `now`. Nothing happens when there is none. The value stays as it is. */
+  use(key: string, now: EpochSeconds): void;
+  /** When the entry was last used. */
+  usedAt(key: string): EpochSeconds | undefined;
   /** Drops the entry, if there is one. */
   delete(key: string): void;
-  /** The living entries of one group, found without looking at the others. */
+  /** How many entries one group has, expired ones included. */
+  groupSize(group: string): number;
+  /** The living entries of one group, found without looking at the others; at `-Infinity`, expired ones too. */
   inGroup(group: string, now: EpochSeconds): readonly T[];
 }
 
@@ -44,6 +55,7 @@ interface Share {
 interface Kept<T> {
   readonly value: T;
   readonly share: Share | undefined;
+  readonly usedAt?: EpochSeconds;
 }
 
 /** The entries with their groups and shares, which are updated together with them. */
@@ -53,13 +65,19 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
   const shares = new Map<string, Share>();
   return {
     entries,
-    shareOf: (owner: string): Share => shares.get(owner) ?? { owner, entries: 0 },
-    keysOf: (group: string): readonly string[] => groups.keysOf(group),
+    groups,
+    shares,
     add: (key: string, kept: Kept<T>): void => {
       const { value, share } = kept;
       entries.set(key, kept);
       if (groupOf) groups.add(groupOf(value), key);
       if (share && (share.entries += 1) === 1) shares.set(share.owner, share);
+    },
+    replace: (key: string, { before, after }: { before: Kept<T>; after: Kept<T> }): void => {
+      entries.set(key, after);
+      if (!groupOf || groupOf(before.value) === groupOf(after.value)) return;
+      groups.remove(groupOf(before.value), key);
+      groups.add(groupOf(after.value), key);
     },
     drop: (key: string): void => {
       const kept = entries.get(key);
@@ -70,6 +88,56 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
       if (share && (share.entries -= 1) === 0) shares.delete(share.owner);
     },
   };
+}
+
+const bucketSeconds = 30;
+
+/** The number of the bucket that holds keys with this end. A bucket covers a span of time, so that there are few of them. */
+function bucketOf(expiresAt: EpochSeconds): number {
+  return Math.floor(expiresAt / bucketSeconds);
+}
+
+/** The keys of a map filed by time, so that dropping expired entries costs no more than the number of entries dropped. */
+function expiryIndex(entries: ReadonlyMap<string, Kept<Expiring>>, drop: (key: string) => void) {
+  const keysByBucket = new Map<number, string[]>();
+  let size = 0;
+
+  /** Files a key. A key may be filed more than once: the entry in the map decides. */
+  function file(key: string, expiresAt: EpochSeconds): void {
+    const bucket = bucketOf(expiresAt);
+    const keys = keysByBucket.get(bucket);
+    if (keys) keys.push(key);
+    else keysByBucket.set(bucket, [key]);
+    size += 1;
+    // keys of deleted and replaced entries stay filed; once there are many, only the entries that exist are filed again
+    if (size > 2 * entries.size + 1_000) fileAnew();
+  }
+
+  function fileAnew(): void {
+    keysByBucket.clear();
+    size = 0;
+    for (const [key, { value }] of entries) file(key, value.expiresAt);
+  }
+
+  function dropFrom(bucket: number, now: EpochSeconds): void {
+    const keys = keysByBucket.get(bucket) ?? [];
+    keysByBucket.delete(bucket);
+    size -= keys.length;
+    for (const key of keys) {
+      const expiresAt = entries.get(key)?.value.expiresAt;
+      if (expiresAt === undefined) continue;
+      if (expiresAt <= now) drop(key);
+      else if (bucketOf(expiresAt) === bucket) file(key, expiresAt);
+    }
+  }
+
+  /** Drops every entry of the map that has expired at `now`. */
+  function dropExpired(now: EpochSeconds): void {
+    const begun = [...keysByBucket.keys()].filter((bucket) => bucket <= bucketOf(now));
+    for (const bucket of begun) dropFrom(bucket, now);
+  }
+
+  return { file, dropExpired };
 }
 
 /** Drops expired entries now and then. The clock may be wrong at times. */
@@ -83,11 +151,22 @@ function sweeper(dropExpired: (now: EpochSeconds) => void): (now: EpochSeconds) 
   };
 }
 
-/** Refuses a new entry when there is no room for it, or when its owner would leave too little room for others. */
+/**
+ * Returns a function that gives the share of a new entry's owner. It refuses the entry when there is no room for it, or when its
+ * owner would leave too little room for others.
+ */
 function roomMaker(
-  { entries, maxEntries }: { entries: ReadonlyMap<string, unknown>; maxEntries: number },
+  {
+    entries,
+    shares,
+    maxEntries,
+  }: {
+    entries: ReadonlyMap<string, unknown>;
+    shares: ReadonlyMap<string, Share>;
+    maxEntries: number;
+  },
   dropExpired: (now: EpochSeconds) => void,
-): (share: Share | undefined, now: EpochSeconds) => void {
+): (owner: string | undefined, now: EpochSeconds) => Share | undefined {
   let roomMadeAt = -Infinity;
 
   /** Each owner may hold at most as much as is free. So one alone gets half of the room, two get a third each, and so on. */
@@ -98,53 +177,60 @@ function roomMaker(
     return `memoryStorage: "${share.owner}" holds more records of one kind than there is room left for all others. Limit its rate, or raise maxEntries.`;
   }
 
-  return (share, now) => {
-    if (shortage(share) === undefined) return;
+  return (owner, now) => {
+    const share = owner === undefined ? undefined : (shares.get(owner) ?? { owner, entries: 0 });
+    if (shortage(share) === undefined) return share;
     // at most once a second: a flood must not make each refused call search for expired entries
     if (now !== roomMadeAt) dropExpired(now);
     roomMadeAt = now;
     const problem = shortage(share);
     if (problem !== undefined) throw lateError(problem);
+    return share;
   };
 }
 
 /** An empty map. */
 export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>): ExpiringMap<T> {
   const { maxEntries, groupOf, ownerOf } = options;
-  const { entries, shareOf, keysOf, add, drop } = keptEntries(groupOf);
+  const { entries, groups, shares, add, replace, drop } = keptEntries(groupOf);
   const { file, dropExpired } = expiryIndex(entries, drop);
   const frozenCopy = frozenCopies<T>();
   const sweep = sweeper(dropExpired);
-  const makeRoom = roomMaker({ entries, maxEntries }, dropExpired);
+  const makeRoom = roomMaker({ entries, shares, maxEntries }, dropExpired);
 
-  function get(key: string, now: EpochSeconds): T | undefined {
-    const value = entries.get(key)?.value;
-    return value && now < value.expiresAt ? value : undefined;
+  function living(key: string, now: EpochSeconds): Kept<T> | undefined {
+    const known = entries.get(key);
+    return known && now < known.value.expiresAt ? known : undefined;
   }
 
-  function newShare(value: T, now: EpochSeconds): Share | undefined {
-    const owner = ownerOf?.(value, now);
-    const share = owner === undefined ? undefined : shareOf(owner);
-    makeRoom(share, now);
-    return share;
-  }
+  const get = (key: string, now: EpochSeconds): T | undefined => living(key, now)?.value;
 
   return {
     get,
     set(key, value, now) {
       sweep(now);
       const before = entries.get(key);
-      const share = before ? before.share : newShare(value, now);
+      const share = before ? before.share : makeRoom(ownerOf?.(value, now), now);
       if (before) drop(key);
       add(key, { value: frozenCopy(value), share });
       if (before && bucketOf(before.value.expiresAt) === bucketOf(value.expiresAt)) return;
       file(key, value.expiresAt);
     },
     change(key, part, now) {
-      const before = get(key, now);
-      if (before) entries.set(key, { value: frozenCopy(before, part), share: entries.get(key)?.share });
+      const before = living(key, now);
+      if (!before) return;
+      const value = frozenCopy(part as Partial<T>, before.value);
+      const { share, usedAt } = before;
+      // most entries have no `usedAt`, and a place for it would make each of them larger
+      replace(key, { before, after: usedAt === undefined ? { value, share } : { value, share, usedAt } });
     },
+    use(key, now) {
+      const before = living(key, now);
+      if (before) entries.set(key, { value: before.value, share: before.share, usedAt: now });
+    },
+    usedAt: (key) => entries.get(key)?.usedAt,
     delete: drop,
-    inGroup: (group, now) => keysOf(group).flatMap((key) => get(key, now) ?? []),
+    groupSize: (group) => groups.sizeOf(group),
+    inGroup: (group, now) => groups.keysOf(group).flatMap((key) => get(key, now) ?? []),
   };
 }

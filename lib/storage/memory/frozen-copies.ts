@@ -1,12 +1,23 @@
-/** Copies of records that nobody can change, so that a store may hand out what it keeps. */
+/** Copies of records that nobody can change, so that a store may give out what it keeps. */
 import { boundedCache } from "../bounded-cache";
 
 const maxLists = 1_000;
 
-/** Returns a function that copies records and freezes them, lists included. Equal lists become one object. */
-export function frozenCopies<T extends object>(): (value: T, part?: object) => T {
+/** A copy of this part of a record that cannot be changed anywhere. */
+function frozenPart(part: unknown): unknown {
+  if (Array.isArray(part)) return Object.freeze(part.map(frozenPart));
+  if (typeof part !== "object" || part === null) return part;
+  return Object.freeze(
+    Object.fromEntries(Object.entries(part).map(([name, value]) => [name, frozenPart(value)])),
+  );
+}
+
+/** Returns a function that copies records and freezes them with everything in them. Equal lists of texts become one object. */
+export function frozenCopies<T extends object>(): (value: Partial<T>, base?: T) => T {
   const lists = boundedCache<readonly unknown[]>(maxLists);
-  function frozenList(list: readonly unknown[]): readonly unknown[] {
+
+  function frozenList(list: readonly unknown[]): unknown {
+    if (!list.every((item) => typeof item === "string")) return frozenPart(list);
     if (Object.isFrozen(list)) return list;
     const text = JSON.stringify(list);
     const known = lists.get(text);
@@ -15,11 +26,15 @@ export function frozenCopies<T extends object>(): (value: T, part?: object) => T
     lists.set(text, frozen);
     return frozen;
   }
-  return (value, part) => {
+
+  // the parts of the base, if there is one, are frozen already
+  return (value, base) => {
     // not a spread: for a literal that begins with one, V8 creates a slow and large object
-    const copy = Object.assign({}, value, part) as Record<string, unknown>;
-    for (const name in copy) {
-      if (Array.isArray(copy[name])) copy[name] = frozenList(copy[name]);
+    const copy = Object.assign({}, base, value) as Record<string, unknown>;
+    for (const name in value) {
+      const part = copy[name];
+      if (Array.isArray(part)) copy[name] = frozenList(part);
+      else if (typeof part === "object") copy[name] = frozenPart(part);
     }
     return Object.freeze(copy) as T;
   };

@@ -6,6 +6,8 @@ export interface KeyGroups {
   add(group: string, key: string): void;
   /** Removes a key from a group, if it is there. */
   remove(group: string, key: string): void;
+  /** How many keys this group has. */
+  sizeOf(group: string): number;
   /** The keys of this group, in the order in which they were added. */
   keysOf(group: string): readonly string[];
   /** The number of groups that have at least one key. */
@@ -33,6 +35,10 @@ export function keyGroups(): KeyGroups {
     keysOf(group) {
       const known = groups.get(group) ?? [];
       return typeof known === "string" ? [known] : [...known];
+    },
+    sizeOf(group) {
+      const known = groups.get(group);
+      return typeof known === "object" ? known.size : known === undefined ? 0 : 1;
     },
     get size() {
       return groups.size;

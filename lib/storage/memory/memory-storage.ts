@@ -1,19 +1,18 @@
 /** Storage in the memory of one process: the built-in default, for development and for services with a single process. */
 import { browserOriginsOf, type Client } from "../../protocol/client";
-import type { Authorization } from "../../protocol/authorization";
-import type { AuthorizationCode } from "../../protocol/authorization-code";
+import type { Authorization, AuthorizationCode, RefreshToken } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
-import type { RefreshToken } from "../../protocol/refresh-token";
 import type { TokenHandle } from "../../protocol/token-value";
 import { checkClient, ownClient } from "../../clients/client-record";
 import type { ListedClients } from "../../clients/client-lookup";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
+import { groupOf, memoryAuthorizations } from "./memory-authorizations";
+import type { ClientAssertionStore, UsedAssertion } from "../client-ports";
 import type {
   AccessTokenStore,
   AuthorizationCodeStore,
-  AuthorizationStore,
   ConsentStore,
   EndMarkStore,
   RefreshTokenStore,
@@ -21,6 +20,7 @@ import type {
   Storage,
   StoredAccessToken,
 } from "../port";
+import { memoryRegistrations } from "./memory-registrations";
 
 /** The largest number of entries that a JavaScript `Map` can hold. */
 const mostEntries = 2 ** 24;
@@ -51,8 +51,8 @@ function memoryClients(records: readonly Client[]): ListedClients {
   return Object.defineProperty(store, "records", { enumerable: false });
 }
 
-function consentId({ subject, clientId, apiId }: ConsentKey): string {
-  return JSON.stringify([subject, clientId, apiId]);
+function consentId({ subject, clientId, apiId, contextKey = "" }: ConsentKey): string {
+  return JSON.stringify([subject, clientId, apiId, contextKey]);
 }
 
 function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
@@ -60,65 +60,63 @@ function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
     find: async (key, now) => consents.get(consentId(key), now),
     save: async (consent, now) => consents.set(consentId(consent), consent, now),
     list: async (subject, now) => consents.inGroup(subject, now),
-    delete: async ({ key, exceptEndMark }, now) => {
-      const id = consentId(key);
-      const consent = consents.get(id, now);
-      if (!consent || consent.endMark === exceptEndMark) return false;
-      consents.delete(id);
-      return true;
+    delete: async ({ selection, exceptEndMark }, now) => {
+      const { subject, clientId, apiId, contextKey } = selection;
+      const withdrawn = consents
+        .inGroup(subject, now)
+        .filter((consent) => consent.clientId === clientId && consent.apiId === apiId)
+        .filter((consent) => contextKey === undefined || (consent.contextKey ?? "") === contextKey)
+        .filter(({ endMarks }) => endMarks?.includes(exceptEndMark) !== true);
+      for (const consent of withdrawn) consents.delete(consentId(consent));
+      return withdrawn.length > 0;
     },
   };
 }
 
 function memoryEndMarks(marks: ExpiringMap<EndMark>): EndMarkStore {
   return {
-    find: async (key, now) => marks.get(key, now)?.mark,
+    find: async (keys, now) => keys.map((key) => marks.get(key, now)?.mark),
     save: async (endMark, now) => marks.set(endMark.key, endMark, now),
   };
 }
 
-function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
-  function revoke(authorizationId: string, now: number): void {
-    authorizations.change(authorizationId, { revoked: true }, now);
-  }
-  return {
-    create: async (authorization, now) =>
-      authorizations.set(authorization.authorizationId, authorization, now),
-    find: async (authorizationId, now) => authorizations.get(authorizationId, now),
-    revoke: async (authorizationId, now) => revoke(authorizationId, now),
-    revokeAll: async (key, now) => {
-      const living = authorizations.inGroup(consentId(key), now).filter(({ revoked }) => !revoked);
-      for (const { authorizationId } of living) revoke(authorizationId, now);
-      return living.length;
-    },
-  };
-}
+/** What a code or refresh token needs of its authorization. */
+type Authorizations = Pick<ExpiringMap<Authorization>, "use">;
 
 // Within one process, a step without `await` is atomic: nothing else runs between its look and its write.
 
-function memoryAuthorizationCodes(codes: ExpiringMap<AuthorizationCode>): AuthorizationCodeStore {
+function memoryAuthorizationCodes(
+  codes: ExpiringMap<AuthorizationCode>,
+  authorizations: Authorizations,
+): AuthorizationCodeStore {
   return {
     create: async (code, now) => codes.set(code.digest, code, now),
     find: async ({ digest }, now) => codes.get(digest, now),
-    consume: async ({ digest }, now) => {
+    consume: async ({ authorizationId, digest }, now) => {
       const code = codes.get(digest, now);
       if (!code || code.consumed) return "not-consumed";
       codes.change(digest, { consumed: true }, now);
+      authorizations.use(authorizationId, now);
       return "consumed";
     },
   };
 }
 
-function memoryRefreshTokens(tokens: ExpiringMap<RefreshToken>): RefreshTokenStore {
+function memoryRefreshTokens(
+  tokens: ExpiringMap<RefreshToken>,
+  authorizations: Authorizations,
+): RefreshTokenStore {
   return {
     create: async (token, now) => tokens.set(token.digest, token, now),
     find: async ({ digest }, now) => tokens.get(digest, now),
-    rotate: async ({ from, to }, now) => {
+    rotate: async ({ from, to, use }, now) => {
       const token = tokens.get(from.digest, now);
-      if (!token || token.used) return "not-rotated";
+      if (!token) return "not-rotated";
+      if (token.used) return token.use ?? "not-rotated";
       // the step that can fail comes first, so that a full store leaves the old token usable
       tokens.set(to.digest, to, now);
-      tokens.change(from.digest, { used: true }, now);
+      tokens.change(from.digest, { used: true, ...(use && { use }) }, now);
+      authorizations.use(from.authorizationId, now);
       return "rotated";
     },
   };
@@ -142,6 +140,16 @@ function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenSt
   };
 }
 
+function memoryAssertions(assertions: ExpiringMap<UsedAssertion>): ClientAssertionStore {
+  return {
+    use: async ({ digest, clientId, expiresAt }, now) => {
+      if (assertions.get(digest, now)) return "used-before";
+      assertions.set(digest, { digest, ...(clientId !== undefined && { clientId }), expiresAt }, now);
+      return "used";
+    },
+  };
+}
+
 /**
  * Storage in the memory of this process. Its records are lost when the process ends, and two processes do not share them.
  *
@@ -154,7 +162,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
   if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > mostEntries) {
     throw new TypeError(`memoryStorage: maxEntries must be a whole number from 1 to ${mostEntries}.`);
   }
-  const authorizations = expiringMap<Authorization>({ maxEntries, groupOf: consentId, ownerOf: clientOf });
+  const authorizations = expiringMap<Authorization>({ maxEntries, groupOf, ownerOf: clientOf });
   // a host may keep authorizations in another storage: then each one counts as an owner itself
   const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
     authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
@@ -162,12 +170,17 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     clients: memoryClients(clients),
     consents: memoryConsents(expiringMap({ maxEntries, groupOf: ({ subject }) => subject })),
     authorizations: memoryAuthorizations(authorizations),
-    authorizationCodes: memoryAuthorizationCodes(expiringMap<AuthorizationCode>({ maxEntries, ownerOf })),
-    refreshTokens: memoryRefreshTokens(expiringMap<RefreshToken>({ maxEntries, ownerOf })),
+    authorizationCodes: memoryAuthorizationCodes(
+      expiringMap<AuthorizationCode>({ maxEntries, ownerOf }),
+      authorizations,
+    ),
+    refreshTokens: memoryRefreshTokens(expiringMap<RefreshToken>({ maxEntries, ownerOf }), authorizations),
     accessTokens: memoryAccessTokens({
       tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
       revoked: expiringMap<RevokedAccessToken>({ maxEntries, ownerOf: clientOf }),
     }),
     endMarks: memoryEndMarks(expiringMap({ maxEntries })),
+    clientAssertions: memoryAssertions(expiringMap<UsedAssertion>({ maxEntries, ownerOf: clientOf })),
+    clientRegistrations: memoryRegistrations(),
   };
 }

@@ -1,7 +1,7 @@
 /** Checks that existing tables are those of this adapter, and complete. RFC 6749 §10.5 (single use rests on a primary key). */
 import { type TableName, tableNames, type Tables } from "./names";
 import type { PostgresRow, Run } from "./pool";
-import { type TableShape, tableShapes } from "./table-shapes";
+import { type Columns, type TableShape, tableShapes } from "./table-shapes";
 
 const ofTables = `pg_catalog.pg_class AS class
   JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
@@ -21,7 +21,7 @@ const keyQuestion = `SELECT class.relname::text AS "table", string_agg(attribute
   AND index.indpred IS NULL AND index.indexprs IS NULL
   GROUP BY class.relname, index.indexrelid`;
 
-function missingColumn({ columns }: TableShape, found: readonly PostgresRow[]): string | undefined {
+function missingColumn(columns: Columns, found: readonly PostgresRow[]): string | undefined {
   const types = new Map(found.map(({ name, type }) => [name, type]));
   const missing = Object.entries(columns).find(([name, type]) => {
     const known = types.get(name);
@@ -36,12 +36,14 @@ function hasKey({ key }: TableShape, found: readonly PostgresRow[]): boolean {
   return found.some((row) => String(row["key"]).split(",").toSorted().join() === wanted);
 }
 
+interface Found {
+  readonly columns: readonly PostgresRow[];
+  readonly keys: readonly PostgresRow[];
+}
+
 /** Why this table must not be used, or `undefined` when it may be used. */
-function problemOf(
-  shape: TableShape,
-  { columns, keys }: { columns: readonly PostgresRow[]; keys: readonly PostgresRow[] },
-): string | undefined {
-  const column = missingColumn(shape, columns);
+function problemOf(shape: TableShape, { columns, keys }: Found): string | undefined {
+  const column = missingColumn(shape.columns, columns);
   if (column !== undefined) {
     return `exists but is not authmount's: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
   }
@@ -52,12 +54,15 @@ function problemOf(
 }
 
 /**
- * The names of the tables that exist. It only reads.
+ * The names of the tables that exist. It only reads. Tables of an earlier version have their first columns only.
  *
- * @throws Error (as a rejection) when a table lacks a column of this adapter, or when nothing keeps its keys unique. Without the
- * unique key, two requests could use the same token.
+ * @throws Error (as a rejection) when a table lacks an expected column, or when nothing keeps its keys unique. Without the unique
+ * key, two requests could use the same token.
  */
-export async function checkTables(run: Run, tables: Tables): Promise<ReadonlySet<TableName>> {
+export async function checkTables(
+  run: Run,
+  { tables, expected }: { tables: Tables; expected: "first columns" | "all columns" },
+): Promise<ReadonlySet<TableName>> {
   const place = [tables.schema, tableNames.map(tables.named)];
   // columns first: a table that another process creates in between is then left out instead of being seen half-finished
   const columns = await run(columnQuestion, place);
@@ -67,8 +72,15 @@ export async function checkTables(run: Run, tables: Tables): Promise<ReadonlySet
     const ofTable = (row: PostgresRow): boolean => row["table"] === tables.named(name);
     const found = { columns: columns.filter(ofTable), keys: keys.filter(ofTable) };
     if (found.columns.length === 0) continue;
-    const problem = problemOf(tableShapes[name], found);
+    const shape = tableShapes[name];
+    const problem = problemOf(shape, found);
     if (problem !== undefined) throw new Error(`postgresStorage: the table ${tables[name]} ${problem}`);
+    const added = expected === "all columns" && missingColumn(shape.added ?? {}, found.columns);
+    if (added) {
+      throw new Error(
+        `postgresStorage: the table ${tables[name]} has no column ${added}, although ${tables.migrations} says that it was added. Empty ${tables.migrations} and call migrate() again, which adds the column.`,
+      );
+    }
     present.add(name);
   }
   return present;

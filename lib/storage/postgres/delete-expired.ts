@@ -7,6 +7,7 @@ const batchRows = 1_000;
 
 const keys = [
   ["consents", "subject, client_id, api_id"],
+  ["consents_by_context", "subject, client_id, api_id, context_key"],
   ["authorizations", "authorization_id"],
   ["authorization_codes", "digest"],
   ["refresh_tokens", "digest"],
@@ -14,6 +15,8 @@ const keys = [
   ["access_tokens", "digest"],
   ["revoked_access_tokens", "token_id"],
   ["end_marks", "key"],
+  ["used_assertions", "digest"],
+  ["client_registrations", "client_id"],
 ] as const satisfies readonly (readonly [TableName, string])[];
 
 /**

@@ -23,6 +23,9 @@ export const tableNames = [
   "access_tokens",
   "revoked_access_tokens",
   "end_marks",
+  "consents_by_context",
+  "used_assertions",
+  "client_registrations",
   "migrations",
 ] as const;
 

@@ -1,12 +1,16 @@
 /** Storage in PostgreSQL 13 or newer, for any number of processes. RFC 6749 §10.5. */
 import type { EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../port";
-import { postgresAuthorizations, postgresConsents, postgresEndMarks } from "./approvals";
+import { postgresAssertions } from "./assertions";
+import { postgresAuthorizations } from "./authorizations";
 import { postgresClients } from "./clients";
+import { postgresConsents } from "./consents";
 import { deleteExpired } from "./delete-expired";
 import { openDatabase } from "./database";
+import { postgresEndMarks } from "./end-marks";
 import { checkNames, type PostgresNames } from "./names";
 import type { PostgresPool } from "./pool";
+import { postgresRegistrations } from "./registrations";
 import { migrate } from "./schema";
 import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens } from "./tokens";
 
@@ -27,8 +31,8 @@ export interface PostgresStorage extends Storage {
    * Creates the tables or updates them to the newest version; only reads when there is nothing to do. Any number of processes may
    * call it at once, and again after a crash. It needs the right to create tables only when there is something to do.
    *
-   * @throws Error (as a rejection) when a table with one of the names belongs to something else, is missing although it was
-   * created, or has lost its primary key.
+   * @throws Error (as a rejection) when a table with one of the names belongs to something else, is missing or incomplete although
+   * it was created, or has lost its primary key.
    */
   readonly migrate: () => Promise<void>;
   /**
@@ -41,6 +45,8 @@ export interface PostgresStorage extends Storage {
    */
   readonly deleteExpired: (now?: EpochSeconds) => Promise<number>;
 }
+
+const clock = (): EpochSeconds => Math.floor(Date.now() / 1000);
 
 /**
  * Storage in PostgreSQL. Call `migrate()` once before the first request.
@@ -55,14 +61,16 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   const database = openDatabase(options.pool, options);
   const { query } = database;
   return {
-    clients: postgresClients(query),
+    clients: postgresClients(query, clock),
     consents: postgresConsents(query),
     authorizations: postgresAuthorizations(query),
     authorizationCodes: postgresAuthorizationCodes(query),
     refreshTokens: postgresRefreshTokens(query),
     accessTokens: postgresAccessTokens(query),
     endMarks: postgresEndMarks(query),
+    clientAssertions: postgresAssertions(query),
+    clientRegistrations: postgresRegistrations(query),
     migrate: () => migrate(database),
-    deleteExpired: (now = Math.floor(Date.now() / 1000)) => deleteExpired(query, now),
+    deleteExpired: (now = clock()) => deleteExpired(query, now),
   };
 }

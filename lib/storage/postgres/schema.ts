@@ -3,7 +3,7 @@ import { checkTables } from "./check-tables";
 import type { Database } from "./database";
 import { type TableName, tableNames, type Tables } from "./names";
 import { repeatOn, type Run } from "./pool";
-import { columnsOf, tableShapes } from "./table-shapes";
+import { addedColumnsOf, columnsOf, tableShapes } from "./table-shapes";
 
 function createTable(table: TableName, tables: Tables): string {
   return `CREATE TABLE IF NOT EXISTS ${tables[table]} (${columnsOf(tableShapes[table])})`;
@@ -20,6 +20,8 @@ export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
     index(`${table}_expires_at`, { of: table, on: "expires_at" });
   const create = (table: TableName): string => createTable(table, tables);
   const expiring = (table: TableName): readonly string[] => [create(table), byExpiry(table)];
+  const addColumns = (table: TableName): string =>
+    `ALTER TABLE ${tables[table]} ${addedColumnsOf(tableShapes[table])}`;
   return [
     [
       create("clients"),
@@ -35,6 +37,20 @@ export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
       ...expiring("revoked_access_tokens"),
     ],
     expiring("end_marks"),
+    [
+      addColumns("authorizations"),
+      addColumns("spent_tokens"),
+      ...expiring("consents_by_context"),
+      index("authorizations_by_subject", {
+        of: "authorizations",
+        on: "subject, revoked, client_id, api_id, context_key, expires_at",
+      }),
+    ],
+    [
+      ...expiring("used_assertions"),
+      ...expiring("client_registrations"),
+      index("client_registrations_by_end", { of: "client_registrations", on: "extended, expires_at" }),
+    ],
   ];
 }
 
@@ -68,19 +84,19 @@ async function makeTables({ run }: Database, tables: Tables): Promise<void> {
  * Updates the tables to the newest version. With nothing to do it only reads. It takes no lock: every step may run twice, and a
  * process that dies in the middle leaves nothing that the next call cannot complete.
  *
- * @throws Error (as a rejection) when a table is not this adapter's, has no unique key, or is missing although it was created
+ * @throws Error (as a rejection) when a table is not this adapter's, has no unique key, or is missing or incomplete although it was
+ * created
  */
 export async function migrate(database: Database): Promise<void> {
   const { run } = database;
   const tables = await database.tables();
-  const before = await checkTables(run, tables);
+  const before = await checkTables(run, { tables, expected: "first columns" });
   if (!before.has("migrations")) {
     await makeSchema(run, tables.schema);
     await make(run, createTable("migrations", tables));
   }
   await makeTables(database, tables);
-  if (before.size === tableNames.length) return;
-  const after = await checkTables(run, tables);
+  const after = await checkTables(run, { tables, expected: "all columns" });
   const missing = tableNames.find((name) => !after.has(name));
   if (missing === undefined) return;
   throw new Error(

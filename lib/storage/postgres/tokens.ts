@@ -1,12 +1,12 @@
 /** Codes and tokens in PostgreSQL. Spending inserts a row whose primary key admits only one. RFC 6749 §4.1.2, 9700 §4.14.2. */
-import type { AuthorizationCode } from "../../protocol/authorization-code";
+import type { AuthorizationCode, RefreshToken, RefreshTokenUse } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import type { RefreshToken } from "../../protocol/refresh-token";
-import type { TokenDigest } from "../../protocol/token-value";
+import type { TokenDigest, TokenHandle } from "../../protocol/token-value";
 import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";
 import type { Query } from "./database";
 import type { Tables } from "./names";
 import type { PostgresRow } from "./pool";
+import { readRecord } from "./records";
 
 interface Expiring {
   readonly digest: TokenDigest;
@@ -18,13 +18,12 @@ function toRow({
   digest,
   expiresAt,
   ...rest
-}: Expiring & { consumed?: undefined; used?: undefined }): readonly unknown[] {
+}: Expiring & { consumed?: undefined; used?: undefined; use?: undefined }): readonly unknown[] {
   return [digest, JSON.stringify(rest), expiresAt];
 }
 
 function fromRow(row: PostgresRow): object {
-  const { digest, record, expires_at: expiresAt } = row;
-  return { ...(JSON.parse(record as string) as object), digest, expiresAt: Number(expiresAt) };
+  return { ...readRecord(row), digest: row["digest"] };
 }
 
 function insertInto(table: string): string {
@@ -33,20 +32,36 @@ function insertInto(table: string): string {
 
 /** Reads the token and its mark in one statement. Marks are only ever added, so a spent token is never seen unspent again. */
 function selectWithMark(table: string, { spent_tokens: spent }: Tables): string {
-  return `SELECT token.*, mark.digest IS NOT NULL AS spent
+  return `SELECT token.*, mark.digest IS NOT NULL AS spent, mark.record AS use
     FROM ${table} AS token LEFT JOIN ${spent} AS mark ON mark.digest = token.digest
     WHERE token.digest = $1 AND token.expires_at > $2`;
 }
 
 /**
- * Spends the token $1 if it is alive at $2. The winner gets one row, all others get none: whoever comes second waits at the primary
- * key for the first one's commit, and then does nothing. The statement names the key, so that it fails on a table without it, which
- * would let everyone win.
+ * Spends the token $1 of the authorization $3 if it is alive at $2, and keeps $4 with the mark. The winner gets one row `won`, all
+ * others get none: whoever comes second waits at the primary key for the first one's commit, and then does nothing. The statement
+ * names the key, so that it fails on a table without it, which would let everyone win.
  */
-function spend(table: string, { spent_tokens: spent }: Tables): string {
-  return `INSERT INTO ${spent} (digest, expires_at)
-    SELECT digest, expires_at FROM ${table} WHERE digest = $1 AND expires_at > $2
-    ON CONFLICT (digest) DO NOTHING RETURNING digest`;
+function spend(table: string, { spent_tokens: spent, authorizations }: Tables): string {
+  return `WITH won AS (
+      INSERT INTO ${spent} (digest, expires_at, record)
+      SELECT digest, expires_at, $4::text FROM ${table} WHERE digest = $1 AND expires_at > $2
+      ON CONFLICT (digest) DO NOTHING RETURNING digest
+    ), used AS (
+      UPDATE ${authorizations} SET last_used_at = $2 WHERE authorization_id = $3 AND EXISTS (SELECT 1 FROM won)
+    )`;
+}
+
+/** The values of `spend`. */
+function spending(
+  { digest, authorizationId }: TokenHandle,
+  { now, use }: { now: EpochSeconds; use?: RefreshTokenUse | undefined },
+): readonly unknown[] {
+  return [digest, now, authorizationId, use === undefined ? "" : JSON.stringify(use)];
+}
+
+function readUse({ use }: PostgresRow): { readonly use?: RefreshTokenUse } {
+  return use ? { use: JSON.parse(use as string) as RefreshTokenUse } : {};
 }
 
 /** Authorization codes. `deleteExpired` removes expired codes and their marks. @rfc 6749 §4.1.2 */
@@ -63,8 +78,11 @@ export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore
       );
       return row && ({ ...fromRow(row), consumed: row["spent"] } as AuthorizationCode);
     },
-    async consume({ digest }, now) {
-      const rows = await query((tables) => spend(tables.authorization_codes, tables), [digest, now]);
+    async consume(handle, now) {
+      const rows = await query(
+        (tables) => `${spend(tables.authorization_codes, tables)} SELECT 1 FROM won`,
+        spending(handle, { now }),
+      );
       return rows.length === 1 ? "consumed" : "not-consumed";
     },
   };
@@ -72,24 +90,28 @@ export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore
 
 /** Refresh tokens. `deleteExpired` removes expired tokens and their marks. @rfc 9700 §4.14.2 */
 export function postgresRefreshTokens(query: Query): RefreshTokenStore {
+  async function find({ digest }: TokenHandle, now: EpochSeconds): Promise<RefreshToken | undefined> {
+    const [row] = await query((tables) => selectWithMark(tables.refresh_tokens, tables), [digest, now]);
+    return row && ({ ...fromRow(row), used: row["spent"], ...readUse(row) } as RefreshToken);
+  }
+
   return {
+    find,
     async create(token) {
-      const row = toRow({ ...token, used: undefined });
+      const row = toRow({ ...token, used: undefined, use: undefined });
       await query(({ refresh_tokens: tokens }) => insertInto(tokens), row);
     },
-    async find({ digest }, now) {
-      const [row] = await query((tables) => selectWithMark(tables.refresh_tokens, tables), [digest, now]);
-      return row && ({ ...fromRow(row), used: row["spent"] } as RefreshToken);
-    },
     // one statement, so both happen or neither: the successor is inserted only if the mark was new
-    async rotate({ from, to }, now) {
+    async rotate({ from, to, use }, now) {
       const rows = await query(
-        (tables) => `WITH won AS (${spend(tables.refresh_tokens, tables)})
+        (tables) => `${spend(tables.refresh_tokens, tables)}
         INSERT INTO ${tables.refresh_tokens} (digest, record, expires_at)
-        SELECT $3::text, $4::text, $5::bigint FROM won RETURNING digest`,
-        [from.digest, now, ...toRow({ ...to, used: undefined })],
+        SELECT $5::text, $6::text, $7::bigint FROM won RETURNING digest`,
+        [...spending(from, { now, use }), ...toRow({ ...to, used: undefined, use: undefined })],
       );
-      return rows.length === 1 ? "rotated" : "not-rotated";
+      if (rows.length === 1) return "rotated";
+      // only a statement that begins now is sure to see what the winner has stored
+      return (await find(from, now))?.use ?? "not-rotated";
     },
   };
 }

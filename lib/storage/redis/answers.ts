@@ -1,7 +1,7 @@
 /** Reads the answers of Redis, and accepts only one form. RFC 7009 §2.2: a revocation must never be overlooked. */
 
 /** The failure for an unexpected answer. A client that returns Buffers must not look like a server without records. */
-function misread(answer: unknown): Error {
+export function misread(answer: unknown): Error {
   const kind = Buffer.isBuffer(answer) ? "a Buffer" : typeof answer;
   return new Error(
     `redisStorage: the Redis client returned ${kind} instead of text or a number. Use it without a type mapping (withTypeMapping).`,
@@ -22,6 +22,12 @@ export function textsOf(answer: unknown): readonly string[] {
     if (typeof item !== "string") throw misread(item);
     return item;
   });
+}
+
+/** So many texts, with `undefined` where there is none. @throws Error for any other list: a missing text must not look like none */
+export function optionalTextsOf(answer: unknown, count: number): readonly (string | undefined)[] {
+  if (!Array.isArray(answer) || answer.length !== count) throw misread(answer);
+  return answer.map(textOf);
 }
 
 /** A whole number, which some clients return as text. @throws Error for anything else: no unclear answer may win a token */

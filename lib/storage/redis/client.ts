@@ -114,3 +114,10 @@ export function serversOf(client: RedisClient): RedisServers {
     masterOf: () => only,
   };
 }
+
+/** The masters that the client knows. @throws Error when it knows none, as before it is connected */
+export async function knownMasters(servers: Pick<RedisServers, "masters">): Promise<readonly Master[]> {
+  const known = await servers.masters();
+  if (known.length > 0) return known;
+  throw new Error("redisStorage: the client does not know any master. Connect it first.");
+}

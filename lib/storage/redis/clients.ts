@@ -1,44 +1,81 @@
 /** The client table of the Redis adapter. RFC 6749 §2. */
 import { browserOriginsOf, type Client } from "../../protocol/client";
+import type { Clock } from "../../protocol/time";
 import { checkClient } from "../../clients/client-record";
-import type { ClientRegistry } from "../port";
-import { textOf, textsOf } from "./answers";
-import type { RedisStoreOptions } from "./records";
+import { newClientEnd } from "../end-marks";
+import type { ClientRegistry, EndMarkStore } from "../port";
+import { numberOf, textOf, textsOf } from "./answers";
+import { clientKey, clientListKey } from "./client-list";
+import { readValues, type RedisStoreOptions } from "./records";
+
+const readClient = (value: string | undefined): Client | undefined =>
+  value === undefined ? undefined : (JSON.parse(value) as Client);
+
+/** The clients with these ids, without those that are gone. */
+async function findAll(options: RedisStoreOptions, clientIds: readonly string[]): Promise<readonly Client[]> {
+  const keys = clientIds.map((clientId) => clientKey(options.prefix, clientId));
+  const clients = (await readValues(options, keys)).map(readClient);
+  return clients.filter((client) => client !== undefined);
+}
+
+async function listPage(
+  options: RedisStoreOptions,
+  { after, limit }: { readonly after?: string; readonly limit: number },
+): Promise<readonly Client[]> {
+  const list = clientListKey(options.prefix);
+  const clients: Client[] = [];
+  let start = after === undefined ? "-" : `(${after}`;
+  while (clients.length < limit) {
+    const page = ["ZRANGE", list, start, "+", "BYLEX", "LIMIT", 0, limit];
+    const clientIds = textsOf(await options.send(list, page));
+    clients.push(...(await findAll(options, clientIds)));
+    if (clientIds.length < limit) break;
+    start = `(${clientIds.at(-1)}`;
+  }
+  return clients.slice(0, limit);
+}
 
 /**
  * The client table. A client is at `client:<clientId>`, and that record decides: `origin:<origin>` only leads to the clients that
- * have or once had the origin. Nothing is ever removed from there, so simultaneous changes of one client cannot interfere.
+ * have or once had the origin, and `clients` to those that are or once were there. Nothing is ever removed from either, so
+ * simultaneous changes of one client cannot interfere.
  */
-export function redisClients({ prefix, send, sendReplicated }: RedisStoreOptions): ClientRegistry {
-  const clientKey = (clientId: string): string => `${prefix}client:${clientId}`;
+export function redisClients(
+  options: RedisStoreOptions,
+  { endMarks, clock }: { endMarks: Pick<EndMarkStore, "save">; clock: Clock },
+): ClientRegistry {
+  const { prefix, send, sendReplicated } = options;
   const originKey = (origin: string): string => `${prefix}origin:${origin}`;
-
-  async function find(clientId: string): Promise<Client | undefined> {
-    const key = clientKey(clientId);
-    const value = textOf(await send(key, ["GET", key]));
-    return value === undefined ? undefined : (JSON.parse(value) as Client);
-  }
-
+  const list = clientListKey(prefix);
   return {
-    find,
+    async find(clientId) {
+      const key = clientKey(prefix, clientId);
+      return readClient(textOf(await send(key, ["GET", key])));
+    },
     async isBrowserOrigin(origin) {
       const key = originKey(origin);
-      const clientIds = textsOf(await send(key, ["ZRANGE", key, 0, -1]));
-      const clients = await Promise.all(clientIds.map(find));
-      return clients.some((client) => client && browserOriginsOf(client).includes(origin));
+      const clients = await findAll(options, textsOf(await send(key, ["ZRANGE", key, 0, -1])));
+      return clients.some((client) => browserOriginsOf(client).includes(origin));
     },
     async save(client) {
       const { clientId } = checkClient(client);
-      // the origins first: if the second step fails, an origin leads to a record that does not have it, which counts for nothing
-      for (const origin of browserOriginsOf(client).map(originKey)) {
-        await sendReplicated(origin, ["ZADD", origin, 0, clientId]);
+      // the indexes first: if the last step fails, they lead to a record that does not have this, which counts for nothing
+      for (const index of [...browserOriginsOf(client).map(originKey), list]) {
+        await sendReplicated(index, ["ZADD", index, 0, clientId]);
       }
-      const key = clientKey(clientId);
+      const key = clientKey(prefix, clientId);
       await sendReplicated(key, ["SET", key, JSON.stringify(client)]);
     },
     async delete(clientId) {
-      const key = clientKey(clientId);
+      const key = clientKey(prefix, clientId);
+      const now = clock();
+      const exists = numberOf(await send(key, ["EXISTS", key])) === 1;
+      if (exists) await endMarks.save(newClientEnd(clientId, now), now);
+      // also when there is none: an earlier call may have failed before the replicas had it
       await sendReplicated(key, ["DEL", key]);
+      // a server that looked in between may have issued something under the first mark
+      if (exists) await endMarks.save(newClientEnd(clientId, now), now);
     },
+    list: (page) => listPage(options, page),
   };
 }

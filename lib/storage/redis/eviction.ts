@@ -1,6 +1,6 @@
 /** Refuses a Redis that may drop revocations. RFC 6749 §10.5. */
 import { textOf } from "./answers";
-import { type Master, type RedisServers, type Send, sendTo } from "./client";
+import { knownMasters, type Master, type RedisServers, type Send, sendTo } from "./client";
 import { isRefusal } from "./retrying";
 import { answeredIn, later } from "./timers";
 
@@ -42,8 +42,6 @@ async function objectionTo(master: Master): Promise<Objection | undefined> {
 
 /** Why these masters cannot be trusted, or `undefined`. A wrong setting takes precedence over a missing answer. */
 async function objectionToAny(masters: readonly Master[]): Promise<Objection | undefined> {
-  if (masters.length === 0)
-    throw new Error("redisStorage: the client does not know any master. Connect it first.");
   const found = (await Promise.all(masters.map(objectionTo))).filter((objection) => objection !== undefined);
   return found.find(({ isUnreachable }) => !isUnreachable) ?? found[0];
 }
@@ -65,7 +63,7 @@ export function evictionCheck(servers: RedisServers): () => Promise<void> {
   }
 
   async function askAll(): Promise<void> {
-    const objection = await objectionToAny(await servers.masters());
+    const objection = await objectionToAny(await knownMasters(servers));
     if (!objection) return trustFor(againMilliseconds);
     // the other masters of a cluster go on serving while one is lost
     if (state === "stale" && objection.isUnreachable) return trustFor(soonMilliseconds);

@@ -1,7 +1,8 @@
 /** How records are stored in Redis: a flag, then JSON. Scripts change the flag. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
-import { textOf } from "./answers";
+import { optionalTextsOf, textOf } from "./answers";
 import type { Send } from "./client";
+import { keySlot } from "./key-slot";
 
 /** What the stores of the adapter share. */
 export interface RedisStoreOptions {
@@ -52,6 +53,39 @@ export function setRecord(
   return ["SET", key, writeRecord({ flag, record }), "EXAT", forgetAt(record)];
 }
 
+/** How many records share one command. Commands of other requests run in between. */
+export const atOnce = 500;
+
+/** These items in chunks for one command each. */
+export function chunksOf<T>(items: readonly T[]): readonly (readonly T[])[] {
+  const count = Math.ceil(items.length / atOnce);
+  return Array.from({ length: count }, (_, index) => items.slice(index * atOnce, (index + 1) * atOnce));
+}
+
+/** The values of these keys, in their order: with one command on one server, in a cluster with one for each slot. */
+export async function readValues(
+  { isOneServer, send }: RedisStoreOptions,
+  keys: readonly string[],
+): Promise<readonly (string | undefined)[]> {
+  const [first] = keys;
+  if (first === undefined) return [];
+  if (isOneServer) return optionalTextsOf(await send(first, ["MGET", ...keys]), keys.length);
+  const slots = new Map<number, [string, ...string[]]>();
+  for (const key of keys) {
+    const slot = keySlot(key);
+    const group = slots.get(slot);
+    if (group) group.push(key);
+    else slots.set(slot, [key]);
+  }
+  const values = new Map<string, string | undefined>();
+  const reads = [...slots.values()].map(async (group) => {
+    const read = optionalTextsOf(await send(group[0], ["MGET", ...group]), group.length);
+    for (const [index, key] of group.entries()) values.set(key, read[index]);
+  });
+  await Promise.all(reads);
+  return keys.map((key) => values.get(key));
+}
+
 /**
  * Runs a script, which Redis executes as one atomic step. Its keys must be in one slot. It is sent in full each time, so that it
  * need not be loaded first on any node or after a failover.
@@ -66,35 +100,3 @@ export function runScript(
 ): Promise<unknown> {
   return send(keys[0], ["EVAL", script, keys.length, ...keys, ...args]);
 }
-
-/** Ends the script with 0 unless the record of the first key is alive at ARGV[1] and has no flag. Otherwise sets the flag. */
-const spendOrLeave = `
-local value = redis.call("GET", KEYS[1])
-if not value or string.sub(value, 1, 1) ~= "0" then return 0 end
-if cjson.decode(string.sub(value, 2)).expiresAt <= tonumber(ARGV[1]) then return 0 end
-redis.call("SETRANGE", KEYS[1], 0, "1")
-`;
-
-/** Spends a record. KEYS: the record. ARGV: now. Returns 1 for the winner, 0 for all others. */
-export const spendScript: string = `${spendOrLeave}return 1`;
-
-/**
- * Rotates a record. KEYS: the record, its successor. ARGV: now, the successor's value, when to remove it. Returns 1 for the winner,
- * 0 for all others. If the successor already exists, this very rotation has succeeded before: a client library lost the answer and
- * sent the command again.
- */
-export const rotateScript: string = `
-if redis.call("EXISTS", KEYS[2]) == 1 then return 1 end
-${spendOrLeave}redis.call("SET", KEYS[2], ARGV[2], "EXAT", ARGV[3])
-return 1`;
-
-/** Flags records. KEYS: records. Returns how many had no flag before; missing records are not counted. */
-export const flagScript = `
-local count = 0
-for i = 1, #KEYS do
-  if redis.call("GETRANGE", KEYS[i], 0, 0) == "0" then
-    redis.call("SETRANGE", KEYS[i], 0, "1")
-    count = count + 1
-  end
-end
-return count`;

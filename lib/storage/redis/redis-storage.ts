@@ -1,10 +1,15 @@
 /** Storage in Redis 6.2 or newer, one server or a cluster, for any number of processes. RFC 6749 §10.5. */
 import type { ClientRegistry, Storage } from "../port";
-import { redisAuthorizations, redisConsents, redisEndMarks } from "./approvals";
+import { redisAssertions } from "./assertions";
+import { redisAuthorizations } from "./authorizations";
 import { isCluster, isIoRedisCluster, isRedisClient, type RedisClient, type Send, serversOf } from "./client";
+import { listEarlierClients } from "./client-list";
 import { redisClients } from "./clients";
+import { redisConsents } from "./consents";
+import { redisEndMarks } from "./end-marks";
 import { evictionCheck, refusingEviction } from "./eviction";
 import { isDuplicable } from "./own-connection";
+import { redisRegistrations } from "./registrations";
 import { replicatedSend } from "./replication";
 import { retrying } from "./retrying";
 import { redisAccessTokens, redisAuthorizationCodes, redisRefreshTokens } from "./tokens";
@@ -33,8 +38,13 @@ export interface RedisStorageOptions {
 
 /** Storage in Redis. */
 export interface RedisStorage extends Storage {
-  /** The registered clients, which can be saved and deleted here. */
+  /** The registered clients, which can be saved, listed and deleted here. */
   readonly clients: ClientRegistry;
+  /**
+   * Lets `clients.list` find the clients that versions before 0.2 have saved. It looks through all keys of every master once. It is
+   * safe while serving, and can be repeated.
+   */
+  readonly migrate: () => Promise<void>;
 }
 
 /** The beginnings of keys that end in arbitrary text: `app:` and `app:client:` would share the key `app:client:client:a`. */
@@ -84,13 +94,20 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     sendReplicated: guarded(replicatedSend(servers, replicas), check),
     isOneServer: !isCluster(client),
   };
+  const endMarks = redisEndMarks(store);
   return {
-    clients: redisClients(store),
+    clients: redisClients(store, { endMarks, clock: () => Math.floor(Date.now() / 1000) }),
     consents: redisConsents(store),
     authorizations: redisAuthorizations(store),
     authorizationCodes: redisAuthorizationCodes(store),
     refreshTokens: redisRefreshTokens(store),
     accessTokens: redisAccessTokens(store),
-    endMarks: redisEndMarks(store),
+    endMarks,
+    clientAssertions: redisAssertions(store),
+    clientRegistrations: redisRegistrations(store),
+    async migrate() {
+      await check?.();
+      await listEarlierClients(servers, store);
+    },
   };
 }

@@ -1,19 +1,45 @@
 /** Codes and tokens in Redis. The id in braces keeps all keys of an authorization in one slot. RFC 6749 §4.1.2, 9700 §4.14.2. */
-import type { AuthorizationCode } from "../../protocol/authorization-code";
-import type { RefreshToken } from "../../protocol/refresh-token";
+import type { AuthorizationCode, RefreshToken, RefreshTokenUse } from "../../protocol/authorization";
+import type { EpochSeconds } from "../../protocol/time";
 import type { TokenHandle } from "../../protocol/token-value";
 import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";
-import { numberOf } from "./answers";
-import {
-  forgetAt,
-  readRecord,
-  type RedisStoreOptions,
-  rotateScript,
-  runScript,
-  setRecord,
-  spendScript,
-  writeRecord,
-} from "./records";
+import { misread, numberOf, textOf } from "./answers";
+import { authorizationKey, lastUse, noteLastUse } from "./authorization-record";
+import { forgetAt, readRecord, type RedisStoreOptions, runScript, setRecord, writeRecord } from "./records";
+
+/** Ends the script with this answer unless the record KEYS[1] is alive at ARGV[1]. */
+const readLiving = (otherwise: string): string => `
+local value = redis.call("GET", KEYS[1])
+if not value then return ${otherwise} end
+if cjson.decode(string.sub(value, 2)).expiresAt <= tonumber(ARGV[1]) then return ${otherwise} end`;
+
+/** Spends a code. KEYS: the code, its authorization. ARGV: now, the last use. Returns 1 for the winner, 0 for all others. */
+const spendScript = `${readLiving("0")}
+if string.sub(value, 1, 1) ~= "0" then return 0 end
+redis.call("SETRANGE", KEYS[1], 0, "1")${noteLastUse}
+return 1`;
+
+/**
+ * Rotates a refresh token. KEYS: the token, its authorization, its successor. ARGV: now, the last use, the successor's value, when
+ * to remove it, how the token is used as JSON or nothing. Returns "rotated" to the winner; to the others the value of the token that
+ * was used, which says how, or "not-rotated" when there is no living one. If the successor already exists, this very rotation has
+ * succeeded before: a client library lost the answer and sent the command again.
+ */
+const rotateScript = `
+if redis.call("EXISTS", KEYS[3]) == 1 then return "rotated" end${readLiving('"not-rotated"')}
+if string.sub(value, 1, 1) ~= "0" then return value end
+redis.call("SETRANGE", KEYS[1], 0, "1")
+if ARGV[5] then redis.call("SETRANGE", KEYS[1], #value - 1, ',"use":' .. ARGV[5] .. "}") end
+redis.call("SET", KEYS[3], ARGV[3], "EXAT", ARGV[4])${noteLastUse}
+return "rotated"`;
+
+/** What a rotation was told. @throws Error for an unclear answer, which must not win a token */
+function rotationIn(answer: unknown, now: EpochSeconds): "rotated" | "not-rotated" | RefreshTokenUse {
+  const told = textOf(answer);
+  if (told === "rotated" || told === "not-rotated") return told;
+  if (told?.startsWith("1{") !== true) throw misread(answer);
+  return readRecord<RefreshToken>(told, now)?.record.use ?? "not-rotated";
+}
 
 /** Authorization codes: one key each. Redis removes expired ones. @rfc 6749 §4.1.2 */
 export function redisAuthorizationCodes({
@@ -22,7 +48,7 @@ export function redisAuthorizationCodes({
   sendReplicated,
 }: RedisStoreOptions): AuthorizationCodeStore {
   const keyOf = ({ authorizationId, digest }: TokenHandle): string =>
-    `${prefix}{${authorizationId}}:code:${digest}`;
+    `${authorizationKey(prefix, authorizationId)}:code:${digest}`;
   return {
     async create({ consumed, ...code }) {
       const key = keyOf(code);
@@ -34,8 +60,8 @@ export function redisAuthorizationCodes({
       return found && { ...found.record, consumed: found.flag };
     },
     async consume(handle, now) {
-      const key = keyOf(handle);
-      const won = await runScript(sendReplicated, { script: spendScript, keys: [key], args: [now] });
+      const keys = [keyOf(handle), authorizationKey(prefix, handle.authorizationId)] as const;
+      const won = await runScript(sendReplicated, { script: spendScript, keys, args: [now, lastUse(now)] });
       return numberOf(won) === 1 ? "consumed" : "not-consumed";
     },
   };
@@ -44,7 +70,7 @@ export function redisAuthorizationCodes({
 /** Refresh tokens: one key each. Rotating is one script with two keys of one slot. Redis removes expired ones. @rfc 9700 §4.14.2 */
 export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreOptions): RefreshTokenStore {
   const keyOf = ({ authorizationId, digest }: TokenHandle): string =>
-    `${prefix}{${authorizationId}}:refresh:${digest}`;
+    `${authorizationKey(prefix, authorizationId)}:refresh:${digest}`;
   return {
     async create({ used, ...token }) {
       const key = keyOf(token);
@@ -55,11 +81,11 @@ export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreO
       const found = readRecord<RefreshToken>(await send(key, ["GET", key]), now);
       return found && { ...found.record, used: found.flag };
     },
-    async rotate({ from, to: { used, ...to } }, now) {
-      const key = keyOf(from);
-      const args = [now, writeRecord({ flag: used, record: to }), forgetAt(to)];
-      const won = await runScript(sendReplicated, { script: rotateScript, keys: [key, keyOf(to)], args });
-      return numberOf(won) === 1 ? "rotated" : "not-rotated";
+    async rotate({ from, to: { used, ...to }, use }, now) {
+      const keys = [keyOf(from), authorizationKey(prefix, from.authorizationId), keyOf(to)] as const;
+      const successor = [writeRecord({ flag: used, record: to }), forgetAt(to)];
+      const args = [now, lastUse(now), ...successor, ...(use ? [JSON.stringify(use)] : [])];
+      return rotationIn(await runScript(sendReplicated, { script: rotateScript, keys, args }), now);
     },
   };
 }

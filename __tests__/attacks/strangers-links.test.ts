@@ -1,0 +1,146 @@
+// The attacker sends people links to the server that end at a site of the attacker, or names somebody else's site in a metadata
+// document. They write the same addresses in every way that a browser understands.
+import type { ConsentAdapter, DocumentDecision } from "../../lib";
+import { clientOfDocument } from "../../lib/clients/metadata-document";
+import { authorize, redirectParameters } from "../fixture/authorize";
+import { stopClock } from "../fixture/clock";
+import { documentServer, type DocumentServer } from "../fixture/document-server";
+import { signedIn, signedOut } from "../fixture/host";
+import { interactionOf, resumePath } from "../fixture/interaction";
+import { authorizeAs, registered, registrationHost } from "../fixture/registration";
+import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
+
+let server: DocumentServer;
+
+beforeEach(async () => {
+  server = await documentServer();
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  return server.close();
+});
+
+const acceptEvil = (): DocumentDecision => ({ kind: "accepted", redirectOrigins: ["https://evil.example"] });
+
+const evil = "https://evil.example/callback";
+const spellings = ["https://evil.example/callback", "HTTPS://evil.example/callback", "hTTps://EVIL.example/"];
+
+describe("a document that names somebody else's site (client id metadata documents §4)", () => {
+  it.each(spellings)("cannot lead codes there: %s", (uri) => {
+    const clientId = "https://app.example/client.json";
+    const decision = { kind: "accepted" } as const;
+    const rules = { clientId, apiId: "orders", decision, browserOrigins: [], redirectSchemes: [] };
+    const own = "HTTPS://app.example/callback";
+    const made = clientOfDocument({ client_id: clientId, redirect_uris: [uri, own] }, rules);
+    expect(made).toMatchObject({ redirectUris: [own] });
+  });
+});
+
+describe("a link that would lead straight to a stranger's site (RFC 9700 §4.11.2)", () => {
+  const refusals = [
+    ["prompt=none", { prompt: "none" }],
+    ["a wrong scope", { scope: "nonsense" }],
+    ["a request too long for a cookie", { state: "x".repeat(4_000) }],
+    ["a sign-in page for a request too long for a cookie", { state: "x".repeat(4_000), prompt: "login" }],
+  ] as const;
+  const all = spellings.flatMap((uri) => refusals.map(([name, fields]) => [name, uri, fields] as const));
+
+  it.each(all)("%s, with a metadata document: %s", async (_, uri, fields) => {
+    const host = strangersHost({ accept: acceptEvil });
+    const clientId = serveDocument(server, { redirect_uris: [uri] });
+    const response = await askAs(host.browser(), { clientId, fields: { redirect_uri: uri, ...fields } });
+    expect(response.status).toBe(400);
+    expect(response.headers).not.toHaveProperty("location");
+  });
+
+  it.each(all)("%s, with a registration: %s", async (_, uri, fields) => {
+    const host = registrationHost();
+    const client = await registered(host, { redirect_uris: [uri], token_endpoint_auth_method: "none" });
+    const response = await authorizeAs(host.browser(), client, { fields });
+    expect(response.status).toBe(400);
+    expect(response.headers).not.toHaveProperty("location");
+  });
+
+  it.each([
+    ["its redirect URIs", { redirect_uris: [evil, "https://evil.example/other"] }],
+    ["its grants", { redirect_uris: [evil], grant_types: ["refresh_token"] }],
+  ])("a sign-in, while the document changes %s", async (_, changes) => {
+    const clock = stopClock();
+    const host = strangersHost({ accept: acceptEvil });
+    host.session = signedOut;
+    const clientId = serveDocument(server, { redirect_uris: [evil] });
+    const browser = host.browser();
+    const signIn = await askAs(browser, { clientId, fields: { redirect_uri: evil } });
+    host.session = signedIn;
+    serveDocument(server, changes);
+    // it has said nothing of its freshness
+    clock.advance(400);
+    const back = await browser.get(resumePath(interactionOf(signIn)));
+    expect(back.status).toBeGreaterThanOrEqual(400);
+    expect(back.headers).not.toHaveProperty("location");
+  });
+
+  it("a request too long for a cookie is told to a program on the person's own device", async () => {
+    const host = strangersHost();
+    const clientId = serveDocument(server);
+    const response = await askAs(host.browser(), { clientId, fields: { state: "x".repeat(4_000) } });
+    expect(redirectParameters(response)["error"]).toBe("invalid_request");
+  });
+});
+
+describe("a host whose consent.decide allows everything (RFC 9700 §4.11.2)", () => {
+  const grantsAll: ConsentAdapter = {
+    decide: ({ scopes }) => ({ kind: "granted", scopes: Object.keys(scopes) }),
+  };
+  const grantsWithContext: ConsentAdapter = {
+    decide: ({ scopes }) => ({ kind: "granted", scopes: Object.keys(scopes), context: { key: "acme" } }),
+  };
+  const metadata = { redirect_uris: ["https://evil.example/callback"], token_endpoint_auth_method: "none" };
+
+  it("gives a stranger nothing before the person was asked", async () => {
+    const host = registrationHost({}, { consent: grantsAll });
+    const client = await registered(host, metadata);
+    const browser = host.browser();
+    const silent = await authorizeAs(browser, client, { fields: { prompt: "none" } });
+    expect(silent.headers).not.toHaveProperty("location");
+    const page = await authorizeAs(browser, client);
+    expect(page.status).toBe(200);
+    expect(redirectParameters(await browser.answer(page, "approve"))).toHaveProperty("code");
+    // what the person has allowed is remembered
+    expect(redirectParameters(await authorizeAs(browser, client))).toHaveProperty("code");
+  });
+
+  it("is told when it would lose a context, and the stranger gets nothing", async () => {
+    const host = registrationHost({}, { consent: grantsWithContext });
+    const client = await registered(host, metadata);
+    const refused = await authorizeAs(host.browser(), client);
+    expect(refused.status).toBe(500);
+    expect(refused.headers).not.toHaveProperty("location");
+    expect(host.events.at(-1)).toMatchObject({
+      kind: "server-error",
+      cause: expect.any(TypeError) as unknown,
+    });
+  });
+
+  it("still decides for the clients that it has registered", async () => {
+    const host = registrationHost({}, { consent: grantsAll });
+    expect(redirectParameters(await authorize(host.browser(), { client: "web" }))).toHaveProperty("code");
+  });
+});
+
+describe("where the answer leads, on the page (RFC 9700 §4.11.2, 8252 §8.6)", () => {
+  it.each([
+    ["https://[2001:db8::1]/callback", "https://[2001:db8::1]"],
+    ["HTTPS://Evil.Example/callback", "https://evil.example"],
+    ["https://xn--pple-43d.example/callback", "https://xn--pple-43d.example"],
+    ["http://[::1]:4000/callback", "http://[::1]:4000"],
+  ])("is shown as a whole: %s", async (uri, shown) => {
+    const host = registrationHost();
+    const client = await registered(host, { redirect_uris: [uri], token_endpoint_auth_method: "none" });
+    const page = await authorizeAs(host.browser(), client);
+    expect(page.text).toContain(`<bdi dir="ltr">${shown}</bdi>`);
+    // CSP has no way to write the address
+    expect(page.headers["content-security-policy"]).not.toContain("[");
+  });
+});

@@ -1,0 +1,212 @@
+import { generateKeyPairSync } from "node:crypto";
+import { type KeyClient, memoryStorage } from "../../lib";
+import { authenticateClient, type ClientAuthenticationPorts } from "../../lib/clients/authenticate-client";
+import type { KeyQuestion } from "../../lib/clients/client-assertion";
+import { OAuthError } from "../../lib/protocol/oauth-error";
+import { parametersFromObject } from "../../lib/protocol/parameters";
+import { assertionOf, jwkOf, keyed, presenting, publicKeys } from "../fixture/client-assertions";
+import { stopClockForEachTest } from "../fixture/clock";
+import { issuerRecord } from "../fixture/records";
+
+const clock = stopClockForEachTest();
+
+const jwksUri = "https://client.example/jwks";
+const { jwks: _, ...others } = keyed;
+const remote: KeyClient = { ...others, jwksUri };
+const newKey = generateKeyPairSync("ec", { namedCurve: "P-256" });
+
+/** What was asked of the port for keys. */
+interface Asked {
+  readonly uri: string;
+  readonly refresh: boolean;
+  readonly mayFetch: boolean;
+}
+
+/** A server whose client has its keys at a URL. `documents` are what is found there, in order; the last one stays. */
+function serverOf(
+  documents: readonly unknown[],
+  { client = remote, onFetch }: { client?: KeyClient; onFetch?: () => void } = {},
+) {
+  const asked: Asked[] = [];
+  const mayFetched: boolean[] = [];
+  const fetchKeys = async (uri: string, { refresh, mayFetch }: KeyQuestion): Promise<unknown> => {
+    asked.push({ uri, refresh, mayFetch: await mayFetch() });
+    onFetch?.();
+    return documents[Math.min(asked.length, documents.length) - 1];
+  };
+  const storage = memoryStorage({ clients: [] });
+  const reasons: string[] = [];
+  const ports: ClientAuthenticationPorts = {
+    clients: {
+      findRegistered: async (clientId, { mayFetch }) => {
+        mayFetched.push(await mayFetch());
+        return clientId === client.clientId ? { client, endMark: undefined, asOf: clock.now() } : undefined;
+      },
+    },
+    fetchKeys,
+    verifySecret: async () => false,
+    storage,
+    emit: (event) => void ("reason" in event && reasons.push(event.reason)),
+    clock: () => clock.now(),
+  };
+  /** The id of the client that the request proves, or the error. */
+  async function authenticate(assertion: string, fields: Record<string, string> = {}): Promise<string> {
+    const parameters = parametersFromObject({ ...presenting(assertion), ...fields });
+    const request = {
+      issuer: issuerRecord(),
+      parameters,
+      grantParameters: ["code"],
+      authorizationHeader: undefined,
+    };
+    try {
+      return (await authenticateClient(ports, request)).client.clientId;
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      return error.code;
+    }
+  }
+  return { authenticate, asked, reasons, mayFetched, storage };
+}
+
+const signedBy = (kid: string | undefined, changes: object = {}): string =>
+  assertionOf({ header: { kid }, ...changes });
+
+describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
+  it("are asked for once for an assertion", async () => {
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
+    expect(await authenticate(signedBy("ec"))).toBe("keyed");
+    expect(await authenticate(signedBy(undefined))).toBe("keyed");
+    expect(asked).toEqual(
+      Array.from({ length: 2 }, () => ({ uri: jwksUri, refresh: false, mayFetch: true })),
+    );
+  });
+
+  it("are asked for again, once, when there is none with this kid", async () => {
+    const rotated = { keys: [...publicKeys, jwkOf(newKey.publicKey, { kid: "new" })] };
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }, rotated]);
+    expect(await authenticate(signedBy("new", { key: newKey.privateKey }))).toBe("keyed");
+    expect(asked.map(({ refresh }) => refresh)).toEqual([false, true]);
+  });
+
+  it("are asked for twice at most", async () => {
+    const { authenticate, asked, reasons } = serverOf([{ keys: publicKeys }]);
+    expect(await authenticate(signedBy("unknown"))).toBe("invalid_client");
+    expect(asked).toHaveLength(2);
+    expect(reasons).toEqual(["the client has no key with the kid of the assertion (RFC 7515 §4.1.4)"]);
+  });
+
+  it("stay as they were when they cannot be had again", async () => {
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }, undefined]);
+    expect(await authenticate(signedBy("unknown"))).toBe("invalid_client");
+    expect(asked).toHaveLength(2);
+  });
+
+  it("are missing for a while: the client is told to come again, and its assertion is not used", async () => {
+    const { authenticate, storage } = serverOf([undefined, { keys: publicKeys }]);
+    const use = jest.spyOn(storage.clientAssertions, "use");
+    const assertion = signedBy("ec");
+    expect(await authenticate(assertion)).toBe("temporarily_unavailable");
+    expect(use).not.toHaveBeenCalled();
+    expect(await authenticate(assertion)).toBe("keyed");
+  });
+
+  it.each([
+    [[]],
+    ["text"],
+    [null],
+    [5],
+    [{}],
+    [{ keys: {} }],
+    [{ keys: "ec" }],
+    [{ keys: [] }],
+    [{ keys: [null, "ec", 5, [], {}, { kty: 5 }] }],
+    [{ keys: [{ kty: "EC", kid: "ec" }] }],
+  ])("are no key set: %j", async (document) => {
+    expect(await serverOf([document]).authenticate(signedBy("ec"))).toBe("invalid_client");
+    expect(await serverOf([document]).authenticate(signedBy(undefined))).toBe("invalid_client");
+  });
+
+  it("do not count when the client publishes a private key", async () => {
+    const published = { ...newKey.privateKey.export({ format: "jwk" }), kid: "new" };
+    const { authenticate } = serverOf([{ keys: [published] }]);
+    expect(await authenticate(signedBy("new", { key: newKey.privateKey }))).toBe("invalid_client");
+  });
+
+  it("are tried up to the tenth that fits", async () => {
+    const foreign = Array.from({ length: 10 }, () => publicKeys[0]);
+    const mine = jwkOf(newKey.publicKey);
+    const assertion = (): string => assertionOf({ key: newKey.privateKey });
+    expect(await serverOf([{ keys: [...foreign, mine] }]).authenticate(assertion())).toBe("invalid_client");
+    const nine = [...foreign.slice(1), publicKeys[1], publicKeys[2], mine];
+    expect(await serverOf([{ keys: nine }]).authenticate(assertion())).toBe("keyed");
+  });
+});
+
+describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
+  it.each([
+    ["another audience", { claims: { aud: "https://other.example" } }],
+    ["the token endpoint as audience", { claims: { aud: `${issuerRecord().identifier}/token` } }],
+    ["another issuer", { claims: { iss: "other" } }],
+    ["an end that has come", { claims: { exp: 1 } }],
+    ["an end that is far", { claims: { exp: 4_000_000_000 } }],
+    ["a beginning in the future", { claims: { nbf: 4_000_000_000 } }],
+    ["no jti", { claims: { jti: undefined } }],
+    ["alg none", { header: { alg: "none" } }],
+    ["another typ", { header: { typ: "at+jwt" } }],
+    ["crit", { header: { crit: ["a"] } }],
+  ])("nobody with an assertion that has %s", async (__, changes) => {
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
+    expect(await authenticate(assertionOf(changes))).toBe("invalid_client");
+    expect(asked).toEqual([]);
+  });
+
+  it("nobody without an assertion, or with one of another client", async () => {
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
+    expect(await authenticate("garbage")).toBe("invalid_client");
+    expect(await authenticate(signedBy("ec"), { client_id: "other" })).toBe("invalid_client");
+    expect(await authenticate(assertionOf({ claims: { iss: "other", sub: "other" } }))).toBe(
+      "invalid_client",
+    );
+    expect(asked).toEqual([]);
+  });
+
+  it("for a client that nobody registered: only who presents a code or a token of that client", async () => {
+    const selfDescription = { by: "document", digest: "a" } as const;
+    const { authenticate, asked, mayFetched, storage } = serverOf([{ keys: publicKeys }], {
+      client: { ...remote, selfDescription },
+    });
+    const authorizationId = "A".repeat(22);
+    const code = `${authorizationId}.${"B".repeat(43)}`;
+    expect(await authenticate(assertionOf(), { code })).toBe("keyed");
+    jest.spyOn(storage.authorizations, "find").mockResolvedValue({
+      authorizationId,
+      authMethodId: "password",
+      apiId: "orders",
+      clientId: "keyed",
+      subject: "alice",
+      grantedScopes: [],
+      createdAt: 1,
+      expiresAt: 2_000_000_000,
+      revoked: false,
+    });
+    expect(await authenticate(assertionOf(), { code })).toBe("keyed");
+    // its document is not fetched either, when the assertion could not be good
+    expect(await authenticate(assertionOf({ claims: { aud: "elsewhere" } }), { code })).toBe(
+      "invalid_client",
+    );
+    expect(asked.map(({ mayFetch }) => mayFetch)).toEqual([false, true]);
+    expect(mayFetched).toEqual([false, true, false]);
+  });
+});
+
+describe("time passes while keys are fetched (RFC 7523 §3)", () => {
+  it("an assertion that has expired meanwhile is refused, and is not used", async () => {
+    const { authenticate, storage, reasons } = serverOf([{ keys: publicKeys }], {
+      onFetch: () => clock.advance(90),
+    });
+    const use = jest.spyOn(storage.clientAssertions, "use");
+    expect(await authenticate(assertionOf())).toBe("invalid_client");
+    expect(reasons).toEqual(["the assertion has expired (RFC 7523 §3)"]);
+    expect(use).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,305 @@
+import { postgresStorage } from "../../lib/postgres";
+import { tablesIn } from "../../lib/storage/postgres/names";
+import { schemaVersions } from "../../lib/storage/postgres/schema";
+import { newRegistration } from "../../lib/storage/contract/records";
+import {
+  aliceAtOrders,
+  ask,
+  describeWithPostgres,
+  newName,
+  numbers,
+  openStorage,
+  pool,
+  server,
+  untilOneWaits,
+  useStorage,
+} from "../fixture/postgres-storage";
+import { authorizationRecord, codeRecord, refreshTokenRecord } from "../fixture/records";
+
+const consent = { ...aliceAtOrders, scopes: ["orders:read"], grantedAt: 1_000, expiresAt: 9_000 };
+const use = { usedAt: 1_000, salt: "S".repeat(22), secretId: "secret" };
+
+async function run(text: string, values: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
+  return (await pool.query<Record<string, unknown>>(text, [...values])).rows;
+}
+
+/** The newest version over tables of its own, and the statements that it sends. */
+async function watchedStorage() {
+  const sent: string[] = [];
+  const prefix = newName();
+  await openStorage({ prefix });
+  const watched = postgresStorage({
+    prefix,
+    schema: "public",
+    pool: {
+      query(text, values) {
+        sent.push(text);
+        return pool.query<Record<string, unknown>>(text, values);
+      },
+    },
+  });
+  return { watched, sent };
+}
+
+/** What version 0.1.0 sends, with its own texts. It knows no contexts, end marks and uses. */
+function version010(prefix: string) {
+  const key = "subject = $1 AND client_id = $2 AND api_id = $3";
+  return {
+    migrations: () => run(`SELECT max(version) AS version FROM ${prefix}migrations`, []),
+    saveConsent: ({ subject, clientId, apiId, expiresAt, ...rest }: typeof consent) =>
+      run(
+        `INSERT INTO ${prefix}consents (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (subject, client_id, api_id) DO UPDATE
+        SET record = excluded.record, expires_at = excluded.expires_at`,
+        [subject, clientId, apiId, JSON.stringify(rest), expiresAt],
+      ),
+    deleteConsent: () =>
+      run(`DELETE FROM ${prefix}consents WHERE ${key} RETURNING 1`, ["alice", "web", "orders"]),
+    createAuthorization: (record: ReturnType<typeof authorizationRecord>) => {
+      const { authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest } = record;
+      return run(
+        `INSERT INTO ${prefix}authorizations
+        (authorization_id, subject, client_id, api_id, record, revoked, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        [authorizationId, subject, clientId, apiId, JSON.stringify(rest), revoked, expiresAt],
+      );
+    },
+    revokeAll: () =>
+      run(
+        `UPDATE ${prefix}authorizations SET revoked = true
+        WHERE subject = $1 AND client_id = $2 AND api_id = $3 AND NOT revoked RETURNING 1`,
+        ["alice", "web", "orders"],
+      ),
+    createRefreshToken: ({ digest, expiresAt, authorizationId }: ReturnType<typeof refreshTokenRecord>) =>
+      run(`INSERT INTO ${prefix}refresh_tokens (digest, record, expires_at) VALUES ($1, $2, $3)`, [
+        digest,
+        JSON.stringify({ authorizationId }),
+        expiresAt,
+      ]),
+    rotate: (from: string, { digest, expiresAt, authorizationId }: ReturnType<typeof refreshTokenRecord>) =>
+      run(
+        `WITH won AS (INSERT INTO ${prefix}spent_tokens (digest, expires_at)
+          SELECT digest, expires_at FROM ${prefix}refresh_tokens WHERE digest = $1 AND expires_at > $2
+          ON CONFLICT DO NOTHING RETURNING digest)
+        INSERT INTO ${prefix}refresh_tokens (digest, record, expires_at)
+        SELECT $3::text, $4::text, $5::bigint FROM won RETURNING digest`,
+        [from, 1_000, digest, JSON.stringify({ authorizationId }), expiresAt],
+      ),
+    isSpent: async (digest: string) =>
+      (
+        await run(
+          `SELECT token.*, mark.digest IS NOT NULL AS spent FROM ${prefix}refresh_tokens AS token
+          LEFT JOIN ${prefix}spent_tokens AS mark ON mark.digest = token.digest
+          WHERE token.digest = $1 AND token.expires_at > $2`,
+          [digest, 1_000],
+        )
+      )[0]?.["spent"],
+  };
+}
+
+/** The tables of a version, as its `migrate()` made them. */
+async function tablesOfVersion(version: number): Promise<string> {
+  const prefix = newName();
+  await ask(`CREATE TABLE ${prefix}migrations (version integer NOT NULL, PRIMARY KEY (version))`);
+  const versions = schemaVersions(tablesIn("public", prefix)).slice(0, version);
+  for (const [index, statements] of versions.entries()) {
+    for (const statement of statements) await ask(statement);
+    await ask(`INSERT INTO ${prefix}migrations VALUES (${index + 1})`);
+  }
+  return prefix;
+}
+
+function upgradeTests(): void {
+  it.each([1, 2, 3])(
+    "brings tables of version %i to the newest, where everything is still found",
+    async (n) => {
+      const prefix = await tablesOfVersion(n);
+      const old = version010(prefix);
+      const record = authorizationRecord();
+      const [spent, living] = [refreshTokenRecord("spent"), refreshTokenRecord("living")];
+      await old.saveConsent(consent);
+      await old.createAuthorization(record);
+      await old.createRefreshToken(spent);
+      await old.rotate(spent.digest, living);
+      const storage = postgresStorage({ pool, prefix });
+      await expect(storage.clientRegistrations.find("agent", 1_000)).rejects.toThrow(
+        /Call await storage\.migrate\(\)/,
+      );
+      await storage.migrate();
+      expect(await storage.consents.list("alice", 1_000)).toEqual([consent]);
+      expect(await storage.consents.find(aliceAtOrders, 1_000)).toEqual(consent);
+      expect(await storage.authorizations.find(record.authorizationId, 1_000)).toEqual(record);
+      expect(await storage.authorizations.list("alice", { limit: 9 }, 1_000)).toEqual([record]);
+      expect(await storage.refreshTokens.find(spent, 1_000)).toEqual({ ...spent, used: true });
+      expect(await storage.refreshTokens.rotate({ from: spent, to: living, use }, 1_000)).toBe("not-rotated");
+      expect(await storage.refreshTokens.find(living, 1_000)).toEqual(living);
+      expect(await storage.authorizations.revokeAll({ ...aliceAtOrders, contextKey: "" }, 1_000)).toBe(1);
+      await ask(`TRUNCATE ${prefix}authorizations, ${prefix}refresh_tokens, ${prefix}spent_tokens`);
+      await useStorage(storage);
+    },
+  );
+
+  it("lets a process of version 0.1.0 go on beside processes of this one", async () => {
+    const prefix = await tablesOfVersion(1);
+    const old = version010(prefix);
+    const storage = await openStorage({ prefix });
+    expect(await old.migrations()).toEqual([{ version: 4 }]);
+    const [oldOne, newOne] = ["O", "N"].map((letter) =>
+      authorizationRecord({ authorizationId: letter.repeat(22) }),
+    ) as [ReturnType<typeof authorizationRecord>, ReturnType<typeof authorizationRecord>];
+    const inContext = authorizationRecord({ authorizationId: "C".repeat(22), context: { key: "acme" } });
+    await old.createAuthorization(oldOne);
+    await storage.authorizations.create(newOne, 1_000);
+    await storage.authorizations.create(inContext, 1_000);
+    expect(await storage.authorizations.list("alice", { limit: 9 }, 1_000)).toHaveLength(3);
+
+    await storage.consents.save({ ...consent, contextKey: "acme" }, 1_000);
+    await old.saveConsent({ ...consent, scopes: [] });
+    await old.saveConsent(consent);
+    expect(await storage.consents.find(aliceAtOrders, 1_000)).toEqual(consent);
+    expect(await storage.consents.list("alice", 1_000)).toHaveLength(2);
+
+    const [first, second, third] = ["1", "2", "3"].map((name) => refreshTokenRecord(name)) as [
+      ReturnType<typeof refreshTokenRecord>,
+      ReturnType<typeof refreshTokenRecord>,
+      ReturnType<typeof refreshTokenRecord>,
+    ];
+    await storage.refreshTokens.create(first, 1_000);
+    expect(await storage.refreshTokens.rotate({ from: first, to: second, use }, 1_000)).toBe("rotated");
+    expect(await old.isSpent(first.digest)).toBe(true);
+    expect(await old.rotate(first.digest, third)).toEqual([]);
+    expect(await old.rotate(second.digest, third)).toHaveLength(1);
+    expect(await storage.refreshTokens.rotate({ from: first, to: second, use }, 1_000)).toEqual(use);
+    expect(await storage.refreshTokens.find(second, 1_000)).toEqual({ ...second, used: true });
+
+    // a withdrawal there ends every authorization, of every context
+    expect(await old.revokeAll()).toHaveLength(3);
+    expect(await old.deleteConsent()).toHaveLength(1);
+    expect(await storage.authorizations.list("alice", { limit: 9 }, 1_000)).toEqual([]);
+  });
+}
+
+/** So many authorizations of one person at one client, by a statement of the test's own. */
+async function fillAuthorizations(prefix: string, count: number): Promise<void> {
+  await ask(`INSERT INTO ${prefix}authorizations
+    (authorization_id, subject, client_id, api_id, record, revoked, expires_at)
+    SELECT 'id-' || n, 'alice', 'web', 'orders', '{}', false, 9000 FROM generate_series(1, ${count}) AS n`);
+}
+
+function endTests(): void {
+  it("revokes all, in two processes at once, though another one holds the first batch and gives up", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    await fillAuthorizations(prefix, 1_700);
+    const connection = await server.pool().connect();
+    await connection.query("BEGIN");
+    await connection.query(`UPDATE ${prefix}authorizations SET revoked = true`);
+    const ends = Promise.all(
+      numbers(2).map(() => storage.authorizations.revokeAll({ subject: "alice" }, 1_000)),
+    );
+    await untilOneWaits();
+    await connection.query("ROLLBACK");
+    connection.release();
+    const counts = await ends;
+    expect(counts.reduce((sum, count) => sum + count)).toBe(1_700);
+    expect(await ask(`SELECT 1 FROM ${prefix}authorizations WHERE NOT revoked`)).toEqual([]);
+    expect(await storage.authorizations.erase({ subject: "alice" }, 1_000)).toBe(1_700);
+  });
+
+  it("keeps `revoked` where a refresh waits for the end of its authorization", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    const [record, from] = [authorizationRecord(), refreshTokenRecord()];
+    await storage.authorizations.create(record, 1_000);
+    await storage.refreshTokens.create(from, 1_000);
+    const connection = await server.pool().connect();
+    await connection.query("BEGIN");
+    await connection.query(`UPDATE ${prefix}authorizations SET revoked = true`);
+    const rotating = storage.refreshTokens.rotate({ from, to: refreshTokenRecord("next") }, 1_005);
+    await untilOneWaits();
+    await connection.query("COMMIT");
+    connection.release();
+    expect(await rotating).toBe("rotated");
+    const found = await storage.authorizations.find(record.authorizationId, 1_000);
+    expect(found).toEqual({ ...record, revoked: true });
+    expect(await ask(`SELECT last_used_at::int FROM ${prefix}authorizations`)).toEqual([
+      { last_used_at: 1_005 },
+    ]);
+  });
+
+  it("keeps a consent that is given again, under the mark of the end, while its deletion waits", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    for (const contextKey of ["", "acme"]) {
+      await storage.consents.save({ ...consent, contextKey, endMarks: ["before"] }, 1_000);
+      const table = contextKey === "" ? `${prefix}consents` : `${prefix}consents_by_context`;
+      const connection = await server.pool().connect();
+      await connection.query("BEGIN");
+      await connection.query(`UPDATE ${table} SET record = '{"scopes":[],"endMarks":["other","the end"]}'`);
+      const withdrawal = { selection: aliceAtOrders, exceptEndMark: "the end" };
+      const deleting = storage.consents.delete(withdrawal, 1_000);
+      await untilOneWaits();
+      await connection.query("COMMIT");
+      connection.release();
+      expect(await deleting).toBe(false);
+      expect(await storage.consents.find({ ...aliceAtOrders, contextKey }, 1_000)).toBeDefined();
+      await storage.consents.delete({ selection: aliceAtOrders, exceptEndMark: "a later end" }, 1_000);
+    }
+  });
+
+  it("stores the end mark of a client and deletes it in one statement", async () => {
+    const { watched, sent } = await watchedStorage();
+    await watched.clients.delete("web");
+    expect(sent).toHaveLength(1);
+  });
+
+  it("sends one statement for a code, a refresh, a list and a new authorization", async () => {
+    const { watched, sent } = await watchedStorage();
+    const from = refreshTokenRecord();
+    await watched.authorizations.create(authorizationRecord(), 1_000);
+    await watched.authorizationCodes.create(codeRecord(), 1_000);
+    await watched.refreshTokens.create(from, 1_000);
+    await watched.authorizationCodes.consume(codeRecord(), 1_000);
+    await watched.refreshTokens.rotate({ from, to: refreshTokenRecord("next"), use }, 1_000);
+    await watched.authorizations.list("alice", { limit: 9 }, 1_000);
+    await watched.endMarks.find(["one", "two"], 1_000);
+    expect(sent).toHaveLength(7);
+  });
+}
+
+function registrationTests(): void {
+  it("sends one statement for an assertion and a registration, and a second one where another one must go", async () => {
+    const { watched, sent } = await watchedStorage();
+    const create = () => watched.clientRegistrations.create(newRegistration(1_000), { limit: 2, now: 1_000 });
+    await watched.clientAssertions.use({ digest: "digest", expiresAt: 2_000 }, 1_000);
+    await create();
+    await create();
+    await watched.clientRegistrations.find("agent", 1_000);
+    await watched.clientRegistrations.extend({ clientId: "agent", expiresAt: 2_000 }, 1_000);
+    expect(sent).toHaveLength(5);
+    await create();
+    expect(sent).toHaveLength(7);
+  });
+
+  it("keeps a registration whose extension commits while its removal waits", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    const [one, next] = [newRegistration(1_000), newRegistration(1_000, { expiresAt: 1_700 })];
+    const bound = { limit: 1, now: 1_000 };
+    await storage.clientRegistrations.create(one, bound);
+    const connection = await server.pool().connect();
+    await connection.query("BEGIN");
+    await connection.query(`UPDATE ${prefix}client_registrations SET extended = true`);
+    const creating = storage.clientRegistrations.create(next, bound);
+    await untilOneWaits();
+    await connection.query("COMMIT");
+    connection.release();
+    expect(await creating).toBe("created");
+    expect(await storage.clientRegistrations.find(one.client.clientId, 1_000)).toEqual(one.client);
+  });
+}
+
+describeWithPostgres(() => {
+  describe("postgresStorage registrations (RFC 7591 §3)", registrationTests);
+  describe("postgresStorage migrate() from earlier versions (RFC 6749 §10.5)", upgradeTests);
+  describe("postgresStorage ends against what is under way (RFC 7009 §2.1)", endTests);
+});

@@ -1,0 +1,150 @@
+/** Verifies client assertions: key, signature, single use. RFC 7523 §3; 7515 §5.2; 7518 §3.3 to §3.5; 8037 §3.1. */
+import { constants, type KeyObject, verify, type VerifyKeyObjectInput } from "node:crypto";
+import type { KeyClient, PublicKeySet } from "../protocol/client";
+import {
+  type AssertionAlgorithm,
+  claimsProblem,
+  type ClientAssertion,
+  usedAssertion,
+} from "../protocol/client-assertion";
+import type { Issuer } from "../protocol/issuer";
+import { lateError, OAuthError } from "../protocol/oauth-error";
+import type { Clock } from "../protocol/time";
+import type { Storage } from "../storage/port";
+import { parseKeySet, readClientKey } from "./client-key";
+import type { ClientPlace } from "./client-lookup";
+
+/** How the keys of a client may be asked for. */
+export interface KeyQuestion extends Pick<ClientPlace, "mayFetch"> {
+  /** `true`: what is remembered has been tried. */
+  readonly refresh: boolean;
+  /** `true` for a client that nobody registered: what strangers cause must not be in the way of the host's own clients. */
+  readonly isStranger: boolean;
+}
+
+/** The JSON at a client's `jwksUri`, or `undefined` when it cannot be had now. */
+export type FetchKeys = (jwksUri: string, question: KeyQuestion) => Promise<unknown>;
+
+/** What verification uses. */
+export interface AssertionPorts {
+  readonly storage: Pick<Storage, "clientAssertions">;
+  readonly fetchKeys: FetchKeys;
+  readonly clock: Clock;
+}
+
+/** An assertion of a client that is known. */
+export interface PresentedAssertion extends Pick<ClientPlace, "issuer" | "mayFetch"> {
+  readonly client: KeyClient;
+  readonly assertion: ClientAssertion;
+}
+
+const maxKeys = 10;
+
+/** How to verify with each algorithm. ECDSA signatures in JWTs are plain r and s, not DER. */
+const verifications: Readonly<
+  Record<AssertionAlgorithm, { readonly hash?: string; readonly input: Omit<VerifyKeyObjectInput, "key"> }>
+> = {
+  ES256: { hash: "sha256", input: { dsaEncoding: "ieee-p1363" } },
+  PS256: {
+    hash: "sha256",
+    input: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
+  },
+  RS256: { hash: "sha256", input: { padding: constants.RSA_PKCS1_PADDING } },
+  EdDSA: { input: {} },
+  Ed25519: { input: {} },
+};
+
+function isSignedBy(key: KeyObject, { algorithm, signed, signature }: ClientAssertion): boolean {
+  const { hash, input } = verifications[algorithm];
+  return verify(hash, Buffer.from(signed), { ...input, key }, signature);
+}
+
+/** The keys that fit the assertion. Without `kid`, each of them may be the one. @rfc 7515 §4.1.4 */
+function fittingKeys({ keys }: PublicKeySet, { keyId, algorithm }: ClientAssertion): readonly KeyObject[] {
+  const named = keyId === undefined ? keys : keys.filter(({ kid }) => kid === keyId);
+  return named.flatMap((key) => readClientKey(key, algorithm) ?? []).slice(0, maxKeys);
+}
+
+function isNamed({ keys }: PublicKeySet, { keyId }: ClientAssertion): boolean {
+  return keyId === undefined || keys.some(({ kid }) => kid === keyId);
+}
+
+/** The keys of the client. They are asked for again when there is none with this `kid`: the client may have a new one. */
+async function findKeys(
+  fetchKeys: FetchKeys,
+  { client: { jwks, jwksUri = "", selfDescription }, assertion, mayFetch }: PresentedAssertion,
+): Promise<PublicKeySet> {
+  if (jwks) return jwks;
+  const question = { isStranger: selfDescription !== undefined, mayFetch };
+  const document = await fetchKeys(jwksUri, { ...question, refresh: false });
+  if (document === undefined) {
+    throw new OAuthError("temporarily_unavailable", {
+      description: "Try again later.",
+      reason: "the keys at the client's jwksUri cannot be fetched now",
+    });
+  }
+  const known = parseKeySet(document) ?? { keys: [] };
+  if (isNamed(known, assertion)) return known;
+  return parseKeySet(await fetchKeys(jwksUri, { ...question, refresh: true })) ?? known;
+}
+
+async function signatureProblem(
+  fetchKeys: FetchKeys,
+  presented: PresentedAssertion,
+): Promise<string | undefined> {
+  const { assertion } = presented;
+  const keys = await findKeys(fetchKeys, presented);
+  if (!isNamed(keys, assertion))
+    return "the client has no key with the kid of the assertion (RFC 7515 §4.1.4)";
+  const fitting = fittingKeys(keys, assertion);
+  if (fitting.length === 0)
+    return "the client has no key that fits alg of the assertion (RFC 8725 §3.1): look at its kty, crv, alg, use and key_ops, and at the size of an RSA key";
+  return fitting.some((key) => isSignedBy(key, assertion))
+    ? undefined
+    : "no key of the client has signed the assertion (RFC 7523 §3)";
+}
+
+/** Stores that the assertion has been used. If that fails, it may count as used, and the client needs another one. */
+async function useOnce(
+  { clientAssertions }: AssertionPorts["storage"],
+  { claims, now }: { claims: ClientAssertion["claims"]; now: number },
+): Promise<boolean> {
+  try {
+    return (await clientAssertions.use(usedAssertion(claims), now)) === "used";
+  } catch (cause) {
+    throw Object.assign(lateError("clientAssertions.use failed"), { cause });
+  }
+}
+
+function claimsProblemAt(
+  issuer: Issuer,
+  { client, assertion, now }: Pick<PresentedAssertion, "client" | "assertion"> & { now: number },
+): string | undefined {
+  const { clientId, allowTokenEndpointAudience = false } = client;
+  return claimsProblem(assertion.claims, { issuer, clientId, allowTokenEndpointAudience, now });
+}
+
+/**
+ * Why the assertion does not prove the client, or `undefined` when it does: then it is used, and will be refused from now on. The
+ * claims come first, because keys are fetched only for an assertion that could be good. A refusal stores nothing.
+ *
+ * @throws OAuthError `temporarily_unavailable` when the keys cannot be had, and an error that leads to it when storage fails
+ * @rfc 7523 §3
+ */
+export async function assertionProblem(
+  { storage, fetchKeys, clock }: AssertionPorts,
+  presented: PresentedAssertion,
+): Promise<string | undefined> {
+  const { issuer, client, assertion } = presented;
+  const problem =
+    claimsProblemAt(issuer, { client, assertion, now: clock() }) ??
+    (await signatureProblem(fetchKeys, presented));
+  if (problem !== undefined) return problem;
+  // fetching takes time: an assertion that has expired meanwhile could have been used and forgotten
+  const now = clock();
+  const late = claimsProblemAt(issuer, { client, assertion, now });
+  if (late !== undefined) return late;
+  return (await useOnce(storage, { claims: assertion.claims, now }))
+    ? undefined
+    : "the assertion was used before (RFC 7523 §3): the client must sign another one, with a new jti, for each request";
+}

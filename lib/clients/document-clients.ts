@@ -1,0 +1,118 @@
+/** Clients whose id is the URL of their metadata document. draft-ietf-oauth-client-id-metadata-document §3 to §6. */
+import type { EmitEvent } from "../events/port";
+import { isFetchableUrl } from "../fetching/fetchable-url";
+import type { DocumentAnswer, RememberedDocuments } from "../fetching/remembered-documents";
+import type { Client } from "../protocol/client";
+import { isTextList, undefinedKey } from "../protocol/host-json";
+import type { Issuer } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import { ownRecord } from "../protocol/own";
+import { inTime } from "../storage/calls";
+import type { ClientPlace } from "./client-lookup";
+import { clientOfDocument } from "./metadata-document";
+import type { ClientMetadataDocumentAdapter, DocumentDecision } from "./port";
+
+/** What finding them uses. */
+export interface DocumentClientPorts {
+  /** API id → the host's adapter, for APIs that accept such clients. */
+  readonly adapters: ReadonlyMap<string, ClientMetadataDocumentAdapter>;
+  readonly documents: Pick<RememberedDocuments, "find" | "fresh" | "peek">;
+  readonly emit: EmitEvent;
+  /** The schemes without a dot that native clients may use. */
+  readonly redirectSchemes: readonly string[];
+  readonly insecureLoopback: boolean;
+}
+
+/** A client id to be found at an issuer. */
+interface Sought {
+  readonly clientId: string;
+  readonly issuer: Issuer;
+}
+
+/** True for a client id that can be the URL of a document. @rfc draft-ietf-oauth-client-id-metadata-document §3 */
+export function isDocumentUrl(clientId: string, by: { readonly insecureLoopback: boolean }): boolean {
+  return /^https?:/.test(clientId) && isFetchableUrl(clientId, by) && new URL(clientId).pathname !== "/";
+}
+
+/** What is wrong with the host's answer, or `undefined`. Each of these mistakes would let a stranger have more than was meant. */
+function decisionProblem(decision: DocumentDecision): string | undefined {
+  if (decision.kind === "refused") return undefined;
+  if (decision.kind !== "accepted") return 'return { kind: "accepted" } or { kind: "refused" }';
+  const missing = undefinedKey(decision);
+  if (missing !== undefined) return `${missing} is undefined. Leave it out, or write a value`;
+  const { scopes = [], redirectOrigins = [], clientAuthentication = "none" } = decision;
+  // a text would be searched for a part of it, and null would count as left out
+  if (!isTextList(scopes)) return "scopes must be a list of scope names";
+  if (!isTextList(redirectOrigins)) return "redirectOrigins must be a list of origins";
+  if (clientAuthentication !== "none") return 'clientAuthentication must be "none", or be left out';
+  const { allowTokenEndpointAudience = false } = decision;
+  return typeof allowTokenEndpointAudience === "boolean"
+    ? undefined
+    : "allowTokenEndpointAudience must be true or false";
+}
+
+/** A copy, because the document is fetched before it is used, and the host may change its own object meanwhile. */
+function ownDecision(answered: unknown): DocumentDecision {
+  const decision = ownRecord((answered ?? {}) as DocumentDecision);
+  const problem = decisionProblem(decision);
+  if (problem === undefined) return decision;
+  throw new TypeError(`clientMetadataDocuments.accept: ${problem}.`);
+}
+
+function tooMany(): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "Too many client metadata documents are being fetched.",
+    reason:
+      "too many client metadata documents are being fetched at once: the client may try again in a moment",
+  });
+}
+
+/** The document, fetched if it must be and may be. */
+async function findDocument(
+  { documents }: Pick<DocumentClientPorts, "documents">,
+  { clientId, mayFetch }: { clientId: string; mayFetch: ClientPlace["mayFetch"] },
+): Promise<DocumentAnswer> {
+  const fresh = documents.fresh(clientId);
+  if (fresh) return fresh;
+  if (await mayFetch()) return documents.find(clientId);
+  const reason =
+    "the document is not remembered by this process, and only an authorization request, or a code or refresh token of this client, makes the server fetch it";
+  return documents.peek(clientId) ?? { kind: "refused", reason };
+}
+
+/** The client, or why there is none. */
+async function findClient(
+  ports: DocumentClientPorts,
+  { clientId, issuer, mayFetch }: Sought & ClientPlace,
+): Promise<Client | { readonly problem: string } | undefined> {
+  const { apiId } = issuer.api;
+  const adapter = ports.adapters.get(apiId);
+  if (!adapter || !isDocumentUrl(clientId, ports)) return undefined;
+  // before anything is looked up or fetched
+  const answer = await inTime("clientMetadataDocuments.accept", () => adapter.accept(clientId));
+  const decision = ownDecision(answer);
+  if (decision.kind === "refused")
+    return { problem: "clientMetadataDocuments.accept refused this client id" };
+  const document = await findDocument(ports, { clientId, mayFetch });
+  if (document.kind === "too-many") throw tooMany();
+  if (document.kind !== "found") return { problem: document.reason };
+  const { redirectSchemes } = ports;
+  const { browserOrigins = [] } = adapter;
+  return clientOfDocument(document.value, { clientId, apiId, decision, browserOrigins, redirectSchemes });
+}
+
+/**
+ * The client with this id, if its document describes one that may be used at this issuer. Otherwise an event says why not.
+ *
+ * @throws OAuthError `temporarily_unavailable` when too many documents are being fetched
+ * @throws TypeError when the host's answer is wrong
+ */
+export async function findDocumentClient(
+  ports: DocumentClientPorts,
+  sought: Sought & ClientPlace,
+): Promise<Client | undefined> {
+  const found = await findClient(ports, sought);
+  if (!found || !("problem" in found)) return found;
+  ports.emit({ kind: "client-document-refused", issuer: sought.issuer.identifier, reason: found.problem });
+  return undefined;
+}

@@ -1,0 +1,156 @@
+/** Makes a client of a client id metadata document. draft-ietf-oauth-client-id-metadata-document §4; RFC 7591 §2. */
+import {
+  browserOriginsOf,
+  type Client,
+  type GrantType,
+  type KeyClient,
+  type Subscription,
+} from "../protocol/client";
+import { isTextList } from "../protocol/host-json";
+import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
+import { checkClient, isClientLink } from "./client-record";
+import { readClientName } from "./client-name";
+import type { DocumentDecision } from "./port";
+import { selfDescriptionOf } from "./self-description";
+
+/** What the host allows such a client. */
+export interface DocumentRules {
+  /** The id of the client: the URL of its document. */
+  readonly clientId: string;
+  /** The one API where the client may be used. */
+  readonly apiId: string;
+  readonly decision: Extract<DocumentDecision, { kind: "accepted" }>;
+  /** Origins of scripts that are clients. */
+  readonly browserOrigins: readonly string[];
+  /** The schemes without a dot that native clients may use. */
+  readonly redirectSchemes: readonly string[];
+}
+
+type Document = Readonly<Record<string, unknown>>;
+
+function textsOf(value: unknown): readonly string[] | undefined {
+  return isTextList(value) ? value : undefined;
+}
+
+/** Why the document cannot be used, or `undefined`. What it does not need to say is left to the rules for clients. */
+function documentProblem(document: unknown, clientId: string): string | undefined {
+  if (typeof document !== "object" || document === null || Array.isArray(document))
+    return "the document is not a JSON object";
+  const { client_id: id, redirect_uris: redirectUris, response_types: responseTypes } = document as Document;
+  if (id !== clientId) return "client_id in the document differs from the URL of the document";
+  if ("client_secret" in document || "client_secret_expires_at" in document)
+    return "the document contains a client secret, which everybody can read";
+  const uris = textsOf(redirectUris);
+  if (!uris || uris.length === 0 || uris.length > 20) return "redirect_uris is not a list of 1 to 20 texts";
+  if (responseTypes !== undefined && !textsOf(responseTypes)?.includes("code"))
+    return "response_types does not contain code";
+  return undefined;
+}
+
+/** Whether the client proves itself with a key, or why the document does not say how. */
+function readProof(document: Document, { decision }: DocumentRules): "key" | "none" | { problem: string } {
+  const { token_endpoint_auth_method: method = "none", jwks, jwks_uri: jwksUri } = document;
+  const others = textsOf(document["token_endpoint_auth_methods_supported"]) ?? [];
+  if (method !== "none" && method !== "private_key_jwt")
+    return { problem: "token_endpoint_auth_method is neither none nor private_key_jwt" };
+  if (jwks !== undefined && jwksUri !== undefined)
+    return { problem: "the document has both jwks and jwks_uri" };
+  const hasKey = (jwks ?? jwksUri) !== undefined;
+  if (method === "private_key_jwt" && !hasKey)
+    return {
+      problem: "token_endpoint_auth_method is private_key_jwt, but there is neither jwks nor jwks_uri",
+    };
+  const mayGoWithout = method === "none" || others.includes("none");
+  return hasKey && !(mayGoWithout && decision.clientAuthentication === "none") ? "key" : "none";
+}
+
+/** The grants that the client has named and may use: never one without an end user. */
+function readGrantTypes({ grant_types: named }: Document): readonly GrantType[] {
+  const grantTypes = named === undefined ? ["authorization_code"] : (textsOf(named) ?? []);
+  return (["authorization_code", "refresh_token"] as const).filter((each) => grantTypes.includes(each));
+}
+
+function linksOf(document: Document): Pick<Client, "clientUri" | "policyUri" | "tosUri"> {
+  const { client_uri: clientUri, policy_uri: policyUri, tos_uri: tosUri } = document;
+  return {
+    ...(isClientLink(clientUri) && { clientUri }),
+    ...(isClientLink(policyUri) && { policyUri }),
+    ...(isClientLink(tosUri) && { tosUri }),
+  };
+}
+
+/** An https redirect must have the origin of the id: a document must not lead people's codes to somebody else's site. */
+function isOwnRedirect(uri: string, { clientId, decision }: DocumentRules): boolean {
+  // parsed, because a scheme may also be written in upper case
+  const { protocol, origin } = new URL(uri);
+  if (protocol !== "https:") return true;
+  return origin === new URL(clientId).origin || (decision.redirectOrigins ?? []).includes(origin);
+}
+
+/** The client's redirect URIs that may be used. Others are left out, because a document is written for many servers. */
+function usableRedirects(client: Client, rules: DocumentRules): Client {
+  const { redirectSchemes: dotless } = rules;
+  const redirectUris = client.redirectUris.filter(
+    (uri) => isRegistrableRedirectUri(client, { uri, dotless }) && isOwnRedirect(uri, rules),
+  );
+  return { ...client, redirectUris };
+}
+
+function asBrowserClient(client: Client, { browserOrigins }: DocumentRules): Client {
+  if (client.confidential || browserOrigins.length === 0) return client;
+  const asBrowser = { ...client, platform: "browser" } as const;
+  return browserOriginsOf(asBrowser).every((origin) => browserOrigins.includes(origin)) ? asBrowser : client;
+}
+
+const noRedirect =
+  "none of the document's redirect_uris may be used: https only with the origin of the client id or one of redirectOrigins, http only on loopback, and custom schemes only with a dot or in redirectSchemes";
+
+/** The client as its document describes it, with everything that the document lists. */
+function describedClient(
+  document: Document,
+  { rules, proof }: { rules: DocumentRules; proof: "key" | "none" },
+): Client {
+  const { clientId, apiId, decision } = rules;
+  const subscription: Subscription = {
+    grantTypes: readGrantTypes(document),
+    ...(decision.scopes && { scopes: decision.scopes }),
+  };
+  const described = {
+    clientId,
+    name: readClientName(document["client_name"]) ?? new URL(clientId).host,
+    redirectUris: document["redirect_uris"] as readonly string[],
+    subscriptions: { [apiId]: subscription },
+    ...linksOf(document),
+  };
+  if (proof === "none") return { ...described, confidential: false, platform: "native" };
+  const { jwks, jwks_uri: jwksUri } = document;
+  return {
+    ...described,
+    confidential: true,
+    ...(jwks !== undefined && { jwks }),
+    ...(jwksUri !== undefined && { jwksUri }),
+    ...(decision.allowTokenEndpointAudience && { allowTokenEndpointAudience: true }),
+  } as KeyClient;
+}
+
+/** The client at one API, or why the document cannot be used there. The text is for events and repeats nothing of the document. */
+export function clientOfDocument(
+  value: unknown,
+  rules: DocumentRules,
+): Client | { readonly problem: string } {
+  const problem = documentProblem(value, rules.clientId);
+  if (problem !== undefined) return { problem };
+  const document = value as Document;
+  const proof = readProof(document, rules);
+  if (typeof proof === "object") return proof;
+  const client = describedClient(document, { rules, proof });
+  // bound to all that the document lists, also to what is not used here
+  const selfDescription = selfDescriptionOf(client, "document");
+  const usable = asBrowserClient(usableRedirects(client, rules), rules);
+  if (usable.redirectUris.length === 0) return { problem: noRedirect };
+  try {
+    return { ...checkClient(usable), selfDescription };
+  } catch {
+    return { problem: "the document's keys or URLs are malformed" };
+  }
+}

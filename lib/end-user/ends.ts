@@ -1,0 +1,204 @@
+/** Ends what an end user or a client has: consents, authorizations and everything that descends from them. RFC 7009 §2.1, 6749 §10.2. */
+import type { EmitEvent } from "../events/port";
+import type { ConsentSelection } from "../protocol/consent";
+import {
+  approvalEndKey,
+  clientEndKey,
+  consentEndKey,
+  endedKey,
+  longestPossibleLifeSeconds,
+  subjectConsentsEndKey,
+  subjectEndKey,
+} from "../protocol/end-mark";
+import { isRandomId } from "../protocol/token-value";
+import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
+import { allStored } from "../storage/calls";
+import type { Storage } from "../storage/port";
+
+// Every end first stores a random mark, then revokes what it finds. An approval first stores its records, then reads the marks. So one
+// of the two always sees the other. After a failure each end can be repeated.
+
+/** What an end needs. */
+export interface EndPorts {
+  readonly storage: Pick<Storage, "endMarks" | "authorizations" | "consents">;
+  readonly emit: EmitEvent;
+  readonly clock: Clock;
+  /** Returns 128 random bits as base64url: a new end mark. */
+  readonly randomId: () => string;
+}
+
+/** @throws TypeError when a text is missing: an end that ends nothing must not look like a success. */
+function checkTexts(
+  values: object | undefined,
+  { of, names }: { of: string; names: readonly string[] },
+): void {
+  for (const name of names) {
+    const value: unknown = (values as Readonly<Record<string, unknown>> | undefined)?.[name];
+    if (typeof value !== "string" || value === "")
+      throw new TypeError(`${of}: ${name} must be a non-empty string.`);
+  }
+}
+
+/** Refuses an adapter written for another version: it does not say what it has ended. */
+function checkAnswers(answers: {
+  readonly counts?: readonly unknown[];
+  readonly flags?: readonly unknown[];
+}): void {
+  const { counts = [], flags = [] } = answers;
+  if (counts.every((count) => typeof count === "number") && flags.every((flag) => typeof flag === "boolean"))
+    return;
+  throw new TypeError(
+    "storage.authorizations.revokeAll and erase must return a number, and storage.consents.delete a boolean. Update the adapter: see the upgrade steps in CHANGELOG.",
+  );
+}
+
+/** Stores a new mark under this key and returns it. Each key gets its own: an approval that is born between two has the first only. */
+async function saveMark(
+  { storage, randomId }: EndPorts,
+  { key, longestLifeSeconds, now }: { key: string; longestLifeSeconds: number; now: EpochSeconds },
+): Promise<string> {
+  const mark = randomId();
+  await storage.endMarks.save({ key, mark, expiresAt: now + longestLifeSeconds }, now);
+  return mark;
+}
+
+/**
+ * Deletes consents and revokes every authorization of this end user for this client at this API, in one context or in all.
+ *
+ * @throws TypeError when the selection is incomplete or the adapter was written for another version. Rejects with whatever storage
+ * rejects with.
+ */
+export async function withdrawConsent(
+  ports: EndPorts,
+  { selection: given, longestLifeSeconds }: { selection: ConsentSelection; longestLifeSeconds: number },
+): Promise<void> {
+  const { storage, emit, clock } = ports;
+  checkTexts(given, { of: "auth.consents.revoke", names: ["subject", "clientId", "apiId"] });
+  const { subject, clientId, apiId, contextKey } = given;
+  if (Object.hasOwn(given, "contextKey") && typeof contextKey !== "string")
+    throw new TypeError(
+      'auth.consents.revoke: contextKey must be a string, "" for what has no context. Leave it out to end every context.',
+    );
+  const selection = { subject, clientId, apiId, ...(contextKey !== undefined && { contextKey }) };
+  const now = clock();
+  const life = { longestLifeSeconds, now };
+  // in this order: nobody who knows the consent's mark can have missed the other one
+  await saveMark(ports, { key: approvalEndKey(selection), ...life });
+  const mark = await saveMark(ports, { key: consentEndKey(selection), ...life });
+  const revoked = await storage.authorizations.revokeAll(selection, now);
+  // until here the consent stays listed, so that the person can try again; from here on anybody may delete it. Only an approval
+  // that began before the first marks reads this one, so it need not live long
+  await storage.endMarks.save({ key: endedKey(mark), mark, expiresAt: now + 2 * clockDriftSeconds }, now);
+  const forgotten = await storage.consents.delete({ selection, exceptEndMark: mark }, now);
+  checkAnswers({ counts: [revoked], flags: [forgotten] });
+  const kind = revoked > 0 || forgotten ? "consent-revoked" : "nothing-to-revoke";
+  emit({ kind, subject, clientId, apiId });
+}
+
+/**
+ * Revokes one authorization, if it is this end user's: an id from a form must not end what somebody else has.
+ *
+ * @throws TypeError when one of the two is missing. Rejects with whatever storage rejects with.
+ */
+export async function endAuthorization(
+  { storage, emit, clock }: EndPorts,
+  target: { readonly subject: string; readonly authorizationId: string },
+): Promise<void> {
+  checkTexts(target, { of: "auth.authorizations.revoke", names: ["subject", "authorizationId"] });
+  const { subject, authorizationId } = target;
+  const now = clock();
+  // an id from a form may be any text, which not every database takes as a key
+  const isId = isRandomId(authorizationId);
+  const found = isId ? await storage.authorizations.find(authorizationId, now) : undefined;
+  if (found?.subject !== subject) {
+    emit({ kind: "nothing-to-revoke", subject });
+    return;
+  }
+  await storage.authorizations.revoke(authorizationId, now);
+  const { issuer, clientId } = found;
+  emit({
+    kind: "authorization-ended",
+    subject,
+    authorizationId,
+    clientId,
+    ...(issuer !== undefined && { issuer }),
+  });
+}
+
+/**
+ * What the options of `auth.subjects.revoke` say about consents.
+ *
+ * @throws TypeError for anything unclear: a misspelt name must not keep what was to be revoked.
+ */
+export function subjectEndOf(options: { readonly consents?: "keep" | "revoke" }): SubjectEnd {
+  const [name, ...others] = Object.keys(options);
+  if (name === undefined) return "keep-consents";
+  if (name === "consents" && others.length === 0) {
+    if (options.consents === "keep") return "keep-consents";
+    if (options.consents === "revoke") return "revoke-consents";
+  }
+  throw new TypeError(
+    'auth.subjects.revoke takes { consents: "keep" } or { consents: "revoke" } as options, or none.',
+  );
+}
+
+async function forgetConsents(
+  { storage }: EndPorts,
+  { subject, mark, now }: { subject: string; mark: string; now: EpochSeconds },
+): Promise<void> {
+  const consents = (await storage.consents.list(subject, now)) ?? [];
+  const flags = await allStored(
+    consents.map(({ clientId, apiId, contextKey = "" }) =>
+      storage.consents.delete(
+        { selection: { subject, clientId, apiId, contextKey }, exceptEndMark: mark },
+        now,
+      ),
+    ),
+  );
+  checkAnswers({ flags });
+}
+
+/** What becomes of the remembered consents of an end user whose authorizations end. */
+export type SubjectEnd = "keep-consents" | "revoke-consents" | "erase";
+
+/**
+ * Revokes every authorization of an end user. With `"erase"`, also deletes the records that name them.
+ *
+ * @throws TypeError when the subject is missing or the adapter was written for another version. Rejects with whatever storage
+ * rejects with.
+ */
+export async function endSubject(
+  ports: EndPorts,
+  { subject, end, longestLifeSeconds }: { subject: string; end: SubjectEnd; longestLifeSeconds: number },
+): Promise<void> {
+  const { storage, emit, clock } = ports;
+  const of = end === "erase" ? "auth.subjects.erase" : "auth.subjects.revoke";
+  checkTexts({ subject }, { of, names: ["subject"] });
+  const now = clock();
+  const keepsConsents = end === "keep-consents";
+  const life = { longestLifeSeconds, now };
+  await saveMark(ports, { key: subjectEndKey(subject), ...life });
+  const mark = keepsConsents
+    ? undefined
+    : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });
+  const revoked = await storage.authorizations.revokeAll({ subject }, now);
+  checkAnswers({ counts: [revoked] });
+  if (mark !== undefined) await forgetConsents(ports, { subject, mark, now });
+  if (end === "erase") checkAnswers({ counts: [await storage.authorizations.erase({ subject }, now)] });
+  emit({ kind: end === "erase" ? "subject-erased" : "subject-ended", subject });
+}
+
+/**
+ * Ends everything that was issued to a client, whoever registered under this id. Authorizations, consents and tokens carry the mark
+ * that they were born under, so nothing has to be looked for. Only the mark ends them, so it outlives whatever longer lifetimes, of
+ * earlier options or of another server, have left in storage.
+ *
+ * @throws TypeError when the id is missing. Rejects with whatever storage rejects with.
+ */
+export async function endClient(ports: EndPorts, clientId: string): Promise<void> {
+  checkTexts({ clientId }, { of: "auth.clients.revoke", names: ["clientId"] });
+  const now = ports.clock();
+  const key = clientEndKey(clientId);
+  await saveMark(ports, { key, longestLifeSeconds: longestPossibleLifeSeconds, now });
+  ports.emit({ kind: "client-ended", clientId });
+}

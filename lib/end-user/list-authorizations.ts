@@ -1,0 +1,116 @@
+/** Lists what an end user has allowed and what lives. RFC 6749 §1.3, §10.2. */
+import type { Authorization } from "../protocol/authorization";
+import type { Consent } from "../protocol/consent";
+import { clientEndKey, isBornUnder, subjectEndKey } from "../protocol/end-mark";
+import type { Clock, EpochSeconds } from "../protocol/time";
+import { isRandomId } from "../protocol/token-value";
+import { findMarks } from "../storage/end-marks";
+import type { ListedAuthorization, Storage } from "../storage/port";
+
+/** A living authorization, as an account page shows it. Clients that the host trusts are in it too. */
+export interface ActiveAuthorization {
+  readonly authorizationId: string;
+  readonly clientId: string;
+  readonly apiId: string;
+  /** How the person signed in. */
+  readonly authMethodId: string;
+  /** What the person allowed, implied scopes included. */
+  readonly scopes: readonly string[];
+  /** The key of the context that the person chose; `""` when there is none. */
+  readonly contextKey: string;
+  readonly createdAt: EpochSeconds;
+  /** When tokens were last issued under it; `undefined` when none were. */
+  readonly lastUsedAt?: EpochSeconds;
+  /** When nothing of it can be valid any more. */
+  readonly expiresAt: EpochSeconds;
+}
+
+/** A page of the list. */
+export interface ActiveAuthorizations {
+  readonly authorizations: readonly ActiveAuthorization[];
+  /** Pass it as `after` for the next page; `undefined` when there is none. */
+  readonly next?: string;
+}
+
+/** What was issued to a client. */
+type BornForClient = Pick<Authorization, "clientId" | "endMarks">;
+
+const pageSize = 100;
+
+function active(listed: ListedAuthorization): ActiveAuthorization {
+  const { authorizationId, clientId, apiId, authMethodId, context, createdAt, lastUsedAt, expiresAt } =
+    listed;
+  return {
+    authorizationId,
+    clientId,
+    apiId,
+    authMethodId,
+    scopes: [...listed.grantedScopes],
+    contextKey: context?.key ?? "",
+    createdAt,
+    ...(lastUsedAt !== undefined && { lastUsedAt }),
+    expiresAt,
+  };
+}
+
+/** Tells what was there already when everything of its client was ended: only the client's mark says so. */
+async function findClientEnds(
+  { storage }: { readonly storage: Pick<Storage, "endMarks"> },
+  { listed, now }: { listed: readonly BornForClient[]; now: EpochSeconds },
+): Promise<(one: BornForClient) => boolean> {
+  const clientIds = [...new Set(listed.map(({ clientId }) => clientId))];
+  const marks = await findMarks(storage.endMarks, { keys: clientIds.map(clientEndKey), now });
+  return ({ clientId, endMarks }) => !isBornUnder(endMarks, [marks[clientIds.indexOf(clientId)]]);
+}
+
+/**
+ * The remembered consents of an end user. One whose withdrawal has failed half-way stays listed, so that it can be withdrawn again.
+ *
+ * @throws whatever storage rejects with
+ */
+export async function listConsents(
+  { storage, clock }: { readonly storage: Pick<Storage, "consents" | "endMarks">; readonly clock: Clock },
+  subject: string,
+): Promise<readonly Consent[]> {
+  const now = clock();
+  const listed = (await storage.consents.list(subject, now)) ?? [];
+  const hasEnded = await findClientEnds({ storage }, { listed, now });
+  const consents = listed.filter((consent) => !hasEnded(consent));
+  // always with a context: auth.consents.revoke would take a record without one for every context
+  return consents.map((consent) => ({ ...consent, contextKey: consent.contextKey ?? "" }));
+}
+
+/**
+ * A page of the living authorizations of an end user: the one that expires last comes first.
+ *
+ * @throws TypeError when an argument is wrong. Rejects with whatever storage rejects with.
+ */
+export async function listAuthorizations(
+  {
+    storage,
+    clock,
+  }: { readonly storage: Pick<Storage, "authorizations" | "endMarks">; readonly clock: Clock },
+  { subject, page }: { subject: string; page: { readonly after?: string | undefined } },
+): Promise<ActiveAuthorizations> {
+  const { after } = page;
+  const isNamed = Object.keys(page).every((name) => name === "after");
+  // undefined is what the last `next` gives to a loop: the first page
+  const isClear = isNamed && (after === undefined || (typeof after === "string" && isRandomId(after)));
+  if (typeof subject !== "string" || !isClear)
+    throw new TypeError(
+      "auth.authorizations.list takes a subject and, for a later page, { after } with the `next` of the page before.",
+    );
+  const now = clock();
+  const wanted = { ...(after !== undefined && { after }), limit: pageSize };
+  const listed = (await storage.authorizations.list(subject, wanted, now)) ?? [];
+  const [[subjectMark], hasEnded] = await Promise.all([
+    findMarks(storage.endMarks, { keys: [subjectEndKey(subject)], now }),
+    findClientEnds({ storage }, { listed, now }),
+  ]);
+  // as for a token request: the person's mark decides only about what an older version has stored. What has marks is flagged, and until
+  // then it lives
+  const stands = (one: ListedAuthorization): boolean =>
+    !hasEnded(one) && (one.endMarks !== undefined || subjectMark === undefined);
+  const next = listed.length < pageSize ? undefined : listed.at(-1)?.authorizationId;
+  return { authorizations: listed.filter(stands).map(active), ...(next !== undefined && { next }) };
+}

@@ -1,0 +1,154 @@
+/** Client registration: the message, the host's decision, the record. RFC 7591 §3.1, §3.2. */
+import type { IncomingMessage } from "node:http";
+import { generateClientSecret } from "../clients/client-secret";
+import {
+  clientOfRegistration,
+  type NewRegistration,
+  registrationResponse,
+  scopesOfRegistration,
+} from "../clients/new-registration";
+import type { ClientRegistrationAdapter, RegistrationDecision, RegistrationMetadata } from "../clients/port";
+import { registrationIdsOf } from "../clients/registered-clients";
+import { checkRegistrationMetadata } from "../clients/registration-metadata";
+import type { EmitEvent } from "../events/port";
+import { undefinedKey } from "../protocol/host-json";
+import type { Issuer } from "../protocol/issuer";
+import { isErrorDescription, isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { ownRecord } from "../protocol/own";
+import { jsonError, type JsonResponse } from "../protocol/protocol-response";
+import type { Clock } from "../protocol/time";
+import { inTime } from "../storage/calls";
+import type { Storage } from "../storage/port";
+
+/** What a registration uses. */
+export interface RegistrationPorts {
+  readonly storage: Pick<Storage, "clientRegistrations">;
+  /** The host's adapter of this API. */
+  readonly adapter: ClientRegistrationAdapter;
+  /** The schemes without a dot that native clients may use. */
+  readonly redirectSchemes: readonly string[];
+  readonly emit: EmitEvent;
+  readonly clock: Clock;
+  readonly randomId: () => string;
+}
+
+/** A registration request. */
+export interface RegistrationRequest {
+  readonly issuer: Issuer;
+  /** For the host's adapter. Its body has been read. */
+  readonly req: IncomingMessage;
+  /** The body, or why it could not be read. */
+  readonly message:
+    { readonly kind: "json"; readonly value: unknown } | { readonly kind: "unreadable"; error: OAuthError };
+}
+
+/** How long a client has until a person approves it for the first time. */
+const unusedSeconds = 3_600;
+/** How many registrations are stored at most. Those that nobody has approved make room for new ones. */
+const maxRegistrations = 10_000;
+
+/** Ten thousand of these must not fill a server's memory. */
+const maxRecordBytes = 16_384;
+
+function tooLarge(): OAuthError {
+  return new OAuthError("invalid_client_metadata", {
+    description: "The metadata is too large: at most 16 KB are registered.",
+  });
+}
+
+type Approved = Extract<RegistrationDecision, { kind: "approved" }>;
+
+/** The host's yes. @throws OAuthError `access_denied` for a no @throws TypeError when the answer is invalid */
+async function askHost(
+  { adapter }: RegistrationPorts,
+  { req, metadata }: { req: IncomingMessage; metadata: RegistrationMetadata },
+): Promise<Approved> {
+  const answered = await inTime("clientRegistration.approve", () => adapter.approve(req, metadata));
+  // a copy: what is checked is what counts, whatever the host does with its object
+  const decision = ownRecord((answered ?? {}) as RegistrationDecision);
+  const missing = undefinedKey(decision);
+  if (missing !== undefined)
+    throw new TypeError(
+      `clientRegistration.approve: ${missing} is undefined. Leave it out, or write a value.`,
+    );
+  if (decision.kind === "approved") return decision;
+  if (decision.kind !== "refused")
+    throw new TypeError(
+      'clientRegistration.approve must return { kind: "approved" } or { kind: "refused" }.',
+    );
+  const { description = "The server does not register this client." } = decision;
+  if (!isErrorDescription(description))
+    throw new TypeError('clientRegistration.approve: description must be ASCII without " and \\.');
+  throw new OAuthError("access_denied", {
+    description,
+    reason: "clientRegistration.approve refused the registration",
+  });
+}
+
+function noRoom(): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "The server cannot register more clients now.",
+    reason: `${maxRegistrations} registered clients are in use, so there is no room for another one (RFC 7591 §5)`,
+    retryAfterSeconds: unusedSeconds,
+  });
+}
+
+/** Checks, asks and stores, in this order: a refusal or a failure leaves nothing behind. */
+async function register(
+  ports: RegistrationPorts,
+  { issuer, req, message }: RegistrationRequest,
+): Promise<{ clientId: string; body: object }> {
+  const { storage, adapter, redirectSchemes, clock, randomId } = ports;
+  if (message.kind === "unreadable") throw message.error;
+  const rules = { redirectSchemes, browserOrigins: adapter.browserOrigins ?? [] };
+  const checked = checkRegistrationMetadata(message.value, rules);
+  const { metadata } = checked;
+  const decision = await askHost(ports, { req, metadata });
+  const { apiId, scopes } = issuer.api;
+  const ofApi = Object.keys(scopes);
+  const hasSecret = metadata.token_endpoint_auth_method.startsWith("client_secret_");
+  const { secret, digest } = hasSecret ? generateClientSecret() : {};
+  const registration: NewRegistration = {
+    ...checked,
+    clientId: `${registrationIdsOf(issuer)}${randomId()}`,
+    apiId,
+    scopes: scopesOfRegistration(metadata, { decision, ofApi }),
+    secretDigest: digest,
+  };
+  const client = clientOfRegistration(registration);
+  if (Buffer.byteLength(JSON.stringify(client)) > maxRecordBytes) throw tooLarge();
+  // read now: the host may have taken its time
+  const now = clock();
+  const expiresAt = now + unusedSeconds;
+  const bound = { limit: maxRegistrations, now };
+  const stored = await storage.clientRegistrations.create({ client, expiresAt }, bound);
+  if (stored === "full") throw noRoom();
+  const body = registrationResponse(registration, { client, secret, ofApi, issuedAt: now });
+  return { clientId: client.clientId, body };
+}
+
+function refusalOf(error: OAuthError): JsonResponse {
+  const { code, retryAfterSeconds = 1 } = error;
+  if (code === "temporarily_unavailable")
+    return jsonError(error, { "Retry-After": String(retryAfterSeconds) });
+  // the metadata is not to blame: other metadata would be refused as well
+  return code === "access_denied" ? { ...jsonError(error), status: 403 } : jsonError(error);
+}
+
+/** Registers a client, or says why not. Refusals and failures are answered here. @rfc 7591 §3.2 */
+export async function registrationEndpoint(
+  ports: RegistrationPorts,
+  request: RegistrationRequest,
+): Promise<JsonResponse> {
+  const issuer = request.issuer.identifier;
+  try {
+    const { clientId, body } = await register(ports, request);
+    ports.emit({ kind: "client-registered", issuer, clientId });
+    return { kind: "json", status: 201, body };
+  } catch (thrown) {
+    const error = toOAuthError(thrown);
+    if (isFailure(error)) ports.emit({ kind: "server-error", issuer, cause: error.cause });
+    else ports.emit({ kind: "registration-refused", issuer, error: error.code, reason: error.reason });
+    return refusalOf(error);
+  }
+}

@@ -1,0 +1,67 @@
+/** A connection of one's own to a stranger's server, whose address is checked before anything is sent. RFC 9110 §4.3.4 (https certificates). */
+import { once } from "node:events";
+import { isIP, type Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { Network } from "./network";
+import { theseAddresses } from "./public-address";
+
+/** What a connection needs besides its URL. */
+export interface ConnectionOptions {
+  /** The addresses that were looked up and are allowed. */
+  readonly addresses: readonly string[];
+  readonly network: Network;
+  /** Ends the connection, whatever it is doing. */
+  readonly signal: AbortSignal;
+}
+
+/** A connection, or why there is none. */
+export type Connection =
+  | { readonly kind: "connected"; readonly socket: Socket }
+  | { readonly kind: "refused" | "failed"; readonly reason: string };
+
+/** An error that comes after everything has ended would otherwise end the process. */
+function endsWith<S extends Socket>(socket: S, signal: AbortSignal): S {
+  socket.on("error", () => undefined);
+  signal.addEventListener("abort", () => socket.destroy(), { once: true });
+  return socket;
+}
+
+function secured(socket: Socket, { hostname }: URL, { ca }: Network): TLSSocket {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return connectTls({
+    socket,
+    host,
+    // an IP address (of loopback) is compared with the certificate, but cannot be sent as a server name
+    servername: isIP(host) === 0 ? host : "",
+    ALPNProtocols: ["http/1.1"],
+    // explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not let others forge the documents of clients
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+  });
+}
+
+/**
+ * Connects to a host. The address at the other end must be one of those that were looked up. This is checked before the first byte
+ * is sent, even of TLS.
+ */
+export async function connectTo(url: URL, options: ConnectionOptions): Promise<Connection> {
+  const { addresses, network, signal } = options;
+  const defaultPort = url.protocol === "https:" ? 443 : 80;
+  try {
+    signal.throwIfAborted();
+    const socket = endsWith(network.connect({ addresses, port: Number(url.port || defaultPort) }), signal);
+    await once(socket, "connect", { signal });
+    if (!theseAddresses(addresses)(socket.remoteAddress)) {
+      socket.destroy();
+      return { kind: "refused", reason: "the connection leads to an address that the look-up did not give" };
+    }
+    if (url.protocol === "http:") return { kind: "connected", socket };
+    const secure = endsWith(secured(socket, url, network), signal);
+    await once(secure, "secureConnect", { signal });
+    return { kind: "connected", socket: secure };
+  } catch {
+    const reason =
+      "there is no connection: it was refused or cut off, or the certificate is not valid for the host name";
+    return { kind: "failed", reason };
+  }
+}

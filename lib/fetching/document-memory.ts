@@ -1,0 +1,108 @@
+/** What is remembered of the documents of strangers, and for how long it counts. RFC 9111 §4.2 (freshness), §4.2.4 (stale answers). */
+import { LRUCache } from "lru-cache";
+import type { Clock, EpochSeconds } from "../protocol/time";
+import type { FetchedDocument } from "./fetch-document";
+
+/** A good document, as text: its objects could take twenty times as much memory. */
+export type Fetched = Extract<FetchedDocument, { readonly kind: "fetched" }>;
+
+/** Why an attempt gave no document. */
+export type NotFetched = Exclude<FetchedDocument, Fetched>;
+
+/** What is known of a URL. */
+interface Entry {
+  /** The last good document, with the moment at which its fetch began. */
+  readonly good: { readonly document: Fetched; readonly at: EpochSeconds } | undefined;
+  /** When the URL was last asked, and why in vain. */
+  readonly attempt: { readonly at: EpochSeconds; readonly failure: NotFetched | undefined };
+}
+
+/** A memory of documents and of attempts, by URL. It reads the clock itself. */
+export interface DocumentMemory {
+  /** The current time, which never goes back. */
+  readonly now: Clock;
+  /** The last good document, unless it is a day old. */
+  usable(url: string): Fetched | undefined;
+  /** The same, but only as long as it need not be asked for again. */
+  fresh(url: string): Fetched | undefined;
+  /** What to answer without asking again, because the last attempt was less than 30 seconds ago. */
+  tooEarlyToAsk(url: string): FetchedDocument | undefined;
+  /** Notes what came of an attempt that began at this moment. */
+  note(url: string, attempt: { readonly at: EpochSeconds; readonly outcome: FetchedDocument }): void;
+}
+
+const maxDocuments = 1_000;
+/** URLs without a document. They have their own memory, so that a flood of them pushes no document out. */
+const maxFailures = 1_000;
+
+/** The time between two attempts for one URL. */
+const floorSeconds = 30;
+const freshness = { least: 60, unstated: 300, most: 86_400 };
+/** For how long a document is used, counted from its fetch. */
+const usableSeconds = 86_400;
+
+function freshSeconds({ maxAgeSeconds = freshness.unstated }: Fetched): number {
+  return Math.min(Math.max(maxAgeSeconds, freshness.least), freshness.most);
+}
+
+/** The same clock, but when it is set back, this one goes on from where it was, and `onSetBack` learns of that moment. */
+function steadyClock(clock: Clock, onSetBack: (now: EpochSeconds) => void): Clock {
+  let last = -Infinity;
+  let ahead = 0;
+  return () => {
+    const now = clock();
+    const isSetBack = now < last;
+    // one second more, so that whatever came before is older than this moment
+    if (isSetBack) ahead += last - now + 1;
+    last = now;
+    if (isSetBack) onSetBack(now + ahead);
+    return now + ahead;
+  };
+}
+
+/**
+ * A memory of at most 1,000 documents and 1,000 failures; those that were used longest ago are forgotten first. A clock that is set
+ * back makes every document stale, because nobody knows how much time has passed.
+ *
+ * @rfc 9111 §4.2.1, §4.2.4
+ */
+export function documentMemory(clock: Clock): DocumentMemory {
+  const documents = new LRUCache<string, Entry>({ max: maxDocuments });
+  const failures = new LRUCache<string, Entry>({ max: maxFailures });
+  let staleBefore = -Infinity;
+  const now = steadyClock(clock, (moment) => {
+    staleBefore = moment;
+  });
+
+  function goodOf(url: string): Entry["good"] {
+    // read each time, so that a step back is noticed whatever is asked for
+    const moment = now();
+    const good = documents.get(url)?.good;
+    return good && moment < good.at + usableSeconds ? good : undefined;
+  }
+
+  return {
+    now,
+    usable: (url) => goodOf(url)?.document,
+    fresh(url) {
+      const good = goodOf(url);
+      const isFresh = good && good.at >= staleBefore && now() < good.at + freshSeconds(good.document);
+      return isFresh ? good.document : undefined;
+    },
+    tooEarlyToAsk(url) {
+      const attempt = (documents.get(url) ?? failures.get(url))?.attempt;
+      if (!attempt || now() >= attempt.at + floorSeconds) return undefined;
+      return goodOf(url)?.document ?? attempt.failure;
+    },
+    note(url, { at, outcome }) {
+      const isGood = outcome.kind === "fetched";
+      const good = isGood ? { document: outcome, at } : goodOf(url);
+      documents.delete(url);
+      failures.delete(url);
+      (good ? documents : failures).set(url, {
+        good,
+        attempt: { at, failure: isGood ? undefined : outcome },
+      });
+    },
+  };
+}

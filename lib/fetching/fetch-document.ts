@@ -1,0 +1,156 @@
+/** Fetches small JSON documents from URLs that strangers name. RFC 9728 §7.7 (SSRF), RFC 6890 §2.2, RFC 9110 §15.4 (redirects). */
+import { type IncomingMessage, request } from "node:http";
+import type { Socket } from "node:net";
+import { connectTo } from "./connection";
+import { isFetchableUrl, isLoopbackUrl, type UrlRules } from "./fetchable-url";
+import { readMaxAge } from "./max-age";
+import { type Network, systemNetwork } from "./network";
+import { publicAddresses } from "./public-address";
+import { readDocument } from "./read-document";
+
+/** What came of a fetch. No reason repeats anything of the URL or of an answer. */
+export type FetchedDocument =
+  | {
+      readonly kind: "fetched";
+      /** JSON, as the server wrote it. */
+      readonly text: string;
+      /** For how long it is fresh by its headers, `undefined` if they do not say. */
+      readonly maxAgeSeconds: number | undefined;
+    }
+  | {
+      /** `refused`: nothing was sent, because the URL or an address is not allowed. `failed`: no good document came back. */
+      readonly kind: "refused" | "failed";
+      /** For events. */
+      readonly reason: string;
+    };
+
+/** Fetches the document at a URL. It never rejects. */
+export type FetchDocument = (url: string) => Promise<FetchedDocument>;
+
+/** How documents are fetched. */
+export interface FetcherOptions extends UrlRules {
+  /** For tests. Left out: the network of this machine. */
+  readonly network?: Network;
+}
+
+/** A fetch that is under way. */
+interface UnderWay {
+  readonly network: Network;
+  /** Ends everything that the fetch has opened. */
+  readonly signal: AbortSignal;
+}
+
+/** For everything together: DNS, TLS, headers and body. */
+const limitMilliseconds = 5_000;
+
+const cutOff: FetchedDocument = {
+  kind: "failed",
+  reason: "the answer was cut off, or it is not HTTP/1.1",
+};
+
+/** What this machine calls itself needs no DNS, and must not get an answer from there. */
+function loopbackAddresses({ hostname }: URL): readonly string[] {
+  return hostname === "localhost" ? ["127.0.0.1", "::1"] : [hostname.replace(/^\[|\]$/g, "")];
+}
+
+/**
+ * The answer, or `undefined` for none, to a GET on a connection that nothing else uses. There is no agent, so no proxy is read from the environment, and no
+ * connection and no answer is shared.
+ */
+function askFor(url: URL, socket: Socket): Promise<IncomingMessage | undefined> {
+  const asked = request({
+    createConnection: () => socket,
+    method: "GET",
+    path: `${url.pathname}${url.search}`,
+    setHost: false,
+    headers: {
+      Host: url.host,
+      Accept: "application/json",
+      "Accept-Encoding": "identity",
+      "User-Agent": "authmount",
+      Connection: "close",
+    },
+  });
+  return new Promise((resolve) => {
+    asked.on("response", resolve);
+    // nobody has asked for interim answers, of which there may be any number
+    for (const end of ["information", "error", "close"]) {
+      asked.on(end, () => resolve(undefined));
+    }
+    asked.end();
+  });
+}
+
+async function fetchFrom(
+  url: URL,
+  addresses: readonly string[],
+  { network, signal }: UnderWay,
+): Promise<FetchedDocument> {
+  const connection = await connectTo(url, { addresses, network, signal });
+  if (connection.kind !== "connected") return connection;
+  try {
+    const answer = await askFor(url, connection.socket);
+    if (!answer) return cutOff;
+    const document = await readDocument(answer);
+    if (document.kind === "failed") return document;
+    return { kind: "fetched", text: document.text, maxAgeSeconds: readMaxAge(answer.headersDistinct) };
+  } catch {
+    return cutOff;
+  }
+}
+
+/** Runs a fetch within its time, and ends whatever it has opened. */
+async function inTime(
+  network: Network,
+  fetching: (underWay: UnderWay) => Promise<FetchedDocument>,
+): Promise<FetchedDocument> {
+  const end = new AbortController();
+  let stopTimer: (() => void) | undefined;
+  const late = new Promise<FetchedDocument>((resolve) => {
+    const reason = "the document did not arrive within five seconds";
+    stopTimer = network.startTimer(limitMilliseconds, () => resolve({ kind: "failed", reason }));
+  });
+  try {
+    return await Promise.race([fetching({ network, signal: end.signal }), late]);
+  } finally {
+    stopTimer?.();
+    end.abort();
+  }
+}
+
+/**
+ * A function that fetches JSON documents from URLs of strangers. It asks only hosts on public addresses (see `isFetchableUrl` and
+ * `publicAddresses`), over https, once, without following redirects, without credentials, and takes at most 5 KB in five seconds.
+ *
+ * @rfc 9728 §7.7
+ */
+export function documentFetcher({
+  insecureLoopback,
+  network = systemNetwork,
+}: FetcherOptions): FetchDocument {
+  const isPublic = publicAddresses();
+
+  async function fetchPublic(url: URL, underWay: UnderWay): Promise<FetchedDocument> {
+    const addresses = await network.addressesOf(url.hostname, underWay.signal).catch(() => []);
+    if (addresses.length === 0) {
+      return { kind: "failed", reason: "the host name has no address, or DNS did not answer" };
+    }
+    // all of them: which one is connected to, and which one is given next, is the choice of whoever runs the name server
+    if (!addresses.every(isPublic)) {
+      return { kind: "refused", reason: "the host name leads to an address that is not public" };
+    }
+    return fetchFrom(url, addresses, underWay);
+  }
+
+  return async (text) => {
+    if (!isFetchableUrl(text, { insecureLoopback })) {
+      const reason =
+        "the URL is not an https URL in normal form with a host name and without port, user info and fragment";
+      return { kind: "refused", reason };
+    }
+    const url = new URL(text);
+    return inTime(network, (underWay) =>
+      isLoopbackUrl(url) ? fetchFrom(url, loopbackAddresses(url), underWay) : fetchPublic(url, underWay),
+    );
+  };
+}

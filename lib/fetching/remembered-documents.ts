@@ -1,0 +1,105 @@
+/** Finds the documents of strangers, and limits how often and how many are fetched. RFC 9111 §4.2.4 (stale answers), RFC 9728 §7.7, §7.10. */
+import { ownText } from "../protocol/own";
+import type { Clock } from "../protocol/time";
+import { documentMemory } from "./document-memory";
+import type { FetchDocument, FetchedDocument } from "./fetch-document";
+import { parseJson } from "./read-document";
+
+/** A good document. */
+export interface FoundDocument {
+  readonly kind: "found";
+  /** What the JSON says. Each caller gets a separate copy. */
+  readonly value: unknown;
+}
+
+/** A document, or why there is none. */
+export type DocumentAnswer =
+  | FoundDocument
+  | {
+      /** `refused` and `failed`: what came of the last attempt. `too-many`: nothing was asked, and the same request may succeed soon. */
+      readonly kind: "refused" | "failed" | "too-many";
+      /** For events. */
+      readonly reason: string;
+    };
+
+/** Documents of strangers by their URLs. */
+export interface RememberedDocuments {
+  /** The document that is remembered while it is fresh, otherwise a new one, or the last good one if there is no new one. Never rejects. */
+  find(url: string): Promise<DocumentAnswer>;
+  /** The same, but asks again even while the document is fresh, unless that was done less than 30 seconds ago. Never rejects. */
+  refresh(url: string): Promise<DocumentAnswer>;
+  /** The document if it is remembered and fresh. Nothing is fetched. */
+  fresh(url: string): FoundDocument | undefined;
+  /** The last good document, if it is remembered, fresh or not. Nothing is fetched. */
+  peek(url: string): FoundDocument | undefined;
+}
+
+/** What documents are fetched with. */
+export interface RememberOptions {
+  readonly fetchDocument: FetchDocument;
+  readonly clock: Clock;
+}
+
+const maxUnderWay = 32;
+
+function toAnswer(document: Extract<FetchedDocument, { kind: "fetched" }>): FoundDocument;
+function toAnswer(document: FetchedDocument): DocumentAnswer;
+function toAnswer(document: FetchedDocument): DocumentAnswer {
+  return document.kind === "fetched" ? { kind: "found", value: parseJson(document.text) } : document;
+}
+
+function foundIn(
+  document: Extract<FetchedDocument, { kind: "fetched" }> | undefined,
+): FoundDocument | undefined {
+  return document && toAnswer(document);
+}
+
+/**
+ * A memory of documents. A good one is used for as long as its headers say, but at least a minute and at most a day; without headers
+ * for five minutes. Then it is asked for again, and if that fails, the last good one is used until it is a day old. A failure is not
+ * kept as an answer, but 30 seconds lie between two attempts for one URL. All who wait for a URL share one fetch, and at most 32
+ * fetches are under way.
+ *
+ * @rfc 9111 §4.2.4
+ */
+export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): RememberedDocuments {
+  const memory = documentMemory(clock);
+  const underWay = new Map<string, Promise<FetchedDocument>>();
+
+  async function fetchNow(url: string): Promise<FetchedDocument> {
+    const at = memory.now();
+    const outcome = await fetchDocument(url);
+    memory.note(url, { at, outcome });
+    return outcome.kind === "fetched" ? outcome : (memory.usable(url) ?? outcome);
+  }
+
+  function begin(url: string): Promise<FetchedDocument> {
+    // a URL that is part of a request must not keep all of the request in memory
+    const key = ownText(url);
+    const fetching = fetchNow(key).finally(() => underWay.delete(key));
+    underWay.set(key, fetching);
+    return fetching;
+  }
+
+  async function ask(url: string): Promise<DocumentAnswer> {
+    const begun = underWay.get(url);
+    if (begun) return toAnswer(await begun);
+    const known = memory.tooEarlyToAsk(url);
+    if (known) return toAnswer(known);
+    if (underWay.size < maxUnderWay) return toAnswer(await begin(url));
+    const last = memory.usable(url);
+    return last
+      ? toAnswer(last)
+      : { kind: "too-many", reason: "too many documents are being fetched at once" };
+  }
+
+  return {
+    async find(url) {
+      const fresh = memory.fresh(url);
+      return fresh ? toAnswer(fresh) : ask(url);
+    },
+    refresh: ask,
+    fresh: (url) => foundIn(memory.fresh(url)),
+    peek: (url) => foundIn(memory.usable(url)),
+  };
+}

@@ -1,0 +1,100 @@
+/** Parts that only some hosts need. Each is loaded when it is needed, so that others pay nothing for it. */
+import type * as DocumentFetching from "./fetching/fetch-document";
+import type * as DocumentMemory from "./fetching/remembered-documents";
+import type { RememberedDocuments } from "./fetching/remembered-documents";
+import type * as SelfDescribed from "./clients/self-described";
+import type { FetchKeys } from "./clients/client-assertion";
+import type { SelfDescribedClients } from "./clients/client-lookup";
+import type { RegistrationPorts } from "./endpoints/registration";
+import type { EmitEvent } from "./events/port";
+import type * as RegistrationRoute from "./http/registration-route";
+import type { RouterParts } from "./http/router";
+import type { ApiOptions } from "./options/options";
+import type { ResolvedOptions } from "./options/resolve";
+import type { Clock } from "./protocol/time";
+import type { Storage } from "./storage/port";
+
+/** Gives what `make` has made when it was first asked for. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+/** Documents of strangers. Nothing is loaded before the first one is asked for. */
+export function documentsOnDemand(insecureLoopback: boolean, clock: Clock): RememberedDocuments {
+  const fetcher = once(() => {
+    const { documentFetcher } = require("./fetching/fetch-document") as typeof DocumentFetching;
+    return documentFetcher({ insecureLoopback });
+  });
+  const documents = once(() => {
+    const { rememberedDocuments } = require("./fetching/remembered-documents") as typeof DocumentMemory;
+    return rememberedDocuments({ fetchDocument: (url) => fetcher()(url), clock });
+  });
+  return {
+    find: (url) => documents().find(url),
+    refresh: (url) => documents().refresh(url),
+    fresh: (url) => documents().fresh(url),
+    peek: (url) => documents().peek(url),
+  };
+}
+
+/**
+ * The key sets at the `jwksUri` of clients. Those of registered clients have their own memory and their own fetches: anybody can name
+ * URLs, and a flood of them must not keep the host's own clients out.
+ */
+export function keysOnDemand(of: {
+  readonly registered: RememberedDocuments;
+  readonly strangers: RememberedDocuments;
+}): FetchKeys {
+  return async (jwksUri, { refresh, mayFetch, isStranger }) => {
+    const documents = isStranger ? of.strangers : of.registered;
+    const fresh = refresh ? undefined : documents.fresh(jwksUri);
+    if (fresh) return fresh.value;
+    if (!(await mayFetch())) return documents.peek(jwksUri)?.value;
+    const answer = await (refresh ? documents.refresh(jwksUri) : documents.find(jwksUri));
+    return answer.kind === "found" ? answer.value : undefined;
+  };
+}
+
+/** API id → its adapter, for APIs that have one. */
+function adaptersOf<Name extends "clientMetadataDocuments" | "clientRegistration">(
+  apis: Readonly<Record<string, ApiOptions>>,
+  name: Name,
+): ReadonlyMap<string, NonNullable<ApiOptions[Name]>> {
+  return new Map(
+    Object.entries(apis).flatMap(([apiId, api]) => (api[name] ? [[apiId, api[name]] as const] : [])),
+  );
+}
+
+/** What finding clients that nobody registered uses. */
+export interface SelfDescribedNeeds {
+  readonly storage: Pick<Storage, "clientRegistrations">;
+  readonly documents: RememberedDocuments;
+  readonly emit: EmitEvent;
+  readonly clock: Clock;
+}
+
+/** Finds clients that the host has not registered; `undefined` where no API accepts any. */
+export function selfDescribedOnDemand(
+  { apis, redirectSchemes, insecureLoopbackClients: insecureLoopback }: ResolvedOptions,
+  needs: SelfDescribedNeeds,
+): SelfDescribedClients | undefined {
+  const adapters = adaptersOf(apis, "clientMetadataDocuments");
+  const registrars = adaptersOf(apis, "clientRegistration");
+  if (adapters.size + registrars.size === 0) return undefined;
+  const { selfDescribedClients } = require("./clients/self-described") as typeof SelfDescribed;
+  return selfDescribedClients({ adapters, registrars, redirectSchemes, insecureLoopback, ...needs });
+}
+
+/** API id → the route at which clients register, for APIs that have one. */
+export function registrationsOnDemand(
+  { apis }: ResolvedOptions,
+  ports: Omit<RegistrationPorts, "adapter">,
+): RouterParts["registrations"] {
+  const adapters = adaptersOf(apis, "clientRegistration");
+  if (adapters.size === 0) return new Map();
+  const { registrationRoute } = require("./http/registration-route") as typeof RegistrationRoute;
+  return new Map(
+    [...adapters].map(([apiId, adapter]) => [apiId, registrationRoute({ ...ports, adapter })] as const),
+  );
+}

@@ -1,0 +1,206 @@
+/** Client assertions: the signed JWT by which a client proves itself. RFC 7521 §4.2; 7523 §2.2, §3; 7515 §4.1, §5.2; 7519 §4.1; 8725 §3. */
+import { endpointPaths, type Issuer } from "./issuer";
+import { digestToken, type TokenDigest } from "./token-value";
+import type { EpochSeconds } from "./time";
+
+/**
+ * The algorithms of client assertions. They are all asymmetric. `EdDSA` and `Ed25519` are two names for signatures with Ed25519.
+ *
+ * @rfc 7518 §3.1, 8037 §3.1, 9864 §2.2
+ */
+export const assertionAlgorithms = ["ES256", "PS256", "RS256", "EdDSA", "Ed25519"] as const;
+
+/** An algorithm of client assertions. */
+export type AssertionAlgorithm = (typeof assertionAlgorithms)[number];
+
+/** The one value of `client_assertion_type`. @rfc 7523 §2.2 */
+export const jwtBearerType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/** The claims of an assertion. Others are ignored. @rfc 7523 §3 */
+export interface AssertionClaims {
+  readonly iss: string;
+  readonly sub: string;
+  /** The one audience. A list with one element counts as that element. */
+  readonly aud: string;
+  readonly jti: string;
+  readonly exp: number;
+  readonly iat: number | undefined;
+  readonly nbf: number | undefined;
+}
+
+/** An assertion that has the right form. Its claims and its signature have not been checked. */
+export interface ClientAssertion {
+  readonly kind: "assertion";
+  readonly algorithm: AssertionAlgorithm;
+  readonly keyId: string | undefined;
+  readonly claims: AssertionClaims;
+  /** The text that the signature is for. @rfc 7515 §5.2 */
+  readonly signed: string;
+  readonly signature: Buffer;
+}
+
+/** Why a text is not a client assertion. */
+export interface UnreadableAssertion {
+  readonly kind: "unreadable";
+  /** For events: it says which rule is broken, and contains nothing of the assertion. */
+  readonly reason: string;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+// several times what an assertion with an RSA signature takes
+const maxCharacters = 8_192;
+const maxJtiCharacters = 255;
+const lifeSeconds = 300;
+// how far the client's clock may differ: so much is allowed at both ends of the assertion's life
+const toleranceSeconds = 30;
+
+function unreadable(reason: string): UnreadableAssertion {
+  return { kind: "unreadable", reason };
+}
+
+/** The bytes of a part. Decoding is lenient: only the one base64url form of these bytes is accepted. @rfc 4648 §3.5 */
+function decodePart(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.toString("base64url") === text ? bytes : undefined;
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  const bytes = decodePart(text);
+  if (!bytes) return undefined;
+  try {
+    const value: unknown = JSON.parse(
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
+    );
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as JsonObject)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True for the media types of such assertions, which may be left out. `application/` is optional. @rfc 7515 §4.1.9 */
+function isAssertionType(typ: unknown): boolean {
+  if (typ === undefined) return true;
+  return typeof typ === "string" && /^(?:application\/)?(?:jwt|client-authentication\+jwt)$/i.test(typ);
+}
+
+function headerProblem({ alg, typ, kid, ...others }: JsonObject): string | undefined {
+  if (!assertionAlgorithms.some((known) => known === alg))
+    return "alg of the assertion is not in token_endpoint_auth_signing_alg_values_supported of the metadata, such as ES256 (RFC 8414 §2, 8725 §3.1)";
+  if (!isAssertionType(typ))
+    return "typ of the assertion must be client-authentication+jwt or JWT, or be left out (RFC 8725 §3.11)";
+  if ("crit" in others) return "the assertion has crit, and no extension is supported (RFC 7515 §4.1.11)";
+  return kid === undefined || typeof kid === "string"
+    ? undefined
+    : "kid of the assertion must be text (RFC 7515 §4.1.4)";
+}
+
+/** The audience, if there is exactly one. With several, another server could use the assertion here, or this one there. */
+function oneAudience(aud: unknown): string | undefined {
+  const [first, ...more]: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  return more.length === 0 && typeof first === "string" ? first : undefined;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function isOptionalTime(value: unknown): value is number | undefined {
+  return value === undefined || isTime(value);
+}
+
+function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion {
+  const { iss, sub, aud, jti, exp, iat, nbf } = payload;
+  if (typeof iss !== "string" || typeof sub !== "string")
+    return unreadable("iss and sub of the assertion must be the client id (RFC 7523 §3)");
+  const audience = oneAudience(aud);
+  if (audience === undefined)
+    return unreadable("aud of the assertion must be one text, or a list of one (RFC 7523 §3): the issuer");
+  if (typeof jti !== "string" || jti === "" || jti.length > maxJtiCharacters)
+    return unreadable(`jti of the assertion must have 1 to ${maxJtiCharacters} characters (RFC 7523 §3)`);
+  if (!isTime(exp)) return unreadable("exp of the assertion must be a number of seconds (RFC 7523 §3)");
+  if (!isOptionalTime(iat) || !isOptionalTime(nbf))
+    return unreadable("iat and nbf of the assertion must be numbers of seconds (RFC 7519 §4.1)");
+  return { iss, sub, aud: audience, jti, exp, iat, nbf };
+}
+
+/**
+ * Reads the form of an assertion. If a name appears twice in the header or the claims, the last one counts.
+ *
+ * @rfc 7515 §5.2, 7519 §4, §7.2, 7523 §3
+ */
+export function parseClientAssertion(text: string): ClientAssertion | UnreadableAssertion {
+  if (text.length > maxCharacters)
+    return unreadable(`the assertion is longer than ${maxCharacters} characters`);
+  const [encodedHeader = "", encodedClaims = "", encodedSignature = "", ...more] = text.split(".");
+  const header = parseObject(encodedHeader);
+  const payload = parseObject(encodedClaims);
+  const signature = decodePart(encodedSignature);
+  if (more.length > 0 || !header || !payload || !signature?.length)
+    return unreadable("the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2)");
+  const problem = headerProblem(header);
+  if (problem !== undefined) return unreadable(problem);
+  const claims = readClaims(payload);
+  if ("reason" in claims) return claims;
+  return {
+    kind: "assertion",
+    algorithm: header["alg"] as AssertionAlgorithm,
+    keyId: header["kid"] as string | undefined,
+    claims,
+    signed: `${encodedHeader}.${encodedClaims}`,
+    signature,
+  };
+}
+
+/** What the claims must say. */
+export interface ExpectedClaims {
+  readonly issuer: Issuer;
+  readonly clientId: string;
+  /** Whether `aud` may also be the token endpoint. */
+  readonly allowTokenEndpointAudience: boolean;
+  readonly now: EpochSeconds;
+}
+
+/**
+ * Which rule the claims break, or `undefined` when they are good.
+ *
+ * @rfc 7523 §3, 7519 §4.1
+ */
+export function claimsProblem(
+  { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
+  { issuer, clientId, allowTokenEndpointAudience, now }: ExpectedClaims,
+): string | undefined {
+  if (iss !== clientId || sub !== clientId)
+    return "iss and sub of the assertion must be the client id (RFC 7523 §3)";
+  const isTokenEndpoint = aud === `${issuer.identifier}/${endpointPaths.token}`;
+  if (aud !== issuer.identifier && !(isTokenEndpoint && allowTokenEndpointAudience)) {
+    return isTokenEndpoint
+      ? "aud of the assertion is the token endpoint: the client must send the issuer (RFC 7523 §3), or its record needs allowTokenEndpointAudience"
+      : "aud of the assertion must be the issuer (RFC 7523 §3)";
+  }
+  if (now >= exp + toleranceSeconds) return "the assertion has expired (RFC 7523 §3)";
+  const latest = now + toleranceSeconds;
+  if (exp > latest + lifeSeconds || (iat !== undefined && exp - iat > lifeSeconds))
+    return `the assertion may live for at most ${lifeSeconds} seconds (RFC 7523 §3)`;
+  if ((iat ?? now) > latest || (nbf ?? now) > latest)
+    return "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock";
+  return undefined;
+}
+
+/**
+ * What is stored of an assertion that has been used: a digest that stands for the client and its `jti`, and the moment from which
+ * the assertion is refused because it has expired.
+ *
+ * @rfc 7523 §3
+ */
+export function usedAssertion({ sub, jti, exp }: AssertionClaims): {
+  readonly digest: TokenDigest;
+  readonly clientId: string;
+  readonly expiresAt: EpochSeconds;
+} {
+  // as JSON, because no other pair of texts gives the same text
+  const digest = digestToken(JSON.stringify([sub, jti]));
+  return { digest, clientId: sub, expiresAt: Math.ceil(exp) + toleranceSeconds };
+}

@@ -1,0 +1,57 @@
+/** The storage ports of what clients bring along: assertions that they have signed, and their own registrations. RFC 7523 §3, 7591 §3. */
+import type { Client } from "../protocol/client";
+import type { EpochSeconds } from "../protocol/time";
+import type { TokenDigest } from "../protocol/token-value";
+
+/** A signed assertion by which a client has proved who it is. @rfc 7523 §3 */
+export interface UsedAssertion {
+  /** Stands for the client's id together with the `jti` that the client chose. */
+  readonly digest: TokenDigest;
+  /** The client that has signed it. The server always passes it; an adapter need not store it. */
+  readonly clientId?: string;
+  /** From then on the assertion is refused because of its age, so it need not be remembered. */
+  readonly expiresAt: EpochSeconds;
+}
+
+/** The assertions that clients have used. The adapter removes expired ones, and must never lose an unexpired one. */
+export interface ClientAssertionStore {
+  /**
+   * Compare-and-set: of any number of simultaneous calls with the same digest in any number of processes, exactly one gets `"used"`.
+   * All others get `"used-before"`, and so do all later ones until the `expiresAt` of that one. After that, either answer is right.
+   */
+  use(assertion: UsedAssertion, now: EpochSeconds): Promise<"used" | "used-before">;
+}
+
+/** A client that has registered itself. @rfc 7591 §3 */
+export interface ClientRegistration {
+  readonly client: Client;
+  /** From then on the client is unknown. */
+  readonly expiresAt: EpochSeconds;
+}
+
+/**
+ * Clients that have registered themselves, apart from those of `clients`. The adapter removes expired ones. Nothing else depends on
+ * a registration that is lost: its client is unknown and has to register again.
+ */
+export interface ClientRegistrationStore {
+  /**
+   * Stores a new registration, whose client id has never been stored before. Then at most `limit` unexpired ones are stored: of those
+   * that were never extended, as many of the oldest go as necessary. New registrations all live equally long, so an adapter may take
+   * the one that ends first for the oldest. If `limit` or more extended ones are stored, nothing changes, and the answer is `"full"`.
+   * Simultaneous calls may leave a few too many until the next call.
+   */
+  create(
+    registration: ClientRegistration,
+    bound: { readonly limit: number; readonly now: EpochSeconds },
+  ): Promise<"created" | "full">;
+  /** The client with exactly this id, with every field, unless its registration has expired at `now`. */
+  find(clientId: string, now: EpochSeconds): Promise<Client | undefined>;
+  /**
+   * Moves the end of an unexpired registration to `expiresAt`, never to an earlier time. From then on it counts as extended, wherever
+   * its end is, and no `create` removes it. False when there is none.
+   */
+  extend(
+    registration: { readonly clientId: string; readonly expiresAt: EpochSeconds },
+    now: EpochSeconds,
+  ): Promise<boolean>;
+}

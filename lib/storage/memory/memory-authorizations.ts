@@ -1,0 +1,101 @@
+/** Authorizations in the memory of one process, found by their id and by the end user. */
+import type { Authorization } from "../../protocol/authorization";
+import type { EpochSeconds } from "../../protocol/time";
+import type { ExpiringMap } from "./expiring-map";
+import { type AuthorizationSelection, type AuthorizationStore, maxAuthorizations } from "../port";
+
+const livingOf = (subject: string): string => `+${subject}`;
+const revokedOf = (subject: string): string => `-${subject}`;
+
+/**
+ * The group of an authorization. An end user's revoked ones have a group of their own: there can be many until they expire, and an
+ * approval must not look at them.
+ */
+export function groupOf({ subject, revoked }: Authorization): string {
+  return revoked ? revokedOf(subject) : livingOf(subject);
+}
+
+/** True for what belongs to this selection; the end user is the same already. */
+function isSelected({ clientId, apiId, contextKey }: AuthorizationSelection) {
+  return (authorization: Authorization): boolean =>
+    (clientId === undefined || authorization.clientId === clientId) &&
+    (apiId === undefined || authorization.apiId === apiId) &&
+    (contextKey === undefined || (authorization.context?.key ?? "") === contextKey);
+}
+
+/** Below zero when `a` comes before `b` in a list: the one that expires last is first. */
+function inListOrder(a: Authorization, b: Authorization): number {
+  if (a.expiresAt !== b.expiresAt) return b.expiresAt - a.expiresAt;
+  return a.authorizationId === b.authorizationId ? 0 : a.authorizationId < b.authorizationId ? 1 : -1;
+}
+
+/** Those that a new authorization ends: the first to expire, where there are too many, but never the new one itself. */
+function tooMany(living: readonly Authorization[], newId: string): readonly Authorization[] {
+  if (living.length <= maxAuthorizations) return [];
+  const earlier = living.filter(({ authorizationId }) => authorizationId !== newId);
+  return earlier.toSorted(inListOrder).slice(maxAuthorizations - 1);
+}
+
+/** The authorizations that follow `last` in the list, or the first ones. */
+function pageOf(
+  living: readonly Authorization[],
+  { last, limit }: { last: Authorization | undefined; limit: number },
+): readonly Authorization[] {
+  const behind = living.filter((authorization) => !last || inListOrder(last, authorization) < 0);
+  return behind.toSorted(inListOrder).slice(0, limit);
+}
+
+/** Every record of an end user, revoked ones too, and those that have expired and only wait to be dropped. */
+function allOf(
+  { inGroup }: Pick<ExpiringMap<Authorization>, "inGroup">,
+  subject: string,
+): readonly Authorization[] {
+  return [livingOf(subject), revokedOf(subject)].flatMap((group) => inGroup(group, -Infinity));
+}
+
+/** The authorizations of this map, whose entries are grouped by `groupOf`. */
+export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
+  function livingIn(selection: AuthorizationSelection, now: EpochSeconds): readonly Authorization[] {
+    return authorizations.inGroup(livingOf(selection.subject), now).filter(isSelected(selection));
+  }
+
+  function revoke({ authorizationId }: Pick<Authorization, "authorizationId">, now: EpochSeconds): void {
+    authorizations.change(authorizationId, { revoked: true }, now);
+  }
+
+  function keepLimit({ context, ...added }: Authorization, now: EpochSeconds): void {
+    const { authorizationId, subject, clientId, apiId } = added;
+    if (authorizations.groupSize(livingOf(subject)) <= maxAuthorizations) return;
+    const living = livingIn({ subject, clientId, apiId, contextKey: context?.key ?? "" }, now);
+    for (const authorization of tooMany(living, authorizationId)) revoke(authorization, now);
+  }
+
+  return {
+    create: async (authorization, now) => {
+      authorizations.set(authorization.authorizationId, authorization, now);
+      keepLimit(authorization, now);
+    },
+    find: async (authorizationId, now) => authorizations.get(authorizationId, now),
+    revoke: async (authorizationId, now) => revoke({ authorizationId }, now),
+    revokeAll: async (selection, now) => {
+      const living = livingIn(selection, now);
+      for (const authorization of living) revoke(authorization, now);
+      return living.length;
+    },
+    list: async (subject, { after, limit }, now) => {
+      const last = after === undefined ? undefined : authorizations.get(after, now);
+      if (after !== undefined && last?.subject !== subject) return [];
+      return pageOf(livingIn({ subject }, now), { last, limit }).map((authorization) => {
+        const lastUsedAt = authorizations.usedAt(authorization.authorizationId);
+        return lastUsedAt === undefined ? authorization : { ...authorization, lastUsedAt };
+      });
+    },
+    erase: async ({ subject, authorizationId }) => {
+      const erased = allOf(authorizations, subject).filter(
+        (one) => authorizationId === undefined || one.authorizationId === authorizationId,
+      );
+      for (const one of erased) authorizations.delete(one.authorizationId);
+      return erased.length;
+    },
+  };
+}

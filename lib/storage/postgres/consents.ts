@@ -1,0 +1,91 @@
+/** Consents in PostgreSQL. RFC 6749 §1.3, 10.2. */
+import type { Consent } from "../../protocol/consent";
+import type { ConsentStore } from "../port";
+import type { Query } from "./database";
+import type { Tables } from "./names";
+import type { PostgresRow } from "./pool";
+import { ofKey, readApproval } from "./records";
+
+function readConsent(row: PostgresRow): Consent {
+  const { context_key: contextKey } = row;
+  return { ...readApproval(row), ...(Boolean(contextKey) && { contextKey }) } as Consent;
+}
+
+function select(table: string, condition: string): string {
+  return `SELECT * FROM ${table} WHERE ${condition} AND expires_at > $4`;
+}
+
+/** Deletes the consents that this condition names and that were not given after the end $4, in one step each. */
+function deletion(table: string, condition: string): string {
+  return `DELETE FROM ${table} WHERE ${condition} AND NOT EXISTS
+    (SELECT 1 FROM json_array_elements_text(record::json -> 'endMarks') AS mark WHERE mark = $4) RETURNING 1`;
+}
+
+const ofContext = `${ofKey} AND context_key = $5`;
+
+function deletionIn({ consents, consents_by_context: inContexts }: Tables, contextKey?: string): string {
+  if (contextKey === "") return deletion(consents, ofKey);
+  if (contextKey !== undefined) return deletion(inContexts, ofContext);
+  return `WITH without_context AS (${deletion(consents, ofKey)}), in_context AS (${deletion(inContexts, ofKey)})
+    SELECT 1 FROM without_context UNION ALL SELECT 1 FROM in_context`;
+}
+
+async function save(
+  query: Query,
+  { subject, clientId, apiId, contextKey = "", expiresAt, ...rest }: Consent,
+): Promise<void> {
+  const values = [subject, clientId, apiId, JSON.stringify(rest), expiresAt];
+  const update = "DO UPDATE SET record = excluded.record, expires_at = excluded.expires_at";
+  if (contextKey === "") {
+    await query(
+      ({ consents }) =>
+        `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (subject, client_id, api_id) ${update}`,
+      values,
+    );
+    return;
+  }
+  await query(
+    ({ consents_by_context: consents }) =>
+      `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at, context_key)
+      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (subject, client_id, api_id, context_key) ${update}`,
+    [...values, contextKey],
+  );
+}
+
+/**
+ * Consents: one row for each (subject, client, API, context). Those with a context have a table of their own, because processes of
+ * earlier versions rely on the key of the other one. Queries decide expiry by `now`; `deleteExpired` removes the rows.
+ */
+export function postgresConsents(query: Query): ConsentStore {
+  return {
+    async find({ subject, clientId, apiId, contextKey = "" }, now) {
+      const values = [subject, clientId, apiId, now];
+      const [row] =
+        contextKey === ""
+          ? await query(({ consents }) => select(consents, ofKey), values)
+          : await query((tables) => select(tables.consents_by_context, ofContext), [...values, contextKey]);
+      return row && readConsent(row);
+    },
+    save: (consent) => save(query, consent),
+    async list(subject, now) {
+      const rows = await query(
+        ({ consents, consents_by_context: inContexts }) =>
+          `SELECT subject, client_id, api_id, '' AS context_key, record, expires_at FROM ${consents}
+          WHERE subject = $1 AND expires_at > $2
+          UNION ALL SELECT subject, client_id, api_id, context_key, record, expires_at FROM ${inContexts}
+          WHERE subject = $1 AND expires_at > $2`,
+        [subject, now],
+      );
+      return rows.map(readConsent);
+    },
+    async delete({ selection: { subject, clientId, apiId, contextKey }, exceptEndMark }) {
+      const values = [subject, clientId, apiId, exceptEndMark];
+      const rows = await query(
+        (tables) => deletionIn(tables, contextKey),
+        contextKey ? [...values, contextKey] : values,
+      );
+      return rows.length > 0;
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/** What concerns many authorizations of one person in Redis: their list, their limit, their end. RFC 7009 §2.1. */
+import type { Authorization } from "../../protocol/authorization";
+import type { EpochSeconds } from "../../protocol/time";
+import {
+  type AuthorizationPage,
+  type AuthorizationSelection,
+  type ListedAuthorization,
+  maxAuthorizations,
+} from "../port";
+import type { AuthorizationIndexes } from "./authorization-index";
+import type { AuthorizationRecords } from "./authorization-records";
+import { atOnce } from "./records";
+
+/** Where authorizations are, and what is stored of them. */
+export interface AuthorizationSets {
+  readonly indexes: AuthorizationIndexes;
+  readonly records: AuthorizationRecords;
+}
+
+const idOf = ({ authorizationId }: Authorization): string => authorizationId;
+const contextKeyOf = ({ context }: Authorization): string => context?.key ?? "";
+
+/** Revokes all of a selection. Entries without a record stay: an approval under way writes its record after them. */
+export async function revokeSelection(
+  { indexes, records }: AuthorizationSets,
+  { selection, now }: { selection: AuthorizationSelection; now: EpochSeconds },
+): Promise<number> {
+  const { subject, clientId, apiId, contextKey } = selection;
+  if (clientId === undefined || apiId === undefined) {
+    return records.revoke(await indexes.all(indexes.ofSubject(subject)));
+  }
+  const ids = await indexes.all(indexes.ofClient({ subject, clientId, apiId }));
+  if (contextKey === undefined) return records.revoke(ids);
+  const found = await records.read(ids, now);
+  return records.revoke(found.filter((one) => contextKeyOf(one) === contextKey).map(idOf));
+}
+
+/** A new authorization, and the time of its creation. */
+export interface Created {
+  readonly authorization: Authorization;
+  readonly now: EpochSeconds;
+}
+
+/** Those of one context beyond `maxAuthorizations`: those that expire first, and new ones, for which somebody waits, last of all. */
+function surplusOf(
+  living: readonly Authorization[],
+  isNew: (one: Authorization) => boolean,
+): readonly string[] {
+  const inOrder = living.toSorted(
+    (a, b) => Number(isNew(a)) - Number(isNew(b)) || a.expiresAt - b.expiresAt || a.createdAt - b.createdAt,
+  );
+  return inOrder.slice(0, Math.max(0, living.length - maxAuthorizations)).map(idOf);
+}
+
+/**
+ * Revokes what exceeds `maxAuthorizations` in the contexts of these new authorizations of one end user, client and API. Takes what has
+ * ended out of the index of the client, so that nobody reads it again. It stays in the index of its person, where it marks its place
+ * for pages.
+ */
+export async function limitContexts(
+  { indexes, records }: AuthorizationSets,
+  created: readonly [Created, ...Created[]],
+): Promise<void> {
+  const [{ authorization, now }] = created;
+  const index = indexes.ofClient(authorization);
+  const found = await records.read(await indexes.all(index), 0);
+  const isLiving = ({ revoked, expiresAt }: Authorization): boolean => !revoked && now < expiresAt;
+  const newIds = new Set(created.map((one) => idOf(one.authorization)));
+  const contextKeys = new Set(created.map((one) => contextKeyOf(one.authorization)));
+  const surplus = [...contextKeys].flatMap((contextKey) =>
+    surplusOf(
+      found.filter((one) => isLiving(one) && contextKeyOf(one) === contextKey),
+      (one) => newIds.has(idOf(one)),
+    ),
+  );
+  await records.revoke(surplus);
+  await indexes.remove(index, [...found.filter((one) => !isLiving(one)).map(idOf), ...surplus]);
+}
+
+/** A page of the living ones, from the index of their person. It goes on behind what has ended until the page is full. */
+export async function listPage(
+  { indexes, records }: AuthorizationSets,
+  { subject, page, now }: { subject: string; page: AuthorizationPage; now: EpochSeconds },
+): Promise<readonly ListedAuthorization[]> {
+  const { limit } = page;
+  const index = indexes.ofSubject(subject);
+  const living: ListedAuthorization[] = [];
+  let { after } = page;
+  // more at once when many have ended: each read is a trip
+  for (let count = limit; living.length < limit; count = Math.max(limit, atOnce)) {
+    const ids = await indexes.page(index, { count, after });
+    const found = await records.read(ids, now);
+    living.push(...found.filter(({ revoked }) => !revoked));
+    after = ids.at(-1);
+    if (ids.length < count) break;
+  }
+  return living.slice(0, limit);
+}
+
+/**
+ * Everything of this person: by their index, and by the indexes of the clients that those name, which also have authorizations of
+ * versions that did not write the other.
+ */
+async function everythingOf(
+  { indexes, records }: AuthorizationSets,
+  subject: string,
+): Promise<readonly Authorization[]> {
+  const own = await indexes.all(indexes.ofSubject(subject));
+  const found = await records.read(own, 0);
+  const known = new Set(own);
+  const others: string[] = [];
+  for (const index of new Set(found.map((one) => indexes.ofClient(one)))) {
+    others.push(...(await indexes.all(index)).filter((id) => !known.has(id)));
+  }
+  return [...found, ...(await records.read(others, 0))];
+}
+
+/** Deletes authorizations of this person, with their entries. Returns how many there were. */
+export async function eraseOf(
+  sets: AuthorizationSets,
+  { subject, authorizationId }: { subject: string; authorizationId?: string },
+): Promise<number> {
+  const { indexes, records } = sets;
+  const found =
+    authorizationId === undefined
+      ? await everythingOf(sets, subject)
+      : (await records.read([authorizationId], 0)).filter((one) => one.subject === subject);
+  // the records first: one without entries would live on where nobody can revoke it
+  const count = await records.delete(found.map(idOf));
+  const entries = new Map<string, string[]>();
+  for (const one of found) {
+    const index = indexes.ofClient(one);
+    const ids = entries.get(index) ?? [];
+    entries.set(index, ids);
+    ids.push(idOf(one));
+  }
+  for (const [index, ids] of entries) await indexes.remove(index, ids);
+  await indexes.remove(indexes.ofSubject(subject), found.map(idOf));
+  return count;
+}
