@@ -9,6 +9,7 @@ const entryPoints = [
   ["authmount", "lib/index.ts"],
   ["authmount/postgres", "lib/postgres.ts"],
   ["authmount/redis", "lib/redis.ts"],
+  ["authmount/sqlite", "lib/sqlite.ts"],
   ["authmount/testing", "lib/testing.ts"],
 ];
 

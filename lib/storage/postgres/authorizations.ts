@@ -8,9 +8,9 @@ import {
   type ListedAuthorization,
   maxAuthorizations,
 } from "../port";
-import type { Query } from "./database";
+import { ofKey, type Query } from "./database";
 import type { PostgresRow } from "./pool";
-import { ofKey, readApproval } from "./records";
+import { readApproval } from "../rows";
 
 /** One statement locks at most so many rows: a refresh of one of them waits for its end. */
 const batchRows = 500;

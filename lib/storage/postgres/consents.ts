@@ -1,10 +1,10 @@
 /** Consents in PostgreSQL. RFC 6749 §1.3, 10.2. */
 import type { Consent } from "../../protocol/consent";
 import type { ConsentStore } from "../port";
-import type { Query } from "./database";
+import { ofKey, type Query } from "./database";
 import type { Tables } from "./names";
 import type { PostgresRow } from "./pool";
-import { ofKey, readApproval } from "./records";
+import { readApproval } from "../rows";
 
 function readConsent(row: PostgresRow): Consent {
   const { context_key: contextKey } = row;

@@ -2,6 +2,9 @@
 import { type PostgresNames, type Tables, tablesIn } from "./names";
 import { type PostgresPool, type PostgresRow, type Run, runOn, sqlState } from "./pool";
 
+/** The condition on (subject, client, API), the first three values. */
+export const ofKey = "subject = $1 AND client_id = $2 AND api_id = $3";
+
 /** Runs one statement on the tables and returns its rows. */
 export type Query = (
   statement: (tables: Tables) => string,

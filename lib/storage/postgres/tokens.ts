@@ -6,7 +6,7 @@ import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, Store
 import type { Query } from "./database";
 import type { Tables } from "./names";
 import type { PostgresRow } from "./pool";
-import { readRecord } from "./records";
+import { readRecord } from "../rows";
 
 interface Expiring {
   readonly digest: TokenDigest;

@@ -1,0 +1,110 @@
+/** One connection to the file: its settings, its statements, and waiting for other connections. RFC 6749 §10.5. */
+import { setTimeout as delay } from "node:timers/promises";
+import { lateError } from "../../protocol/oauth-error";
+import type { SqliteHandle, SqliteStatement, SqliteValue } from "./handle";
+
+/** A row as the driver returns it. */
+export type SqliteRow = Readonly<Record<string, unknown>>;
+
+/** Runs statements, each of which is prepared once. */
+export interface Statements {
+  /** Gives the rows of a statement that has some. */
+  readonly rows: (sql: string, ...values: readonly SqliteValue[]) => readonly SqliteRow[];
+  /** Runs a statement that has none. */
+  readonly run: (sql: string, ...values: readonly SqliteValue[]) => void;
+}
+
+/** True while another connection writes, or somebody else has a transaction open on this handle. Nothing was done then. */
+function isBusy(error: unknown): boolean {
+  const { code, errcode, message } = error as { code?: unknown; errcode?: unknown; message?: unknown };
+  // node:sqlite gives the number, whose higher bits say more
+  if (typeof errcode === "number" && (errcode & 0xff) === 5) return true;
+  if (typeof code === "string" && code.startsWith("SQLITE_BUSY")) return true;
+  return typeof message === "string" && /(?:within|inside) a transaction/.test(message);
+}
+
+/** All pauses together stay below the five seconds that the server gives storage. */
+const mostMilliseconds = 4_000;
+const longestPause = 20;
+
+/**
+ * Tries again while the database is busy. The driver could wait too, but the whole process would stand still meanwhile.
+ *
+ * @throws Error (`temporarily_unavailable` for the client) when it stays busy.
+ */
+export async function whenFree<T>(attempt: () => T): Promise<T> {
+  let waited = 0;
+  for (let pause = 1; ; pause = Math.min(pause * 2, longestPause)) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (waited >= mostMilliseconds) {
+        throw lateError(
+          "sqliteStorage: another transaction has locked the database for seconds. End it, or give authmount a handle of its own.",
+        );
+      }
+    }
+    await delay(pause);
+    waited += pause;
+  }
+}
+
+function statementsOf(handle: SqliteHandle): Statements {
+  const prepared = new Map<string, SqliteStatement>();
+  function statement(sql: string): SqliteStatement {
+    const known = prepared.get(sql);
+    if (known) return known;
+    const made = handle.prepare(sql);
+    prepared.set(sql, made);
+    return made;
+  }
+  return {
+    rows: (sql, ...values) => statement(sql).all(...values) as readonly SqliteRow[],
+    run: (sql, ...values) => void statement(sql).run(...values),
+  };
+}
+
+/**
+ * - `busy_timeout`: the driver must not wait, `whenFree` does.
+ * - `synchronous`: a write is on the disk before it is acknowledged. Otherwise a code that was used could be used again after a power
+ *   failure.
+ * - `fullfsync`: macOS waits for the disk only when it is asked to.
+ */
+const settings = "PRAGMA busy_timeout = 0; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON";
+
+/** With a write-ahead log, readers and the writer do not wait for each other. */
+function setUp(handle: SqliteHandle, { rows }: Statements): void {
+  handle.exec(settings);
+  const [row] = rows("PRAGMA journal_mode = WAL");
+  if (row?.["journal_mode"] === "wal") return;
+  throw new Error(
+    "sqliteStorage: the database has no write-ahead log (PRAGMA journal_mode = WAL). Use a file on a local disk. In memory, use memoryStorage.",
+  );
+}
+
+/** A connection to the file. */
+export interface Connection {
+  readonly handle: SqliteHandle;
+  readonly statements: Statements;
+  /** Resolves once the connection is set up. A failure is thrown, and the next call tries again. */
+  readonly ready: () => Promise<void>;
+}
+
+/** The connection of this handle, which asks nothing before `ready` is called. */
+export function connectionOf(handle: SqliteHandle): Connection {
+  const statements = statementsOf(handle);
+  let settingUp: Promise<void> | undefined;
+
+  async function ready(): Promise<void> {
+    const setting = (settingUp ??= whenFree(() => setUp(handle, statements)));
+    try {
+      await setting;
+    } catch (error) {
+      settingUp = undefined;
+      throw error;
+    }
+  }
+
+  return { handle, statements, ready };
+}
