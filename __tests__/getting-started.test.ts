@@ -33,6 +33,14 @@ describe("getting started, as it stands on the page", () => {
     });
   }
 
+  async function restart(file: string, address: string): Promise<void> {
+    const child = running.find(({ spawnargs, exitCode }) => exitCode === null && spawnargs[1] === file);
+    const ended = new Promise((resolve) => child?.once("close", resolve));
+    child?.kill("SIGKILL");
+    await ended;
+    await start(file, address);
+  }
+
   beforeAll(async () => {
     buildOnce();
     folder = await mkdtemp(path.join(tmpdir(), "authmount-getting-started-"));
@@ -56,7 +64,7 @@ describe("getting started, as it stands on the page", () => {
     await start("client.mjs", client);
   });
   afterAll(async () => {
-    const alive = running.filter(({ exitCode }) => exitCode === null);
+    const alive = running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
     const ends = alive.map((child) => new Promise((resolve) => child.once("close", resolve)));
     for (const child of alive) child.kill();
     await Promise.all(ends);
@@ -107,6 +115,24 @@ describe("getting started, as it stands on the page", () => {
     const { url, text } = await browser.open(client);
     expect(url.pathname).toBe("/callback");
     expect(text).toContain('"person":"alice"');
+  });
+
+  it("loses nothing in a restart", async () => {
+    const browser = newWebBrowser();
+    const consent = await browser.submit(await browser.open(client), { password: "wonderland" });
+    const page =
+      consent.url.pathname === "/callback" ? consent : await browser.submit(consent, { decision: "approve" });
+    const tokens = JSON.parse(page.text.split("\n\nThe API says")[0] ?? "") as Record<string, string>;
+    await restart("server.mjs", server);
+    const headers = { authorization: `Bearer ${tokens["access_token"]}` };
+    expect(await (await fetch(`${server}/orders`, { headers })).json()).toMatchObject({ person: "alice" });
+    const { refresh_token = "" } = tokens;
+    expect((await requestToken({ grant_type: "refresh_token", refresh_token })).status).toBe(200);
+    expect((await requestToken({ grant_type: "refresh_token", refresh_token })).status).toBe(400);
+    // her session is gone, but nobody asks for her consent again
+    const signIn = await browser.open(client);
+    const { url } = await browser.submit(signIn, { password: "wonderland" });
+    expect(url.pathname).toBe("/callback");
   });
 
   it("says no when the person says no", async () => {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { installed, pack, type Packed, run, typeCheck } from "../fixture/packed-host";
 import { freePort } from "../fixture/server-process";
@@ -59,13 +60,29 @@ const storages = `
 import { memoryStorage, type Storage } from "authmount";
 import { postgresStorage } from "authmount/postgres";
 import { redisStorage } from "authmount/redis";
+import { sqliteStorage } from "authmount/sqlite";
 import { storageContract } from "authmount/testing";
 
 export const stores: Storage[] = [
   postgresStorage({ pool: { query: async () => ({ rows: [] }) } }),
   redisStorage({ client: { sendCommand: async () => "OK" } }),
+  sqliteStorage({ file: "host.sqlite" }),
 ];
 storageContract({ test: (name, run) => [name, run], open: async ({ clients }) => ({ storage: memoryStorage({ clients }) }) });
+`;
+
+/** Each driver's own handle, without a cast. */
+const sqliteHandles = `
+import { DatabaseSync } from "node:sqlite";
+import Better from "better-sqlite3";
+import Libsql from "libsql";
+import { sqliteStorage } from "authmount/sqlite";
+
+export const stores = [
+  sqliteStorage({ handle: new DatabaseSync("a.sqlite") }),
+  sqliteStorage({ handle: new Better("b.sqlite") }),
+  sqliteStorage({ handle: new Libsql("c.sqlite") }),
+];
 `;
 
 let packed: Packed;
@@ -96,6 +113,7 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
   it.each([
     ["postgres", "postgresStorage"],
     ["redis", "redisStorage"],
+    ["sqlite", "sqliteStorage"],
     ["testing", "storageContract"],
   ])("loads authmount/%s where no driver is installed", async (subpath, name) => {
     const text = `process.stdout.write(Object.keys(require("authmount/${subpath}")).join());`;
@@ -119,6 +137,41 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
   ])("type-checks without skipLibCheck under %s, %s", async (module, resolution) => {
     const files = { "host.ts": imported + typed, "storages.ts": storages };
     expect(await typeCheck(host, { files, options: { module, moduleResolution: resolution } })).toBe("");
+  });
+});
+
+describe("SQLite in a host that has installed the packed package", () => {
+  it("takes the handle of each driver without a cast", async () => {
+    const host = await packed.newHost({ express: "express", types: false });
+    const modules = path.join(host, "node_modules");
+    await rm(path.join(modules, "@types/node"));
+    for (const [name, from] of [
+      ["@types/node", "types-node24"],
+      ["@types/better-sqlite3", "@types/better-sqlite3"],
+      ["better-sqlite3", "better-sqlite3"],
+      ["libsql", "libsql"],
+    ] as const) {
+      await symlink(path.join(installed, from), path.join(modules, name), "junction");
+    }
+    // the types of libsql need names that nobody has declared
+    const checked = { files: { "handles.ts": sqliteHandles }, options: { skipLibCheck: true } };
+    expect(await typeCheck(host, checked)).toBe("");
+  });
+
+  it("says what to install where there is no driver, and makes no file", async () => {
+    const host = await packed.newHost({ express: "express", types: false });
+    // a driver that this Node.js brings along is hidden
+    const text = `const { Module } = require("node:module");
+      const load = Module._load;
+      Module._load = (name, ...rest) => {
+        if (name === "node:sqlite") throw Object.assign(new Error(name), { code: "ERR_UNKNOWN_BUILTIN_MODULE" });
+        return load(name, ...rest);
+      };
+      try { require("authmount/sqlite").sqliteStorage({ file: "host.sqlite" }); }
+      catch (error) { process.stdout.write(error.message); }`;
+    const { stdout } = await run(process.execPath, ["-e", text], { cwd: host });
+    expect(stdout).toMatch(/no SQLite driver was found.*Node\.js 22\.13.*npm install libsql/);
+    expect(existsSync(path.join(host, "host.sqlite"))).toBe(false);
   });
 });
 

@@ -1,6 +1,6 @@
 // @ts-check
 /** The authorization server of the demo: two ways to sign in, two APIs, three valid pairs of them. */
-const { createAuthServer, memoryStorage } = require("authmount");
+const { createAuthServer } = require("authmount");
 
 /** @param {string} origin */
 const demoApis = (origin) => ({
@@ -48,13 +48,14 @@ const byPeople = (people) => ({
 /**
  * @param {{
  *   origin: string,
- *   clients: readonly import("authmount").Client[],
+ *   storage: import("authmount").Storage,
+ *   keys: Pick<import("authmount").AuthServerOptions, "secrets" | "signingKeys">,
  *   people: import("./people").People,
  *   sessions: import("./people").Sessions,
  *   onEvent: import("authmount").OnEvent,
  * }} options
  */
-function createDemoAuthServer({ origin, clients, people, sessions, onEvent }) {
+function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent }) {
   /** @type {(method: import("./people").Method) => import("authmount").AuthMethod} */
   const bySession = (method) => ({
     authenticate({ req, reauthenticate }) {
@@ -66,7 +67,8 @@ function createDemoAuthServer({ origin, clients, people, sessions, onEvent }) {
   });
   return createAuthServer({
     baseUrl: `${origin}/login`,
-    storage: memoryStorage({ clients }),
+    storage,
+    ...keys,
     authMethods: { password: bySession("password"), otp: bySession("otp") },
     apis: demoApis(origin),
     tokens: byPeople(people),

@@ -12,6 +12,7 @@ const { newPeople, newSessions } = require("./people");
 const { personRoutes } = require("./person");
 const { clientPrograms } = require("./programs");
 const { backPage, startPage } = require("./start-page");
+const { openStorage } = require("./storage");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
@@ -21,7 +22,8 @@ const people = newPeople(passwords);
 const sessions = newSessions({ secure: origin.startsWith("https:") });
 const { clients, secrets } = registerClients(origin);
 const { tieEvents, onEvent } = newEventLog();
-const auth = createDemoAuthServer({ origin, clients, people, sessions, onEvent });
+const { storage, keys, folder, ready } = openStorage(clients);
+const auth = createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent });
 
 const app = express();
 app.disable("x-powered-by");
@@ -80,17 +82,23 @@ app.get("/", (_req, res) => void res.send(start));
 app.get(backPaths, (_req, res) => void res.send(backPage));
 app.use(express.static(path.join(__dirname, "public")));
 
-app.listen(Number(PORT), "127.0.0.1", (error) => {
-  if (error) {
-    console.error(`${error.message}. To choose another port: PORT=3001 npm run demo`);
-    process.exitCode = 1;
-    return;
-  }
-  const names = Object.entries(passwords).map(([name, password]) => `  ${name.padEnd(8)} ${password}`);
-  const ids = Object.entries(secrets).map(([clientId, secret]) => `  ${clientId.padEnd(8)} ${secret}`);
-  console.log(
-    `
+function listen() {
+  app.listen(Number(PORT), "127.0.0.1", (error) => {
+    if (error) {
+      console.error(`${error.message}. To choose another port: PORT=3001 npm run demo`);
+      process.exitCode = 1;
+      return;
+    }
+    const kept = folder
+      ? `What the server stores is in ${folder}, and a restart loses nothing. Delete it to begin anew.`
+      : "What the server stores is in memory, and a restart loses it. From Node.js 22.13 on it is in a file.";
+    const names = Object.entries(passwords).map(([name, password]) => `  ${name.padEnd(8)} ${password}`);
+    const ids = Object.entries(secrets).map(([clientId, secret]) => `  ${clientId.padEnd(8)} ${secret}`);
+    console.log(
+      `
 Open ${origin}/
+
+${kept}
 
 People and their passwords; one-time codes are printed here:
 ${names.join("\n")}
@@ -98,5 +106,8 @@ ${names.join("\n")}
 Confidential clients and their secrets, for your own client:
 ${ids.join("\n")}
 `,
-  );
-});
+    );
+  });
+}
+
+void ready.then(listen);

@@ -52,7 +52,7 @@ function findDriver(): Driver {
     }
   }
   throw new Error(
-    "sqliteStorage: no SQLite driver was found. Use Node.js 22.13 or newer, which contains node:sqlite, or run: npm install better-sqlite3",
+    "sqliteStorage: no SQLite driver was found. Use Node.js 22.13 or newer, which contains node:sqlite, or run: npm install libsql",
   );
 }
 

@@ -22,6 +22,7 @@ const versions: readonly (readonly string[])[] = [
       "browser_origins",
       "origin TEXT NOT NULL, client_id TEXT NOT NULL, PRIMARY KEY (origin, client_id)",
     ),
+    "CREATE INDEX authmount_browser_origins_by_client ON authmount_browser_origins (client_id)",
     table(
       "consents",
       `subject TEXT NOT NULL, client_id TEXT NOT NULL, api_id TEXT NOT NULL, context_key TEXT NOT NULL, record TEXT NOT NULL,

@@ -92,6 +92,7 @@ function opened(options: SqliteStorageOptions): { readonly handle: SqliteHandle;
  */
 export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   const { handle, own } = opened(options);
+  let closing: Promise<void> | undefined;
   const database = openDatabase(handle);
   return {
     clients: sqliteClients(database, clock),
@@ -105,9 +106,6 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     clientRegistrations: sqliteRegistrations(database),
     migrate: () => migrate(database),
     deleteExpired: (now = clock()) => deleteExpired(database, { now, clock: clock() }),
-    async close() {
-      await database.end();
-      own?.close();
-    },
+    close: () => (closing ??= database.end().then(() => void own?.close())),
   };
 }
