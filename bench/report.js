@@ -84,4 +84,4 @@ function writeResults(text) {
   );
 }
 
-module.exports = { comparisonTables, environment, floorTable, table, writeResults };
+module.exports = { comparisonTables, environment, floorTable, spread, table, writeResults };

@@ -23,8 +23,8 @@ const { floors, workloads } = require("./workloads");
  */
 
 const floorFiles = ["express", "node-http"];
-/** Servers that other parts of the benchmark use. */
-const otherFiles = ["authmount-shared"];
+/** Servers that only other parts of the benchmark use. */
+const otherFiles = ["authmount-shared", "better-auth"];
 
 const { values: options } = parseArgs({
   options: {

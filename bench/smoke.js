@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * The benchmark still works: every server passes its checks, ours are sampled, by each of the two generators. Nothing here judges
- * a time. `npm run bench:smoke` in the folder above builds the package and runs this, also where nobody has installed the
- * benchmark yet.
+ * The benchmark still works: every server passes its checks, also over the databases, and ours are sampled, by each of the two
+ * generators. Nothing here judges a time. `npm run bench:smoke` in the folder above builds the package and runs this, also where
+ * nobody has installed the benchmark yet.
  */
 "use strict";
 const { execFileSync } = require("node:child_process");
@@ -22,3 +22,4 @@ function run(command, parameters, env = {}) {
 if (!existsSync(path.join(__dirname, "node_modules"))) run("npm", ["ci", "--no-audit", "--no-fund"]);
 run(process.execPath, ["run.js", "--smoke"]);
 run(process.execPath, ["run.js", "--smoke", "--servers=authmount"], { BENCH_GENERATOR: "autocannon" });
+run(process.execPath, ["beside-peers.js", "--smoke"]);

@@ -203,4 +203,4 @@ async function main() {
 
 if (require.main === module) void main();
 
-module.exports = { measureStorages, section };
+module.exports = { measureStorages, sample, section, storages };

@@ -1,12 +1,18 @@
-/** `@node-oauth/express-oauth-server` on Maps; its model signs and checks JWT access tokens with `jsonwebtoken`. */
+/**
+ * `@node-oauth/express-oauth-server`, which is `@node-oauth/oauth2-server` for Express, on Maps, or with `BENCH_STORAGE=postgres` on
+ * PostgreSQL at `BENCH_STORAGE_URL`. Its model signs and checks JWT access tokens with `jsonwebtoken`.
+ */
 "use strict";
 const { createPublicKey, randomUUID, timingSafeEqual } = require("node:crypto");
 const OAuthServer = require("@node-oauth/express-oauth-server");
 const express = require("express");
 const jwt = require("jsonwebtoken");
+const { ask, openPool } = require("../counted");
 const { allRoutes } = require("../request-templates");
+const { openPostgresTables } = require("../storages/node-oauth-postgres");
 const terms = require("../terms");
 
+const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "" } = process.env;
 const issuer = "https://host.example";
 const audience = "https://host.example/orders";
 
@@ -14,42 +20,52 @@ const { silent: _silent, ...routes } = allRoutes();
 
 const client = {
   id: terms.clientId,
+  secret: terms.clientSecret,
   redirectUris: [terms.redirectUri],
   grants: ["authorization_code", "refresh_token", "client_credentials"],
 };
 
-/** @param {string} given */
-function isClientSecret(given) {
-  const [a, b] = [Buffer.from(given), Buffer.from(terms.clientSecret)];
+/** What the model stores its records in: Maps, or tables with the same methods. */
+async function openTables() {
+  const tables =
+    BENCH_STORAGE === "postgres"
+      ? await openPostgresTables(openPool(url))
+      : { clients: new Map(), codes: new Map(), accessTokens: new Map(), refreshTokens: new Map() };
+  await tables.clients.set(client.id, client);
+  return tables;
+}
+
+/** @param {string} given @param {string} stored */
+function isClientSecret(given, stored) {
+  const [a, b] = [Buffer.from(given), Buffer.from(stored)];
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /** What both formats need: the client, codes and refresh tokens, stored without hashing. */
-function newModel() {
-  const codes = new Map();
-  const refreshTokens = new Map();
+function newModel({ clients, codes, refreshTokens }) {
   return {
     /** The secret is null at the authorization endpoint, and undefined if the client has sent none. */
-    getClient: (id, secret) =>
-      id === terms.clientId &&
-      (secret === null || (secret !== undefined && isClientSecret(secret))) &&
-      client,
+    async getClient(id, secret) {
+      const found = await clients.get(id);
+      if (!found || secret === null) return found;
+      return secret !== undefined && isClientSecret(secret, found.secret) && found;
+    },
     getUserFromClient: () => ({ id: terms.clientId }),
     validateScope: (_user, _client, scope) =>
       scope?.every((name) => name === terms.scope) ? scope : undefined,
     verifyScope: (token, scope) => scope.every((name) => token.scope.includes(name)),
-    saveAuthorizationCode(code, ofClient, user) {
+    async saveAuthorizationCode(code, ofClient, user) {
       const saved = { ...code, client: ofClient, user };
-      codes.set(code.authorizationCode, saved);
+      await codes.set(code.authorizationCode, saved);
       return saved;
     },
     getAuthorizationCode: (code) => codes.get(code),
     revokeAuthorizationCode: (code) => codes.delete(code.authorizationCode),
-    saveToken(token, ofClient, user) {
+    async saveToken(token, ofClient, user) {
       const { refreshToken, refreshTokenExpiresAt, scope } = token;
       if (refreshToken) {
         const saved = { refreshToken, refreshTokenExpiresAt, scope, client: ofClient, user };
-        refreshTokens.set(refreshToken, saved);
+        await refreshTokens.set(refreshToken, saved);
       }
       return { ...token, client: ofClient, user };
     },
@@ -58,15 +74,18 @@ function newModel() {
   };
 }
 
-/** Random access tokens, stored in a Map. */
-function withOpaqueTokens(model) {
-  const accessTokens = new Map();
+/** Random access tokens, stored beside the refresh tokens. */
+function withOpaqueTokens(model, { accessTokens }) {
   return {
     ...model,
-    saveToken(token, ofClient, user) {
+    async saveToken(token, ofClient, user) {
       const { accessToken, accessTokenExpiresAt, scope } = token;
-      accessTokens.set(accessToken, { accessToken, accessTokenExpiresAt, scope, client: ofClient, user });
-      return model.saveToken(token, ofClient, user);
+      const saved = { accessToken, accessTokenExpiresAt, scope, client: ofClient, user };
+      const [, answer] = await Promise.all([
+        accessTokens.set(accessToken, saved),
+        model.saveToken(token, ofClient, user),
+      ]);
+      return answer;
     },
     getAccessToken: (token) => accessTokens.get(token),
   };
@@ -118,7 +137,9 @@ module.exports = {
   title: "@node-oauth/express-oauth-server",
   formats: ["opaque", "jwt"],
   async start({ format }) {
-    const model = format === "jwt" ? withJwts(newModel()) : withOpaqueTokens(newModel());
+    const tables = await openTables();
+    const plain = newModel(tables);
+    const model = format === "jwt" ? withJwts(plain) : withOpaqueTokens(plain, tables);
     const oauth = new OAuthServer({
       model,
       accessTokenLifetime: 3600,
@@ -134,4 +155,5 @@ module.exports = {
     });
     return { listener: app, routes };
   },
+  ask,
 };

@@ -1,9 +1,15 @@
-/** oidc-provider, mounted in Express, with a Map as storage. It has no middleware for an API, so `protected` is left out. */
+/**
+ * oidc-provider, mounted in Express, with a Map as storage, or with `BENCH_STORAGE=redis` on the Redis at `BENCH_STORAGE_URL`. It has no
+ * middleware for an API, so `protected` is left out.
+ */
 "use strict";
 const express = require("express");
+const { ask, openIoredis } = require("../counted");
 const { allRoutes } = require("../request-templates");
+const { newRedisAdapter } = require("../storages/oidc-provider-redis");
 const terms = require("../terms");
 
+const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "" } = process.env;
 const issuer = "https://host.example";
 const resource = "https://host.example/orders";
 
@@ -69,7 +75,7 @@ async function loadExistingGrant({ oidc: { provider, session } }) {
 }
 
 const newConfiguration = (format) => ({
-  adapter: MapAdapter,
+  adapter: BENCH_STORAGE === "redis" ? newRedisAdapter(openIoredis(url)) : MapAdapter,
   clients: [client],
   // It accepts its keys as JWKs, and makes KeyObjects from them.
   jwks: { keys: [{ ...terms.newSigningKey().export({ format: "jwk" }), alg: "ES256", use: "sig" }] },
@@ -124,4 +130,5 @@ module.exports = {
     app.use(provider.callback());
     return { listener: app, routes: routesOf(cookie) };
   },
+  ask,
 };
