@@ -10,9 +10,12 @@ const swc = {
 /** What a project has to be told for itself; Jest takes the rest from the whole run only. */
 const project = {
   testEnvironment: "node",
-  // openid-client, oauth4webapi and jose publish ES modules only
-  transform: { "^.+\\.[tj]s$": ["@swc/jest", swc] },
-  transformIgnorePatterns: ["/node_modules/(?!(openid-client|oauth4webapi|jose)/)", "<rootDir>/dist/"],
+  // openid-client, oauth4webapi and jose publish ES modules only; pglite imports at run time, which Jest allows in compiled files only
+  transform: { "^.+\\.c?[tj]s$": ["@swc/jest", swc] },
+  transformIgnorePatterns: [
+    "/node_modules/(?!(openid-client|oauth4webapi|jose|@electric-sql)/)",
+    "<rootDir>/dist/",
+  ],
 };
 
 /**

@@ -111,7 +111,7 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
   });
 
   it.each([
-    ["postgres", "postgresStorage"],
+    ["postgres", "postgresStorage,postgresMigrations"],
     ["redis", "redisStorage"],
     ["sqlite", "sqliteStorage"],
     ["testing", "storageContract"],

@@ -26,7 +26,7 @@ export interface Database {
  * server, in a later schema, while the first schema has no such table yet.
  */
 async function currentSchema(run: Run): Promise<string> {
-  const [row] = await run("SELECT current_schema() AS schema");
+  const [row] = await run("SELECT current_schema()::text AS schema");
   const schema = row?.["schema"];
   if (typeof schema === "string") return schema;
   throw new Error(

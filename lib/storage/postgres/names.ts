@@ -32,12 +32,16 @@ export const tableNames = [
 /** The name of a table without its prefix. */
 export type TableName = (typeof tableNames)[number];
 
-/** The full quoted name of each table, ready for a statement. */
-export type Tables = Readonly<Record<TableName, string>> & {
-  /** The schema without quotes. */
-  readonly schema: string;
+/** The quoted name of each table, ready for a statement. */
+export type NamedTables = Readonly<Record<TableName, string>> & {
   /** The name of a table or index with its prefix, but without quotes and schema. */
   readonly named: (name: string) => string;
+};
+
+/** The same with the schema in each name. */
+export type Tables = NamedTables & {
+  /** The schema without quotes. */
+  readonly schema: string;
 };
 
 const plainName = /^[a-z_][a-z0-9_]{0,29}$/;
@@ -69,9 +73,15 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** The names of the tables in this schema. */
-export function tablesIn(schema: string, prefix = "authmount_"): Tables {
+/** The names of the tables. Without a schema, the database looks for them in the `search_path`. */
+export function tablesNamed({ schema, prefix = "authmount_" }: PostgresNames): NamedTables {
   const named = (name: string): string => `${prefix}${name}`;
-  const tables = tableNames.map((name) => [name, `${quoted(schema)}.${quoted(named(name))}`]);
-  return { ...(Object.fromEntries(tables) as Record<TableName, string>), schema, named };
+  const place = schema === undefined ? "" : `${quoted(schema)}.`;
+  const tables = tableNames.map((name) => [name, `${place}${quoted(named(name))}`]);
+  return { ...(Object.fromEntries(tables) as Record<TableName, string>), named };
+}
+
+/** The names of the tables in this schema. */
+export function tablesIn(schema: string, prefix?: string): Tables {
+  return { ...tablesNamed({ schema, ...(prefix !== undefined && { prefix }) }), schema };
 }

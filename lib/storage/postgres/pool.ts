@@ -4,10 +4,15 @@
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
 /**
- * The part of a `pg` Pool that is used: single statements, each of which is its own transaction. So transaction-mode poolers work.
+ * The part of a `pg` Pool that is used: single statements, each of which is its own transaction. So transaction-mode poolers work, and
+ * Postgres.js, PGlite, Prisma, Drizzle, Kysely, Knex, TypeORM or Neon's driver can take its place with a line or two
+ * (docs/storage-postgres-handles.md).
  */
 export interface PostgresPool {
-  /** Runs one statement, on any connection. */
+  /**
+   * Runs one statement with its values for `$1`, `$2` and so on, on any connection. An error of the database has its SQLSTATE as `code`,
+   * or is the `cause` of one that wraps it.
+   */
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 
@@ -19,9 +24,26 @@ const undone: ReadonlySet<unknown> = new Set(["40001", "40P01"]);
 
 const maxAttempts = 20;
 
-/** The `code` of an error: its SQLSTATE if the database reported it. */
+/** What the errors of drivers and of libraries around them have in common: a code, and maybe an inner error that has its own. */
+interface DriverError {
+  readonly code?: unknown;
+  readonly cause?: DriverError;
+  /** Where Prisma keeps the inner error, under two names. */
+  readonly meta?: DriverError;
+  readonly driverAdapterError?: DriverError;
+  readonly originalCode?: unknown;
+}
+
+/** The code of an error: its SQLSTATE if the database reported it. An inner error is nearer to the database than what wraps it. */
 export function sqlState(error: unknown): unknown {
-  return (error as { code?: unknown } | undefined)?.code;
+  let code: unknown;
+  let inner = error as DriverError | undefined;
+  // an error may be its own cause
+  for (let depth = 0; inner && depth < 5; depth += 1) {
+    code = inner.originalCode ?? inner.code ?? code;
+    inner = inner.cause ?? inner.meta ?? inner.driverAdapterError;
+  }
+  return code;
 }
 
 /** Runs again whatever fails with one of these states, a limited number of times. Any other failure is thrown at once. */
@@ -35,10 +57,18 @@ export async function repeatOn<T>(states: ReadonlySet<unknown>, run: () => Promi
   }
 }
 
+async function rowsOf(answer: ReturnType<PostgresPool["query"]>): Promise<readonly PostgresRow[]> {
+  const { rows } = await answer;
+  if (Array.isArray(rows)) return rows;
+  throw new TypeError(
+    "postgresStorage: pool.query(text, values) must give { rows: [...] }, as a Pool of pg does. docs/storage-postgres-handles.md has the lines for Prisma, Drizzle, TypeORM and others.",
+  );
+}
+
 /**
  * A `Run` on this pool. It repeats only what the database says it has undone. A lost connection leaves open whether the statement
  * was executed, and a single use that is sent again would count as a replay.
  */
 export function runOn(pool: PostgresPool): Run {
-  return (text, values = []) => repeatOn(undone, async () => (await pool.query(text, [...values])).rows);
+  return (text, values = []) => repeatOn(undone, () => rowsOf(pool.query(text, [...values])));
 }

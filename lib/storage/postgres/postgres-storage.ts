@@ -17,8 +17,9 @@ import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens
 /** The options of `postgresStorage`. */
 export interface PostgresStorageOptions extends PostgresNames {
   /**
-   * A `pg` Pool. It remains yours: you set its size and time limits, add its `error` listener (without one, Node.js ends the
-   * process when an idle connection breaks) and end it.
+   * A `pg` Pool, or what runs a statement through Postgres.js, PGlite, Prisma, Drizzle, Kysely, Knex, TypeORM or Neon's driver
+   * (docs/storage-postgres-handles.md). It remains yours: you set its size and time limits, add its `error` listener (without one, a
+   * Pool lets Node.js end the process when an idle connection breaks) and end it.
    */
   readonly pool: PostgresPool;
 }
@@ -55,7 +56,9 @@ const clock = (): EpochSeconds => Math.floor(Date.now() / 1000);
  */
 export function postgresStorage(options: PostgresStorageOptions): PostgresStorage {
   if (typeof options?.pool?.query !== "function") {
-    throw new TypeError("postgresStorage: pool is missing. Pass a `new Pool(…)` from pg.");
+    throw new TypeError(
+      "postgresStorage: pool is missing. Pass a `new Pool(…)` from pg, or { query } over Postgres.js, Prisma, Drizzle, Kysely, Knex, TypeORM and others (docs/storage-postgres-handles.md).",
+    );
   }
   checkNames(options);
   const database = openDatabase(options.pool, options);

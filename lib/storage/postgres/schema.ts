@@ -1,11 +1,19 @@
 /** The tables of the PostgreSQL adapter, and the steps that create them. RFC 6749 §10.10 (digests only). */
 import { checkTables } from "./check-tables";
 import type { Database } from "./database";
-import { type TableName, tableNames, type Tables } from "./names";
+import {
+  checkNames,
+  type NamedTables,
+  type PostgresNames,
+  type TableName,
+  tableNames,
+  type Tables,
+  tablesNamed,
+} from "./names";
 import { repeatOn, type Run } from "./pool";
 import { addedColumnsOf, columnsOf, tableShapes } from "./table-shapes";
 
-function createTable(table: TableName, tables: Tables): string {
+function createTable(table: TableName, tables: NamedTables): string {
   return `CREATE TABLE IF NOT EXISTS ${tables[table]} (${columnsOf(tableShapes[table])})`;
 }
 
@@ -13,7 +21,7 @@ function createTable(table: TableName, tables: Tables): string {
  * The versions of the schema: version n is the nth list of statements. A published version never changes. The next one only adds to
  * it, so that processes of the previous version can go on. Each statement is complete by itself and may run again.
  */
-export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
+export function schemaVersions(tables: NamedTables): readonly (readonly string[])[] {
   const index = (name: string, { of, on }: { of: TableName; on: string }): string =>
     `CREATE INDEX IF NOT EXISTS "${tables.named(name)}" ON ${tables[of]} (${on})`;
   const byExpiry = (table: TableName): string =>
@@ -54,6 +62,31 @@ export function schemaVersions(tables: Tables): readonly (readonly string[])[] {
   ];
 }
 
+/**
+ * What `migrate()` does, as SQL for the tool that runs your other migrations: the nth text brings the tables from version n - 1 to
+ * version n. Each is complete, with its row in the table of versions, and may run again. Once all have run, `migrate()` only reads.
+ * A published text never changes, and a new version adds one at the end.
+ *
+ * The names are those of `postgresStorage`. With a schema, the first text creates it unless it is `public`. Without one, the names in
+ * the texts have none: the tool must have the same `search_path` as the server, because its first schema gets the tables.
+ *
+ * @throws TypeError when a name is invalid.
+ */
+export function postgresMigrations(names: PostgresNames = {}): readonly string[] {
+  checkNames(names);
+  const { schema } = names;
+  const tables = tablesNamed(names);
+  const beginning = [
+    ...(schema === undefined || schema === "public" ? [] : [createSchema(schema)]),
+    createTable("migrations", tables),
+  ];
+  return schemaVersions(tables).map((statements, index) => {
+    const recorded = `INSERT INTO ${tables.migrations} (version) VALUES (${index + 1}) ON CONFLICT (version) DO NOTHING`;
+    const all = [...(index === 0 ? beginning : []), ...statements, recorded];
+    return all.map((statement) => `${statement};\n`).join("");
+  });
+}
+
 /** Errors of a process that creates something while another process creates the same. The next attempt finds it created. */
 const madeByAnother: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42710", "XX000"]);
 
@@ -61,10 +94,14 @@ async function make(run: Run, statement: string): Promise<void> {
   await repeatOn(madeByAnother, () => run(statement));
 }
 
+function createSchema(schema: string): string {
+  return `CREATE SCHEMA IF NOT EXISTS "${schema}"`;
+}
+
 async function makeSchema(run: Run, schema: string): Promise<void> {
   // checked first, because CREATE SCHEMA needs a right even where there is nothing to do
   const found = await run("SELECT 1 FROM information_schema.schemata WHERE schema_name = $1", [schema]);
-  if (found.length === 0) await make(run, `CREATE SCHEMA IF NOT EXISTS "${schema}"`);
+  if (found.length === 0) await make(run, createSchema(schema));
 }
 
 /** Creates what the newest version has and the database lacks. */

@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import type { Pool } from "pg";
+import { postgresMigrations, type PostgresNames, postgresStorage } from "../../lib/postgres";
+import { tablesIn } from "../../lib/storage/postgres/names";
+import { schemaVersions } from "../../lib/storage/postgres/schema";
+import {
+  ask,
+  describeWithPostgres,
+  newName,
+  openStorage,
+  pool,
+  server,
+  useStorage,
+  wrapPool,
+} from "../fixture/postgres-storage";
+
+/** As `psql` and most migration tools send it: a text of many statements, without values. */
+async function runAll(texts: readonly string[], on: Pool = pool): Promise<void> {
+  for (const text of texts) await on.query(text);
+}
+
+/** What migrate() sends besides reading. */
+async function changesOf(names: PostgresNames, on: Pool = pool): Promise<readonly string[]> {
+  const sent: string[] = [];
+  const watched = wrapPool(on, ({ text }, run) => (sent.push(text), run()));
+  await postgresStorage({ pool: watched, ...names }).migrate();
+  return sent.filter((text) => !text.startsWith("SELECT "));
+}
+
+/** Everything about the tables of a schema, but for the schema's name. */
+async function shapeOf(schema: string): Promise<object> {
+  const columns = await ask(`SELECT table_name, column_name, data_type, is_nullable, column_default
+    FROM information_schema.columns WHERE table_schema = '${schema}' ORDER BY table_name, ordinal_position`);
+  const indexes = await ask(`SELECT tablename, indexname, replace(indexdef, '${schema}', 'here') AS definition
+    FROM pg_indexes WHERE schemaname = '${schema}' ORDER BY indexname`);
+  const { rows: versions } = await pool.query(
+    `SELECT version FROM "${schema}".authmount_migrations ORDER BY 1`,
+  );
+  return { columns, indexes, versions };
+}
+
+function textTests(): void {
+  it("make what migrate() makes, which then only reads", async () => {
+    const [byTexts, byMigrate] = [newName(), newName()];
+    await runAll(postgresMigrations({ schema: byTexts }));
+    expect(await changesOf({ schema: byTexts })).toEqual([]);
+    await openStorage({ schema: byMigrate, prefix: "authmount_" });
+    expect(await shapeOf(byTexts)).toEqual(await shapeOf(byMigrate));
+    await useStorage(postgresStorage({ pool, schema: byTexts }));
+  });
+
+  it("leave nothing to do for a role that may not create", async () => {
+    const [schema, role] = [newName(), newName()];
+    await runAll(postgresMigrations({ schema }));
+    await ask(`CREATE ROLE ${role} LOGIN`);
+    await ask(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
+    await ask(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
+    const own = server.pool({ user: role });
+    expect(await changesOf({ schema }, own)).toEqual([]);
+    await useStorage(postgresStorage({ pool: own, schema }));
+  });
+
+  it("may run twice", async () => {
+    const schema = newName();
+    const texts = postgresMigrations({ schema });
+    await runAll(texts);
+    const once = await shapeOf(schema);
+    for (const text of texts) await runAll([text, text]);
+    expect(await shapeOf(schema)).toEqual(once);
+  });
+
+  it.each([1, 2, 3])(
+    "bring a database of version %i to the newest with those that follow",
+    async (version) => {
+      const [schema, prefix] = [newName(), newName()];
+      const texts = postgresMigrations({ schema, prefix });
+      await runAll(texts.slice(0, version));
+      const storage = postgresStorage({ pool, schema, prefix });
+      await expect(storage.clientRegistrations.find("agent", 1_000)).rejects.toThrow(
+        /Call await storage\.migrate/,
+      );
+      await runAll(texts.slice(version));
+      expect(await changesOf({ schema, prefix })).toEqual([]);
+      await useStorage(storage);
+    },
+  );
+
+  it("go on where migrate() has begun, and the other way round", async () => {
+    const [schema, prefix] = [newName(), newName()];
+    await runAll(postgresMigrations({ schema, prefix }).slice(0, 2));
+    await openStorage({ schema, prefix });
+    await runAll(postgresMigrations({ schema, prefix }).slice(-1));
+    expect(await changesOf({ schema, prefix })).toEqual([]);
+  });
+
+  it("without a schema, use the first one of the search_path, as migrate() does", async () => {
+    const schema = newName();
+    await ask(`CREATE SCHEMA ${schema}`);
+    const texts = postgresMigrations();
+    expect(texts.join("")).not.toMatch(/"\."/);
+    const there = server.pool({ options: `-c search_path=${schema},public` });
+    await runAll(texts, there);
+    expect(await changesOf({}, there)).toEqual([]);
+    const withSchema = newName();
+    await runAll(postgresMigrations({ schema: withSchema }));
+    expect(await shapeOf(schema)).toEqual(await shapeOf(withSchema));
+  });
+
+  it("need no right to create schemas in public", async () => {
+    const [prefix, role] = [newName(), newName()];
+    await ask(`CREATE ROLE ${role} LOGIN`);
+    await ask(`GRANT CREATE ON SCHEMA public TO ${role}`);
+    await runAll(postgresMigrations({ schema: "public", prefix }), server.pool({ user: role }));
+    await useStorage(postgresStorage({ pool, schema: "public", prefix }));
+  });
+}
+
+describeWithPostgres(() => describe("postgresMigrations: the texts", textTests));
+
+describe("postgresMigrations", () => {
+  it("gives one complete text for each version, with a statement in each line", () => {
+    const texts = postgresMigrations({ schema: "auth" });
+    expect(texts).toHaveLength(schemaVersions(tablesIn("auth")).length);
+    texts.forEach((text, index) => {
+      expect(text).toMatch(/^(?:(?:CREATE|ALTER|INSERT) [^;\n]*;\n)+$/);
+      expect(text).toContain(`"auth"."authmount_migrations" (version) VALUES (${index + 1}) ON CONFLICT`);
+    });
+    expect(texts.filter((text) => text.includes("CREATE SCHEMA"))).toHaveLength(1);
+  });
+
+  it.each([{ schema: "Auth" }, { prefix: 'a"; DROP TABLE clients; --' }, { schema: undefined }])(
+    "refuses %j",
+    (names) => {
+      expect(() => postgresMigrations(names as PostgresNames)).toThrow(TypeError);
+    },
+  );
+
+  // a failure here means that a published version was edited: add a new version instead
+  it.each([
+    [1, "c60be804720f043e362ad71c77312a89d79e5aafad618067f87f294b90e6701e"],
+    [2, "15dd0ec720261141012da8567deee9d80a46ae636a02714b883072e0a5fbc5b7"],
+    [3, "5009e2107ea21774e908bcb735fd4e275b88d6e4700acff2a6dfdcb7bfa6ff6e"],
+    [4, "1133cd72faa2dec00c3f64d2ddbf40a523c8dccded637b03fdde70bd04e42191"],
+  ])("never changes version %i, which databases have recorded as done", (version, digest) => {
+    const text = postgresMigrations({ schema: "auth" })[version - 1] ?? "";
+    expect(createHash("sha256").update(text).digest("hex")).toBe(digest);
+  });
+});
