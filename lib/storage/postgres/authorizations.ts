@@ -137,10 +137,11 @@ export function postgresAuthorizations(query: Query): AuthorizationStore {
       );
       return row && readAuthorization(row);
     },
+    // Writes even if it is revoked: a statement that changes nothing waits for no standby, and would so confirm a revocation that no
+    // standby has yet.
     async revoke(authorizationId) {
       await query(
-        ({ authorizations }) =>
-          `UPDATE ${authorizations} SET revoked = true WHERE authorization_id = $1 AND NOT revoked`,
+        ({ authorizations }) => `UPDATE ${authorizations} SET revoked = true WHERE authorization_id = $1`,
         [authorizationId],
       );
     },

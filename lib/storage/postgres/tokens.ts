@@ -129,10 +129,12 @@ export function postgresAccessTokens(query: Query): AccessTokenStore {
       );
       return row && (fromRow(row) as StoredAccessToken);
     },
+    // writes even if it is revoked, as for authorizations
     async revoke({ tokenId, expiresAt }) {
       await query(
         ({ revoked_access_tokens: revoked }) =>
-          `INSERT INTO ${revoked} (token_id, expires_at) VALUES ($1, $2) ON CONFLICT (token_id) DO NOTHING`,
+          `INSERT INTO ${revoked} (token_id, expires_at) VALUES ($1, $2)
+          ON CONFLICT (token_id) DO UPDATE SET expires_at = excluded.expires_at`,
         [tokenId, expiresAt],
       );
     },
