@@ -1,5 +1,5 @@
 // @ts-check
-/** Starts a PostgreSQL and a Redis for the benchmark on the loopback address, with default settings except for those named here. */
+/** Starts a PostgreSQL and a Redis for the benchmark, and makes a file for SQLite, on the loopback address, with default settings except for those named here. */
 "use strict";
 const { spawn, spawnSync } = require("node:child_process");
 const { chownSync, cpSync, existsSync, mkdtempSync, rmSync } = require("node:fs");
@@ -9,6 +9,7 @@ const path = require("node:path");
 const { setTimeout: delay } = require("node:timers/promises");
 const { Client } = require("pg");
 const { createClient } = require("redis");
+const { sqliteStorage } = require("../dist/sqlite");
 
 /**
  * @typedef {{ readonly url: string; readonly version: string; readonly stop: () => Promise<void> }} Database
@@ -116,4 +117,13 @@ async function startRedis() {
   return { url, ...started };
 }
 
-module.exports = { startPostgres, startRedis };
+/** A file for SQLite, which needs no server. @returns {Promise<Database>} */
+async function makeSqliteFile() {
+  const folder = mkdtempSync(path.join(tmpdir(), "authmount-bench-sqlite-"));
+  const url = path.join(folder, "bench.sqlite");
+  // as the server will open it: throws where there is no driver
+  await sqliteStorage({ file: url }).close();
+  return { url, version: "SQLite", stop: async () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+module.exports = { makeSqliteFile, startPostgres, startRedis };

@@ -1,16 +1,18 @@
-/** What docs/storage.md says to do after a restore, done to a store that holds things of before (RFC 7009 §2.1). */
+/** What docs/storage-operate.md says to do after a restore, done to a store that holds things of before (RFC 7009 §2.1). */
 import type { Storage } from "../../lib";
 import { type ClientRegistry, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
+import { sqliteStorage } from "../../lib/sqlite";
 import { newAccessToken, newAuthorization, newConsent, newId } from "../../lib/storage/contract/records";
 import { runWaitingBlock } from "../fixture/doc-block";
 import { postgres, startPostgres } from "../fixture/postgres-server";
 import { publicRecord } from "../fixture/records";
 import { redis, redisClient, startRedis } from "../fixture/redis-server";
+import { drivers, newFile, type SqliteDriver } from "../fixture/sqlite-files";
 import { describeWith } from "../fixture/server-process";
 
 const now = Math.floor(Date.now() / 1000);
-const page = "storage.md";
+const page = "storage-operate.md";
 const heading = "After a restore";
 const spa = publicRecord("browser", { redirectUris: ["https://spa.example/callback"] });
 
@@ -43,6 +45,20 @@ const engines: readonly Engine[] = [
     },
   },
   {
+    name: "SQLite",
+    found: drivers.length > 0,
+    async open() {
+      const handle = (drivers[0] as SqliteDriver).open(newFile());
+      const storage = sqliteStorage({ handle });
+      await storage.migrate();
+      return {
+        storage,
+        followPage: () => runWaitingBlock({ page, heading, index: 1 }, { handle }),
+        close: async () => handle.close(),
+      };
+    },
+  },
+  {
     ...redis,
     async open() {
       const server = await startRedis();
@@ -50,7 +66,7 @@ const engines: readonly Engine[] = [
       const storage = redisStorage({ client });
       return {
         storage,
-        followPage: () => runWaitingBlock({ page, heading, index: 1 }, { client }),
+        followPage: () => runWaitingBlock({ page, heading, index: 2 }, { client }),
         close: () => (client.destroy(), server.close()),
       };
     },

@@ -31,7 +31,10 @@ async function undoTwice(pool: PostgresPool, { prefix, code }: { prefix: string;
 }
 
 /** What matters most for a handle, beside the contract: how it gives rows, errors and its connections. */
-function handleTests(open: () => { readonly pool: PostgresPool; readonly otherPool: PostgresPool }): void {
+function handleTests(
+  name: string,
+  open: () => { readonly pool: PostgresPool; readonly otherPool: PostgresPool },
+): void {
   it("makes the tables in eight calls at once, and keeps and deletes one record of each kind", async () => {
     const { pool, otherPool } = open();
     const prefix = newName();
@@ -65,7 +68,7 @@ function handleTests(open: () => { readonly pool: PostgresPool; readonly otherPo
     expect(await attempts()).toBe(3);
   });
 
-  it("names no prepared statement, so that poolers in transaction mode work", async () => {
+  it("names a prepared statement only if the page says so: otherwise poolers in transaction mode work", async () => {
     const { pool } = open();
     const prefix = newName();
     const storage = postgresStorage({ pool, prefix });
@@ -75,7 +78,7 @@ function handleTests(open: () => { readonly pool: PostgresPool; readonly otherPo
     const text = "SELECT count(*) AS named FROM pg_prepared_statements WHERE strpos(statement, $1) > 0";
     const answers = await Promise.all(numbers(32).map(() => pool.query(text, [prefix])));
     const named = answers.map(({ rows }) => Number(rows[0]?.["named"]));
-    expect(named).toEqual(numbers(32).map(() => 0));
+    expect(named.some((count) => count > 0)).toBe(name.includes("prepared"));
   });
 
   it("asks for migrate() where a table is missing, with the code of the database", async () => {
@@ -111,7 +114,7 @@ describeWithPostgres(() => {
       for (const end of ends) await end();
     });
 
-    handleTests(() => pools);
+    handleTests(name, () => pools);
 
     storageContract({
       test: it,

@@ -1,12 +1,13 @@
 // @ts-check
 /**
- * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `postgres` or `redis`, and `BENCH_STORAGE_URL` is its
- * address. `BENCH_SECRETS` must be the same in all processes. The server counts its round trips to the storage.
+ * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `sqlite`, `postgres` or `redis`, and `BENCH_STORAGE_URL` is its
+ * address or file. `BENCH_SECRETS` must be the same in all processes. The server counts its round trips to the storage.
  */
 "use strict";
 const { memoryStorage } = require("../..");
 const { postgresStorage } = require("../../dist/postgres");
 const { redisStorage } = require("../../dist/redis");
+const { sqliteStorage } = require("../../dist/sqlite");
 const { clientOf, newSecrets, startHost } = require("../authmount-host");
 const { ask, openPool, openRedis } = require("../counted");
 
@@ -15,6 +16,14 @@ const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "", BENCH_SECRETS } =
 /** @param {import("../..").Client} client */
 async function openPostgresStorage(client) {
   const storage = postgresStorage({ pool: openPool(url) });
+  await storage.migrate();
+  await storage.clients.save(client);
+  return storage;
+}
+
+/** @param {import("../..").Client} client */
+async function openSqliteStorage(client) {
+  const storage = sqliteStorage({ file: url });
   await storage.migrate();
   await storage.clients.save(client);
   return storage;
@@ -30,6 +39,7 @@ async function openRedisStorage(client) {
 /** @type {Readonly<Record<string, (client: import("../..").Client) => Promise<import("../..").Storage>>>} */
 const openers = {
   memory: async (client) => memoryStorage({ maxEntries: 10_000_000, clients: [client] }),
+  sqlite: openSqliteStorage,
   postgres: openPostgresStorage,
   redis: openRedisStorage,
 };
