@@ -115,6 +115,15 @@ function rangeOf(counts) {
   return low === high ? String(low) : `${low}–${high}`;
 }
 
+/** Ours as well, over a pool that prepares its statements. @param {Record<string, string>} env @param {Format} format */
+async function withPreparedStatements(env, format) {
+  const server = await startServer("servers/authmount-shared", format, {
+    ...env,
+    BENCH_STORAGE: "postgres-prepared",
+  });
+  return { ...server, title: "authmount, prepared statements" };
+}
+
 /**
  * @param {{ name: string; database: import("./databases").Database; format: Format }} place
  * @returns {Promise<readonly RunningServer[]>} ours first
@@ -127,6 +136,7 @@ function startServers({ name, database, format }) {
       ...server,
       title: "authmount",
     })),
+    ...(name === "postgres" ? [withPreparedStatements(ours, format)] : []),
     ...(peersOver[name] ?? []).map((peer) => startServer(peer, format, env)),
   ]);
 }

@@ -41,8 +41,8 @@ function openPool(url) {
   // the database may stop first
   pool.on("error", () => undefined);
   return {
-    /** @param {string} text @param {unknown[]} [values] */
-    query: (text, values) => count(() => pool.query(text, values)),
+    /** @param {string | import("pg").QueryConfig} statement @param {unknown[]} [values] */
+    query: (statement, values) => count(() => pool.query(statement, values)),
     async connect() {
       const client = await pool.connect();
       return {

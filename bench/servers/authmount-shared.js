@@ -1,9 +1,10 @@
 // @ts-check
 /**
- * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `sqlite`, `postgres` or `redis`, and `BENCH_STORAGE_URL` is its
+ * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `sqlite`, `postgres`, `postgres-prepared` or `redis`, and `BENCH_STORAGE_URL` is its
  * address or file. `BENCH_SECRETS` must be the same in all processes. The server counts its round trips to the storage.
  */
 "use strict";
+const { hash } = require("node:crypto");
 const { memoryStorage } = require("../..");
 const { postgresStorage } = require("../../dist/postgres");
 const { redisStorage } = require("../../dist/redis");
@@ -13,9 +14,15 @@ const { ask, openPool, openRedis } = require("../counted");
 
 const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "", BENCH_SECRETS } = process.env;
 
-/** @param {import("../..").Client} client */
-async function openPostgresStorage(client) {
-  const storage = postgresStorage({ pool: openPool(url) });
+/** The same pool, where each text is a prepared statement, as docs/storage-postgres-handles.md has it. @param {ReturnType<typeof openPool>} pool */
+const prepared = ({ query }) => ({
+  /** @param {string} text @param {unknown[]} [values] */
+  query: (text, values = []) => query({ name: hash("sha1", text), text, values }),
+});
+
+/** @param {import("../..").Client} client @param {import("../../dist/postgres").PostgresPool} pool */
+async function openPostgresStorage(client, pool) {
+  const storage = postgresStorage({ pool });
   await storage.migrate();
   await storage.clients.save(client);
   return storage;
@@ -40,7 +47,8 @@ async function openRedisStorage(client) {
 const openers = {
   memory: async (client) => memoryStorage({ maxEntries: 10_000_000, clients: [client] }),
   sqlite: openSqliteStorage,
-  postgres: openPostgresStorage,
+  postgres: (client) => openPostgresStorage(client, openPool(url)),
+  "postgres-prepared": (client) => openPostgresStorage(client, prepared(openPool(url))),
   redis: openRedisStorage,
 };
 
