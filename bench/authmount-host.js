@@ -12,6 +12,7 @@ const express = createRequire(require.resolve(".."))("express");
 
 const authorizePath = "/auth/password/api/orders/authorize";
 const tokenPath = "/auth/password/api/orders/token";
+const introspectPath = "/auth/password/api/orders/introspect";
 const consentSeconds = 86_400;
 /** Who signs in, in turn: a person can have 100 living authorizations for one client, and no person signs in a hundred times a second. */
 const subjects = Array.from({ length: 1_000 }, (_, number) => `${terms.subject}-${number}`);
@@ -72,10 +73,14 @@ function newAuthServer({ format, storage, signingKey }) {
     },
     authMethods: {
       password: {
-        authenticate: ({ req }) =>
-          req.headers.cookie === terms.cookie
+        authenticate({ req }) {
+          const { cookie = "" } = req.headers;
+          if (cookie.startsWith(terms.cookieOf))
+            return { kind: "authenticated", subject: cookie.slice(terms.cookieOf.length) };
+          return cookie === terms.cookie
             ? { kind: "authenticated", subject: subjects[visits++ % subjects.length] ?? terms.subject }
-            : { kind: "interaction", url: "/sign-in" },
+            : { kind: "interaction", url: "/sign-in" };
+        },
       },
     },
   });
@@ -94,7 +99,7 @@ async function startHost(options) {
   app.use(auth.wellKnown);
   return {
     listener: app,
-    routes: allRoutes({ authorizePath, tokenPath, clientSecret: options.clientSecret }),
+    routes: allRoutes({ authorizePath, tokenPath, introspectPath, clientSecret: options.clientSecret }),
     auth,
   };
 }

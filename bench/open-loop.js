@@ -8,6 +8,8 @@
  */
 "use strict";
 const { execFile } = require("node:child_process");
+const { mkdtemp, rm, writeFile } = require("node:fs/promises");
+const { tmpdir } = require("node:os");
 const path = require("node:path");
 const { parseArgs, promisify } = require("node:util");
 const { startServer } = require("./child");
@@ -29,7 +31,7 @@ const outputBytes = 2 ** 26;
 const quantile = (sorted, share) =>
   sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 
-/** @param {string} title @param {{ latencies: readonly number[]; refused: number; broken: number }} measured @returns {Latency} */
+/** @param {string} title @param {Pick<import("./load/open-loop").Latencies, "latencies" | "refused" | "broken">} measured @returns {Latency} */
 function latencyOf(title, { latencies, refused, broken }) {
   if (refused > 0 || broken > 0) throw new Error(`${title}: ${refused} refused, ${broken} without an answer`);
   const sorted = latencies.toSorted((a, b) => a - b);
@@ -39,12 +41,18 @@ function latencyOf(title, { latencies, refused, broken }) {
 
 /** @param {import("./load/open-loop").OpenLoopPlan} plan */
 async function runPlan(plan) {
-  const script = [process.execPath, path.join(__dirname, "load/open-loop.js"), JSON.stringify(plan)];
-  const [command, ...args] = onCore(1, script);
-  const { stdout } = await promisify(execFile)(command, args, { maxBuffer: outputBytes });
-  /** @type {readonly import("./load/open-loop").Latencies[]} */
-  const latencies = JSON.parse(stdout);
-  return latencies;
+  const folder = await mkdtemp(path.join(tmpdir(), "authmount-bench-plan-"));
+  try {
+    const file = path.join(folder, "plan.json");
+    await writeFile(file, JSON.stringify(plan));
+    const [command, ...args] = onCore(1, [process.execPath, path.join(__dirname, "load/open-loop.js"), file]);
+    const { stdout } = await promisify(execFile)(command, args, { maxBuffer: outputBytes });
+    /** @type {readonly import("./load/open-loop").Latencies[]} */
+    const latencies = JSON.parse(stdout);
+    return latencies;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** @param {{ seconds: number; perSecond: number }} how @returns {Promise<OpenLoop>} */
@@ -62,7 +70,7 @@ async function measureOpenLoop({ seconds, perSecond }) {
     });
     for (const { url, template } of targets) await generate([template], { url, seconds: warmUpSeconds });
     const slices = Math.max(1, Math.ceil(seconds / sliceSeconds));
-    const plan = { targets, perSecond, slices, sliceSeconds: seconds / slices };
+    const plan = { targets, perSecond, slices, sliceSeconds: seconds / slices, warmUpSeconds: sliceSeconds };
     const [authmount, floor] = (await runPlan(plan)).map((measured, index) =>
       latencyOf(servers[index]?.title ?? "", measured),
     );
@@ -106,4 +114,4 @@ async function main() {
 
 if (require.main === module) void main();
 
-module.exports = { measureOpenLoop, section };
+module.exports = { latencyOf, measureOpenLoop, runPlan, section };

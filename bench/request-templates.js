@@ -18,12 +18,13 @@ const asked = new URLSearchParams({
 /**
  * Returns the routes of a server that supports everything; other servers leave some out.
  *
- * @param {{ authorizePath?: string; tokenPath?: string; clientSecret?: string; cookie?: string }} [server]
+ * @param {{ authorizePath?: string; tokenPath?: string; introspectPath?: string; clientSecret?: string; cookie?: string }} [server]
  * @returns {Required<Omit<import("./types").Routes, "accessTokens">>}
  */
 function allRoutes({
   authorizePath = "/authorize",
   tokenPath = "/token",
+  introspectPath = "/introspect",
   clientSecret = terms.clientSecret,
   cookie = terms.cookie,
 } = {}) {
@@ -43,6 +44,12 @@ function allRoutes({
     exchange: token(`authorization_code&${code}`),
     refresh: token("refresh_token&refresh_token={value}"),
     silent: { ...authorize, path: `${authorize.path}&prompt=none` },
+    introspect: {
+      method: "POST",
+      path: introspectPath,
+      headers: form,
+      body: `${credentials}&token={value}`,
+    },
     protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
   };
 }

@@ -16,6 +16,8 @@ module.exports = {
   challenge: createHash("sha256").update(verifier).digest("base64url"),
   /** The session cookie of a person who has signed in and consented. */
   cookie: "session=alice",
+  /** What the session cookie of any other person begins with; the subject follows. */
+  cookieOf: "session=of-",
   /** The answer of a protected route, and of F1. */
   greeting: { message: "hello", from: "the benchmark" },
   /** The answer of F2: as long as a token endpoint's answer with an opaque token. */

@@ -21,6 +21,8 @@ export interface Routes {
   readonly refresh?: RequestTemplate;
   /** `authorize` with `prompt=none`. */
   readonly silent?: RequestTemplate;
+  /** Asks what the access token `{value}` means. */
+  readonly introspect?: RequestTemplate;
   /** A route that accepts the access token `{value}`. */
   readonly protected?: RequestTemplate;
   /** Returns that many access tokens for `protected`, if the server issues none itself. */

@@ -46,16 +46,20 @@ export async function deleteExpired(query: Query, now: EpochSeconds): Promise<nu
   let deleted = 0;
   for (const [table, key] of keys) {
     let rows;
+    let from = 0;
     do {
-      // expiry is checked twice: a consent may have been renewed while the deletion waited for its row
+      // Expiry is checked twice: a consent may have been renewed while the deletion waited for its row. Each batch begins where the last
+      // one ended: while a backup runs, the index keeps what was deleted, and all of it would be read again.
+      // The second time as a sum: before the statistics know of the expired rows, the planner would compare each of them with the whole batch.
       const found = await query(
         ({ [table]: name }) => `DELETE FROM ${name} WHERE (${key}) IN
-          (SELECT ${key} FROM ${name} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${batchRows})
-          AND expires_at <= $1 RETURNING 1`,
-        [now - clockDriftSeconds],
+          (SELECT ${key} FROM ${name} WHERE expires_at >= $2 AND expires_at <= $1 ORDER BY expires_at LIMIT ${batchRows})
+          AND expires_at + 0 <= $1 RETURNING expires_at`,
+        [now - clockDriftSeconds, from],
       );
       rows = found.length;
       deleted += rows;
+      from = Math.max(from, ...found.map((row) => Number(row["expires_at"])));
     } while (rows === batchRows);
   }
   return deleted;
