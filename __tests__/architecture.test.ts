@@ -150,7 +150,7 @@ function worldlyOffence(node: ts.Node): string | undefined {
   return worldly.test(text) ? text : undefined;
 }
 
-const worldlyExceptions: Readonly<Record<string, string>> = {
+const worldlyExceptions: Readonly<Record<string, string | readonly string[]>> = {
   // a secret is made where its form is known, and a key that never leaves the process where it is used
   "lib/clients/client-secret.ts": "randomBytes",
   // a limit on time needs a timer
@@ -163,8 +163,8 @@ const worldlyExceptions: Readonly<Record<string, string>> = {
   // deleting a client takes no time and no value, so the mark that ends it is made here
   "lib/storage/end-marks.ts": "randomBytes",
   "lib/storage/redis/redis-storage.ts": "Date.now",
-  // a lock that another process holds is waited for
-  "lib/storage/sqlite/connection.ts": "setTimeout",
+  // a lock that another process holds is waited for, and not for longer than the caller waits
+  "lib/storage/sqlite/connection.ts": ["setTimeout", "performance", "performance.now"],
   "lib/storage/sqlite/sqlite-storage.ts": "Date.now",
 };
 
@@ -172,7 +172,8 @@ function reachesOut(file: SourceFile): readonly string[] {
   if (!core.includes(folderOf(file.path))) return [];
   return offences(file, (node) => {
     const offence = worldlyOffence(node);
-    return offence === undefined || offence === worldlyExceptions[file.path] ? undefined : `has ${offence}`;
+    const allowed = [worldlyExceptions[file.path]].flat();
+    return offence === undefined || allowed.includes(offence) ? undefined : `has ${offence}`;
   });
 }
 
@@ -492,9 +493,9 @@ describe("the laws of the house", () => {
   });
 
   it("every exception is still needed", () => {
-    const needless = Object.entries(worldlyExceptions).filter(
-      ([path, name]) => !library.some((file) => file.path === path && file.text.includes(name)),
-    );
+    const needless = Object.entries(worldlyExceptions)
+      .flatMap(([path, names]) => [names].flat().map((name) => [path, name] as const))
+      .filter(([path, name]) => !library.some((file) => file.path === path && file.text.includes(name)));
     expect(needless).toEqual([]);
   });
 });

@@ -15,7 +15,6 @@ import { randomOf } from "../fixture/schedule";
 import { describeWith } from "../fixture/server-process";
 
 const processCount = 4;
-const rounds = lengthOf({ short: 250, long: 10_000 });
 const kills = lengthOf({ short: 3, long: 100 });
 const usesOfEachKill = 60;
 const lanes = 6;
@@ -77,6 +76,7 @@ async function useWhileKilled(
 }
 
 function races(engine: Engine): void {
+  const rounds = lengthOf({ short: 250, long: engine.longRounds });
   let hosts: HostProcesses;
 
   beforeAll(async () => {

@@ -3,6 +3,7 @@
 import { type AuthServerOptions, memoryStorage, type Storage } from "../../lib";
 import { postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
+import { sqliteStorage } from "../../lib/sqlite";
 import { type Pair, pairPath } from "../fixture/apis";
 import { type ClientName, clients, credentials } from "../fixture/clients";
 import { type Clock, stopClock } from "../fixture/clock";
@@ -15,6 +16,7 @@ import { postgres, startPostgres } from "../fixture/postgres-server";
 import { redis, redisClient, startRedis } from "../fixture/redis-server";
 import { describeWith } from "../fixture/server-process";
 import { intercept } from "../fixture/slow-storage";
+import { drivers, newFile } from "../fixture/sqlite-files";
 import type { TokenBody } from "../fixture/token-requests";
 
 const simultaneous = 64;
@@ -63,6 +65,16 @@ const engines: readonly Engine[] = [
           await server.close();
         },
       };
+    },
+  },
+  {
+    name: "SQLite",
+    found: drivers.length > 0,
+    async open() {
+      const storage = sqliteStorage({ file: newFile() });
+      await storage.migrate();
+      for (const each of everyClient) await storage.clients.save(each);
+      return { storage, close: () => storage.close() };
     },
   },
 ];

@@ -17,7 +17,6 @@ import {
 import { describeWith } from "../fixture/server-process";
 
 const processCount = 4;
-const rounds = lengthOf({ short: 250, long: 10_000 });
 const lanes = 6;
 
 jest.setTimeout(lengthOf({ short: 600_000, long: 1_800_000 }));
@@ -95,7 +94,7 @@ async function raceRefreshToken(place: Place, { api, round }: { api: ApiId; roun
   await checkDead(place, { api, round, tokens });
 }
 
-async function race(place: Place): Promise<void> {
+async function race(place: Place, rounds: number): Promise<void> {
   let begun = 0;
   async function lane(): Promise<void> {
     while (begun < rounds) {
@@ -109,6 +108,7 @@ async function race(place: Place): Promise<void> {
 }
 
 function races(engine: Engine): void {
+  const rounds = lengthOf({ short: 250, long: engine.longRounds });
   let hosts: HostProcesses | undefined;
 
   afterAll(() => hosts?.close());
@@ -121,7 +121,7 @@ function races(engine: Engine): void {
       await at(place, 1)(ask.tokens("orders", codeOf(await at(place, 0)(ask.code("orders"))))),
     );
     const before = Date.now();
-    await race(place);
+    await race(place, rounds);
     const seconds = ((Date.now() - before) / 1000).toFixed(1);
     process.stderr.write(`${engine.name}: ${rounds} rounds, ${tally.requests} requests, ${seconds} s\n`);
     expect([tally.wrong.length, tally.wrong.slice(0, 3)]).toEqual([0, []]);

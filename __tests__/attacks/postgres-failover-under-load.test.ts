@@ -137,7 +137,7 @@ async function failOverUnderLoad<T>(
 ): Promise<T> {
   const pair = await startReplicatedPostgres(mode);
   const postgresUrl = `postgres://postgres@127.0.0.1:${pair.address.port}/postgres`;
-  const hosts = await startHosts({ ...postgres, start: async () => ({ postgresUrl, close: pair.close }) }, 2);
+  const hosts = await startHosts({ start: async () => ({ postgresUrl, close: pair.close }) }, 2);
   try {
     const load: Load = { pair, hosts, chains: [], failures: new Set(), acknowledged: 0, isOver: false };
     const working = Promise.all(Array.from({ length: lanes }, (_, index) => lane(load, `lane-${index}`)));

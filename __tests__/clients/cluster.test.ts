@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { buildOnce } from "../fixture/build-once";
-import { type Engine, engines, type StoreServer } from "../fixture/cluster-processes";
+import { type Engine, serverEngines, type StoreServer } from "../fixture/cluster-processes";
 import { newWebBrowser, type WebBrowser } from "../fixture/example";
 import { describeWith, freePort } from "../fixture/server-process";
 
@@ -245,7 +245,7 @@ function serves(engine: Engine): void {
   });
 }
 
-for (const engine of engines) {
+for (const engine of serverEngines) {
   describeWith(engine, { name: `examples/cluster over ${engine.name}`, tests: () => serves(engine) });
 }
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import path from "node:path";
 import { buildOnce } from "../fixture/build-once";
-import { type Engine, engines } from "../fixture/cluster-processes";
+import { type Engine, serverEngines } from "../fixture/cluster-processes";
 import { describeWith } from "../fixture/server-process";
 
 const repository = path.resolve(__dirname, "../..");
@@ -93,7 +93,7 @@ function clusterEnds(engine: Engine): void {
   });
 }
 
-for (const engine of engines) {
+for (const engine of serverEngines) {
   describeWith(engine, { name: `examples/cluster over ${engine.name}`, tests: () => clusterEnds(engine) });
 }
 

@@ -23,30 +23,34 @@ function isBusy(error: unknown): boolean {
   return typeof message === "string" && /(?:within|inside) a transaction/.test(message);
 }
 
-/** All pauses together stay below the five seconds that the server gives storage. */
+/** Less than the five seconds that the server gives storage: what is done later is done for nobody. */
 const mostMilliseconds = 4_000;
 const longestPause = 20;
 
+/** When a call that begins now stops waiting, on the clock of `performance.now()`. */
+export function lastMoment(): number {
+  return performance.now() + mostMilliseconds;
+}
+
 /**
- * Tries again while the database is busy. The driver could wait too, but the whole process would stand still meanwhile.
+ * Tries again while the database is busy, and for the last time after `until`. The driver could wait too, but the whole process would
+ * stand still meanwhile.
  *
  * @throws Error (`temporarily_unavailable` for the client) when it stays busy.
  */
-export async function whenFree<T>(attempt: () => T): Promise<T> {
-  let waited = 0;
+export async function whenFree<T>(attempt: () => T, until: number = lastMoment()): Promise<T> {
   for (let pause = 1; ; pause = Math.min(pause * 2, longestPause)) {
     try {
       return attempt();
     } catch (error) {
       if (!isBusy(error)) throw error;
-      if (waited >= mostMilliseconds) {
+      if (performance.now() >= until) {
         throw lateError(
           "sqliteStorage: another transaction has locked the database for seconds. End it, or give authmount a handle of its own.",
         );
       }
     }
     await delay(pause);
-    waited += pause;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Reads and writes of the SQLite adapter. Writes that arrive together share a transaction, and so a wait for the disk. RFC 6749 §10.5. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { connectionOf, whenFree } from "./connection";
+import { connectionOf, lastMoment, whenFree } from "./connection";
 import type { SqliteHandle } from "./handle";
 import { type Step, transact, type WaitingStep } from "./transaction";
 
@@ -59,7 +59,7 @@ export function openDatabase(handle: SqliteHandle): Database {
 
   function write<T>(step: Step<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      waiting.push({ step, resolve: resolve as (value: unknown) => void, reject });
+      waiting.push({ step, until: lastMoment(), resolve: resolve as WaitingStep["resolve"], reject });
       writing ??= writeAll();
     });
   }

@@ -7,6 +7,8 @@ export type Step<T> = (statements: Statements) => T;
 /** A step whose caller waits for the result. */
 export interface WaitingStep {
   readonly step: Step<unknown>;
+  /** When its caller stops waiting. */
+  readonly until: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -48,7 +50,9 @@ function attempt(connection: Connection, steps: readonly WaitingStep[]): Outcome
 async function outcomeOf(connection: Connection, steps: readonly WaitingStep[]): Promise<Outcome> {
   try {
     await connection.ready();
-    return await whenFree(() => attempt(connection, steps));
+    // what came first must not be done when nobody waits for it any more
+    const until = Math.min(...steps.map((each) => each.until));
+    return await whenFree(() => attempt(connection, steps), until);
   } catch (error) {
     return { kind: "failed", error };
   }
