@@ -273,7 +273,7 @@ function lostWindow(): void {
   it("the statements for a restored backup close it", () =>
     withReplication("asynchronous", async (pair) => {
       const { host, purchases, rotated, revoked } = await loseWindow(pair);
-      const restore = { page: "storage.md", heading: "After a restore" };
+      const restore = { page: "storage-operate.md", heading: "After a restore" };
       await runWaitingBlock(restore, { pool: pair.standby.pool() });
       for (const { accessToken } of [rotated, revoked]) expect(await isGood(host, accessToken)).toBe(false);
       for (const purchase of purchases) expect(await thirtyTwoAtOnce(purchase)).toEqual(usedUp);

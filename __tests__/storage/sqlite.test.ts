@@ -163,9 +163,10 @@ describe("migrate() of sqliteStorage", () => {
   it("is all or nothing: a table of somebody else stops it and stays as it is", async () => {
     const handle = open(newFile());
     handle.exec("CREATE TABLE authmount_refresh_tokens (mine TEXT)");
-    await expect(sqliteStorage({ handle }).migrate()).rejects.toThrow(
-      /authmount_refresh_tokens already exists/,
-    );
+    // the class of a native driver's errors may be that of another test file
+    await expect(sqliteStorage({ handle }).migrate()).rejects.toMatchObject({
+      message: expect.stringContaining("authmount_refresh_tokens already exists") as string,
+    });
     const tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
     expect(handle.prepare(tables).all()).toEqual([{ name: "authmount_refresh_tokens" }]);
   });
