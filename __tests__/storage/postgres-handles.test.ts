@@ -1,5 +1,5 @@
 import { type PostgresPool, postgresStorage, type PostgresStorage } from "../../lib/postgres";
-import { sqlState } from "../../lib/storage/postgres/pool";
+import { runOn, sqlState } from "../../lib/storage/postgres/pool";
 import { storageContract } from "../../lib/testing";
 import { handleNames, openHandle } from "../fixture/postgres-handles";
 import {
@@ -156,6 +156,21 @@ describe("the SQLSTATE of an error (RFC 6749 §10.5)", () => {
     const error: Error & { cause?: unknown } = Object.assign(new Error("itself"), { code: "08006" });
     error.cause = error;
     expect(sqlState(error)).toBe("08006");
+  });
+
+  it.each([
+    [
+      "a lost connection around it",
+      Object.assign(new Error("reset", { cause: inner }), { code: "ECONNRESET" }),
+    ],
+    [
+      "a connection that the server has ended",
+      Object.assign(new Error("ended", { cause: inner }), { code: "57P01" }),
+    ],
+  ])("does not make a statement repeat after %s: it may have been executed", async (_, error) => {
+    const query = jest.fn().mockRejectedValue(error);
+    await expect(runOn({ query })("SELECT 1")).rejects.toBe(error);
+    expect(query).toHaveBeenCalledTimes(1);
   });
 
   it.each([undefined, null, "a text", 7, {}])("is not in %j", (error) => {

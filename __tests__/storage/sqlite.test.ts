@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, statSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { sqliteStorage, type SqliteStorage, type SqliteStorageOptions } from "../../lib/sqlite";
 import { authorizationRecord, codeRecord, confidentialRecord, refreshTokenRecord } from "../fixture/records";
@@ -34,7 +34,7 @@ describe("sqliteStorage options (RFC 6749 §10.5)", () => {
     expect(() => sqliteStorage(options as unknown as SqliteStorageOptions)).toThrow(TypeError);
   });
 
-  it.each(["", ":memory:", "file:a.sqlite", "file::memory:?cache=shared", "a\0b", 7, null])(
+  it.each(["", " a.sqlite ", ":memory:", "file:a.sqlite", "file::memory:?cache=shared", "a\0b", 7, null])(
     "refuses the file %j, and says what to write",
     (file) => {
       expect(() => sqliteStorage({ file: file as string })).toThrow(/^sqliteStorage: file must be .*path/);
@@ -269,5 +269,46 @@ describe("the indexes of sqliteStorage", () => {
     expect(plans.length).toBeGreaterThan(30);
     // SCAN is a whole table, except of a list that the statement was given
     expect(plans.filter((plan) => /^SCAN (?!json_each|value)/.test(plan))).toEqual([]);
+  });
+});
+
+describe("a file that is changed under an open storage (RFC 6749 §10.5)", () => {
+  const changes: readonly (readonly [string, (file: string) => void])[] = [
+    ["removed", (file) => rmSync(file)],
+    ["replaced", (file) => (copyFileSync(file, `${file}.copy`), renameSync(`${file}.copy`, file))],
+    ["left without its log", (file) => rmSync(`${file}-wal`)],
+  ];
+
+  it.each(changes)(
+    "is noticed when it is %s: nothing is acknowledged or believed any more",
+    async (_, change) => {
+      const file = newFile();
+      const storage = await migrated(file);
+      await storage.authorizationCodes.create(codeRecord(), 1_000);
+      change(file);
+      await expect(storage.authorizationCodes.consume(codeRecord(), 1_000)).rejects.toThrow(
+        /Restart the process/,
+      );
+      await expect(storage.authorizationCodes.find(codeRecord(), 1_000)).rejects.toThrow(
+        /Restart the process/,
+      );
+    },
+  );
+
+  it("goes on while other connections come and go", async () => {
+    const file = newFile();
+    const storage = await migrated(file);
+    await storage.authorizationCodes.create(codeRecord(), 1_000);
+    for (let time = 0; time < 3; time += 1) {
+      const other = anyDriver.open(file);
+      await sqliteStorage({ handle: other }).refreshTokens.create(
+        refreshTokenRecord(`number ${time}`),
+        1_000,
+      );
+      other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      other.close();
+    }
+    expect(await storage.authorizationCodes.consume(codeRecord(), 1_000)).toBe("consumed");
+    expect(await storage.refreshTokens.find(refreshTokenRecord("number 2"), 1_000)).toBeDefined();
   });
 });

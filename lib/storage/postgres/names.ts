@@ -64,7 +64,7 @@ function nameProblem(option: string, name: unknown): string | undefined {
  */
 export function checkNames(names: PostgresNames): void {
   for (const option of ["schema", "prefix"] as const) {
-    const problem = Object.hasOwn(names, option) ? nameProblem(option, names[option]) : undefined;
+    const problem = option in names ? nameProblem(option, names[option]) : undefined;
     if (problem !== undefined) throw new TypeError(`postgresStorage: ${option} ${problem}`);
   }
 }

@@ -34,16 +34,26 @@ interface DriverError {
   readonly originalCode?: unknown;
 }
 
-/** The code of an error: its SQLSTATE if the database reported it. An inner error is nearer to the database than what wraps it. */
-export function sqlState(error: unknown): unknown {
-  let code: unknown;
+/** The codes of an error and of those inside it, the outer one first. */
+function codesOf(error: unknown): readonly unknown[] {
+  const codes: unknown[] = [];
   let inner = error as DriverError | undefined;
   // an error may be its own cause
   for (let depth = 0; inner && depth < 5; depth += 1) {
-    code = inner.originalCode ?? inner.code ?? code;
+    codes.push(inner.originalCode ?? inner.code);
     inner = inner.cause ?? inner.meta ?? inner.driverAdapterError;
   }
-  return code;
+  return codes.filter((code) => code !== undefined);
+}
+
+/** The code of an error: its SQLSTATE if the database reported it. An inner error is nearer to the database than what wraps it. */
+export function sqlState(error: unknown): unknown {
+  return codesOf(error).at(-1);
+}
+
+/** True if a connection was lost on the way, whatever came before: a SQLSTATE of that kind, or a code of Node.js. */
+function isConnectionLost(error: unknown): boolean {
+  return codesOf(error).some((code) => /^(?:08|57P)\w{2,3}$|^E[A-Z]+$/.test(String(code)));
 }
 
 /** Runs again whatever fails with one of these states, a limited number of times. Any other failure is thrown at once. */
@@ -52,7 +62,7 @@ export async function repeatOn<T>(states: ReadonlySet<unknown>, run: () => Promi
     try {
       return await run();
     } catch (error) {
-      if (attempt === maxAttempts || !states.has(sqlState(error))) throw error;
+      if (attempt === maxAttempts || !states.has(sqlState(error)) || isConnectionLost(error)) throw error;
     }
   }
 }

@@ -1,4 +1,5 @@
 /** One connection to the file: its settings, its statements, and waiting for other connections. RFC 6749 §10.5. */
+import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { lateError } from "../../protocol/oauth-error";
 import type { SqliteHandle, SqliteStatement, SqliteValue } from "./handle";
@@ -87,28 +88,62 @@ function setUp(handle: SqliteHandle, { rows }: Statements): void {
   );
 }
 
+/** The numbers of the file system's entries for the database and its log; 0 for one that is not there. */
+function entriesOf(file: string): string {
+  const numbers = [file, `${file}-wal`].map((name) => statSync(name, { throwIfNoEntry: false })?.ino ?? 0);
+  return numbers.join();
+}
+
+/**
+ * A check that the files are still those that were opened. SQLite goes on with files that were removed or replaced: whatever is written
+ * then is acknowledged, and nobody else ever sees it.
+ */
+function newFileCheck({ rows }: Statements): () => void {
+  // opens the log
+  rows("SELECT count(*) FROM sqlite_schema");
+  const main = rows("PRAGMA database_list").find(({ name }) => name === "main");
+  const file = String(main?.["file"]);
+  const entries = entriesOf(file);
+  return () => {
+    if (entriesOf(file) === entries) return;
+    throw new Error(
+      "sqliteStorage: the database file or its log (-wal) was removed or replaced while it was open, so nothing is read or written any more. Restart the process, and change the file only while no process has it open (docs/storage-sqlite.md).",
+    );
+  };
+}
+
 /** A connection to the file. */
 export interface Connection {
   readonly handle: SqliteHandle;
   readonly statements: Statements;
   /** Resolves once the connection is set up. A failure is thrown, and the next call tries again. */
   readonly ready: () => Promise<void>;
+  /**
+   * Checks, once the connection is set up, that it still has the files that have its names.
+   *
+   * @throws Error when they were removed or replaced.
+   */
+  readonly checkFiles: () => void;
 }
 
 /** The connection of this handle, which asks nothing before `ready` is called. */
 export function connectionOf(handle: SqliteHandle): Connection {
   const statements = statementsOf(handle);
-  let settingUp: Promise<void> | undefined;
+  let settingUp: Promise<() => void> | undefined;
+  let checkFiles: (() => void) | undefined;
 
   async function ready(): Promise<void> {
-    const setting = (settingUp ??= whenFree(() => setUp(handle, statements)));
+    const setting = (settingUp ??= whenFree(() => {
+      setUp(handle, statements);
+      return newFileCheck(statements);
+    }, lastMoment()));
     try {
-      await setting;
+      checkFiles = await setting;
     } catch (error) {
       settingUp = undefined;
       throw error;
     }
   }
 
-  return { handle, statements, ready };
+  return { handle, statements, ready, checkFiles: () => checkFiles?.() };
 }

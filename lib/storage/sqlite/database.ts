@@ -1,6 +1,6 @@
 /** Reads and writes of the SQLite adapter. Writes that arrive together share a transaction, and so a wait for the disk. RFC 6749 §10.5. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { connectionOf, lastMoment, whenFree } from "./connection";
+import { type Connection, connectionOf, lastMoment, whenFree } from "./connection";
 import type { SqliteHandle } from "./handle";
 import { type Step, transact, type WaitingStep } from "./transaction";
 
@@ -27,6 +27,14 @@ function withRemedy(cause: unknown): unknown {
   return Object.assign(error, { code });
 }
 
+async function readOn<T>(connection: Connection, step: Step<T>): Promise<T> {
+  await connection.ready();
+  return whenFree(() => {
+    connection.checkFiles();
+    return step(connection.statements);
+  });
+}
+
 /** The database behind this handle. It asks nothing before the first call. */
 export function openDatabase(handle: SqliteHandle): Database {
   const connection = connectionOf(handle);
@@ -41,11 +49,6 @@ export function openDatabase(handle: SqliteHandle): Database {
     } catch (error) {
       throw withRemedy(error);
     }
-  }
-
-  async function read<T>(step: Step<T>): Promise<T> {
-    await connection.ready();
-    return whenFree(() => step(connection.statements));
   }
 
   async function writeAll(): Promise<void> {
@@ -65,7 +68,7 @@ export function openDatabase(handle: SqliteHandle): Database {
   }
 
   return {
-    read: (step) => whileOpen(() => read(step)),
+    read: (step) => whileOpen(() => readOn(connection, step)),
     write: (step) => whileOpen(() => write(step)),
     async end() {
       hasEnded = true;

@@ -15,7 +15,10 @@ import { sqliteAccessTokens, sqliteAuthorizationCodes, sqliteRefreshTokens } fro
 
 /** A file that the storage opens itself, with the first driver that is there: `node:sqlite`, `better-sqlite3` or `libsql`. */
 export interface SqliteFile {
-  /** The path of the file, on a local disk. It is created, readable for its owner only, when there is none. */
+  /**
+   * The path of the file, on a local disk. It is created, readable for its owner only, when there is none. Nothing else in this process
+   * may open it: another driver would have locks of its own, and closing the file in any other way ends the locks of all.
+   */
   readonly file: string;
 }
 
@@ -23,7 +26,8 @@ export interface SqliteFile {
 export interface SqliteOpened {
   /**
    * A `DatabaseSync` of `node:sqlite`, or a `Database` of `better-sqlite3` or `libsql`, that nothing else uses: the storage sets up the
-   * connection for itself. It remains yours to close. The tables begin with `authmount_`, so the file may have others.
+   * connection for itself. It remains yours to close. The tables begin with `authmount_`, so the file may have others, as long as this
+   * process opens it with one driver only.
    */
   readonly handle: SqliteHandle;
 }
@@ -59,7 +63,14 @@ const clock = (): EpochSeconds => Math.floor(Date.now() / 1000);
 function checkFile(file: unknown): string {
   if (typeof file !== "string")
     throw new TypeError('sqliteStorage: file must be a path, such as "authmount.sqlite".');
-  if (file === "" || file.startsWith(":") || file.startsWith("file:") || file.includes("\0")) {
+  // drivers leave out spaces at the ends, and open another file than the one that was made for its owner alone
+  if (
+    file !== file.trim() ||
+    file === "" ||
+    file.startsWith(":") ||
+    file.startsWith("file:") ||
+    file.includes("\0")
+  ) {
     throw new TypeError(
       'sqliteStorage: file must be the path of a file on disk, neither empty nor a URI nor ":memory:". In memory, use memoryStorage.',
     );

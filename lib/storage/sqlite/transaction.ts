@@ -32,6 +32,7 @@ function attempt(connection: Connection, steps: readonly WaitingStep[]): Outcome
   handle.exec("BEGIN IMMEDIATE");
   let results;
   try {
+    connection.checkFiles();
     results = steps.map(({ step }) => step(statements));
   } catch (error) {
     rollBack(connection);
