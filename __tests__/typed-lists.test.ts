@@ -77,6 +77,7 @@ describe("the compiler", () => {
         "lib/storage/port.ts",
         "lib/storage/postgres/end-marks.ts",
         "lib/storage/redis/end-marks.ts",
+        "lib/storage/sqlite/end-marks.ts",
       ],
     ],
     [
