@@ -9,21 +9,10 @@ import {
   maxAuthorizations,
 } from "../port";
 import { ofKey, type Query } from "./database";
-import type { PostgresRow } from "./pool";
-import { readApproval } from "../rows";
+import { readAuthorization, readListed } from "../rows";
 
 /** One statement locks at most so many rows: a refresh of one of them waits for its end. */
 const batchRows = 500;
-
-function readAuthorization(row: PostgresRow): Authorization {
-  const { authorization_id: authorizationId, revoked } = row;
-  return { ...readApproval(row), authorizationId, revoked } as Authorization;
-}
-
-function readListed(row: PostgresRow): ListedAuthorization {
-  const lastUsedAt = Number(row["last_used_at"]);
-  return { ...readAuthorization(row), ...(lastUsedAt > 0 && { lastUsedAt }) };
-}
 
 /**
  * The order of the index `authorizations_by_subject`, in which all of an end user's rows are read. Without it the planner would take

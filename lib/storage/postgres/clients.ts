@@ -4,13 +4,9 @@ import type { Clock } from "../../protocol/time";
 import { checkClient } from "../../clients/client-record";
 import { newClientEnd } from "../end-marks";
 import type { ClientRegistry } from "../port";
+import { readClient } from "../rows";
 import type { Query } from "./database";
 import { endMarkValues, saveEndMarks } from "./end-marks";
-import type { PostgresRow } from "./pool";
-
-function readClient(row: PostgresRow): Client {
-  return JSON.parse(row["record"] as string) as Client;
-}
 
 async function save(query: Query, client: Client): Promise<void> {
   const { clientId } = checkClient(client);

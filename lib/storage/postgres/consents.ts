@@ -3,13 +3,7 @@ import type { Consent } from "../../protocol/consent";
 import type { ConsentStore } from "../port";
 import { ofKey, type Query } from "./database";
 import type { Tables } from "./names";
-import type { PostgresRow } from "./pool";
-import { readApproval } from "../rows";
-
-function readConsent(row: PostgresRow): Consent {
-  const { context_key: contextKey } = row;
-  return { ...readApproval(row), ...(Boolean(contextKey) && { contextKey }) } as Consent;
-}
+import { readConsent } from "../rows";
 
 function select(table: string, condition: string): string {
   return `SELECT * FROM ${table} WHERE ${condition} AND expires_at > $4`;

@@ -1,6 +1,6 @@
 /** Clients that have registered themselves, in PostgreSQL. RFC 7591 §3. */
-import type { Client } from "../../protocol/client";
 import type { ClientRegistrationStore } from "../client-ports";
+import { readClient } from "../rows";
 import type { Query } from "./database";
 import type { Tables } from "./names";
 
@@ -46,7 +46,7 @@ export function postgresRegistrations(query: Query): ClientRegistrationStore {
           `SELECT record FROM ${registrations} WHERE client_id = $1 AND expires_at > $2`,
         [clientId, now],
       );
-      return row && (JSON.parse(row["record"] as string) as Client);
+      return row && readClient(row);
     },
     async extend({ clientId, expiresAt }, now) {
       const rows = await query(

@@ -6,7 +6,7 @@ import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, Store
 import type { Query } from "./database";
 import type { Tables } from "./names";
 import type { PostgresRow } from "./pool";
-import { readRecord } from "../rows";
+import { readToken } from "../rows";
 
 interface Expiring {
   readonly digest: TokenDigest;
@@ -20,10 +20,6 @@ function toRow({
   ...rest
 }: Expiring & { consumed?: undefined; used?: undefined; use?: undefined }): readonly unknown[] {
   return [digest, JSON.stringify(rest), expiresAt];
-}
-
-function fromRow(row: PostgresRow): object {
-  return { ...readRecord(row), digest: row["digest"] };
 }
 
 function insertInto(table: string): string {
@@ -76,7 +72,7 @@ export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore
         (tables) => selectWithMark(tables.authorization_codes, tables),
         [digest, now],
       );
-      return row && ({ ...fromRow(row), consumed: row["spent"] } as AuthorizationCode);
+      return row && ({ ...readToken(row), consumed: row["spent"] } as AuthorizationCode);
     },
     async consume(handle, now) {
       const rows = await query(
@@ -92,7 +88,7 @@ export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore
 export function postgresRefreshTokens(query: Query): RefreshTokenStore {
   async function find({ digest }: TokenHandle, now: EpochSeconds): Promise<RefreshToken | undefined> {
     const [row] = await query((tables) => selectWithMark(tables.refresh_tokens, tables), [digest, now]);
-    return row && ({ ...fromRow(row), used: row["spent"], ...readUse(row) } as RefreshToken);
+    return row && ({ ...readToken(row), used: row["spent"], ...readUse(row) } as RefreshToken);
   }
 
   return {
@@ -127,7 +123,7 @@ export function postgresAccessTokens(query: Query): AccessTokenStore {
         ({ access_tokens: tokens }) => `SELECT * FROM ${tokens} WHERE digest = $1 AND expires_at > $2`,
         [digest, now],
       );
-      return row && (fromRow(row) as StoredAccessToken);
+      return row && (readToken(row) as StoredAccessToken);
     },
     // writes even if it is revoked, as for authorizations
     async revoke({ tokenId, expiresAt }) {

@@ -5,26 +5,15 @@ import {
   type AuthorizationPage,
   type AuthorizationSelection,
   type AuthorizationStore,
-  type ListedAuthorization,
   maxAuthorizations,
 } from "../port";
-import { readApproval } from "../rows";
+import { readAuthorization, readListed } from "../rows";
 import type { SqliteRow, Statements } from "./connection";
 import type { Database } from "./database";
 import type { SqliteValue } from "./handle";
 
 /** One step changes at most so many rows. This process does nothing else meanwhile. */
 const batchRows = 500;
-
-function readAuthorization(row: SqliteRow): Authorization {
-  const { authorization_id: authorizationId, revoked } = row;
-  return { ...readApproval(row), authorizationId, revoked: Boolean(revoked) } as Authorization;
-}
-
-function readListed(row: SqliteRow): ListedAuthorization {
-  const lastUsedAt = Number(row["last_used_at"]);
-  return { ...readAuthorization(row), ...(lastUsedAt > 0 && { lastUsedAt }) };
-}
 
 /** A condition and its values. */
 interface Selected {

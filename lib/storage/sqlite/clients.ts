@@ -1,16 +1,12 @@
 /** The client table of the SQLite adapter. RFC 6749 §2. */
-import { browserOriginsOf, type Client } from "../../protocol/client";
+import { browserOriginsOf } from "../../protocol/client";
 import type { Clock } from "../../protocol/time";
 import { checkClient } from "../../clients/client-record";
 import { newClientEnd } from "../end-marks";
 import type { ClientRegistry } from "../port";
-import type { SqliteRow } from "./connection";
+import { readClient } from "../rows";
 import type { Database } from "./database";
 import { saveEndMark } from "./end-marks";
-
-function readClient(row: SqliteRow): Client {
-  return JSON.parse(row["record"] as string) as Client;
-}
 
 /** The client table. */
 export function sqliteClients({ read, write }: Database, clock: Clock): ClientRegistry {

@@ -112,38 +112,32 @@ function newFileCheck({ rows }: Statements): () => void {
   };
 }
 
-/** A connection to the file. */
+/** A connection to the file, set up. */
 export interface Connection {
   readonly handle: SqliteHandle;
   readonly statements: Statements;
-  /** Resolves once the connection is set up. A failure is thrown, and the next call tries again. */
-  readonly ready: () => Promise<void>;
   /**
-   * Checks, once the connection is set up, that it still has the files that have its names.
+   * Checks that the connection still has the files that have its names.
    *
    * @throws Error when they were removed or replaced.
    */
   readonly checkFiles: () => void;
 }
 
-/** The connection of this handle, which asks nothing before `ready` is called. */
-export function connectionOf(handle: SqliteHandle): Connection {
+/** Sets up the connection of this handle at the first call. A failure is thrown, and the next call tries again. */
+export function connector(handle: SqliteHandle): () => Promise<Connection> {
   const statements = statementsOf(handle);
-  let settingUp: Promise<() => void> | undefined;
-  let checkFiles: (() => void) | undefined;
-
-  async function ready(): Promise<void> {
-    const setting = (settingUp ??= whenFree(() => {
+  let connecting: Promise<Connection> | undefined;
+  return async () => {
+    connecting ??= whenFree(() => {
       setUp(handle, statements);
-      return newFileCheck(statements);
-    }, lastMoment()));
+      return { handle, statements, checkFiles: newFileCheck(statements) };
+    });
     try {
-      checkFiles = await setting;
+      return await connecting;
     } catch (error) {
-      settingUp = undefined;
+      connecting = undefined;
       throw error;
     }
-  }
-
-  return { handle, statements, ready, checkFiles: () => checkFiles?.() };
+  };
 }

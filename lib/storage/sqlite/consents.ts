@@ -1,14 +1,7 @@
 /** Consents in SQLite. RFC 6749 §1.3, 10.2. */
-import type { Consent } from "../../protocol/consent";
 import type { ConsentStore } from "../port";
-import { readApproval } from "../rows";
-import type { SqliteRow } from "./connection";
+import { readConsent } from "../rows";
 import type { Database } from "./database";
-
-function readConsent(row: SqliteRow): Consent {
-  const { context_key: contextKey } = row;
-  return { ...readApproval(row), ...(Boolean(contextKey) && { contextKey }) } as Consent;
-}
 
 /** Consents: one row for each (subject, client, API, context). `deleteExpired` removes expired ones. */
 export function sqliteConsents({ read, write }: Database): ConsentStore {

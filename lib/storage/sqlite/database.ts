@@ -1,6 +1,6 @@
 /** Reads and writes of the SQLite adapter. Writes that arrive together share a transaction, and so a wait for the disk. RFC 6749 §10.5. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Connection, connectionOf, lastMoment, whenFree } from "./connection";
+import { type Connection, connector, lastMoment, whenFree } from "./connection";
 import type { SqliteHandle } from "./handle";
 import { type Step, transact, type WaitingStep } from "./transaction";
 
@@ -27,17 +27,16 @@ function withRemedy(cause: unknown): unknown {
   return Object.assign(error, { code });
 }
 
-async function readOn<T>(connection: Connection, step: Step<T>): Promise<T> {
-  await connection.ready();
+async function readOn<T>({ statements, checkFiles }: Connection, step: Step<T>): Promise<T> {
   return whenFree(() => {
-    connection.checkFiles();
-    return step(connection.statements);
+    checkFiles();
+    return step(statements);
   });
 }
 
 /** The database behind this handle. It asks nothing before the first call. */
 export function openDatabase(handle: SqliteHandle): Database {
-  const connection = connectionOf(handle);
+  const connect = connector(handle);
   const waiting: WaitingStep[] = [];
   let writing: Promise<void> | undefined;
   let hasEnded = false;
@@ -55,7 +54,7 @@ export function openDatabase(handle: SqliteHandle): Database {
     while (waiting.length > 0) {
       // what arrives in one turn of the event loop goes together
       await nextTurn();
-      await transact(connection, waiting.splice(0, maxSteps));
+      await transact(connect, waiting.splice(0, maxSteps));
     }
     writing = undefined;
   }
@@ -68,7 +67,7 @@ export function openDatabase(handle: SqliteHandle): Database {
   }
 
   return {
-    read: (step) => whileOpen(() => readOn(connection, step)),
+    read: (step) => whileOpen(async () => readOn(await connect(), step)),
     write: (step) => whileOpen(() => write(step)),
     async end() {
       hasEnded = true;

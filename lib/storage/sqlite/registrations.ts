@@ -1,7 +1,7 @@
 /** Clients that have registered themselves, in SQLite. RFC 7591 §3. */
-import type { Client } from "../../protocol/client";
 import type { EpochSeconds } from "../../protocol/time";
 import type { ClientRegistration, ClientRegistrationStore } from "../client-ports";
+import { readClient } from "../rows";
 import type { Statements } from "./connection";
 import type { Database } from "./database";
 
@@ -38,7 +38,7 @@ export function sqliteRegistrations({ read, write }: Database): ClientRegistrati
       const statement =
         "SELECT record FROM authmount_client_registrations WHERE client_id = ? AND expires_at > ?";
       const [row] = await read(({ rows }) => rows(statement, clientId, now));
-      return row && (JSON.parse(row["record"] as string) as Client);
+      return row && readClient(row);
     },
     async extend({ clientId, expiresAt }, now) {
       const statement = `UPDATE authmount_client_registrations SET extended = 1, expires_at = max(expires_at, ?)

@@ -3,7 +3,7 @@ import type { AuthorizationCode, RefreshToken, RefreshTokenUse } from "../../pro
 import type { EpochSeconds } from "../../protocol/time";
 import type { TokenDigest, TokenHandle } from "../../protocol/token-value";
 import type { AccessTokenStore, AuthorizationCodeStore, RefreshTokenStore, StoredAccessToken } from "../port";
-import { readRecord } from "../rows";
+import { readToken } from "../rows";
 import type { SqliteRow, Statements } from "./connection";
 import type { Database } from "./database";
 
@@ -12,10 +12,6 @@ type Table = "authorization_codes" | "refresh_tokens" | "access_tokens";
 interface Expiring {
   readonly digest: TokenDigest;
   readonly expiresAt: EpochSeconds;
-}
-
-function fromRow(row: SqliteRow): object {
-  return { ...readRecord(row), digest: row["digest"] };
 }
 
 function find(
@@ -48,7 +44,7 @@ export function sqliteAuthorizationCodes({ read, write }: Database): Authorizati
       ),
     async find({ digest }, now) {
       const row = await read((on) => find(on, { table: "authorization_codes", digest, now }));
-      return row && ({ ...fromRow(row), consumed: Boolean(row["consumed"]) } as AuthorizationCode);
+      return row && ({ ...readToken(row), consumed: Boolean(row["consumed"]) } as AuthorizationCode);
     },
     consume: (handle, now) =>
       write((on) => {
@@ -108,7 +104,7 @@ export function sqliteRefreshTokens({ read, write }: Database): RefreshTokenStor
       const row = await read((on) => find(on, { table: "refresh_tokens", digest, now }));
       if (row === undefined) return undefined;
       const use = readUse(row);
-      return { ...fromRow(row), used: Boolean(row["used"]), ...(use && { use }) } as RefreshToken;
+      return { ...readToken(row), used: Boolean(row["used"]), ...(use && { use }) } as RefreshToken;
     },
     rotate: (step, now) => write((on) => rotate(on, { ...step, now })),
   };
@@ -128,7 +124,7 @@ export function sqliteAccessTokens({ read, write }: Database): AccessTokenStore 
       ),
     async find(digest, now) {
       const row = await read((on) => find(on, { table: "access_tokens", digest, now }));
-      return row && (fromRow(row) as StoredAccessToken);
+      return row && (readToken(row) as StoredAccessToken);
     },
     revoke: ({ tokenId, expiresAt }) =>
       write(({ run }) =>

@@ -13,6 +13,8 @@ export interface WaitingStep {
   readonly reject: (error: unknown) => void;
 }
 
+type Connect = () => Promise<Connection>;
+
 type Outcome =
   | { readonly kind: "done"; readonly results: readonly unknown[] }
   | { readonly kind: "undone" | "failed"; readonly error: unknown };
@@ -48,9 +50,9 @@ function attempt(connection: Connection, steps: readonly WaitingStep[]): Outcome
   }
 }
 
-async function outcomeOf(connection: Connection, steps: readonly WaitingStep[]): Promise<Outcome> {
+async function outcomeOf(connect: Connect, steps: readonly WaitingStep[]): Promise<Outcome> {
   try {
-    await connection.ready();
+    const connection = await connect();
     // what came first must not be done when nobody waits for it any more
     const until = Math.min(...steps.map((each) => each.until));
     return await whenFree(() => attempt(connection, steps), until);
@@ -60,12 +62,12 @@ async function outcomeOf(connection: Connection, steps: readonly WaitingStep[]):
 }
 
 /** Does these steps in one transaction and tells their callers. If one fails, each gets a transaction of its own. */
-export async function transact(connection: Connection, steps: readonly WaitingStep[]): Promise<void> {
-  const outcome = await outcomeOf(connection, steps);
+export async function transact(connect: Connect, steps: readonly WaitingStep[]): Promise<void> {
+  const outcome = await outcomeOf(connect, steps);
   if (outcome.kind === "done") {
     for (const [index, { resolve }] of steps.entries()) resolve(outcome.results[index]);
   } else if (outcome.kind === "undone" && steps.length > 1) {
-    for (const each of steps) await transact(connection, [each]);
+    for (const each of steps) await transact(connect, [each]);
   } else {
     for (const { reject } of steps) reject(outcome.error);
   }
