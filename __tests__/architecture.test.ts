@@ -1,80 +1,21 @@
 /** Reads every file of lib/ and holds the laws of the house: what may import what, who may touch the world, and how big things get. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join, posix, relative, sep } from "node:path";
+import { posix } from "node:path";
 import ts from "typescript";
-
-const root = join(__dirname, "..");
-
-interface SourceText {
-  /** From the root of the repository, with slashes. */
-  readonly path: string;
-  readonly text: string;
-}
-
-interface SourceFile extends SourceText {
-  readonly tree: ts.SourceFile;
-}
-
-function parse({ path, text }: SourceText): SourceFile {
-  return { path, text, tree: ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true) };
-}
-
-function filesUnder(folder: string): readonly SourceFile[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
-    .map(({ parentPath, name }) => relative(root, join(parentPath, name)).split(sep).join("/"))
-    .filter((path) => !path.includes("/node_modules/"))
-    .map((path) => parse({ path, text: readFileSync(join(root, path), "utf8") }));
-}
+import {
+  filesUnder,
+  folderOf,
+  importedBy,
+  lineOf,
+  nodesOf,
+  offences,
+  parse,
+  type SourceFile,
+  type SourceText,
+  unreadable,
+} from "./fixture/source-files";
 
 const library = filesUnder("lib");
 const tests = filesUnder("__tests__");
-
-/** The folder below lib/, or `""` for a root file. */
-function folderOf(path: string): string {
-  return path.split("/").slice(1, -1).join("/");
-}
-
-function* nodesOf(node: ts.Node): Iterable<ts.Node> {
-  yield node;
-  for (const child of childrenOf(node)) yield* nodesOf(child);
-}
-
-function childrenOf(node: ts.Node): readonly ts.Node[] {
-  const children: ts.Node[] = [];
-  ts.forEachChild(node, (child) => void children.push(child));
-  return children;
-}
-
-function lineOf({ tree }: SourceFile, position: number): number {
-  return tree.getLineAndCharacterOfPosition(position).line + 1;
-}
-
-/** `lib/http/router.ts:12 what is wrong there`, for every node that `describe` has something to say about. */
-function offences(file: SourceFile, describe: (node: ts.Node) => string | undefined): readonly string[] {
-  return [...nodesOf(file.tree)].flatMap((node) => {
-    const offence = describe(node);
-    return offence === undefined ? [] : [`${file.path}:${lineOf(file, node.getStart())} ${offence}`];
-  });
-}
-
-const unreadable = "a module that only the run will tell";
-
-/** The module that a node imports, by a statement, a call or a type. */
-function importedBy(node: ts.Node): string | undefined {
-  const specifier =
-    ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
-      ? node.moduleSpecifier
-      : ts.isExternalModuleReference(node)
-        ? node.expression
-        : ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)
-          ? node.argument.literal
-          : ts.isCallExpression(node) && /^(?:import|require)$/.test(node.expression.getText())
-            ? node.arguments[0]
-            : undefined;
-  if (!specifier) return undefined;
-  return ts.isStringLiteralLike(specifier) ? specifier.text : unreadable;
-}
 
 /** Offences of imports: `judge` is given the folder below lib/ for our own files, and the name of any other module. */
 function importOffences(
@@ -119,6 +60,9 @@ const layers: Readonly<Record<string, number>> = {
   interaction: 6,
   options: 7,
   http: 7,
+  "resource-server": 7.5,
+  testing: 7.5,
+  cli: 7.5,
   "": 8,
 };
 
