@@ -20,7 +20,7 @@ import { type EmitEvent, eventEmitter } from "./events/port";
 import { eventReporter } from "./events/report";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import { mountCheck, mountPathOf, watchAnswers } from "./http/mount-check";
-import { protectRoutes } from "./http/protect-routes";
+import { type ProtectionPorts, protectRoutes } from "./http/protect-routes";
 import { readInteractionId } from "./http/request";
 import { writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
@@ -36,9 +36,10 @@ import type { Issuer } from "./protocol/issuer";
 import type { JsonResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
-import { randomValues, systemClock as clock } from "./system";
+import { randomValues, systemClock as clock, warn } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
 import { refreshSuccessors } from "./tokens/refresh-successor";
+import { accessTokenVerifier } from "./tokens/verify-access-token";
 
 /** Everything that the rules get from outside: storage, keys, time, random values and the host's event listener. */
 type Ports = AuthorizationPorts &
@@ -67,10 +68,6 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
     clock,
     ...random,
   };
-}
-
-function warn(code: string, message: string, detail?: string): void {
-  process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
 }
 
 function warnOfTemporary({ temporary }: ResolvedOptions): void {
@@ -103,6 +100,15 @@ function flowOf(
     consent,
     findIssuer: findIssuerIn(issuers),
   });
+}
+
+/** The host's routes are protected by what this server knows of its own tokens. */
+function protectionOf(ports: Ports, { issuers, revocationLagSeconds }: ResolvedOptions): ProtectionPorts {
+  const apis = [...new Set(issuers.map(({ api }) => api))].map((api) => ({
+    api,
+    verify: accessTokenVerifier(ports, { api, revocationLagSeconds }),
+  }));
+  return { apis, emit: ports.emit };
 }
 
 /** What the host can see and end. */
@@ -179,7 +185,7 @@ function routersOf(
 export function createAuthServer(given: AuthServerOptions): AuthServer {
   checkOptions(given);
   const options = resolveOptions(given, clock());
-  const { baseUrl, issuers, revocationLagSeconds } = options;
+  const { baseUrl, issuers } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
   const emit = options.onEvent
@@ -210,7 +216,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     inFrontOf: (app) => listenInFront(parts, { app, mountPath: mountPathOf(baseUrl) }),
     rotateKeys: (signingKeys) =>
       ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: clock() })),
-    ...protectRoutes(ports, { issuers, revocationLagSeconds }),
+    ...protectRoutes(protectionOf(ports, options)),
     ...hostPagesOf(flow, pages),
     ...endsOf(ports, issuers),
   };

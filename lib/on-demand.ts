@@ -35,6 +35,7 @@ export function documentsOnDemand(insecureLoopback: boolean, clock: Clock): Reme
     refresh: (url) => documents().refresh(url),
     fresh: (url) => documents().fresh(url),
     peek: (url) => documents().peek(url),
+    isAgeing: (url) => documents().isAgeing(url),
   };
 }
 

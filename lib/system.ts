@@ -1,10 +1,15 @@
-/** The machine's clock and random values. The rules receive them as functions, so tests can set both. RFC 6749 §10.10. */
+/** The machine's clock, random values and warnings. The rules receive them as functions, so tests can set them. RFC 6749 §10.10. */
 import { randomFillSync } from "node:crypto";
 import type { EpochSeconds } from "./protocol/time";
 
 /** The current time of the system clock, in whole epoch seconds. */
 export function systemClock(): EpochSeconds {
   return Math.floor(Date.now() / 1000);
+}
+
+/** Warns the host developer, as Node does for deprecations: on stderr, and as the `warning` event of the process. */
+export function warn(code: string, message: string, detail?: string): void {
+  process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
 }
 
 /** Random values that nobody can guess: tokens, codes and ids are made of them. */

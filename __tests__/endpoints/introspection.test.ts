@@ -1,5 +1,5 @@
 import request from "supertest";
-import { issuer, type Pair, pairPath } from "../fixture/apis";
+import { apis, issuer, type Pair, pairPath } from "../fixture/apis";
 import { encode, type Fields } from "../fixture/browser";
 import {
   introspect,
@@ -236,11 +236,36 @@ describe("introspection of any other token (RFC 7662 §2.2, §4)", () => {
     expect(await isActive(host, { token: refreshToken })).toBe(true);
   });
 
+  it.each<Pair>([{}, { api: "reports" }])(
+    "tells of an access token of %j at another issuer of that API, and whose it is; nothing of its refresh token",
+    async (home) => {
+      const host = newHost();
+      const { accessToken, refreshToken } = await familyOf(host, "web", home);
+      const away: Pair = { ...home, method: "otp" };
+      const { body } = await introspect(host, { token: accessToken, pair: away });
+      expect(body).toMatchObject({ active: true, iss: `https://host.example${pairPath(home)}` });
+      await expectInactive(host, { pair: away, token: refreshToken });
+    },
+  );
+
+  it.each(["orders", "reports"] as const)(
+    "tells nothing of a token of %s once its authentication method no longer leads to the API",
+    async (api) => {
+      const before = newHost();
+      const { storage } = before;
+      const { accessToken } = await familyOf(before, "web", { api });
+      const options = apis[api];
+      const host = newHost({
+        storage,
+        apis: { ...apis, ...(options && { [api]: { ...options, authMethods: ["otp"] } }) },
+      });
+      await expectInactive(host, { pair: { api, method: "otp" }, token: accessToken });
+    },
+  );
+
   const pairs: [Pair, Pair][] = [
-    [{}, { method: "otp" }],
     [{}, { api: "files" }],
     [{}, { api: "reports" }],
-    [{ api: "reports" }, { api: "reports", method: "otp" }],
     [{ api: "reports" }, {}],
   ];
   it.each(pairs)("tells nothing of tokens of %j at %j", async (home, away) => {

@@ -72,11 +72,11 @@ describe("a remembered document (RFC 9111 §4.2)", () => {
     expect(await ask(down)).toEqual({ answer: found("a"), fetches: 0 });
   });
 
-  it("is a copy for each caller", async () => {
+  it("is a copy for each reader", async () => {
     const { ask, documents } = watchedMemory();
     const { answer } = await ask(document("good"));
     if (answer.kind === "found") Object.assign(answer.value as object, { name: "changed" });
-    expect(answer).toEqual(found("changed"));
+    expect(answer).toEqual(found("good"));
     expect((await ask(down)).answer).toEqual(found("good"));
     expect(documents.peek(url)).toEqual(found("good"));
   });

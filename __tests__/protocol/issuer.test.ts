@@ -92,7 +92,8 @@ describe("protected resource metadata (RFC 9728 §2, §3.1)", () => {
   });
 
   it("lists every issuer of the API, its scopes and how to send a token", () => {
-    expect(protectedResourceMetadata([issuerRecord(), issuerRecord({}, "otp")])).toEqual({
+    const issuers = [issuerRecord().identifier, issuerRecord({}, "otp").identifier];
+    expect(protectedResourceMetadata({ ...issuerRecord().api, issuers })).toEqual({
       resource: "https://api.example/orders",
       resource_name: "Orders",
       authorization_servers: [

@@ -41,7 +41,8 @@ function checkCaller({ client, issuer }: ClientRequest): void {
 /**
  * Access tokens are described to every caller that the host has registered, whichever client they are for: a resource server is a client
  * too, and whoever has the text of a token can use it anyway. Anybody can become a client that nobody registered, so such a one learns of
- * its own tokens only. A token of another issuer is inactive here.
+ * its own tokens only. Each issuer of an API knows the tokens of all of them, and `iss` says whose a token is: an API accepts them all,
+ * and cannot tell from an opaque token whom to ask. A token of another API is inactive here.
  */
 async function introspectAccessToken(
   ports: TokenReadPorts & RevocationPorts,
@@ -52,7 +53,7 @@ async function introspectAccessToken(
   const genuine = await readAccessToken(ports, { token, digest, api: issuer.api, now });
   if (typeof genuine === "string") return inactive;
   const { accessToken } = genuine;
-  if (accessToken.issuer !== issuer.identifier || accessToken.expiresAt <= now) return inactive;
+  if (!issuer.api.issuers.includes(accessToken.issuer) || accessToken.expiresAt <= now) return inactive;
   if (client.selfDescription && accessToken.clientId !== client.clientId) return inactive;
   const validity = await validityOf(ports, { accessToken, apiId: issuer.api.apiId, now });
   return validity.kind === "valid" ? activeAccessToken(accessToken, issuer) : inactive;

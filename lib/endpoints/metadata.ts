@@ -16,10 +16,8 @@ export type RootDocuments = ReadonlyMap<string, JsonResponse>;
 export function rootDocuments(issuers: readonly Issuer[], jwksUri: string): RootDocuments {
   const documents = new Map<string, JsonResponse>();
   for (const issuer of issuers) {
-    // the document of an API lists all of its issuers, in the order of the options
-    const [first = issuer, ...others] = issuers.filter(({ api }) => api === issuer.api);
     documents.set(serverMetadataUrl(issuer), serverMetadataEndpoint(issuer, jwksUri));
-    documents.set(issuer.api.metadataUrl, publicDocument(protectedResourceMetadata([first, ...others])));
+    documents.set(issuer.api.metadataUrl, publicDocument(protectedResourceMetadata(issuer.api)));
   }
   return documents;
 }

@@ -1,4 +1,4 @@
-/** What is remembered of the documents of strangers, and for how long it counts. RFC 9111 §4.2 (freshness), §4.2.4 (stale answers). */
+/** What is remembered of the documents of other servers, and for how long it counts. RFC 9111 §4.2 (freshness), §4.2.4 (stale answers). */
 import { LRUCache } from "lru-cache";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { FetchedDocument } from "./fetch-document";
@@ -25,6 +25,8 @@ export interface DocumentMemory {
   usable(url: string): Fetched | undefined;
   /** The same, but only as long as it need not be asked for again. */
   fresh(url: string): Fetched | undefined;
+  /** True when three quarters of the time for which the document is fresh have passed. */
+  isAgeing(url: string): boolean;
   /** What to answer without asking again, because the last attempt was less than 30 seconds ago. */
   tooEarlyToAsk(url: string): FetchedDocument | undefined;
   /** Notes what came of an attempt that began at this moment. */
@@ -88,6 +90,10 @@ export function documentMemory(clock: Clock): DocumentMemory {
       const good = goodOf(url);
       const isFresh = good && good.at >= staleBefore && now() < good.at + freshSeconds(good.document);
       return isFresh ? good.document : undefined;
+    },
+    isAgeing(url) {
+      const good = goodOf(url);
+      return good !== undefined && now() >= good.at + freshSeconds(good.document) * 0.75;
     },
     tooEarlyToAsk(url) {
       const attempt = (documents.get(url) ?? failures.get(url))?.attempt;

@@ -1,4 +1,4 @@
-/** Finds the documents of strangers, and limits how often and how many are fetched. RFC 9111 §4.2.4 (stale answers), RFC 9728 §7.7, §7.10. */
+/** Finds documents of other servers, and limits how often and how many are fetched. RFC 9111 §4.2.4 (stale answers), RFC 9728 §7.7, §7.10. */
 import { ownText } from "../protocol/own";
 import type { Clock } from "../protocol/time";
 import { documentMemory } from "./document-memory";
@@ -8,7 +8,7 @@ import { parseJson } from "./read-document";
 /** A good document. */
 export interface FoundDocument {
   readonly kind: "found";
-  /** What the JSON says. Each caller gets a separate copy. */
+  /** What the JSON says. It is parsed at each reading, so each reader gets a separate copy. */
   readonly value: unknown;
 }
 
@@ -22,7 +22,7 @@ export type DocumentAnswer =
       readonly reason: string;
     };
 
-/** Documents of strangers by their URLs. */
+/** Documents of other servers by their URLs. */
 export interface RememberedDocuments {
   /** The document that is remembered while it is fresh, otherwise a new one, or the last good one if there is no new one. Never rejects. */
   find(url: string): Promise<DocumentAnswer>;
@@ -32,6 +32,8 @@ export interface RememberedDocuments {
   fresh(url: string): FoundDocument | undefined;
   /** The last good document, if it is remembered, fresh or not. Nothing is fetched. */
   peek(url: string): FoundDocument | undefined;
+  /** True when most of the time for which the document is fresh has passed. Nothing is fetched. */
+  isAgeing(url: string): boolean;
 }
 
 /** What documents are fetched with. */
@@ -45,7 +47,15 @@ const maxUnderWay = 32;
 function toAnswer(document: Extract<FetchedDocument, { kind: "fetched" }>): FoundDocument;
 function toAnswer(document: FetchedDocument): DocumentAnswer;
 function toAnswer(document: FetchedDocument): DocumentAnswer {
-  return document.kind === "fetched" ? { kind: "found", value: parseJson(document.text) } : document;
+  if (document.kind !== "fetched") return document;
+  const { text } = document;
+  return {
+    kind: "found",
+    // parsed only for those who read it
+    get value() {
+      return parseJson(text);
+    },
+  };
 }
 
 function foundIn(
@@ -101,5 +111,6 @@ export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): 
     refresh: ask,
     fresh: (url) => foundIn(memory.fresh(url)),
     peek: (url) => foundIn(memory.usable(url)),
+    isAgeing: (url) => memory.isAgeing(url),
   };
 }

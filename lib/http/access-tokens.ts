@@ -2,21 +2,28 @@
 import type { IncomingMessage } from "node:http";
 import type { AccessToken, EndUserAccessToken } from "../protocol/access-token";
 
+/** What a request has passed with. */
+export interface Passed {
+  readonly accessToken: AccessToken;
+  /** The audience of the API that the route belongs to. */
+  readonly audience: string;
+}
+
 /** The verified token of each request that has passed. Not `req.auth`, which other libraries write to as well. */
 export interface AccessTokens {
-  readonly set: (req: IncomingMessage, accessToken: AccessToken) => void;
-  readonly get: (req: IncomingMessage) => AccessToken | undefined;
+  readonly set: (req: IncomingMessage, passed: Passed) => void;
+  readonly get: (req: IncomingMessage) => Passed | undefined;
 }
 
 /** Keeps tokens in a property of the request that nobody else can name. A WeakMap would cost a microsecond for each request. */
 export function newAccessTokens(): AccessTokens {
   const key = Symbol("access token");
-  type Passed = IncomingMessage & { [key]?: AccessToken };
+  type PassedRequest = IncomingMessage & { [key]?: Passed };
   return {
-    set(req, accessToken) {
-      (req as Passed)[key] = accessToken;
+    set(req, passed) {
+      (req as PassedRequest)[key] = passed;
     },
-    get: (req) => (req as Passed)[key],
+    get: (req) => (req as PassedRequest)[key],
   };
 }
 
@@ -36,16 +43,16 @@ function asksForSubject(choices: readonly unknown[]): boolean {
 }
 
 /**
- * The token of a request that has passed.
+ * What a request has passed with.
  *
  * @throws TypeError for any other request; `by` is the function that the host has called.
  */
 export function passedToken(
   accessTokens: AccessTokens,
   { req, by }: { readonly req: IncomingMessage; readonly by: string },
-): AccessToken {
-  const accessToken = accessTokens.get(req);
-  if (accessToken) return accessToken;
+): Passed {
+  const passed = accessTokens.get(req);
+  if (passed) return passed;
   throw new TypeError(
     `${by}: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.`,
   );
@@ -55,7 +62,7 @@ export function passedToken(
 export function accessTokenReader(accessTokens: AccessTokens): ReadAccessToken {
   function read(req: IncomingMessage, ...choices: readonly unknown[]): AccessToken {
     const needsSubject = asksForSubject(choices);
-    const accessToken = passedToken(accessTokens, { req, by: "accessToken" });
+    const { accessToken } = passedToken(accessTokens, { req, by: "accessToken" });
     if (needsSubject && accessToken.subject === undefined)
       throw new TypeError(
         'accessToken: the access token has no end user. Write subject: "required" in requireBearer of this route.',

@@ -1,8 +1,6 @@
 /** The verified token of a request, in the form that MCP servers hand to their tools. MCP 2025-11-25, authorization. */
 import type { IncomingMessage } from "node:http";
-import type { AccessToken } from "../protocol/access-token";
 import { readBearerToken } from "../protocol/bearer-token";
-import type { Issuer } from "../protocol/issuer";
 import { ownRecord } from "../protocol/own";
 import { type AccessTokens, passedToken } from "./access-tokens";
 
@@ -33,14 +31,11 @@ function sentToken({ headers }: IncomingMessage): string {
 }
 
 /** `auth.mcpAuth`. */
-export function mcpAuthReader(accessTokens: AccessTokens, issuers: readonly Issuer[]): ReadMcpAuth {
-  const audiences = new Map(issuers.map(({ identifier, api }) => [identifier, api.audience]));
-  // every verified token is of one of these issuers
-  const audienceOf = ({ issuer }: AccessToken): string => audiences.get(issuer) ?? "";
+export function mcpAuthReader(accessTokens: AccessTokens): ReadMcpAuth {
   return (req) => {
-    const accessToken = passedToken(accessTokens, { req, by: "mcpAuth" });
+    const { accessToken, audience } = passedToken(accessTokens, { req, by: "mcpAuth" });
     const { clientId, scopes, expiresAt, ...extra } = ownRecord(accessToken);
-    const resource = new URL(audienceOf(accessToken));
+    const resource = new URL(audience);
     return { token: sentToken(req), clientId, scopes: [...scopes], expiresAt, resource, extra };
   };
 }

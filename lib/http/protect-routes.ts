@@ -2,9 +2,8 @@
 import type { Request, RequestHandler, Response } from "express";
 import type { EmitEvent } from "../events/port";
 import type { AccessToken, EndUserAccessToken } from "../protocol/access-token";
-import type { Api, Issuer } from "../protocol/issuer";
+import type { ProtectedApi } from "../protocol/issuer";
 import { isSubset } from "../protocol/scope";
-import { accessTokenVerifier, type TokenVerifyPorts } from "../tokens/verify-access-token";
 import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./access-tokens";
 import { mcpAuthReader, type ReadMcpAuth } from "./mcp-auth";
 import {
@@ -78,13 +77,13 @@ export interface RouteProtection {
 }
 
 /** The scopes that a value names, or `undefined` unless all of them are scopes of the API. */
-function readScopes(scope: unknown, api: Api): readonly string[] | undefined {
+function readScopes(scope: unknown, api: ProtectedApi): readonly string[] | undefined {
   const names: unknown = typeof scope === "string" ? scope.split(" ") : scope;
   const listed = Array.isArray(names) && names.every((name): name is string => typeof name === "string");
   return listed && isSubset(names, Object.keys(api.scopes)) ? [...names] : undefined;
 }
 
-function scopeProblem({ apiId, scopes }: Api): string {
+function scopeProblem({ apiId, scopes }: ProtectedApi): string {
   return `scope must name scopes of ${apiId}, and no others. Known scopes: ${Object.keys(scopes).join(", ")}.`;
 }
 
@@ -105,7 +104,7 @@ function subjectProblem({ subject }: RequireBearerOptions): string | undefined {
 /** A function that gives the scopes that a request needs, or `undefined` when the option is wrong. */
 function scopesOf(
   { scope = [] }: RequireBearerOptions,
-  api: Api,
+  api: ProtectedApi,
 ): ((req: Request) => readonly string[]) | undefined {
   if (typeof scope !== "function") {
     const scopes = readScopes(scope, api);
@@ -123,19 +122,17 @@ function scopesOf(
   };
 }
 
-interface ProtectedApi {
-  readonly api: Api;
-  readonly verify: BearerGuard["verify"];
-}
+/** An API with the verifier of its tokens. */
+export type VerifiedApi = Pick<BearerGuard, "api" | "verify">;
 
 /** Id → API. */
-type ProtectedApis = ReadonlyMap<string, ProtectedApi>;
+type VerifiedApis = ReadonlyMap<string, VerifiedApi>;
 
 /** The API that the options name. @throws TypeError when the API or a key of the options is unknown */
 function findApi(
   options: { readonly api: string } | undefined,
-  { apis, by, known }: { apis: ProtectedApis; by: string; known: readonly string[] },
-): ProtectedApi {
+  { apis, by, known }: { apis: VerifiedApis; by: string; known: readonly string[] },
+): VerifiedApi {
   const problem = keyProblem(options ?? {}, known);
   if (problem !== undefined) throw new TypeError(`${by}: ${problem}`);
   const found = apis.get(options?.api ?? "");
@@ -145,7 +142,7 @@ function findApi(
 
 function readGuard(
   options: RequireBearerOptions,
-  apis: ProtectedApis,
+  apis: VerifiedApis,
 ): Omit<BearerGuard, "accessTokens" | "emit"> {
   const by = "requireBearer";
   const found = findApi(options, { apis, by, known: ["api", "scope", "subject"] });
@@ -165,25 +162,22 @@ function readHandler(handlers: readonly unknown[]): BearerHandler | undefined {
   );
 }
 
-/** `requireBearer`, `accessToken`, `mcpAuth` and `challenge` for every API. Routes of one API share what is remembered of its tokens. */
-export function protectRoutes(
-  ports: TokenVerifyPorts & { readonly emit: EmitEvent },
-  { issuers, revocationLagSeconds }: { issuers: readonly Issuer[]; revocationLagSeconds: number },
-): RouteProtection {
-  const { emit } = ports;
-  const apis: ProtectedApis = new Map(
-    [...new Set(issuers.map(({ api }) => api))].map((api) => {
-      const ofApi = issuers.filter((issuer) => issuer.api === api);
-      const verify = accessTokenVerifier(ports, { api, issuers: ofApi, revocationLagSeconds });
-      return [api.apiId, { api, verify }];
-    }),
-  );
+/** What protecting routes needs. */
+export interface ProtectionPorts {
+  /** Every API. Routes of one API share what its verifier remembers. */
+  readonly apis: readonly VerifiedApi[];
+  readonly emit: EmitEvent;
+}
+
+/** `requireBearer`, `accessToken`, `mcpAuth` and `challenge` for every API. */
+export function protectRoutes({ apis: listed, emit }: ProtectionPorts): RouteProtection {
+  const apis: VerifiedApis = new Map(listed.map((each) => [each.api.apiId, each]));
   const accessTokens = newAccessTokens();
   return {
     requireBearer: (options: RequireBearerOptions, ...handlers: readonly unknown[]) =>
       bearerMiddleware({ ...readGuard(options, apis), accessTokens, emit }, readHandler(handlers)),
     accessToken: accessTokenReader(accessTokens),
-    mcpAuth: mcpAuthReader(accessTokens, issuers),
+    mcpAuth: mcpAuthReader(accessTokens),
     challenge(req, res, options) {
       const { api } = findApi(options, { apis, by: "challenge", known: ["api", "scope"] });
       const scopes = readScopes(options.scope, api);

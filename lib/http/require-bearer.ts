@@ -4,7 +4,7 @@ import type { AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { EmitEvent, EventSubject } from "../events/port";
 import type { AccessToken } from "../protocol/access-token";
 import { formatChallenge, readBearerToken } from "../protocol/bearer-token";
-import type { Api } from "../protocol/issuer";
+import type { ProtectedApi } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
@@ -17,7 +17,7 @@ import { exposing, writeResponse } from "./response";
 /** What a guarded route checks, and with what. */
 export interface BearerGuard {
   /** The API that the route belongs to. */
-  readonly api: Api;
+  readonly api: ProtectedApi;
   /** The scopes that a request needs, all of them. If it throws, that is the host's mistake: the answer is `server_error`. */
   readonly scopesFor: (req: Request) => readonly string[];
   /** Whether the token must have an end user, or must not have one. */
@@ -104,7 +104,7 @@ function eventSubject({ accessToken }: Refusal): EventSubject {
 
 /** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3 */
 function challenge(
-  { api, scopes }: { api: Api; scopes: readonly string[] },
+  { api, scopes }: { api: ProtectedApi; scopes: readonly string[] },
   { status, error, description }: Refusal,
 ): JsonResponse {
   const value = formatChallenge("Bearer", {
@@ -123,7 +123,7 @@ type Challenges = (scopes: readonly string[], refusal: Refusal) => JsonResponse;
 const maxWritten = 100;
 
 /** The answers to refused requests, each formatted once: there are few different ones, and an attacker may cause many. */
-function challenges(api: Api): Challenges {
+function challenges(api: ProtectedApi): Challenges {
   const written = new Map<string, JsonResponse>();
   return (scopes, refusal) => {
     const key = `${refusal.description} ${formatScope(scopes)}`;
@@ -170,7 +170,7 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
     }
     // a copy: the handler may change it, and what is remembered about the token must stay as it is
     const accessToken = ownRecord(result);
-    guarded.accessTokens.set(req, accessToken);
+    guarded.accessTokens.set(req, { accessToken, audience: guarded.api.audience });
     (req as AuthorizedRequest).auth = accessToken;
     return true;
   } catch (cause) {
@@ -207,7 +207,7 @@ export function writeChallenge(
   guardedRequest: GuardedRequest,
   { api, scopes, accessTokens, emit }: ChallengeParts,
 ): void {
-  const accessToken = accessTokens.get(guardedRequest.req);
+  const accessToken = accessTokens.get(guardedRequest.req)?.accessToken;
   const refusal = accessToken ? lacksScope(accessToken) : noToken("no access token");
   emit({ kind: "bearer-refused", ...eventSubject(refusal), apiId: api.apiId, reason: refusal.reason });
   writeChallengeOf(guardedRequest, challenge({ api, scopes }, refusal));

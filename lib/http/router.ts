@@ -5,18 +5,11 @@ import type { RootDocuments } from "../endpoints/metadata";
 import { type Issuer, registrationPath } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
+import { answerDocument, methodNotAllowed } from "./documents";
 import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
 import { writeResponse } from "./response";
-import {
-  answerDocument,
-  clientRoutes,
-  methodNotAllowed,
-  pageRoutes,
-  type Route,
-  type Routes,
-  type ServedParts,
-} from "./routes";
+import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
 
 /** What the routers use to answer. */
 export interface RouterParts extends ServedParts {

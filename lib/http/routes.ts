@@ -8,7 +8,7 @@ import { revocationEndpoint } from "../endpoints/revocation";
 import { tokenEndpoint } from "../endpoints/token";
 import type { AuthorizationFlow } from "../interaction/authorization-flow";
 import type { Pages } from "../pages/pages";
-import { type EndpointName, endpointPaths, type Issuer } from "../protocol/issuer";
+import { type EndpointName, endpointPaths, type Issuer, metadataPath } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import {
   errorPage,
@@ -16,13 +16,13 @@ import {
   type JsonResponse,
   type ProtocolResponse,
 } from "../protocol/protocol-response";
+import { answerDocument } from "./documents";
 import {
   formProblem,
   hasSeveralAuthorizationHeaders,
   type HttpRequest,
   readForm,
   readQuery,
-  requestedHeaders,
 } from "./request";
 
 /** What the routes use to answer. */
@@ -142,35 +142,6 @@ function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 
-/** The answer to a method that the path does not have. @rfc 9110 §15.5.6 */
-export function methodNotAllowed(allowed: readonly string[]): ProtocolResponse {
-  return { kind: "empty", status: 405, headers: { Allow: allowed.join(", ") } };
-}
-
-/**
- * A document that anybody may read, also from a script that sends headers of its own (such as `MCP-Protocol-Version`), or the answer
- * to the preflight of such a script. Fetch standard, CORS-preflight request.
- */
-export function answerDocument(req: HttpRequest, document: JsonResponse): ProtocolResponse {
-  switch (req.method) {
-    case "GET":
-    case "HEAD":
-      return document;
-    case "OPTIONS": {
-      const names = requestedHeaders(req);
-      const headers = {
-        "Access-Control-Allow-Origin": "*",
-        "Access-Control-Allow-Methods": "GET, HEAD",
-        ...(names !== undefined && { "Access-Control-Allow-Headers": names }),
-        "Access-Control-Max-Age": "600",
-      };
-      return { kind: "empty", status: 204, headers };
-    }
-    default:
-      return methodNotAllowed(["GET", "HEAD", "OPTIONS"]);
-  }
-}
-
 const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
   answerDocument(req, serverMetadataEndpoint(issuer, jwksUri));
 
@@ -188,7 +159,7 @@ const byPath = Object.entries(clientEndpointRoutes).map(
 
 /** The routes that clients call themselves, without a browser page in between. */
 export const clientRoutes: Routes<HttpRequest> = {
-  ".well-known/oauth-authorization-server": {
+  [metadataPath]: {
     methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
     failure: jsonError,
   },

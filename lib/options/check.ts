@@ -4,26 +4,14 @@ import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-ur
 import { isSubset, parseScope } from "../protocol/scope";
 import type { ApiOptions, AuthServerOptions } from "./options";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
-import { fixes } from "./schema";
+import { fixes, optionSchema } from "./schema";
 import { type OptionProblem, shapeProblem } from "./shape";
-
-/** Why a URL cannot be a `baseUrl` or an audience, or `undefined`. http is only for development on this machine. */
-function urlProblem(text: string): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url) return "is not an absolute URL";
-  const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return "must be https";
-  if (/[?#]/.test(text)) return "must have neither query nor fragment";
-  if (url.username || url.password) return "must not contain a user name or password";
-  // clients and tokens compare URLs as text, so two spellings of one URL would not match
-  const canonical = url.href === text || url.href === `${text}/`;
-  return canonical ? undefined : "is not in its normal form";
-}
+import { baseUrlProblem, urlProblem } from "./url-problem";
 
 function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
   const fix =
     'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
-  const problem = urlProblem(baseUrl) ?? (baseUrl.endsWith("/") ? "ends with a slash" : undefined);
+  const problem = baseUrlProblem(baseUrl);
   if (problem) yield { path: "baseUrl", problem, fix };
 }
 
@@ -202,6 +190,6 @@ function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
 
 /** Checks shape, then values. @throws TypeError that names the first wrong option by its path and says what to write instead. */
 export function checkOptions(options: AuthServerOptions): void {
-  const found = shapeProblem(options) ?? [...valueProblems(options)][0];
+  const found = shapeProblem(optionSchema, options) ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
 }

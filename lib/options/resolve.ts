@@ -6,6 +6,7 @@ import {
   type Api,
   type ImpliedScopes,
   type Issuer,
+  issuerIdentifier,
   type Lifetimes,
   protectedResourceMetadataUrl,
 } from "../protocol/issuer";
@@ -66,7 +67,7 @@ export function resolveImplications({ scopes }: Pick<ApiOptions, "scopes">): Imp
 
 function resolveApi(
   apiId: string,
-  { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes"> },
+  { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes" | "baseUrl"> },
 ): Api {
   const sentences = Object.entries(api.scopes).map(
     ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
@@ -94,14 +95,17 @@ function resolveApi(
       registrations: api.clientRegistration !== undefined,
     },
     metadataUrl: protectedResourceMetadataUrl(api.audience),
+    issuers: api.authMethods.map((authMethodId) =>
+      issuerIdentifier(options.baseUrl, { authMethodId, apiId }),
+    ),
   };
 }
 
-function resolveIssuers({ baseUrl, apis, ...options }: AuthServerOptions): readonly Issuer[] {
-  return Object.entries(apis).flatMap(([apiId, apiOptions]) => {
+function resolveIssuers(options: AuthServerOptions): readonly Issuer[] {
+  return Object.entries(options.apis).flatMap(([apiId, apiOptions]) => {
     const api = resolveApi(apiId, { api: apiOptions, options });
     return apiOptions.authMethods.map((authMethodId) => ({
-      identifier: `${baseUrl}/auth/${authMethodId}/api/${apiId}`,
+      identifier: issuerIdentifier(options.baseUrl, { authMethodId, apiId }),
       authMethodId,
       api,
     }));

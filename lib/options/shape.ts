@@ -1,6 +1,5 @@
 /** Checks the shape of the options, and says in words what is wrong with it. RFC 6749 §10. */
 import { Ajv, type ErrorObject } from "ajv";
-import { optionSchema } from "./schema";
 
 // compiled on first use and not validated against the meta-schema: both would slow down every start
 const ajv = new Ajv({
@@ -81,9 +80,7 @@ function describeSchemaError(error: ErrorObject): OptionProblem {
   };
 }
 
-/** The first error in the shape of the options. */
-export function shapeProblem(options: unknown): OptionProblem | undefined {
-  return !ajv.validate(optionSchema, options) && ajv.errors?.[0]
-    ? describeSchemaError(ajv.errors[0])
-    : undefined;
+/** The first error in the shape of options, by their schema. */
+export function shapeProblem(schema: object, options: unknown): OptionProblem | undefined {
+  return !ajv.validate(schema, options) && ajv.errors?.[0] ? describeSchemaError(ajv.errors[0]) : undefined;
 }

@@ -59,7 +59,12 @@ export interface Api {
   };
   /** URL of the protected resource metadata of this API (RFC 9728). */
   readonly metadataUrl: string;
+  /** Identifiers of its issuers, in the order of `authMethods`. */
+  readonly issuers: readonly string[];
 }
+
+/** What protecting the routes of an API needs to know of it. */
+export type ProtectedApi = Pick<Api, "apiId" | "audience" | "metadataUrl" | "scopes">;
 
 /** A pair of an authentication method and an API that acts as an authorization server. */
 export interface Issuer {
@@ -67,6 +72,14 @@ export interface Issuer {
   readonly identifier: string;
   readonly authMethodId: string;
   readonly api: Api;
+}
+
+/** The identifier of the issuer of a pair. */
+export function issuerIdentifier(
+  baseUrl: string,
+  { authMethodId, apiId }: { readonly authMethodId: string; readonly apiId: string },
+): string {
+  return `${baseUrl}/auth/${authMethodId}/api/${apiId}`;
 }
 
 /** The `baseUrl` of the server that an issuer belongs to. */
@@ -98,6 +111,13 @@ export function isPathId(id: string): boolean {
   return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}$/.test(id);
 }
 
+/** True for the identifier of an issuer of the server at `baseUrl`. */
+export function isIssuerBelow(baseUrl: string, identifier: string): boolean {
+  if (!identifier.startsWith(`${baseUrl}/`)) return false;
+  const [auth, authMethodId = "", api, apiId = "", ...more] = identifier.slice(baseUrl.length + 1).split("/");
+  return auth === "auth" && api === "api" && more.length === 0 && isPathId(authMethodId) && isPathId(apiId);
+}
+
 /** For an origin, an empty path and `/` mean the same (RFC 3986 §6.2.3), and clients write either. */
 function withoutSlashOfOrigin(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^/?#]+)\/$/, "$1");
@@ -121,6 +141,14 @@ function wellKnownUrl(name: string, url: string): string {
 /** Where clients look for the metadata of an issuer. @rfc 8414 §3.1 */
 export function serverMetadataUrl({ identifier }: Issuer): string {
   return wellKnownUrl("oauth-authorization-server", identifier);
+}
+
+/** The path of the metadata below an issuer. It needs nothing at the root of the origin. */
+export const metadataPath = ".well-known/oauth-authorization-server";
+
+/** The metadata of an issuer, where the router itself serves it. */
+export function metadataUrlBelow(identifier: string): string {
+  return `${identifier}/${metadataPath}`;
 }
 
 /** Where clients look for the metadata of a resource. @rfc 9728 §3.1 */

@@ -1,5 +1,5 @@
 /** The metadata of an API: which issuers serve it. RFC 9728 §2, §3. */
-import type { Issuer } from "./issuer";
+import type { Api } from "./issuer";
 
 /** The metadata document of an API, by its wire names. @rfc 9728 §2 */
 export interface ProtectedResourceMetadata {
@@ -12,15 +12,17 @@ export interface ProtectedResourceMetadata {
   readonly bearer_methods_supported: readonly ["header"];
 }
 
-/** The metadata document of the API that these issuers serve. @rfc 9728 §2 */
-export function protectedResourceMetadata(
-  issuers: readonly [Issuer, ...Issuer[]],
-): ProtectedResourceMetadata {
-  const { audience, name, scopes } = issuers[0].api;
+/** The metadata document of an API. @rfc 9728 §2 */
+export function protectedResourceMetadata({
+  audience,
+  name,
+  scopes,
+  issuers,
+}: Pick<Api, "audience" | "name" | "scopes" | "issuers">): ProtectedResourceMetadata {
   return {
     resource: audience,
     resource_name: name,
-    authorization_servers: issuers.map(({ identifier }) => identifier),
+    authorization_servers: issuers,
     scopes_supported: Object.keys(scopes),
     bearer_methods_supported: ["header"],
   };

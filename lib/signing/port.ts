@@ -1,12 +1,12 @@
 /** The port for signing access tokens. RFC 9068 §2, §4. */
 import type { AccessTokenClaims } from "../protocol/access-token";
-import type { SigningKey } from "./signing-key";
+import type { VerificationKey } from "./signing-key";
 
 /** Claims whose signature was verified. */
 export interface VerifiedClaims {
   readonly claims: AccessTokenClaims;
   /** The key that signed them. */
-  readonly key: SigningKey;
+  readonly key: VerificationKey;
 }
 
 /** Signs and verifies access tokens in JWT form. */
@@ -16,5 +16,5 @@ export interface AccessTokenSigner {
   /** The claims of a token that one of this server's keys signed, or `undefined`. Does not check time, issuer or audience. */
   verify(token: string): VerifiedClaims | undefined;
   /** True while tokens of this key are accepted: it was neither dropped nor retired. */
-  trusts(key: SigningKey): boolean;
+  trusts(key: VerificationKey): boolean;
 }

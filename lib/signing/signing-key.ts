@@ -47,16 +47,19 @@ export interface ScheduledKey {
 /** A private key that signs at once, or one with the time from which it signs. */
 export type SigningKeySource = PrivateKeySource | ScheduledKey;
 
-/** A signing key that was read and checked. */
-export interface SigningKey {
-  /** From when on it signs; 0 for a key without a schedule. */
-  readonly signsFrom: EpochSeconds;
+/** A public key with the only algorithm that it verifies. */
+export interface VerificationKey {
   /** The key id in token headers and in the key set. */
   readonly kid: string;
-  /** The only algorithm that the key signs and verifies with. */
   readonly algorithm: SigningAlgorithm;
-  readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
+}
+
+/** A signing key that was read and checked. */
+export interface SigningKey extends VerificationKey {
+  /** From when on it signs; 0 for a key without a schedule. */
+  readonly signsFrom: EpochSeconds;
+  readonly privateKey: KeyObject;
 }
 
 const algorithmsOfCurve: Readonly<Record<string, readonly SigningAlgorithm[]>> = {
@@ -166,6 +169,29 @@ export function kindOfKeySource(source: unknown): "empty" | "public" | "unusable
 /** The public half as JWK, for the key set. It contains no private member. @rfc 7517 §4 */
 export function publicJwk({ publicKey, kid, algorithm }: SigningKey): Readonly<Record<string, unknown>> {
   return { ...publicKey.export({ format: "jwk" }), kid, alg: algorithm, use: "sig" };
+}
+
+/** A verifier checks tokens of strangers by these keys, so none may be so large that it takes long. */
+const maxModulusLength = 8_192;
+
+/**
+ * The key of a published JWK, or `undefined` when it can't verify access tokens: another use, a weak or private key, no `kid`.
+ *
+ * @rfc 7517 §4, 7518 §3.1
+ */
+export function readVerificationKey(jwk: Readonly<Record<string, unknown>>): VerificationKey | undefined {
+  const { kid, alg, use = "sig" } = jwk;
+  if (typeof kid !== "string" || use !== "sig" || "d" in jwk || (jwk["kty"] !== "EC" && jwk["kty"] !== "RSA"))
+    return undefined;
+  try {
+    const publicKey = createPublicKey({ key: { ...jwk }, format: "jwk" });
+    if ((publicKey.asymmetricKeyDetails?.modulusLength ?? 0) > maxModulusLength) return undefined;
+    const algorithms = algorithmsOf(publicKey);
+    const algorithm = alg === undefined ? algorithms[0] : algorithms.find((known) => known === alg);
+    return algorithm && { kid, algorithm, publicKey };
+  } catch {
+    return undefined;
+  }
 }
 
 /**

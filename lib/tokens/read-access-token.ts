@@ -7,7 +7,7 @@ import type { Api } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
-import type { SigningKey } from "../signing/signing-key";
+import type { VerificationKey } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
 import { authorizationStands, isBornUnderClient } from "./authorization-stands";
 
@@ -24,15 +24,15 @@ export interface RevocationPorts {
 }
 
 /** A JWT has dots, an opaque token has none. The format is not taken from the options, which may change while tokens live. */
-function isJwt(token: string): boolean {
+export function isJwt(token: string): boolean {
   return token.includes(".");
 }
 
-/** An access token that this server issued. */
+/** An access token that the authorization server issued. */
 export interface GenuineToken {
   readonly accessToken: AccessToken;
   /** The key that signed it; `undefined` for an opaque token. */
-  readonly key: SigningKey | undefined;
+  readonly key: VerificationKey | undefined;
 }
 
 /** What a text may be instead: nothing that this server has issued, or a token for another audience. */

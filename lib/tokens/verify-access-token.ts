@@ -1,11 +1,18 @@
 /** Decides whether an access token is valid at an API. RFC 6750 §3.1, 9068 §4, 7662 §4 (caching). */
 import type { AccessToken } from "../protocol/access-token";
-import type { Api, Issuer } from "../protocol/issuer";
+import type { Api } from "../protocol/issuer";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { digestToken, type TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
-import { lagMemory } from "../storage/lag-memory";
-import { type GenuineToken, readAccessToken, validityOf, type RevocationPorts } from "./read-access-token";
+import { type Lag, lagMemory } from "../storage/lag-memory";
+import type { VerificationKey } from "../signing/signing-key";
+import {
+  type GenuineToken,
+  readAccessToken,
+  type RevocationPorts,
+  type Validity,
+  validityOf,
+} from "./read-access-token";
 
 /** What verifying access tokens needs. */
 export interface TokenVerifyPorts extends RevocationPorts {
@@ -20,9 +27,8 @@ export type AccessTokenVerdict =
 
 /** The API of a verifier, and how long it remembers results. */
 export interface AccessTokenVerifierOptions {
+  /** Tokens of any other API, and of issuers that it no longer has, are invalid. */
   readonly api: Api;
-  /** The issuers of this API. Tokens of any other issuer are invalid. */
-  readonly issuers: readonly Issuer[];
   /** How long, in seconds, a valid token may be accepted without asking storage again. */
   readonly revocationLagSeconds: number;
 }
@@ -34,8 +40,31 @@ const unknownToken =
 const otherApi =
   "the token is for another API, or from another authorization server (RFC 9068 §4): get one at a token endpoint of this API";
 
-function invalid(reason: string): Invalid {
+/** A verdict on a token that is not valid. */
+export function invalid(reason: string): Invalid {
   return { kind: "invalid", reason };
+}
+
+/** The verdict on a token of another API or another authorization server. */
+export const ofAnotherApi: Invalid = invalid(otherApi);
+
+/** A token that was read and is genuine, or the verdict on one that is not. */
+export type ReadToken = (GenuineToken & { readonly kind: "genuine" }) | Invalid;
+
+/** How tokens are checked, by this server or by an API in another process. */
+export interface TokenChecks {
+  /** Reads a token. Its time and whether it was revoked are checked by others. */
+  readonly read: (
+    token: string,
+    by: { readonly digest: TokenDigest; readonly now: EpochSeconds },
+  ) => Promise<ReadToken>;
+  /** True while a verified signature of this key counts, and need not be verified again. */
+  readonly trusts: (key: VerificationKey) => boolean;
+  /** Whether a genuine token still stands. */
+  readonly validityOf: (
+    accessToken: AccessToken,
+    by: { readonly token: string; readonly now: EpochSeconds },
+  ) => Promise<Validity>;
 }
 
 /** A verdict, the key that signed the token, and when the oldest of what the verdict relies on was read. */
@@ -49,17 +78,16 @@ function placesOf(checked: Checked): number {
 }
 
 /**
- * A verifier for one API. It remembers valid tokens in a bounded cache by the digest of their exact text, never past `exp`, and
- * accepts them for `revocationLagSeconds` without asking storage. Simultaneous requests with one token share a look-up. Nothing
- * about an invalid token is remembered: otherwise forged tokens could push valid ones out of the cache.
+ * A verifier by these checks. It remembers valid tokens in a bounded cache by the digest of their exact text, never past `exp`, and
+ * accepts them for `lagSeconds` without asking again. Simultaneous requests with one token share a look-up. Nothing about an invalid
+ * token is remembered: otherwise forged tokens could push valid ones out of the cache.
  *
- * The verifier throws whatever storage rejects with.
+ * The verifier throws whatever a check rejects with.
  */
-export function accessTokenVerifier(
-  ports: TokenVerifyPorts,
-  { api, issuers, revocationLagSeconds: lagSeconds }: AccessTokenVerifierOptions,
+export function rememberingVerifier(
+  checks: TokenChecks,
+  { clock, lagSeconds }: Lag,
 ): (token: string) => Promise<AccessTokenVerdict> {
-  const { clock, signer } = ports;
   const recall = lagMemory<Checked>(
     { lagSeconds, clock },
     {
@@ -67,7 +95,6 @@ export function accessTokenVerifier(
       asOf: (checked) => (checked.kind === "valid" ? checked.asOf : Infinity),
     },
   );
-  const issuerIds = new Set(issuers.map(({ identifier }) => identifier));
 
   async function check(
     token: string,
@@ -75,14 +102,12 @@ export function accessTokenVerifier(
   ): Promise<Checked> {
     const now = clock();
     // a verified signature remains valid as long as its key is trusted: only revocation has to be checked again
-    const isSigned = stale?.kind === "valid" && stale.key && signer.trusts(stale.key);
-    const genuine = isSigned ? stale : await readAccessToken(ports, { token, digest, api, now });
-    if (genuine === "unknown") return invalid(unknownToken);
-    if (genuine === "other-audience") return invalid(otherApi);
+    const isSigned = stale?.kind === "valid" && stale.key && checks.trusts(stale.key);
+    const genuine = isSigned ? stale : await checks.read(token, { digest, now });
+    if (genuine.kind === "invalid") return genuine;
     const { accessToken, key } = genuine;
-    if (!issuerIds.has(accessToken.issuer)) return invalid(otherApi);
     if (accessToken.expiresAt <= now) return invalid("the token has expired");
-    const validity = await validityOf(ports, { accessToken, apiId: api.apiId, now });
+    const validity = await checks.validityOf(accessToken, { token, now });
     return validity.kind === "valid"
       ? { kind: "valid", accessToken, key, asOf: validity.asOf }
       : invalid(validity.reason);
@@ -95,4 +120,24 @@ export function accessTokenVerifier(
     if (verdict.kind === "invalid" || clock() < verdict.accessToken.expiresAt) return verdict;
     return invalid("the token has expired");
   };
+}
+
+/** A verifier for one API of this server. It throws whatever storage rejects with. */
+export function accessTokenVerifier(
+  ports: TokenVerifyPorts,
+  { api, revocationLagSeconds: lagSeconds }: AccessTokenVerifierOptions,
+): (token: string) => Promise<AccessTokenVerdict> {
+  const { clock, signer } = ports;
+  const checks: TokenChecks = {
+    async read(token, by) {
+      const genuine = await readAccessToken(ports, { token, api, ...by });
+      if (genuine === "unknown") return invalid(unknownToken);
+      if (genuine === "other-audience" || !api.issuers.includes(genuine.accessToken.issuer))
+        return ofAnotherApi;
+      return { kind: "genuine", ...genuine };
+    },
+    trusts: signer.trusts,
+    validityOf: (accessToken, { now }) => validityOf(ports, { accessToken, apiId: api.apiId, now }),
+  };
+  return rememberingVerifier(checks, { lagSeconds, clock });
 }

@@ -1,0 +1,91 @@
+/** From options to the middleware of an API that runs apart from the authorization server. RFC 6750 §3; 9728 §3; 9068 §4; 7662 §2. */
+import { Router } from "express";
+import { type EmitEvent, eventEmitter } from "./events/port";
+import { eventReporter } from "./events/report";
+import { answerDocument } from "./http/documents";
+import { protectRoutes, type RouteProtection } from "./http/protect-routes";
+import { type HttpRequest, readPath } from "./http/request";
+import { writeResponse } from "./http/response";
+import { isProduction } from "./options/resolve";
+import { serverError } from "./protocol/oauth-error";
+import { protectedResourceMetadata } from "./protocol/protected-resource-metadata";
+import { jsonError, type ProtocolResponse, publicDocument } from "./protocol/protocol-response";
+import { takingTurns } from "./resource-server/in-turn";
+import { introspector } from "./resource-server/introspect";
+import {
+  checkResourceServerOptions,
+  type ResourceApi,
+  resolveResourceApis,
+  type ResourceServerOptions,
+} from "./resource-server/options";
+import { type FindIssuers, issuerFinder, publications } from "./resource-server/remote-issuers";
+import { remoteVerifier } from "./resource-server/remote-verifier";
+import { systemClock as clock, warn } from "./system";
+
+/** The middleware of APIs whose tokens another server issues. Its functions do not use `this`. */
+export interface ResourceServer extends RouteProtection {
+  /**
+   * The metadata of the APIs, at the place where RFC 9728 §3.1 wants it. Mount it at the root of the API's origin: clients that know
+   * only the URL of the API find the authorization server by it.
+   */
+  readonly wellKnown: Router;
+}
+
+const defaultRevocationLagSeconds = 5;
+
+/** An API, and how its issuers are found. */
+interface RemoteApi {
+  readonly api: ResourceApi;
+  readonly findIssuers: FindIssuers;
+}
+
+/** The metadata of an API, or a failure while nobody knows its issuers. */
+async function metadataAnswer(
+  { api, findIssuers }: RemoteApi,
+  { req, emit }: { req: HttpRequest; emit: EmitEvent },
+): Promise<ProtocolResponse> {
+  try {
+    const issuers = await findIssuers();
+    return answerDocument(req, publicDocument(protectedResourceMetadata({ ...api, issuers })));
+  } catch (cause) {
+    emit({ kind: "server-error", cause });
+    return jsonError(serverError(cause));
+  }
+}
+
+function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
+  const byPath = new Map(apis.map((each) => [new URL(each.api.metadataUrl).pathname, each]));
+  return Router().use((req, res, next) => {
+    const found = byPath.get(readPath(req));
+    if (!found) return next();
+    metadataAnswer(found, { req, emit })
+      .then((answer) => writeResponse({ req, res }, answer))
+      .catch(next);
+  });
+}
+
+/**
+ * Protects the routes of APIs whose tokens another server issues: one that `createAuthServer` has made, in another process or on
+ * another machine. Nothing is fetched before the first request with a token.
+ *
+ * @throws TypeError that names the first wrong option by its path and says what to write instead.
+ */
+export function createResourceServer(options: ResourceServerOptions): ResourceServer {
+  checkResourceServerOptions(options);
+  const { introspection, onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
+  const apis = resolveResourceApis(options).map((api) => ({ api, findIssuers: issuerFinder(api, clock) }));
+  const emit = onEvent
+    ? eventEmitter(onEvent, clock)
+    : eventReporter({ warn, isProduction: isProduction(), clock });
+  const published = publications(clock);
+  const introspect = introspection && introspector({ ...introspection }, takingTurns());
+  emit({ kind: "started", rootDocuments: apis.map(({ api }) => api.metadataUrl) });
+  const verified = apis.map(({ api, findIssuers }) => ({
+    api,
+    verify: remoteVerifier({ published, findIssuers, introspect, clock, revocationLagSeconds }, api),
+  }));
+  return {
+    ...protectRoutes({ apis: verified, emit }),
+    wellKnown: wellKnownRouter(apis, emit),
+  };
+}

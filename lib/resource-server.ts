@@ -1,0 +1,20 @@
+/** The public names of `authmount/resource-server`. */
+export { createResourceServer, type ResourceServer } from "./create-resource-server";
+export type {
+  IntrospectionOptions,
+  ResourceApiOptions,
+  ResourceServerOptions,
+} from "./resource-server/options";
+export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
+export type { ReadAccessToken } from "./http/access-tokens";
+export type { McpAuth, ReadMcpAuth } from "./http/mcp-auth";
+export type {
+  ChallengeOptions,
+  RequireBearer,
+  RequireBearerOptions,
+  RouteProtection,
+} from "./http/protect-routes";
+export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
+export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
+export type { HostClaims } from "./protocol/host-claims";
+export type { EpochSeconds } from "./protocol/time";

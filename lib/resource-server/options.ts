@@ -1,0 +1,164 @@
+/** The options of `createResourceServer`: what each one means, and how they are checked. RFC 9728 §2, 7662 §2.1. */
+import type { OnEvent } from "../events/port";
+import { type OptionProblem, shapeProblem } from "../options/shape";
+import { baseUrlProblem, urlProblem } from "../options/url-problem";
+import { type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { parseScope } from "../protocol/scope";
+
+/** An API of this process. */
+export interface ResourceApiOptions {
+  /** The API's resource identifier: the same text as in the options of `createAuthServer`. */
+  readonly audience: string;
+  /** Names of the API's scopes, all that routes may ask for. */
+  readonly scopes: readonly string[];
+  /** The name in the API's metadata. Default: the API's id. */
+  readonly name?: string;
+  /**
+   * Identifiers of the issuers whose tokens are accepted. Default: those of the server at `baseUrl` that its metadata lists for this
+   * audience, so that a new authentication method needs no change here.
+   */
+  readonly issuers?: readonly string[];
+}
+
+/** How the authorization server is asked about tokens. The client is confidential and has a subscription to the APIs. @rfc 7662 §2.1 */
+export interface IntrospectionOptions {
+  /** Id of the client that this process is for the authorization server. */
+  readonly clientId: string;
+  /** Its secret. */
+  readonly clientSecret: string;
+}
+
+/** The options of `createResourceServer`. */
+export interface ResourceServerOptions {
+  /** The `baseUrl` of the authorization server, as in the options of its `createAuthServer`. */
+  readonly baseUrl: string;
+  /** API id → an API of this process. */
+  readonly apis: Readonly<Record<string, ResourceApiOptions>>;
+  /**
+   * Asks the authorization server about every token: needed for opaque tokens, and to learn of revocations. Left out: JWTs are
+   * verified by their signature and count until they expire.
+   */
+  readonly introspection?: IntrospectionOptions;
+  /**
+   * For how many seconds a token that was found valid is accepted without introspection. 0 to 300, default 5. With 0, the
+   * authorization server is asked every time.
+   */
+  readonly revocationLagSeconds?: number;
+  /** Is called with the events `started`, `bearer-refused` and `server-error`. What it throws is ignored. */
+  readonly onEvent?: OnEvent;
+}
+
+/** An API of this process, with the defaults filled in. */
+export interface ResourceApi extends ProtectedApi {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** `undefined`: found by metadata. */
+  readonly issuers: readonly string[] | undefined;
+}
+
+const fixes = {
+  baseUrl: 'Write the baseUrl of the authorization server, such as "https://host/login".',
+  audience: 'Write the audience of the API as createAuthServer has it, such as "https://host/orders".',
+  scopes: 'List the names of the API\'s scopes: ["read", "write"].',
+  issuers: 'List issuer identifiers, such as "https://host/login/auth/password/api/orders", or leave it out.',
+  introspection: "Write { clientId, clientSecret } of a confidential client, or leave it out.",
+  lag: "Write whole seconds, 0 to 300.",
+};
+
+const text = { type: "string", minLength: 1 };
+
+const schema = {
+  type: "object",
+  required: ["baseUrl", "apis"],
+  additionalProperties: false,
+  properties: {
+    baseUrl: { ...text, description: fixes.baseUrl },
+    apis: {
+      type: "object",
+      minProperties: 1,
+      description: "Write at least one API: { orders: { audience, scopes } }.",
+      additionalProperties: {
+        type: "object",
+        required: ["audience", "scopes"],
+        additionalProperties: false,
+        properties: {
+          audience: { ...text, description: fixes.audience },
+          scopes: { type: "array", items: text, description: fixes.scopes },
+          name: { ...text, description: "Write a name, or leave it out." },
+          issuers: { type: "array", minItems: 1, items: text, description: fixes.issuers },
+        },
+      },
+    },
+    introspection: {
+      type: "object",
+      required: ["clientId", "clientSecret"],
+      additionalProperties: false,
+      description: fixes.introspection,
+      properties: {
+        clientId: { ...text, description: fixes.introspection },
+        clientSecret: { ...text, description: `${fixes.introspection} Is the environment variable set?` },
+      },
+    },
+    revocationLagSeconds: { type: "integer", minimum: 0, maximum: 300, description: fixes.lag },
+    onEvent: { isFunction: true, description: "Write (event) => { … }, or leave it out." },
+  },
+};
+
+function* apiProblems(apis: ResourceServerOptions["apis"]): Iterable<OptionProblem> {
+  const pathOf = new Map<string, string>();
+  for (const [apiId, { audience, scopes, issuers = [] }] of Object.entries(apis)) {
+    const path = `apis.${apiId}`;
+    const problem = urlProblem(audience);
+    if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
+    const url = problem ? audience : protectedResourceMetadataUrl(audience);
+    const twin = pathOf.get(url);
+    if (twin)
+      yield { path: `${path}.audience`, problem: `is also the audience of ${twin}`, fix: fixes.audience };
+    pathOf.set(url, path);
+    const unnamed = scopes.findIndex((name) => parseScope(name)?.length !== 1);
+    if (unnamed >= 0)
+      yield { path: `${path}.scopes.${unnamed}`, problem: "is not a scope name", fix: fixes.scopes };
+    for (const [index, issuer] of issuers.entries()) {
+      const wrong = urlProblem(issuer);
+      if (wrong) yield { path: `${path}.issuers.${index}`, problem: wrong, fix: fixes.issuers };
+    }
+  }
+}
+
+function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
+  const { baseUrl, apis, introspection } = options;
+  // a misspelt constant must not switch introspection off, or make its answers last longer
+  const missing = Object.entries(options).find(([, value]) => value === undefined)?.[0];
+  const fix = "Leave the key out, or write a value.";
+  if (missing !== undefined) yield { path: missing, problem: "is undefined", fix };
+  for (const [apiId, api] of Object.entries(apis))
+    for (const [name, value] of Object.entries(api))
+      if (value === undefined) yield { path: `apis.${apiId}.${name}`, problem: "is undefined", fix };
+  const problem = baseUrlProblem(baseUrl);
+  if (problem !== undefined) yield { path: "baseUrl", problem, fix: fixes.baseUrl };
+  yield* apiProblems(apis);
+  if (options.revocationLagSeconds !== undefined && !introspection) {
+    const unused = "has no effect without introspection: JWTs count until they expire";
+    yield { path: "revocationLagSeconds", problem: unused, fix: "Leave it out, or write introspection." };
+  }
+}
+
+/** Checks shape, then values. @throws TypeError that names the first wrong option by its path and says what to write instead. */
+export function checkResourceServerOptions(options: ResourceServerOptions): void {
+  const found = shapeProblem(schema, options) ?? [...valueProblems(options)][0];
+  if (found) throw new TypeError(`createResourceServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+}
+
+/** The APIs of checked options. */
+export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): readonly ResourceApi[] {
+  return Object.entries(apis).map(([apiId, { audience, scopes, name = apiId, issuers }]) => ({
+    apiId,
+    name,
+    audience,
+    baseUrl,
+    // no page shows their sentences here
+    scopes: Object.fromEntries(scopes.map((scope) => [scope, scope])),
+    issuers: issuers && [...issuers],
+    metadataUrl: protectedResourceMetadataUrl(audience),
+  }));
+}

@@ -1,0 +1,89 @@
+/** Documents of the authorization server: read, checked, remembered, and replaced before they are old. RFC 8414 §3.2, 9728 §3.2, 7517 §5. */
+import { fetchTrustedDocument } from "../fetching/fetch-trusted";
+import { parseJson } from "../fetching/read-document";
+import { rememberedDocuments } from "../fetching/remembered-documents";
+import { lateError } from "../protocol/oauth-error";
+import type { Clock } from "../protocol/time";
+
+/** What a document says, or what is wrong with it. The text is for the event. */
+export type ParsedDocument<T> =
+  { readonly kind: "parsed"; readonly value: T } | { readonly kind: "wrong"; readonly reason: string };
+
+/** Says that a document is wrong. */
+export function wrong(reason: string): { readonly kind: "wrong"; readonly reason: string } {
+  return { kind: "wrong", reason };
+}
+
+/** Documents of one kind, by their URLs. */
+export interface RemoteDocuments<T> {
+  /**
+   * The document. A fresh one is answered from memory; one that gets old is fetched again meanwhile.
+   *
+   * @throws Error that leads to 503 when there is no document that is less than a day old.
+   */
+  find(url: string): Promise<T>;
+  /** Asks again, unless that was done less than 30 seconds ago. @throws as `find` does */
+  refresh(url: string): Promise<T>;
+  /** The document while it is fresh. Nothing is waited for. */
+  fresh(url: string): T | undefined;
+}
+
+/** How documents of one kind are found. */
+export interface RemoteDocumentOptions<T> {
+  /** For errors: what the documents are, such as "the key set". */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly parse: (value: object, url: string) => ParsedDocument<T>;
+}
+
+function parseText<T>(
+  text: string,
+  { url, parse }: { url: string; parse: RemoteDocumentOptions<T>["parse"] },
+): ParsedDocument<T> {
+  const value = parseJson(text);
+  return typeof value === "object" && value !== null ? parse(value, url) : wrong("it is no JSON object");
+}
+
+/**
+ * Remembers documents as `rememberedDocuments` does. A document that is wrong counts as one that did not arrive: the last good one
+ * stays in use, for a day at most. What a document says is parsed once.
+ */
+export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions<T>): RemoteDocuments<T> {
+  /** What the last good document of a URL says. The URLs come from options and from documents that were checked. */
+  const parsed = new Map<string, { readonly text: string; readonly value: T }>();
+  const documents = rememberedDocuments({
+    clock,
+    async fetchDocument(url) {
+      const document = await fetchTrustedDocument(url);
+      if (document.kind !== "fetched") return document;
+      const { text } = document;
+      // an unchanged document keeps its value, so that keys stay the same objects
+      if (parsed.get(url)?.text === text) return document;
+      const outcome = parseText(text, { url, parse });
+      if (outcome.kind === "wrong") return { kind: "failed", reason: outcome.reason };
+      parsed.set(url, { text, value: outcome.value });
+      return document;
+    },
+  });
+
+  async function ask(how: "find" | "refresh", url: string): Promise<T> {
+    const answer = await documents[how](url);
+    const known = answer.kind === "found" ? parsed.get(url) : undefined;
+    if (known) return known.value;
+    const reason = answer.kind === "found" ? "it is not known" : answer.reason;
+    throw lateError(`${name} at ${url} can't be used: ${reason}`);
+  }
+
+  function fresh(url: string): T | undefined {
+    if (!documents.fresh(url)) return undefined;
+    // nobody waits for this, and it never rejects
+    if (documents.isAgeing(url)) void documents.refresh(url);
+    return parsed.get(url)?.value;
+  }
+
+  return {
+    find: async (url) => fresh(url) ?? ask("find", url),
+    refresh: (url) => ask("refresh", url),
+    fresh,
+  };
+}

@@ -1,0 +1,140 @@
+/** Decides in another process whether an access token is valid at an API. RFC 9068 §4, 7662 §2.2, 7519 §4.1.1. */
+import { type AccessToken, type AccessTokenClaims, readAccessTokenClaims } from "../protocol/access-token";
+import { metadataUrlBelow } from "../protocol/issuer";
+import type { Clock } from "../protocol/time";
+import { claimsOf, isSignedBy, parseJwt, type PresentedJwt } from "../signing/verify-jwt";
+import { isJwt, type Validity } from "../tokens/read-access-token";
+import {
+  type AccessTokenVerdict,
+  invalid,
+  ofAnotherApi,
+  type ReadToken,
+  rememberingVerifier,
+  type TokenChecks,
+} from "../tokens/verify-access-token";
+import type { Introspect } from "./introspect";
+import type { ResourceApi } from "./options";
+import type { FindIssuers, Published, RemoteIssuer, RemoteKey } from "./remote-issuers";
+
+/** What verifying tokens of another server needs. */
+export interface RemoteVerifyPorts {
+  readonly published: Published;
+  /** The issuers of the API. */
+  readonly findIssuers: FindIssuers;
+  /** `undefined` when the options have no `introspection`. */
+  readonly introspect: Introspect | undefined;
+  readonly clock: Clock;
+  readonly revocationLagSeconds: number;
+}
+
+const unknownToken = invalid(
+  "the token is unknown, forged, or signed with a key that the authorization server does not publish (RFC 9068 §4): get a new one",
+);
+const noIntrospection = invalid(
+  "the token is opaque, so only the authorization server can tell what it means (RFC 7662 §2): pass introspection to createResourceServer",
+);
+const inactive =
+  "the authorization server says that the token is not active: it is unknown, expired or revoked";
+
+/** The issuer's metadata. @throws Error when it can't be had, or is that of an issuer of another API */
+async function metadataOf(
+  { issuers }: Published,
+  { issuer, api }: { issuer: string; api: ResourceApi },
+): Promise<RemoteIssuer> {
+  const metadata = await issuers.find(metadataUrlBelow(issuer));
+  const { resources } = metadata;
+  if (!resources || resources.includes(api.audience)) return metadata;
+  throw new Error(
+    `resource server: the issuer ${issuer} serves another API than ${api.audience} (protected_resources, RFC 9728 §4). Compare audience and issuers with the options of createAuthServer.`,
+  );
+}
+
+/** The key that a JWT names, from the issuer's key set. An unknown `kid` has the set asked for again. @rfc 7517 §4.5 */
+async function keyFor(
+  { keySets }: Published,
+  { jwt, jwksUri }: { jwt: PresentedJwt; jwksUri: string },
+): Promise<RemoteKey | undefined> {
+  if (typeof jwt.kid !== "string") return undefined;
+  const known = (await keySets.find(jwksUri)).get(jwt.kid);
+  return known ?? (await keySets.refresh(jwksUri)).get(jwt.kid);
+}
+
+function toToken(claims: AccessTokenClaims, { api, key }: { api: ResourceApi; key?: RemoteKey }): ReadToken {
+  const accessToken = readAccessTokenClaims(claims, api.audience);
+  if (accessToken) return { kind: "genuine", accessToken, key };
+  return claims["aud"] === api.audience ? unknownToken : ofAnotherApi;
+}
+
+interface PresentedToken {
+  readonly token: string;
+  readonly api: ResourceApi;
+}
+
+async function readJwt(
+  { published, findIssuers }: RemoteVerifyPorts,
+  { token, api }: PresentedToken,
+): Promise<ReadToken> {
+  const jwt = parseJwt(token);
+  const claims = jwt && claimsOf(jwt);
+  if (!jwt || !claims) return unknownToken;
+  const { iss } = claims;
+  // it chooses among known issuers: what a stranger writes there is never asked for
+  if (typeof iss !== "string" || !(await findIssuers()).includes(iss)) return ofAnotherApi;
+  const { jwksUri } = await metadataOf(published, { issuer: iss, api });
+  const key = jwksUri === undefined ? undefined : await keyFor(published, { jwt, jwksUri });
+  return key && isSignedBy(jwt, key) ? toToken(claims, { api, key }) : unknownToken;
+}
+
+async function ask(
+  { published, introspect }: RemoteVerifyPorts,
+  { token, api, issuer }: PresentedToken & { issuer: string },
+): ReturnType<Introspect> {
+  const { introspectionEndpoint } = await metadataOf(published, { issuer, api });
+  if (introspect && introspectionEndpoint !== undefined) return introspect(introspectionEndpoint, token);
+  throw new Error(`resource server: the issuer ${issuer} names no introspection endpoint of its own`);
+}
+
+async function readOpaque(ports: RemoteVerifyPorts, presented: PresentedToken): Promise<ReadToken> {
+  if (!ports.introspect) return noIntrospection;
+  const { api } = presented;
+  const issuers = await ports.findIssuers();
+  // any issuer of the API knows the tokens of all of them
+  const introspected = await ask(ports, { ...presented, issuer: issuers[0] ?? "" });
+  if (!introspected.active) return invalid(inactive);
+  const read = toToken(introspected.claims, { api });
+  return read.kind === "genuine" && !issuers.includes(read.accessToken.issuer) ? ofAnotherApi : read;
+}
+
+async function stillStands(
+  ports: RemoteVerifyPorts,
+  { accessToken, ...presented }: PresentedToken & { accessToken: AccessToken },
+): Promise<boolean> {
+  const introspected = await ask(ports, { ...presented, issuer: accessToken.issuer });
+  // the answer is about this token, or it is worth nothing
+  return introspected.active && introspected.claims["jti"] === accessToken.tokenId;
+}
+
+/** A verifier for one API. It throws when the authorization server is needed and does not answer. */
+export function remoteVerifier(
+  ports: RemoteVerifyPorts,
+  api: ResourceApi,
+): (token: string) => Promise<AccessTokenVerdict> {
+  const { published, introspect, clock, revocationLagSeconds: lagSeconds } = ports;
+  const checks: TokenChecks = {
+    read: (token) => (isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { token, api })),
+    trusts(key) {
+      // every key of this verifier is from a key set
+      const { publishedAt, kid } = key as RemoteKey;
+      return published.keySets.fresh(publishedAt)?.get(kid) === key;
+    },
+    async validityOf(accessToken, { token, now }): Promise<Validity> {
+      const valid = { kind: "valid", asOf: now } as const;
+      // what was asked about an opaque token has said so
+      if (!introspect || !isJwt(token)) return valid;
+      return (await stillStands(ports, { token, api, accessToken }))
+        ? valid
+        : { kind: "ended", reason: inactive };
+    },
+  };
+  return rememberingVerifier(checks, { lagSeconds, clock });
+}
