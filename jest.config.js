@@ -31,7 +31,7 @@ const clientEndpointTests = [
   "grants/*",
   "flows/{authorization-code,pairs,key-rotation,rotated-keys}",
   "attacks/{stolen-code,stolen-refresh-token,cross-site,cross-site-cookies,parameter-pollution}",
-  "events",
+  "{events,channels}",
 ];
 
 /** @type {import("jest").Config} */

@@ -68,6 +68,9 @@ const postgresHandles = [
   "@neondatabase",
 ];
 
+/** What docs/observability.md uses. */
+const observers = ["pino", "pino-http", "prom-client", "@opentelemetry"];
+
 /** Programs that are the same in JavaScript and in TypeScript. */
 const firstPrograms = ["README.md", "docs/getting-started.md"].map(
   (page) =>
@@ -148,6 +151,7 @@ describe("README and docs", () => {
       "helmet",
       "express-rate-limit",
       ...postgresHandles,
+      ...observers,
     ]) {
       await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
     }

@@ -9,12 +9,10 @@ import type { AuthMethod, AuthServer, OnEvent } from "../lib";
 import { baseUrl, pairPath } from "./fixture/apis";
 import { authorizationParameters } from "./fixture/authorization-request";
 import { authorize, redirectParameters } from "./fixture/authorize";
-import { postToken } from "./fixture/client-requests";
 import { clients, credentials, webSecret } from "./fixture/clients";
 import { runBlock, runWaitingBlock } from "./fixture/doc-block";
 import { newWebBrowser, type Page, type WebBrowser } from "./fixture/example";
 import { type TestHost, testHost } from "./fixture/host";
-import { obtainTokens } from "./fixture/journey";
 import { listen } from "./fixture/listening";
 
 const issuerPath = pairPath();
@@ -448,51 +446,6 @@ describe("several hosts or tenants", () => {
 
   it("survives a connection that breaks while idle", async () => {
     expect((await tenantHosts()).connectionErrors).toEqual(["error"]);
-  });
-});
-
-function logged(): { lines: string[]; alarms: string[]; onEvent: OnEvent } {
-  const [lines, alarms]: [string[], string[]] = [[], []];
-  const { onEvent } = runBlock(
-    { heading: "Logging events" },
-    {
-      log: (line: string) => void lines.push(line),
-      alarm: (text: string) => void alarms.push(text),
-      // the block runs outside the test's realm, which has errors of its own
-      Error,
-    },
-  );
-  return { lines, alarms, onEvent: onEvent as OnEvent };
-}
-
-describe("logging events", () => {
-  it("writes a line for each event, without the tokens", async () => {
-    const { lines, onEvent } = logged();
-    const tokens = await obtainTokens(testHost({ onEvent }), { client: "web" });
-    const kinds = lines.map((line) => (JSON.parse(line) as { kind: string }).kind);
-    expect(kinds).toEqual(expect.arrayContaining(["started", "authorization-granted", "token-issued"]));
-    expect(lines.join("\n")).not.toContain(tokens.access_token);
-    expect(lines.join("\n")).not.toContain(tokens.refresh_token);
-  });
-
-  it("keeps back what a storage that fails has said", async () => {
-    const { lines, alarms, onEvent } = logged();
-    const host = testHost({ onEvent });
-    host.session = () => Promise.reject(new RangeError("SELECT … WHERE name = 'alice'"));
-    await authorize(host.browser(), { client: "web" });
-    expect(lines.join("\n")).toContain('"cause":"RangeError"');
-    expect(lines.join("\n")).not.toContain("SELECT");
-    expect(alarms).toEqual(["the authorization server has failed"]);
-  });
-
-  it("raises the alarm at a replay", async () => {
-    const { alarms, onEvent } = logged();
-    const host = testHost({ onEvent });
-    const { refresh_token = "" } = await obtainTokens(host, { client: "web" });
-    const fields = { grant_type: "refresh_token", ...credentials("web"), refresh_token };
-    await postToken(host, { fields });
-    await postToken(host, { fields });
-    expect(alarms).toEqual(["replay of a refresh_token by web"]);
   });
 });
 

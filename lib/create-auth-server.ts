@@ -17,11 +17,13 @@ import {
 } from "./end-user/ends";
 import { listAuthorizations, listConsents } from "./end-user/list-authorizations";
 import { type EmitEvent, eventEmitter } from "./events/port";
+import { publishingEmitter } from "./events/publish";
 import { eventReporter } from "./events/report";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import { mountCheck, mountPathOf, watchAnswers } from "./http/mount-check";
 import { type ProtectionPorts, protectRoutes } from "./http/protect-routes";
 import { readInteractionId } from "./http/request";
+import { whileTraced } from "./http/request-trace";
 import { writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
@@ -36,7 +38,7 @@ import type { Issuer } from "./protocol/issuer";
 import type { JsonResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
-import { randomValues, systemClock as clock, warn } from "./system";
+import { eventChannel, randomValues, systemClock as clock, warn } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
 import { refreshSuccessors } from "./tokens/refresh-successor";
 import { accessTokenVerifier } from "./tokens/verify-access-token";
@@ -147,10 +149,14 @@ function hostPagesOf(
       const interactionId = readInteractionId(req);
       // approve(req, res) allows everything; approve(req, res, undefined) is refused, as it may be a mistake of the host
       const chosen: unknown = decisions.length === 0 ? {} : decisions[0];
-      writeResponse({ req, res, pages }, await flow.approve(req, { interactionId, chosen }));
+      await whileTraced({ endpoint: "approve", method: req.method }, async (trace) =>
+        writeResponse({ req, res, pages, trace }, await flow.approve(req, { interactionId, chosen })),
+      );
     },
     async deny(req, res) {
-      writeResponse({ req, res, pages }, await flow.deny(req, readInteractionId(req)));
+      await whileTraced({ endpoint: "deny", method: req.method }, async (trace) =>
+        writeResponse({ req, res, pages, trace }, await flow.deny(req, readInteractionId(req))),
+      );
     },
   };
 }
@@ -188,9 +194,11 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  const emit = options.onEvent
+  // subscribers do not replace the warnings: they may be a tool that nobody reads
+  const heard = options.onEvent
     ? eventEmitter(options.onEvent, clock)
     : eventReporter({ warn, isProduction: isProduction(), clock });
+  const emit = publishingEmitter(heard, { channel: eventChannel, clock });
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });

@@ -1,6 +1,7 @@
 /** From options to the middleware of an API that runs apart from the authorization server. RFC 6750 §3; 9728 §3; 9068 §4; 7662 §2. */
 import { Router } from "express";
 import { type EmitEvent, eventEmitter } from "./events/port";
+import { publishingEmitter } from "./events/publish";
 import { eventReporter } from "./events/report";
 import { answerDocument } from "./http/documents";
 import { protectRoutes, type RouteProtection } from "./http/protect-routes";
@@ -20,7 +21,7 @@ import {
 } from "./resource-server/options";
 import { type FindIssuers, issuerFinder, publications } from "./resource-server/remote-issuers";
 import { remoteVerifier } from "./resource-server/remote-verifier";
-import { systemClock as clock, warn } from "./system";
+import { eventChannel, systemClock as clock, warn } from "./system";
 
 /** The middleware of APIs whose tokens another server issues. Its functions do not use `this`. */
 export interface ResourceServer extends RouteProtection {
@@ -74,9 +75,10 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
   checkResourceServerOptions(options);
   const { introspection, onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
   const apis = resolveResourceApis(options).map((api) => ({ api, findIssuers: issuerFinder(api, clock) }));
-  const emit = onEvent
+  const heard = onEvent
     ? eventEmitter(onEvent, clock)
     : eventReporter({ warn, isProduction: isProduction(), clock });
+  const emit = publishingEmitter(heard, { channel: eventChannel, clock });
   const published = publications(clock);
   const introspect = introspection && introspector({ ...introspection }, takingTurns());
   emit({ kind: "started", rootDocuments: apis.map(({ api }) => api.metadataUrl) });

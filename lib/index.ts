@@ -24,6 +24,7 @@ export type { ActiveAuthorization, ActiveAuthorizations } from "./end-user/list-
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
 export type { ReadAccessToken } from "./http/access-tokens";
+export type { RequestTrace, TracedEndpoint } from "./http/request-trace";
 export type { McpAuth, ReadMcpAuth } from "./http/mcp-auth";
 export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
 export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";

@@ -1,5 +1,7 @@
-/** The machine's clock, random values and warnings. The rules receive them as functions, so tests can set them. RFC 6749 §10.10. */
+/** The machine's clock, random values and warnings, and the process's channel for events. The rules receive them, so tests can set them. RFC 6749 §10.10. */
+import { channel } from "node:diagnostics_channel";
 import { randomFillSync } from "node:crypto";
+import type { EventChannel } from "./events/publish";
 import type { EpochSeconds } from "./protocol/time";
 
 /** The current time of the system clock, in whole epoch seconds. */
@@ -11,6 +13,9 @@ export function systemClock(): EpochSeconds {
 export function warn(code: string, message: string, detail?: string): void {
   process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
 }
+
+/** Events of every server of this process, for all who subscribe to this name. */
+export const eventChannel: EventChannel = channel("authmount:event");
 
 /** Random values that nobody can guess: tokens, codes and ids are made of them. */
 export interface RandomValues {

@@ -63,7 +63,7 @@ function section({ kind, prose: text, properties }) {
 }
 
 const intro = `What the option [\`onEvent\`](options.md#onevent) hears. An event is an object; \`kind\` tells the events apart. No event carries
-a code, a token, a verifier or a secret. [Logging events](../recipes.md#logging-events) shows a handler, and
+a code, a token, a verifier or a secret. [Logging events](../observability.md#logging-events) shows a handler, and
 [deployment](../deployment.md#what-to-monitor) says which events need an alarm.`;
 
 /** @param {import("./library").Library} library */

@@ -167,7 +167,7 @@ function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): Redi
   const { client, target, issuer, state, error } = refusal;
   const iss = issuer.identifier;
   reportRefusal(ports, { error, subject: { issuer: iss, clientId: client.clientId } });
-  return { kind: "redirect", location: errorLocation(target, { error, state, iss }) };
+  return { kind: "redirect", location: errorLocation(target, { error, state, iss }), error: error.code };
 }
 
 /**

@@ -94,11 +94,16 @@ export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 /** Reports an event to the host. It never throws. */
 export type EmitEvent = (event: NewEvent) => void;
 
+/** A copy of an event, lists included, with its time. */
+export function timed(event: NewEvent, clock: Clock): AuthServerEvent {
+  return Object.assign({ at: clock() }, ownRecord(event));
+}
+
 /** An emitter that adds the time to each event and ignores failures of the handler. */
 export function eventEmitter(onEvent: OnEvent, clock: Clock): EmitEvent {
   return (event) => {
     try {
-      Promise.resolve(onEvent(Object.assign({ at: clock() }, ownRecord(event)))).catch(() => undefined);
+      Promise.resolve(onEvent(timed(event, clock))).catch(() => undefined);
     } catch {
       // there is nobody to report the failure of a handler to
     }

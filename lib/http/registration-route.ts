@@ -61,5 +61,6 @@ export function registrationRoute(ports: RegistrationPorts): Route<HttpRequest> 
     };
     return { kind: "empty", status: 204, headers };
   };
-  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers: { Vary: "Origin" } };
+  const methods = { POST: post, OPTIONS: preflight };
+  return { endpoint: "registration", methods, failure: jsonError, headers: { Vary: "Origin" } };
 }

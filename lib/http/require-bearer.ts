@@ -12,6 +12,7 @@ import { formatScope, isSubset } from "../protocol/scope";
 import type { AccessTokens } from "./access-tokens";
 import { lacksScope, malformed, noToken, type Refusal, wrongSubject } from "./bearer-refusals";
 import { hasSeveralAuthorizationHeaders, readQuery } from "./request";
+import { isTraced, type OpenTrace, traceRequest } from "./request-trace";
 import { exposing, writeResponse } from "./response";
 
 /** What a guarded route checks, and with what. */
@@ -140,11 +141,12 @@ interface Guarded extends BearerGuard {
 interface GuardedRequest {
   readonly req: Request;
   readonly res: Response;
+  readonly trace?: OpenTrace;
 }
 
 /** A page that the host lets read the answer may read the challenge, too: MCP clients in browsers find the server by it. */
-function writeChallengeOf({ req, res }: GuardedRequest, response: JsonResponse): void {
-  writeResponse({ req, res, headers: exposing(res, "WWW-Authenticate") }, response);
+function writeChallengeOf({ req, res, trace }: GuardedRequest, response: JsonResponse): void {
+  writeResponse({ req, res, trace, headers: exposing(res, "WWW-Authenticate") }, response);
 }
 
 function refuse(
@@ -180,6 +182,14 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
   }
 }
 
+/** The same, told to those who watch requests. What the host does with a request that passes is not part of it. */
+function passesTraced(guarded: Guarded, guardedRequest: GuardedRequest): Promise<boolean> {
+  if (!isTraced()) return passes(guarded, guardedRequest);
+  const { req, res } = guardedRequest;
+  const begin = { endpoint: "bearer", method: req.method, apiId: guarded.api.apiId } as const;
+  return traceRequest(begin, (trace) => passes(guarded, { req, res, trace }));
+}
+
 /**
  * Lets a request pass when it has a valid access token for the API, of the right kind and with the needed scopes, and sets
  * `req.auth`. Any other request is answered with a challenge and emits `bearer-refused`; a failure is a `server_error`.
@@ -187,7 +197,7 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
 export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): BearerMiddleware {
   const guarded = { ...options, challengeOf: challenges(options.api) };
   const handle = async (guardedRequest: GuardedRequest & { next: NextFunction }): Promise<void> => {
-    if (!(await passes(guarded, guardedRequest))) return;
+    if (!(await passesTraced(guarded, guardedRequest))) return;
     const { req, res, next } = guardedRequest;
     if (handler) await handler(req as AuthorizedRequest, res, next);
     else next();

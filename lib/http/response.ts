@@ -4,6 +4,7 @@ import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
 import { jsonError, type ProtocolResponse } from "../protocol/protocol-response";
 import { type HttpRequest, prefersJson } from "./request";
+import type { OpenTrace } from "./request-trace";
 
 /** An answer in the terms of HTTP. */
 interface Written {
@@ -19,6 +20,8 @@ interface Destination {
   readonly pages?: Pages;
   /** Headers of the route, added to values that the host has set for the same names. */
   readonly headers?: Written["headers"] | undefined;
+  /** Learns how the request was answered. */
+  readonly trace?: OpenTrace | undefined;
 }
 
 function toWritten(destination: Destination, response: ProtocolResponse): Written {
@@ -78,15 +81,38 @@ export function exposing(res: ServerResponse, name: string): Written["headers"] 
   return res.hasHeader("Access-Control-Allow-Origin") ? { "Access-Control-Expose-Headers": name } : undefined;
 }
 
+/** The OAuth error code of an answer that refuses. */
+function errorOf(response: ProtocolResponse): string | undefined {
+  switch (response.kind) {
+    case "json":
+      return response.status < 400 ? undefined : (response.body as { error?: string }).error;
+    case "redirect":
+      return response.error;
+    case "error-page":
+      return response.error.code;
+    case "page":
+    case "empty":
+      return undefined;
+  }
+}
+
+function closeTrace({ req, res, trace }: Destination, error: string | undefined): void {
+  // a client that has disconnected while it was sending got no answer
+  if (!trace || req.readableAborted) return;
+  trace.status = res.statusCode;
+  if (error !== undefined) trace.oauthError = error;
+}
+
 /** Writes the answer of an endpoint. Does nothing when something else has already answered the request. */
 export function writeResponse(destination: Destination, response: ProtocolResponse): void {
   const { res } = destination;
   // the host may have answered in the meantime, for example after a timeout
-  if (res.headersSent) return;
+  if (res.headersSent) return closeTrace(destination, undefined);
   const written = toWritten(destination, response);
   if ("cookies" in response)
     for (const cookie of response.cookies ?? []) res.appendHeader("Set-Cookie", cookie);
   if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
   res.writeHead(written.status, headerLines(destination, written));
   res.end(written.body);
+  closeTrace(destination, errorOf(response));
 }

@@ -2,12 +2,13 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Request, type RequestHandler, Router } from "express";
 import type { RootDocuments } from "../endpoints/metadata";
-import { type Issuer, registrationPath } from "../protocol/issuer";
+import { baseUrlOf, type Issuer, registrationPath } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
 import { answerDocument, methodNotAllowed } from "./documents";
-import type { MountCheck } from "./mount-check";
+import { type MountCheck, mountPathOf } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
+import { isTraced, type OpenTrace, traceRequest } from "./request-trace";
 import { writeResponse } from "./response";
 import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
 
@@ -25,6 +26,8 @@ export interface RouterParts extends ServedParts {
 interface Place<Req extends HttpRequest> {
   readonly route: Route<Req>;
   readonly issuer: Issuer;
+  /** Its path with the names of the parameters, the same string for all issuers. */
+  readonly template: string;
 }
 
 /** Path below the mount point → the route and its issuer: one look-up, however many issuers there are. */
@@ -32,12 +35,20 @@ function placesOf<Req extends HttpRequest>(
   { issuers, registrations }: RouterParts,
   routes: Routes<Req>,
 ): ReadonlyMap<string, Place<Req>> {
+  const [first] = issuers;
+  const mountPath = first === undefined ? "" : mountPathOf(baseUrlOf(first));
+  const templates = new Map(
+    [...Object.keys(routes), registrationPath].map((name) => [
+      name,
+      `${mountPath}/auth/:authMethodId/api/:apiId/${name}`,
+    ]),
+  );
   const entries = issuers.flatMap((issuer) => {
     const register = registrations.get(issuer.api.apiId);
     const here: Routes<Req> = register ? { ...routes, [registrationPath]: register } : routes;
     return Object.entries(here).map(([name, route]) => {
       const path = `/auth/${issuer.authMethodId}/api/${issuer.api.apiId}/${name}`;
-      return [path, { route, issuer }] as const;
+      return [path, { route, issuer, template: templates.get(name) ?? name }] as const;
     });
   });
   return new Map(entries);
@@ -58,10 +69,18 @@ function reportMethod<Req extends HttpRequest>(
   });
 }
 
+/** A request for a known path. */
+interface Arrival<Req extends HttpRequest> {
+  readonly req: Req;
+  readonly res: ServerResponse;
+  readonly place: Place<Req>;
+  readonly trace?: OpenTrace;
+}
+
 /** Answers a request for a known path. Never rejects because of a handler: failures become the route's own error answer. */
-async function serve<Req extends HttpRequest>(
+async function answer<Req extends HttpRequest>(
   parts: ServedParts,
-  { req, res, place }: { req: Req; res: ServerResponse; place: Place<Req> },
+  { req, res, place, trace }: Arrival<Req>,
 ): Promise<void> {
   const { route, issuer } = place;
   const handler = route.methods[req.method ?? ""];
@@ -74,18 +93,48 @@ async function serve<Req extends HttpRequest>(
     if (!req.readableAborted) parts.ports.emit({ kind: "server-error", issuer: issuer.identifier, cause });
     response = route.failure(serverError(cause));
   }
-  writeResponse({ req, res, pages: parts.pages, headers: route.headers }, response);
+  writeResponse({ req, res, pages: parts.pages, headers: route.headers, trace }, response);
+}
+
+/** The same, told to those who watch requests. */
+function serve<Req extends HttpRequest>(parts: ServedParts, arrival: Arrival<Req>): Promise<void> {
+  if (!isTraced()) return answer(parts, arrival);
+  const { route, issuer, template } = arrival.place;
+  const begin = {
+    endpoint: route.endpoint,
+    method: arrival.req.method ?? "",
+    route: template,
+    issuer: issuer.identifier,
+    apiId: issuer.api.apiId,
+  };
+  return traceRequest(begin, (trace) => answer(parts, { ...arrival, trace }));
+}
+
+/** Answers a request for a document that is at hand. */
+function serveDocument(
+  destination: { readonly req: Request; readonly res: ServerResponse },
+  { document, ...asked }: { document: JsonResponse; endpoint: "keys" | "metadata"; route: string },
+): Promise<void> | undefined {
+  const { req } = destination;
+  const response = answerDocument(req, document);
+  if (!isTraced()) {
+    writeResponse(destination, response);
+    return undefined;
+  }
+  return traceRequest({ ...asked, method: req.method }, async (trace) =>
+    writeResponse({ ...destination, trace }, response),
+  );
 }
 
 /**
  * A Router that answers before it walks through its layers. When no layer of a Router answers, Express passes the request on in a
  * later turn of the event loop, and most requests of a host are not for this library. Layers that the host adds come afterwards.
  */
-function directRouter(answer: RequestHandler): Router {
-  const router = Router().use(answer) as Router & { handle: RequestHandler };
+function directRouter(handler: RequestHandler): Router {
+  const router = Router().use(handler) as Router & { handle: RequestHandler };
   const walk = router.handle.bind(router);
   // one layer is this library's own; with more, the host has added some and they must be walked through
-  router.handle = (req, res, next) => (router.stack.length > 1 ? walk : answer)(req, res, next);
+  router.handle = (req, res, next) => (router.stack.length > 1 ? walk : handler)(req, res, next);
   return router;
 }
 
@@ -105,12 +154,14 @@ const notFound: ProtocolResponse = {
  */
 export function createRouter(parts: RouterParts, check?: MountCheck): Router {
   const places = placesOf<Request>(parts, { ...clientRoutes, ...pageRoutes });
+  const keys = { endpoint: "keys", route: new URL(parts.jwksUri).pathname } as const;
   return directRouter((req, res, next) => {
     check?.atRouter(req);
     const path = readPath(req);
     const place = places.get(path);
     if (place) return void serve(parts, { req, res, place }).catch(next);
-    if (path === "/jwks") return writeResponse({ req, res }, answerDocument(req, parts.keySet()));
+    if (path === "/jwks")
+      return void serveDocument({ req, res }, { ...keys, document: parts.keySet() })?.catch(next);
     // a pair that is not valid gets an OAuth answer, not the host's page: client developers see what is wrong
     const name = issuerPath.exec(path)?.[1];
     if (name === undefined || !routePaths.has(name)) return next();
@@ -125,9 +176,10 @@ export function createWellKnownRouter(documents: RootDocuments, check?: MountChe
   );
   return directRouter((req, res, next) => {
     check?.atWellKnown(req, res);
-    const document = byPath.get(readPath(req));
+    const route = readPath(req);
+    const document = byPath.get(route);
     if (!document) return next();
-    writeResponse({ req, res }, answerDocument(req, document));
+    serveDocument({ req, res }, { endpoint: "metadata", route, document })?.catch(next);
   });
 }
 

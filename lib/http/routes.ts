@@ -24,6 +24,7 @@ import {
   readForm,
   readQuery,
 } from "./request";
+import type { TracedEndpoint } from "./request-trace";
 
 /** What the routes use to answer. */
 export interface ServedParts {
@@ -51,6 +52,8 @@ export type RouteHandler<Req extends HttpRequest> = (
 
 /** What is served at one path of an issuer. */
 export interface Route<Req extends HttpRequest> {
+  /** What those who watch requests are told. */
+  readonly endpoint: TracedEndpoint;
   /** Method → handler. Any other method is answered with 405. */
   readonly methods: Readonly<Record<string, RouteHandler<Req>>>;
   /** The answer to a failure: a page for people, JSON for programs. */
@@ -121,8 +124,10 @@ async function answerForm(
   });
 }
 
+type ClientEndpointName = Exclude<EndpointName, "authorization">;
+
 /** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
-function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
+function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
     const cors = await corsHeaders(parts, request.req.headers.origin);
     const response = await answerForm(parts, { endpoint, request });
@@ -133,24 +138,23 @@ function crossOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
   };
   const headers = { Vary: "Origin" };
   const { refused } = endpoint;
-  return { methods: { POST: post, OPTIONS: preflight }, failure: jsonError, headers, refused };
+  const methods = { POST: post, OPTIONS: preflight };
+  return { endpoint: name, methods, failure: jsonError, headers, refused };
 }
 
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
-function sameOriginRoute(endpoint: ClientEndpoint): Route<HttpRequest> {
+function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
-  return { methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
+  return { endpoint: name, methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 
 const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
   answerDocument(req, serverMetadataEndpoint(issuer, jwksUri));
 
-type ClientEndpointName = Exclude<EndpointName, "authorization">;
-
 const clientEndpointRoutes: Readonly<Record<ClientEndpointName, Route<HttpRequest>>> = {
-  token: crossOriginRoute(tokenEndpoint),
-  revocation: crossOriginRoute(revocationEndpoint),
-  introspection: sameOriginRoute(introspectionEndpoint),
+  token: crossOriginRoute("token", tokenEndpoint),
+  revocation: crossOriginRoute("revocation", revocationEndpoint),
+  introspection: sameOriginRoute("introspection", introspectionEndpoint),
 };
 
 const byPath = Object.entries(clientEndpointRoutes).map(
@@ -160,6 +164,7 @@ const byPath = Object.entries(clientEndpointRoutes).map(
 /** The routes that clients call themselves, without a browser page in between. */
 export const clientRoutes: Routes<HttpRequest> = {
   [metadataPath]: {
+    endpoint: "metadata",
     methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
     failure: jsonError,
   },
@@ -183,7 +188,19 @@ const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) =
 
 /** The routes that a person's browser visits. @rfc 6749 §3.1 */
 export const pageRoutes: Routes<Request> = {
-  [endpointPaths.authorization]: { methods: { GET: authorize, HEAD: empty }, failure: errorPage },
-  [`${endpointPaths.authorization}/resume`]: { methods: { GET: resume, HEAD: empty }, failure: errorPage },
-  [`${endpointPaths.authorization}/consent`]: { methods: { POST: submitConsent }, failure: errorPage },
+  [endpointPaths.authorization]: {
+    endpoint: "authorization",
+    methods: { GET: authorize, HEAD: empty },
+    failure: errorPage,
+  },
+  [`${endpointPaths.authorization}/resume`]: {
+    endpoint: "resume",
+    methods: { GET: resume, HEAD: empty },
+    failure: errorPage,
+  },
+  [`${endpointPaths.authorization}/consent`]: {
+    endpoint: "consent",
+    methods: { POST: submitConsent },
+    failure: errorPage,
+  },
 };

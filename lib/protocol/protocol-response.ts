@@ -15,6 +15,8 @@ export interface RedirectResponse {
   readonly kind: "redirect";
   /** Absolute, or a path of the host. */
   readonly location: string;
+  /** What the client is told in the location, when it is a refusal. Only for those who watch. */
+  readonly error?: OAuthErrorCode;
   /** Whole `Set-Cookie` values. */
   readonly cookies?: readonly string[];
 }
