@@ -71,6 +71,18 @@ const postgresHandles = [
 /** What docs/observability.md uses. */
 const observers = ["pino", "pino-http", "prom-client", "@opentelemetry"];
 
+/** What docs/neighbours.md has beside authmount. */
+const neighbours = [
+  "compression",
+  "cors",
+  "csrf-csrf",
+  "http-proxy-middleware",
+  "morgan",
+  "@nestjs",
+  "serverless-http",
+  "@auth",
+];
+
 /** Programs that are the same in JavaScript and in TypeScript. */
 const firstPrograms = ["README.md", "docs/getting-started.md"].map(
   (page) =>
@@ -103,12 +115,21 @@ describe("README and docs", () => {
   it("security.md names tests that exist", () => {
     const named = [
       ...read("docs/security.md").matchAll(
-        /`((?:attacks|clients|endpoints|flows|grants|protocol|storage)\/[\w-]+)`/g,
+        /`((?:attacks|clients|endpoints|flows|grants|neighbours|protocol|storage)\/[\w-]+)`/g,
       ),
     ];
     const missing = named
       .map(([, name]) => name)
       .filter((name) => !existsSync(path.join(__dirname, `${name}.test.ts`)));
+    expect(missing).toEqual([]);
+  });
+
+  it("neighbours.md names tests that exist", () => {
+    const named = [...read("docs/neighbours.md").matchAll(/`(recipes|neighbours\/[\w-]+)`/g)];
+    const missing = named
+      .map(([, name]) => name)
+      .filter((name) => !existsSync(path.join(__dirname, `${name}.test.ts`)));
+    expect(named.length).toBeGreaterThan(10);
     expect(missing).toEqual([]);
   });
 
@@ -152,6 +173,7 @@ describe("README and docs", () => {
       "express-rate-limit",
       ...postgresHandles,
       ...observers,
+      ...neighbours,
     ]) {
       await symlink(path.join(repository, "node_modules", name), path.join(modules, name), "junction");
     }
@@ -170,6 +192,7 @@ describe("README and docs", () => {
       strict: true,
       exactOptionalPropertyTypes: true,
       noEmit: true,
+      experimentalDecorators: true,
       // Drizzle and PGlite name types of packages that few have; the packaging tests check those of this package
       skipLibCheck: true,
     };

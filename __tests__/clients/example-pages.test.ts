@@ -196,6 +196,23 @@ const visits: readonly Visit[] = [
     },
   },
   {
+    file: "backend-for-frontend/start.js",
+    lastPrinted: /Open http.*\n/,
+    async *go(page, example) {
+      await page.goto(`${example.origin}/?sign-in=refused`);
+      await page.getByText("Not signed in.").waitFor();
+      yield;
+      await page.getByRole("link", { name: "Sign in" }).click();
+      await typePassword(page, printed(example, /password of alice is (\S+)/));
+      await allow(page);
+      await page.getByText("Signed in.").waitFor();
+      yield;
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByText("You are signed out.").waitFor();
+      yield;
+    },
+  },
+  {
     file: "command-line/start.js",
     lastPrinted: /Sign in at\n\S+\n/,
     async *go(page, example) {

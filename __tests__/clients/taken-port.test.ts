@@ -62,6 +62,7 @@ const files = [
   "account-page/server.js",
   "browser-app/server.js",
   "web-app/start.js",
+  "backend-for-frontend/start.js",
   "demo/server.js",
 ];
 

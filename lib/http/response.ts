@@ -1,5 +1,5 @@
-/** The only place that writes to `res`. RFC 6749 §5.1, 9700 §4.12, §4.16. */
-import type { ServerResponse } from "node:http";
+/** The only place that writes to `res`. RFC 6749 §5.1, 9700 §2.6, §4.12, §4.16. */
+import { ServerResponse } from "node:http";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
 import { jsonError, type ProtocolResponse } from "../protocol/protocol-response";
@@ -55,6 +55,14 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
 
 /** Headers that hosts often set on all answers. On a redirect they would keep a silent refresh in an iframe from working. */
 const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
+/** Headers by which a host that allows CORS everywhere would let scripts of others read the pages of a person (RFC 9700 §2.6). */
+const corsHeaders = ["Access-Control-Allow-Origin", "Access-Control-Allow-Credentials"];
+
+/** Headers of the host that an answer must not have. */
+function unwantedHeaders({ kind }: ProtocolResponse): readonly string[] {
+  if (kind === "redirect") return [...framingHeaders, ...corsHeaders];
+  return kind === "page" || kind === "error-page" ? corsHeaders : [];
+}
 
 const always = ["X-Content-Type-Options", "nosniff"];
 // answers may contain codes and tokens (RFC 6749 §5.1); public documents set their own Cache-Control
@@ -71,6 +79,20 @@ function headerLines({ res, headers: ofRoute }: Destination, { status, headers, 
   for (const [name, value] of Object.entries(headers)) lines.push(name, value);
   if (status !== 204) lines.push("Content-Length", String(Buffer.byteLength(body)));
   return lines;
+}
+
+// the one that knows a list of headers; middleware and adapters of the host may have put theirs in its place
+const nodesOwn: unknown = Reflect.get(ServerResponse.prototype, "writeHead");
+
+/**
+ * Writes the status and all headers. A list of them is for Node only: `on-headers` before 1.1, which old versions of morgan, compression and
+ * express-session bring along, and `serverless-http` would take it for something else and send none of them.
+ */
+function writeHead(res: ServerResponse, { status, lines }: { status: number; lines: string[] }): void {
+  if (res.writeHead === nodesOwn) return void res.writeHead(status, lines);
+  for (let at = 0; at < lines.length; at += 2) res.removeHeader(lines[at] ?? "");
+  for (let at = 0; at < lines.length; at += 2) res.appendHeader(lines[at] ?? "", lines[at + 1] ?? "");
+  res.writeHead(status);
 }
 
 /**
@@ -111,8 +133,8 @@ export function writeResponse(destination: Destination, response: ProtocolRespon
   const written = toWritten(destination, response);
   if ("cookies" in response)
     for (const cookie of response.cookies ?? []) res.appendHeader("Set-Cookie", cookie);
-  if (response.kind === "redirect") for (const name of framingHeaders) res.removeHeader(name);
-  res.writeHead(written.status, headerLines(destination, written));
+  for (const name of unwantedHeaders(response)) res.removeHeader(name);
+  writeHead(res, { status: written.status, lines: headerLines(destination, written) });
   res.end(written.body);
   closeTrace(destination, errorOf(response));
 }
