@@ -10,10 +10,10 @@ const swc = {
 /** What a project has to be told for itself; Jest takes the rest from the whole run only. */
 const project = {
   testEnvironment: "node",
-  // openid-client, oauth4webapi, jose and Auth.js publish ES modules only; pglite imports at run time, which Jest allows in compiled files only
+  // openid-client, oauth4webapi, jose, Auth.js and the cookie of light-my-request publish ES modules only; pglite imports at run time, which Jest allows in compiled files only
   transform: { "^.+\\.c?[tj]s$": ["@swc/jest", swc] },
   transformIgnorePatterns: [
-    "/node_modules/(?!(openid-client|oauth4webapi|jose|@auth|@electric-sql)/)",
+    "(?<!light-my-request)/node_modules/(?!(openid-client|oauth4webapi|jose|@auth|@electric-sql|light-my-request/node_modules)/)",
     "<rootDir>/dist/",
   ],
 };

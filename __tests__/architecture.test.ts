@@ -78,7 +78,7 @@ function pointsUp({ path, tree, text }: SourceFile): readonly string[] {
 
 /** Everything but the outermost rooms, which may look at the process. */
 const core = Object.keys(layers).filter(
-  (folder) => !["", "options", "http", "storage/contract"].includes(folder),
+  (folder) => !["", "options", "http", "storage/contract", "testing"].includes(folder),
 );
 
 /** What reaches for time, chance, the process or the console. */

@@ -171,6 +171,7 @@ describe("README and docs", () => {
       "ioredis",
       "helmet",
       "express-rate-limit",
+      "supertest",
       ...postgresHandles,
       ...observers,
       ...neighbours,

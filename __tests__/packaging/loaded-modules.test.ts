@@ -32,6 +32,7 @@ function program({ client = aSecret, api = "{}", form = byTheSecret }: Program):
       assertions: /dist.clients.client-assertion/,
       strangers: /dist.clients.(self-described|document-clients|metadata-document)/,
       fetching: /dist.fetching.(fetch-document|connection|network)/,
+      testing: /dist.(testing|storage.contract)/,
       registration: /dist.(endpoints.registration|http.registration-route|http.json-body|clients.(new-registration|registration-metadata))/,
     };
     const loaded = () => {

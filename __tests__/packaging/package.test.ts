@@ -61,7 +61,7 @@ import { memoryStorage, type Storage } from "authmount";
 import { postgresStorage } from "authmount/postgres";
 import { redisStorage } from "authmount/redis";
 import { sqliteStorage } from "authmount/sqlite";
-import { storageContract } from "authmount/testing";
+import { storageContract, testSignIn, testTokens } from "authmount/testing";
 
 export const stores: Storage[] = [
   postgresStorage({ pool: { query: async () => ({ rows: [] }) } }),
@@ -69,6 +69,13 @@ export const stores: Storage[] = [
   sqliteStorage({ file: "host.sqlite" }),
 ];
 storageContract({ test: (name, run) => [name, run], open: async ({ clients }) => ({ storage: memoryStorage({ clients }) }) });
+const { authMethod } = testSignIn();
+export const { issue } = testTokens({
+  baseUrl: "https://host.example/login",
+  storage: memoryStorage({ clients: [] }),
+  authMethods: { password: authMethod },
+  apis: { orders: { audience: "https://host.example/orders", authMethods: ["password"], scopes: {} } },
+});
 `;
 
 /** Each driver's own handle, without a cast. */
@@ -114,7 +121,7 @@ describe.each(["express", "express4"] as const)("the packed package in a host wi
     ["postgres", "postgresStorage,postgresMigrations"],
     ["redis", "redisStorage"],
     ["sqlite", "sqliteStorage"],
-    ["testing", "storageContract"],
+    ["testing", "storageContract,refusedKinds,testClock,testSignIn,testTokens"],
   ])("loads authmount/%s where no driver is installed", async (subpath, name) => {
     const text = `process.stdout.write(Object.keys(require("authmount/${subpath}")).join());`;
     const { stdout } = await run(process.execPath, ["-e", text], { cwd: host });

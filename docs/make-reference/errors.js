@@ -129,7 +129,8 @@ function readThrown(library) {
   return ["TypeError", "Error"].flatMap((name) =>
     constructions(library, name).flatMap((node) => {
       const [message] = node.arguments ?? [];
-      if (!message || fileOf(node).startsWith("lib/storage/contract/")) return [];
+      // tools for tests say what is wrong with a test
+      if (!message || /^lib\/(?:storage\/contract|testing)\//.test(fileOf(node))) return [];
       return textsOf(message).map(({ text }) => ({ name, text, file: fileOf(node) }));
     }),
   );

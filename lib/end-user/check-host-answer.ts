@@ -18,9 +18,9 @@ function isPageUrl(value: unknown): boolean {
 const pageUrlRule =
   'url must be an absolute URL, or a path that begins with a slash, such as "/sign-in", in visible ASCII characters';
 
-/** What is wrong with the returned end user, or `undefined` when nothing is. */
-function endUserProblem(
-  { subject, displayName, authTime, amr, acr }: Authenticated,
+/** What is wrong with an end user that the host names, or `undefined` when nothing is. */
+export function endUserProblem(
+  { subject, displayName, authTime, amr, acr }: Omit<Authenticated, "kind">,
   now: EpochSeconds,
 ): string | undefined {
   if (!isText(subject) || subject === "" || subject.length > 255)

@@ -23,9 +23,10 @@ export interface CodeIssuePorts {
   readonly randomToken: () => string;
 }
 
-/** An end user's approval of a checked request. */
-export interface Approval {
-  readonly request: AuthorizationRequest;
+/** What an end user allows a client, however the client has asked. */
+export interface AllowedAccess {
+  /** Where, and to whom. */
+  readonly request: Pick<AuthorizationRequest, "issuer" | "client">;
   /** The stable id of the end user. */
   readonly subject: string;
   readonly facts: AuthenticationFacts;
@@ -36,6 +37,11 @@ export interface Approval {
   /** The end marks that the approval is born under. */
   readonly endMarks: readonly string[];
   readonly now: EpochSeconds;
+}
+
+/** An end user's approval of a checked request. */
+export interface Approval extends AllowedAccess {
+  readonly request: AuthorizationRequest;
 }
 
 /** For how long, in seconds, anything that an approval at this issuer leads to can live. */
@@ -53,8 +59,9 @@ export function longestLifeSeconds(issuers: readonly Issuer[]): number {
   return Math.max(...lives) + clockDriftSeconds;
 }
 
-function newAuthorization(authorizationId: string, approval: Approval): Authorization {
-  const { request, subject, facts, grantedScopes, context, endMarks, now } = approval;
+/** The record of an approval, which is not stored yet. */
+export function newAuthorization(authorizationId: string, allowed: AllowedAccess): Authorization {
+  const { request, subject, facts, grantedScopes, context, endMarks, now } = allowed;
   const { issuer, client } = request;
   const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });

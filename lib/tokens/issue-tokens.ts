@@ -8,16 +8,20 @@ import type { Storage } from "../storage/port";
 import type { DecidedToken } from "./decide-token";
 import type { RefreshSuccessors } from "./refresh-successor";
 
-/** What issuing tokens needs. */
-export interface TokenIssuePorts {
+/** What issuing access tokens needs. */
+export interface AccessTokenIssuePorts {
   readonly storage: Pick<Storage, "accessTokens">;
   readonly signer: Pick<AccessTokenSigner, "sign">;
-  /** Derives refresh tokens that can be repeated. */
-  readonly successors: RefreshSuccessors;
   /** Returns 128 random bits as base64url: the id of an access token. */
   readonly randomId: () => string;
   /** Returns 256 random bits as base64url: the secret part of a token. */
   readonly randomToken: () => string;
+}
+
+/** What issuing tokens needs. */
+export interface TokenIssuePorts extends AccessTokenIssuePorts {
+  /** Derives refresh tokens that can be repeated. */
+  readonly successors: RefreshSuccessors;
 }
 
 /** Who gets an access token, and for what. */
@@ -61,7 +65,7 @@ function newAccessToken(
  * @rfc 9068 §2
  */
 export async function issueAccessToken(
-  { storage, signer, randomId, randomToken }: TokenIssuePorts,
+  { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
   issue: AccessTokenIssue,
 ): Promise<string> {
   const accessToken = newAccessToken(issue, randomId());

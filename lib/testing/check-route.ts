@@ -1,0 +1,121 @@
+/** Checks that a route of the host is protected: the good token first, then everything that it must refuse. RFC 6750 §3, §3.1. */
+import type { Issuer } from "../protocol/issuer";
+import { parseScope } from "../protocol/scope";
+import { type MintToken, type RefusedKind, refusedKinds } from "./kinds";
+import type { TestTokenRequest } from "./token-request";
+
+/** An answer of `fetch`, supertest or light-my-request. */
+export interface RouteAnswer {
+  /** The status, as `fetch` and supertest call it. */
+  readonly status?: number;
+  /** The status, as light-my-request calls it. */
+  readonly statusCode?: number;
+  /** The headers: an object by lower-case names, or `Headers`. */
+  readonly headers: object;
+}
+
+/** Sends a request with these headers to the route: `(headers) => request(app).get("/orders").set(headers)`. */
+export type SendRequest = (
+  headers: Readonly<Record<string, string>>,
+) => RouteAnswer | PromiseLike<RouteAnswer>;
+
+/** One request: what its token is, and how the route must answer. */
+interface Trial {
+  readonly what: string;
+  /** Left out: a request without a token. */
+  readonly token?: () => Promise<string>;
+  readonly status: 401 | 403;
+  /** What `WWW-Authenticate` must say. */
+  readonly error?: "invalid_token" | "insufficient_scope";
+}
+
+type Mints = Readonly<Record<RefusedKind | "issue", MintToken>>;
+
+function statusOf({ status, statusCode }: RouteAnswer): number {
+  const found = status ?? statusCode;
+  if (typeof found === "number") return found;
+  throw new TypeError(
+    "tokens.checkRoute: send must return the answer of fetch, supertest or light-my-request, which has a status.",
+  );
+}
+
+function challengeIn({ headers }: RouteAnswer): string {
+  const name = "www-authenticate";
+  const value: unknown =
+    "get" in headers && typeof headers.get === "function"
+      ? (headers.get as (name: string) => unknown).call(headers, name)
+      : Reflect.get(headers, name);
+  return typeof value === "string" ? value : "";
+}
+
+/** The scopes without one of them, for each that no other one implies. */
+function lackingOne(request: TestTokenRequest, issuers: readonly Issuer[]): readonly (readonly string[])[] {
+  const { scope = [] } = request;
+  const scopes = typeof scope === "string" ? (parseScope(scope) ?? []) : scope;
+  const api = issuers.find((issuer) => issuer.api.apiId === request.api)?.api;
+  return scopes
+    .map((one) => scopes.filter((other) => other !== one))
+    .filter(
+      (rest, index) =>
+        !rest.some((other) => api?.impliedScopes.get(other)?.includes(scopes[index] ?? "") === true),
+    );
+}
+
+function trialsOf(mints: Mints, by: { request: TestTokenRequest; issuers: readonly Issuer[] }): Trial[] {
+  const { request, issuers } = by;
+  const { scope, ...others } = request;
+  const kinds = refusedKinds.filter((kind) => kind !== "withdrawn" || request.subject !== undefined);
+  const ofKinds = kinds.map((kind): Trial => {
+    const token = (): Promise<string> => mints[kind](request);
+    return { what: `the token that is ${kind}`, token, status: 401, error: "invalid_token" };
+  });
+  const named = scope === undefined ? [] : lackingOne(request, issuers);
+  const lacking = named.map((rest): Trial => {
+    const less = rest.length === 0 ? others : { ...others, scope: rest };
+    const what = `the token with ${rest.length === 0 ? "no scope" : `only the scope ${rest.join(" ")}`}`;
+    return { what, token: () => mints.issue(less), status: 403, error: "insufficient_scope" };
+  });
+  return [{ what: "no token", status: 401 }, ...ofKinds, ...lacking];
+}
+
+const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+
+async function faultOf({ what, token, status, error }: Trial, send: SendRequest): Promise<string[]> {
+  const answer = await send(token ? bearer(await token()) : {});
+  const got = statusOf(answer);
+  const said = error === undefined || challengeIn(answer).includes(`error="${error}"`);
+  if (got === status && said && challengeIn(answer) !== "") return [];
+  const wanted = `${status}${error === undefined ? "" : ` and error="${error}"`} in WWW-Authenticate`;
+  return [`${what} was answered with ${got}, not with ${wanted}`];
+}
+
+/** Why a route may refuse a good token. */
+function hintFor(status: number): string {
+  if (status === 401)
+    return "Does the app have the signingKeys and the storage that testTokens was given, and does the route take tokens of this kind?";
+  if (status === 403) return "Which scopes does the route need?";
+  return "Is this the route, and did the handler get what it needs?";
+}
+
+/**
+ * Sends a good token, and everything that the route must refuse.
+ *
+ * @throws Error that lists what was answered in another way
+ */
+export async function checkRoute(
+  { mints, issuers }: { mints: Mints; issuers: readonly Issuer[] },
+  { request, send }: { request: TestTokenRequest; send: SendRequest },
+): Promise<void> {
+  if (typeof send !== "function")
+    throw new TypeError(
+      'tokens.checkRoute: write a function that sends a request, such as (headers) => request(app).get("/orders").set(headers).',
+    );
+  const good = statusOf(await send(bearer(await mints.issue(request))));
+  if (good >= 400)
+    throw new Error(
+      `tokens.checkRoute: the good token was answered with ${good}. Nothing else was tried, as the route might refuse it for the same reason. ${hintFor(good)}`,
+    );
+  const faults: string[] = [];
+  for (const trial of trialsOf(mints, { request, issuers })) faults.push(...(await faultOf(trial, send)));
+  if (faults.length > 0) throw new Error(`tokens.checkRoute:\n${faults.map((one) => `- ${one}`).join("\n")}`);
+}

@@ -1,0 +1,14 @@
+/** Keeps the tools for tests out of production: with them, anybody is whoever they like. */
+import { isProduction } from "../options/resolve";
+
+/**
+ * Lets tests go on.
+ *
+ * @throws TypeError when `NODE_ENV` is `production`. `by` is the function that was called.
+ */
+export function refuseProduction(by: string): void {
+  if (isProduction())
+    throw new TypeError(
+      `${by}: authmount/testing is for tests, and NODE_ENV is production. Run tests with another NODE_ENV, and import it in tests only.`,
+    );
+}

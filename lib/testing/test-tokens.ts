@@ -1,0 +1,144 @@
+/** Access tokens for the tests of a host: good ones, and ones with exactly one thing wrong. RFC 6750 §3.1. */
+import { checkOptions } from "../options/check";
+import type { AuthServerOptions } from "../options/options";
+import { type ResolvedOptions, resolveOptions } from "../options/resolve";
+import { digestToken } from "../protocol/token-value";
+import { jwtSigner, keyRing } from "../signing/jwt-signer";
+import { generateSigningKey, readSigningKey } from "../signing/signing-key";
+import { type AccessTokenIssue, issueAccessToken } from "../tokens/issue-tokens";
+import { readAccessToken } from "../tokens/read-access-token";
+import { checkRoute, type SendRequest } from "./check-route";
+import { currentTime } from "./current-time";
+import type { MintToken, RefusedKind } from "./kinds";
+import { type Mint, mintOf, prepareToken, verdictOn } from "./mint";
+import { refuseProduction } from "./production";
+import { readTokenRequest, type TestTokenRequest } from "./token-request";
+
+/** Tokens for the API routes of a host. */
+export interface TestTokens {
+  /** A good token. With a subject, `auth.authorizations` lists and ends what it descends from. */
+  readonly issue: MintToken;
+  /** A token that has expired two minutes ago. */
+  readonly expired: MintToken;
+  /** A token that was revoked itself (RFC 7009). */
+  readonly revoked: MintToken;
+  /** A token whose person has taken back what they allowed. It needs a subject. */
+  readonly withdrawn: MintToken;
+  /** A token that another server has issued: signed with a key that yours does not know, or not in your storage. */
+  readonly foreign: MintToken;
+  /**
+   * Sends requests to a route, each with other headers. It passes when a good token is answered with less than 400, and when no token,
+   * every refused kind, and a token that lacks one of the scopes are answered as RFC 6750 §3.1 says. As the good token passes, the
+   * others are refused for what is wrong with them.
+   *
+   * @throws Error that lists each answer that was wrong.
+   */
+  readonly checkRoute: (request: TestTokenRequest, send: SendRequest) => Promise<void>;
+}
+
+type Spoil = (
+  mint: Mint,
+  one: { readonly issue: AccessTokenIssue; readonly good: string },
+) => Promise<string>;
+
+/** Beyond what a verifier may tolerate, and within the time that a database keeps records for slow clocks. */
+const expiredForSeconds = 120;
+
+const expired: Spoil = (mint, { issue }) => {
+  const { request, decided } = issue;
+  const now = request.now - decided.accessTokenSeconds - expiredForSeconds;
+  return issueAccessToken(mint, { ...issue, request: { ...request, now } });
+};
+
+const revoked: Spoil = async (mint, { issue, good }) => {
+  const { storage, now } = mint;
+  const { api } = issue.request.issuer;
+  const genuine = await readAccessToken(mint, { token: good, digest: digestToken(good), api, now });
+  if (typeof genuine === "string") return good;
+  const { tokenId, clientId, expiresAt } = genuine.accessToken;
+  await storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);
+  return good;
+};
+
+const withdrawn: Spoil = async ({ storage, now }, { issue: { authorization }, good }) => {
+  if (authorization) await storage.authorizations.revoke(authorization.authorizationId, now);
+  return good;
+};
+
+const foreign: Spoil = (mint, { issue }) => {
+  if (issue.request.issuer.api.accessTokenFormat === "opaque") return Promise.resolve(mint.randomToken());
+  const keys = [readSigningKey(generateSigningKey())];
+  const signer = jwtSigner(keyRing({ keys, tokenSeconds: 1 }), mint.clock);
+  return issueAccessToken({ ...mint, signer }, issue);
+};
+
+const spoil: Readonly<Record<RefusedKind, Spoil>> = { expired, revoked, withdrawn, foreign };
+
+/** A good token, which the server would accept, and how it came to be. */
+async function mintGood(
+  options: ResolvedOptions,
+  { by, request }: { by: string; request: TestTokenRequest },
+): Promise<{ readonly mint: Mint; readonly issue: AccessTokenIssue; readonly good: string }> {
+  refuseProduction(by);
+  const mint = mintOf(options, currentTime());
+  const asked = readTokenRequest(request, { by, issuers: options.issuers, now: mint.now });
+  if (by === "tokens.withdrawn" && asked.subject === undefined)
+    throw new TypeError(`${by}: a person takes back what they allowed, and there is no subject. Write one.`);
+  const issue = await prepareToken(mint, asked);
+  const good = await issueAccessToken(mint, issue);
+  const verdict = await verdictOn(mint, { token: good, issue });
+  if (verdict.kind === "valid") return { mint, issue, good };
+  throw new Error(`${by}: a good token is refused with these options: ${verdict.reason}.`);
+}
+
+/** A token that would be accepted, but for its kind. */
+async function mintRefused(
+  options: ResolvedOptions,
+  { kind, request }: { kind: RefusedKind; request: TestTokenRequest },
+): Promise<string> {
+  const by = `tokens.${kind}`;
+  const { mint, issue, good } = await mintGood(options, { by, request });
+  const token = await spoil[kind](mint, { issue, good });
+  const verdict = await verdictOn(mint, { token, issue });
+  if (verdict.kind === "invalid") return token;
+  throw new Error(`${by}: the token is still accepted. Does the storage keep what it is told?`);
+}
+
+function resolve(options: AuthServerOptions): ResolvedOptions {
+  try {
+    checkOptions(options);
+    return resolveOptions(options, currentTime());
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TypeError(`testTokens takes the options of createAuthServer. ${message}`, { cause: error });
+  }
+}
+
+/**
+ * Mints access tokens for tests, from the options that your app gives to `createAuthServer`: with their signing keys, and into their
+ * storage. So the real `requireBearer` decides about them, and no part of it is replaced. Pass the same storage and the same keys as
+ * your app.
+ *
+ * @throws TypeError when the options are wrong, and in production.
+ */
+export function testTokens(options: AuthServerOptions): TestTokens {
+  refuseProduction("testTokens");
+  const resolved = resolve(options);
+  const issue = async (request: TestTokenRequest): Promise<string> =>
+    (await mintGood(resolved, { by: "tokens.issue", request })).good;
+  const refused =
+    (kind: RefusedKind): MintToken =>
+    (request) =>
+      mintRefused(resolved, { kind, request });
+  const mints = {
+    issue,
+    expired: refused("expired"),
+    revoked: refused("revoked"),
+    withdrawn: refused("withdrawn"),
+    foreign: refused("foreign"),
+  };
+  return {
+    ...mints,
+    checkRoute: (request, send) => checkRoute({ mints, issuers: resolved.issuers }, { request, send }),
+  };
+}

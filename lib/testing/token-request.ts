@@ -1,0 +1,154 @@
+/** What a test asks for a token, checked against the options of the server. RFC 6749 §3.3, 9068 §2.2. */
+import { endUserProblem } from "../end-user/check-host-answer";
+import type { AuthenticationFacts } from "../protocol/authorization";
+import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
+import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
+import { parseHostObject } from "../protocol/host-json";
+import type { Issuer } from "../protocol/issuer";
+import { parseScope } from "../protocol/scope";
+import type { EpochSeconds } from "../protocol/time";
+import { checkKeys } from "./known-keys";
+
+/**
+ * Which token. A key that is not known, or that is present but `undefined`, is refused: a misspelt constant must not make another token
+ * than the one that was meant.
+ */
+export interface TestTokenRequest extends AuthenticationFacts {
+  /** Id of the API that the token is for. */
+  readonly api: string;
+  /** Id of a client of `storage.clients`. It must be able to get such a token: it needs a subscription to the API. */
+  readonly client: string;
+  /** The end user who allows it. Left out: the client acts for itself (client credentials). */
+  readonly subject?: string;
+  /**
+   * The scopes: a list, or one string separated by spaces. As at the server, those that they imply are added. Left out: the token
+   * has no scope.
+   */
+  readonly scope?: string | readonly string[];
+  /** How the end user signs in: the id of an authentication method of the API. Default: the API's first. */
+  readonly authMethod?: string;
+  /** What the end user chose along the way, such as an organization. */
+  readonly context?: AuthorizationContext;
+  /** The claims that your app adds. `tokens.decide` is then not asked; `{}` for none. Default: `tokens.decide` is asked. */
+  readonly claims?: HostClaims;
+  /** The lifetime in whole seconds, at most the one that the server would give. Default: that one. */
+  readonly seconds?: number;
+}
+
+/** What was asked for, after every check that needs no storage. */
+export interface AskedToken {
+  readonly issuer: Issuer;
+  readonly clientId: string;
+  /** `undefined`: the client acts for itself. */
+  readonly subject: string | undefined;
+  readonly scopes: readonly string[];
+  readonly facts: AuthenticationFacts;
+  readonly context: AuthorizationContext | undefined;
+  /** `undefined` to ask the host's adapter. */
+  readonly claims: HostClaims | undefined;
+  readonly seconds: number | undefined;
+  /** The function that was called, for errors. */
+  readonly by: string;
+}
+
+const aboutPerson = ["context", "authTime", "acr", "amr"] as const;
+const known = ["api", "client", "subject", "scope", "authMethod", "claims", "seconds", ...aboutPerson];
+
+/** A list of names for an error. */
+export function list(names: readonly string[]): string {
+  return names.length === 0 ? "none" : names.join(", ");
+}
+
+type Asked = TestTokenRequest & { readonly by: string };
+
+function findIssuer({ by, api, authMethod }: Asked, issuers: readonly Issuer[]): Issuer {
+  const ofApi = issuers.filter((issuer) => issuer.api.apiId === api);
+  if (ofApi.length === 0) {
+    const apiIds = [...new Set(issuers.map((issuer) => issuer.api.apiId))];
+    throw new TypeError(`${by}: api is not an id in apis. Write one of: ${list(apiIds)}.`);
+  }
+  const found = ofApi.find(({ authMethodId }) => authMethod === undefined || authMethodId === authMethod);
+  if (found) return found;
+  const methods = ofApi.map(({ authMethodId }) => authMethodId);
+  throw new TypeError(`${by}: authMethod is not one of the API "${api}". Write one of: ${list(methods)}.`);
+}
+
+function readScopes({ by, scope }: Asked, { api }: Issuer): readonly string[] {
+  if (scope === undefined) return [];
+  const given: unknown = scope;
+  const text = Array.isArray(given) ? given.join(" ") : given;
+  const scopes = typeof text === "string" ? parseScope(text) : undefined;
+  const names = list(Object.keys(api.scopes));
+  if (!scopes)
+    throw new TypeError(
+      `${by}: scope must name scopes of the API "${api.apiId}": ${names}. Leave it out for a token without scopes.`,
+    );
+  const unknown = scopes.find((name) => !Object.hasOwn(api.scopes, name));
+  if (unknown === undefined) return scopes;
+  throw new TypeError(`${by}: the API "${api.apiId}" has no scope "${unknown}". Write some of: ${names}.`);
+}
+
+function personProblem(asked: Asked, now: EpochSeconds): string | undefined {
+  const { subject, context } = asked;
+  if (subject === undefined) {
+    const name = aboutPerson.find((one) => asked[one] !== undefined);
+    return (
+      name && `${name} is about an end user, and there is no subject. Write the subject, or leave it out`
+    );
+  }
+  const read = context === undefined ? undefined : readContext(context);
+  return typeof read === "string" ? read : endUserProblem({ ...asked, subject }, now);
+}
+
+function readFacts({ authTime, acr, amr }: Asked): AuthenticationFacts {
+  return {
+    ...(authTime !== undefined && { authTime }),
+    ...(amr !== undefined && { amr: [...amr] }),
+    ...(acr !== undefined && { acr }),
+  };
+}
+
+function readClaims({ by, claims }: Asked): HostClaims | undefined {
+  if (claims === undefined) return undefined;
+  const copy = parseHostObject(claims) as HostClaims | undefined;
+  const problem = copy ? hostClaimsProblem(copy) : "claims must be a plain object of JSON values";
+  if (problem !== undefined) throw new TypeError(`${by}: ${problem}.`);
+  return copy;
+}
+
+function checkSeconds({ by, seconds }: Asked, { api }: Issuer): void {
+  const most = api.accessTokenSeconds;
+  if (seconds === undefined || (Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= most)) return;
+  throw new TypeError(`${by}: seconds must be whole seconds from 1 to ${most}, the lifetime of the API.`);
+}
+
+/**
+ * What a test asks for.
+ *
+ * @throws TypeError when something is missing, unknown or `undefined`; it lists what is known.
+ */
+export function readTokenRequest(
+  given: TestTokenRequest,
+  { by, issuers, now }: { by: string; issuers: readonly Issuer[]; now: EpochSeconds },
+): AskedToken {
+  checkKeys(given, { by, known });
+  const asked: Asked = { ...given, by };
+  const issuer = findIssuer(asked, issuers);
+  const { client, subject, context, seconds } = asked;
+  if (typeof client !== "string")
+    throw new TypeError(`${by}: client must be the id of a client of storage.clients.`);
+  const problem = personProblem(asked, now);
+  if (problem !== undefined) throw new TypeError(`${by}: ${problem}.`);
+  checkSeconds(asked, issuer);
+  return {
+    issuer,
+    clientId: client,
+    subject,
+    scopes: readScopes(asked, issuer),
+    facts: readFacts(asked),
+    context: context === undefined ? undefined : (readContext(context) as AuthorizationContext),
+    claims: readClaims(asked),
+    seconds,
+    by,
+  };
+}
