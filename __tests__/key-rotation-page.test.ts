@@ -1,12 +1,13 @@
 /** The commands and the code of docs/key-rotation.md, as they stand on the page, one after the other. */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { AuthServer, SigningKeySource } from "../lib";
+import type { AuthServer, ScheduledKey, SigningKeySource } from "../lib";
 import { buildOnce } from "./fixture/build-once";
 import { stopClock } from "./fixture/clock";
+import { program } from "./fixture/command-line";
 import { codeBelow, runBlock } from "./fixture/doc-block";
 import { testHost } from "./fixture/host";
 import { goodOptions } from "./fixture/options";
@@ -23,8 +24,6 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "authmount-key-rotation-"));
   await mkdir(path.join(folder, "node_modules"));
   await symlink(repository, path.join(folder, "node_modules", "authmount"), "junction");
-  const [addKey = ""] = codeBelow(page, "A rotation", "js");
-  await writeFile(path.join(folder, "add-key.mjs"), addKey);
 });
 afterEach(() => jest.restoreAllMocks());
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -34,7 +33,8 @@ async function run(
   { heading, index = 0 }: { heading: string; index?: number },
   keys?: string,
 ): Promise<string> {
-  const command = codeBelow(page, heading, "sh")[index] ?? "";
+  const written = codeBelow(page, heading, "sh")[index] ?? "";
+  const command = written.replace("npx authmount", `"${process.execPath}" "${program}"`);
   const env = { ...process.env, ...(keys !== undefined && { SIGNING_KEYS: keys }) };
   return (await promisify(execFile)("sh", ["-c", command], { cwd: folder, env })).stdout.trim();
 }
@@ -84,7 +84,9 @@ describe("key rotation, as it stands on the page (RFC 7517 §5)", () => {
     expect(await statusOf(host, before)).toBe(200);
     await rotate(host.auth, await forget(two));
     expect(await publishedKids(host)).toEqual([next]);
-    const three = await add(await forget(two));
+    // the program has the real clock, by which the second key does not sign yet
+    const [{ key }] = read(await forget(two)) as [ScheduledKey];
+    const three = await add(JSON.stringify([{ key, signsFrom: 1 }]));
     expect(read(three)).toHaveLength(2);
   });
 

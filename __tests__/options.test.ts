@@ -28,7 +28,7 @@ function orders(changes: object): object {
 const writeBaseUrl =
   'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
 
-const writeSecret = "Write random text, such as the output of: openssl rand -base64 32.";
+const writeSecret = "Write random text, such as the output of: npx authmount secret.";
 
 const writeKey =
   "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";

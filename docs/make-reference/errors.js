@@ -129,8 +129,8 @@ function readThrown(library) {
   return ["TypeError", "Error"].flatMap((name) =>
     constructions(library, name).flatMap((node) => {
       const [message] = node.arguments ?? [];
-      // tools for tests say what is wrong with a test
-      if (!message || /^lib\/(?:storage\/contract|testing)\//.test(fileOf(node))) return [];
+      // tools for tests say what is wrong with a test; the command line is on a page of its own
+      if (!message || /^lib\/(?:storage\/contract\/|testing\/|cli\b)/.test(fileOf(node))) return [];
       return textsOf(message).map(({ text }) => ({ name, text, file: fileOf(node) }));
     }),
   );

@@ -14,6 +14,12 @@ export interface ListedClients extends ClientStore {
   readonly records: readonly Client[];
 }
 
+/** The clients of a store that are known from the start; none of other stores. */
+export function listedClients(clients: ClientStore): readonly Client[] {
+  const { records } = clients as Partial<ListedClients>;
+  return Array.isArray(records) ? (records as readonly Client[]) : [];
+}
+
 /**
  * Checks the redirect schemes of clients that are known from the start, so that a host's mistake does not wait for the first
  * request. Stores without `records` are checked as clients are found.
@@ -21,9 +27,7 @@ export interface ListedClients extends ClientStore {
  * @throws TypeError that names the client and the option.
  */
 export function checkListedClients(clients: ClientStore, redirectSchemes: readonly string[]): void {
-  const { records } = clients as Partial<ListedClients>;
-  if (!Array.isArray(records)) return;
-  for (const record of records as readonly Client[]) checkRedirectSchemes(record, redirectSchemes);
+  for (const record of listedClients(clients)) checkRedirectSchemes(record, redirectSchemes);
 }
 
 /** How clients are looked up. */

@@ -135,9 +135,10 @@ function* browserOriginProblems({ apis }: AuthServerOptions): Iterable<OptionPro
     ),
   );
   for (const [option, origins] of adapters) {
-    const index = origins.findIndex((origin) => !isWebOrigin(origin));
-    const path = `${option}.browserOrigins.${index}`;
-    if (index >= 0) yield { path, problem: "is not an origin", fix: fixes.origins };
+    for (const [index, origin] of origins.entries()) {
+      const path = `${option}.browserOrigins.${index}`;
+      if (!isWebOrigin(origin)) yield { path, problem: "is not an origin", fix: fixes.origins };
+    }
   }
 }
 
@@ -154,42 +155,47 @@ function* productionProblems({
     yield { path: "insecureLoopbackClients", problem: "is not allowed in production", fix: "Leave it out." };
 }
 
-/** The path of the first property that is present but undefined, at any depth. */
-function undefinedIn(value: unknown, path: string): string | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
+/** The paths of the properties that are present but undefined, at any depth. */
+function* undefinedIn(value: unknown, path: string): Iterable<string> {
+  if (typeof value !== "object" || value === null) return;
   for (const [name, inner] of Object.entries(value)) {
     const at = `${path}.${name}`;
-    const found = inner === undefined ? at : undefinedIn(inner, at);
-    if (found !== undefined) return found;
+    if (inner === undefined) yield at;
+    else yield* undefinedIn(inner, at);
   }
-  return undefined;
 }
 
 /** An option that is undefined by mistake, such as a misspelt constant, would silently take its default. */
 function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Leave the key out for the default, or write a value.";
   const { apis, lifetimes } = options;
-  const there = ["consent", "tokens", "lifetimes", "revocationLagSeconds", "redirectSchemes"].find(
+  const there = ["consent", "tokens", "lifetimes", "revocationLagSeconds", "redirectSchemes"].filter(
     (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
   );
-  const path = there ?? undefinedIn(lifetimes, "lifetimes") ?? undefinedIn(apis, "apis");
-  if (path !== undefined) yield { path, problem: "is undefined", fix };
+  const paths = [...there, ...undefinedIn(lifetimes, "lifetimes"), ...undefinedIn(apis, "apis")];
+  for (const path of paths) yield { path, problem: "is undefined", fix };
 }
 
-function* valueProblems(options: AuthServerOptions): Iterable<OptionProblem> {
-  yield* undefinedProblems(options);
-  yield* baseUrlProblems(options);
-  yield* secretProblems(options);
-  yield* idProblems(options);
-  yield* apiProblems(options);
-  yield* lifetimeProblems(options);
-  yield* schemeProblems(options);
-  yield* browserOriginProblems(options);
-  yield* productionProblems(options);
+/** The rules for the values of options whose shape is right, in the order in which they are told. */
+export const valueRules: readonly ((options: AuthServerOptions) => Iterable<OptionProblem>)[] = [
+  undefinedProblems,
+  baseUrlProblems,
+  secretProblems,
+  idProblems,
+  apiProblems,
+  lifetimeProblems,
+  schemeProblems,
+  browserOriginProblems,
+  productionProblems,
+];
+
+function firstProblem(options: AuthServerOptions): OptionProblem | undefined {
+  for (const rule of valueRules) for (const problem of rule(options)) return problem;
+  return undefined;
 }
 
 /** Checks shape, then values. @throws TypeError that names the first wrong option by its path and says what to write instead. */
 export function checkOptions(options: AuthServerOptions): void {
-  const found = shapeProblem(optionSchema, options) ?? [...valueProblems(options)][0];
+  const found = shapeProblem(optionSchema, options) ?? firstProblem(options);
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
 }

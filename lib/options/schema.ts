@@ -26,7 +26,7 @@ export const fixes: Readonly<
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
   origins: 'Write a list of origins, such as ["https://app.example"].',
   schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
-  secret: "Write random text, such as the output of: openssl rand -base64 32.",
+  secret: "Write random text, such as the output of: npx authmount secret.",
   secrets: "Write a list of secrets, the newest first.",
   signingKeys: "Write a list of private keys, the active one first.",
 };

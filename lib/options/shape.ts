@@ -1,25 +1,31 @@
 /** Checks the shape of the options, and says in words what is wrong with it. RFC 6749 §10. */
 import { Ajv, type ErrorObject } from "ajv";
 
-// compiled on first use and not validated against the meta-schema: both would slow down every start
-const ajv = new Ajv({
-  verbose: true,
-  allowUnionTypes: true,
-  meta: false,
-  validateSchema: false,
-  code: { optimize: false },
-});
-ajv.addKeyword({
-  keyword: "isFunction",
-  validate: (_: unknown, value: unknown) => typeof value === "function",
-});
-ajv.addKeyword({
-  keyword: "hasMethods",
-  validate: (names: readonly string[], value: unknown) =>
-    typeof value === "object" &&
-    value !== null &&
-    names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
-});
+function schemaReader(report: { readonly allErrors: boolean }): Ajv {
+  // compiled on first use and not validated against the meta-schema: both would slow down every start
+  const reader = new Ajv({
+    ...report,
+    verbose: true,
+    allowUnionTypes: true,
+    meta: false,
+    validateSchema: false,
+    code: { optimize: false },
+  });
+  reader.addKeyword({
+    keyword: "isFunction",
+    validate: (_: unknown, value: unknown) => typeof value === "function",
+  });
+  reader.addKeyword({
+    keyword: "hasMethods",
+    validate: (names: readonly string[], value: unknown) =>
+      typeof value === "object" &&
+      value !== null &&
+      names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+  });
+  return reader;
+}
+
+const ajv = schemaReader({ allErrors: false });
 
 interface DescribedSchema {
   readonly description?: string;
@@ -83,4 +89,15 @@ function describeSchemaError(error: ErrorObject): OptionProblem {
 /** The first error in the shape of options, by their schema. */
 export function shapeProblem(schema: object, options: unknown): OptionProblem | undefined {
   return !ajv.validate(schema, options) && ajv.errors?.[0] ? describeSchemaError(ajv.errors[0]) : undefined;
+}
+
+/** Says only that something inside is wrong, which has an error of its own. */
+const aboutOthers = ["if", "propertyNames"];
+
+/** Every error in the shape of options, by their schema. */
+export function shapeProblems(schema: object, options: unknown): readonly OptionProblem[] {
+  const reader = schemaReader({ allErrors: true });
+  if (reader.validate(schema, options)) return [];
+  const errors = (reader.errors ?? []).filter(({ keyword }) => !aboutOthers.includes(keyword));
+  return errors.map(describeSchemaError);
 }

@@ -16,25 +16,36 @@ const problems: Readonly<Record<ReturnType<typeof kindOfKeySource>, string>> = {
   unusable: "is not a usable private key.",
 };
 
+interface Reading {
+  /** The function that the host called, for the error text. */
+  readonly by: "createAuthServer" | "rotateKeys";
+  readonly now: EpochSeconds;
+}
+
+function readKeyAt(
+  source: SigningKeySource,
+  { index, by }: { index: number } & Pick<Reading, "by">,
+): SigningKey {
+  try {
+    return readSigningKey(source);
+  } catch {
+    // no cause: the original error may quote the private key
+    throw new TypeError(`${by}: signingKeys.${index} ${problems[kindOfKeySource(source)]} ${fix}`);
+  }
+}
+
 /**
- * The keys, read and checked together, in the order of `sources`. `by` is the function that the host called, for the error text.
+ * The keys, read and checked together, in the order of `sources`.
  *
  * @throws TypeError that names the key by its position, and never quotes it.
  */
 export function readSigningKeys(
   sources: readonly SigningKeySource[],
-  { by, now }: { by: "createAuthServer" | "rotateKeys"; now: EpochSeconds },
+  { by, now }: Reading,
 ): readonly SigningKey[] {
   if (!Array.isArray(sources))
     throw new TypeError(`${by}: signingKeys is not a list. Write a list of private keys.`);
-  const keys = sources.map((source, index) => {
-    try {
-      return readSigningKey(source);
-    } catch {
-      // no cause: the original error may quote the private key
-      throw new TypeError(`${by}: signingKeys.${index} ${problems[kindOfKeySource(source)]} ${fix}`);
-    }
-  });
+  const keys = sources.map((source, index) => readKeyAt(source, { index, by }));
   // verifiers pick the key by its kid
   if (new Set(keys.map(({ kid }) => kid)).size < keys.length) {
     throw new TypeError(
@@ -47,4 +58,24 @@ export function readSigningKeys(
     );
   }
   return keys;
+}
+
+function messageOf(run: () => unknown): readonly string[] {
+  try {
+    run();
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
+/** The message of every error that `readSigningKeys` could throw for these keys: those of single keys, or else those of all together. */
+export function signingKeyProblems(
+  sources: readonly SigningKeySource[],
+  reading: Reading,
+): readonly string[] {
+  const single = Array.isArray(sources)
+    ? sources.flatMap((source, index) => messageOf(() => readKeyAt(source, { index, by: reading.by })))
+    : [];
+  return single.length > 0 ? single : messageOf(() => readSigningKeys(sources, reading));
 }

@@ -70,7 +70,7 @@ const algorithmsOfCurve: Readonly<Record<string, readonly SigningAlgorithm[]>> =
 const rsaAlgorithms: readonly SigningAlgorithm[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 
 /** The algorithms that a key can be used with. The first one is its default. */
-function algorithmsOf(key: KeyObject): readonly SigningAlgorithm[] {
+export function algorithmsOf(key: KeyObject): readonly SigningAlgorithm[] {
   const { namedCurve = "", modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === "ec") return algorithmsOfCurve[namedCurve] ?? [];
   return key.asymmetricKeyType === "rsa" && modulusLength >= 2048 ? rsaAlgorithms : [];
@@ -171,27 +171,28 @@ export function publicJwk({ publicKey, kid, algorithm }: SigningKey): Readonly<R
   return { ...publicKey.export({ format: "jwk" }), kid, alg: algorithm, use: "sig" };
 }
 
-/** A verifier checks tokens of strangers by these keys, so none may be so large that it takes long. */
-const maxModulusLength = 8_192;
+/** What a key for each algorithm is made of. */
+const curves: Readonly<Partial<Record<SigningAlgorithm, string>>> = {
+  ES256: "P-256",
+  ES384: "P-384",
+  ES512: "P-521",
+};
 
-/**
- * The key of a published JWK, or `undefined` when it can't verify access tokens: another use, a weak or private key, no `kid`.
- *
- * @rfc 7517 §4, 7518 §3.1
- */
-export function readVerificationKey(jwk: Readonly<Record<string, unknown>>): VerificationKey | undefined {
-  const { kid, alg, use = "sig" } = jwk;
-  if (typeof kid !== "string" || use !== "sig" || "d" in jwk || (jwk["kty"] !== "EC" && jwk["kty"] !== "RSA"))
-    return undefined;
-  try {
-    const publicKey = createPublicKey({ key: { ...jwk }, format: "jwk" });
-    if ((publicKey.asymmetricKeyDetails?.modulusLength ?? 0) > maxModulusLength) return undefined;
-    const algorithms = algorithmsOf(publicKey);
-    const algorithm = alg === undefined ? algorithms[0] : algorithms.find((known) => known === alg);
-    return algorithm && { kid, algorithm, publicKey };
-  } catch {
-    return undefined;
-  }
+/** The algorithms that `generateKeyFor` makes keys for, the default first. @rfc 7518 §3.1 */
+export const signingAlgorithms: readonly SigningAlgorithm[] = [
+  ...Object.values(algorithmsOfCurve).flat(),
+  ...rsaAlgorithms,
+];
+
+/** A new private key for this algorithm as JWK, with its `kid`. RSA keys have 2048 bits. @rfc 7517 §4, 7518 §3 */
+export function generateKeyFor(algorithm: SigningAlgorithm): PrivateJwk {
+  const namedCurve = curves[algorithm];
+  const { privateKey } = namedCurve
+    ? generateKeyPairSync("ec", { namedCurve })
+    : generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const { kid } = readPrivateKey(privateKey);
+  const kty = namedCurve ? "EC" : "RSA";
+  return { ...privateKey.export({ format: "jwk" }), kty, kid, alg: algorithm, use: "sig" };
 }
 
 /**
@@ -200,7 +201,5 @@ export function readVerificationKey(jwk: Readonly<Record<string, unknown>>): Ver
  * @rfc 7517 §4, 7518 §3.4
  */
 export function generateSigningKey(): PrivateJwk {
-  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const { kid, algorithm } = readPrivateKey(privateKey);
-  return { ...privateKey.export({ format: "jwk" }), kty: "EC", kid, alg: algorithm, use: "sig" };
+  return generateKeyFor("ES256");
 }

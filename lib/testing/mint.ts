@@ -180,6 +180,5 @@ export function verdictOn(
   { token, issue }: { token: string; issue: AccessTokenIssue },
 ): Promise<AccessTokenVerdict> {
   const { api } = issue.request.issuer;
-  const issuers = mint.options.issuers.filter((issuer) => issuer.api === api);
-  return accessTokenVerifier(mint, { api, issuers, revocationLagSeconds: 0 })(token);
+  return accessTokenVerifier(mint, { api, revocationLagSeconds: 0 })(token);
 }

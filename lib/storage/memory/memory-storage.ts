@@ -8,6 +8,7 @@ import type { TokenHandle } from "../../protocol/token-value";
 import { checkClient, ownClient } from "../../clients/client-record";
 import type { ListedClients } from "../../clients/client-lookup";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
+import { markedInMemory } from "./in-memory";
 import { groupOf, memoryAuthorizations } from "./memory-authorizations";
 import type { ClientAssertionStore, UsedAssertion } from "../client-ports";
 import type {
@@ -166,7 +167,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
   // a host may keep authorizations in another storage: then each one counts as an owner itself
   const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
     authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
-  return {
+  return markedInMemory({
     clients: memoryClients(clients),
     consents: memoryConsents(expiringMap({ maxEntries, groupOf: ({ subject }) => subject })),
     authorizations: memoryAuthorizations(authorizations),
@@ -182,5 +183,5 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     endMarks: memoryEndMarks(expiringMap({ maxEntries })),
     clientAssertions: memoryAssertions(expiringMap<UsedAssertion>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
-  };
+  });
 }

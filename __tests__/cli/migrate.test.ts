@@ -1,0 +1,178 @@
+/** `authmount migrate` and `authmount migrations`, against real databases. */
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { Client } from "pg";
+import { postgresMigrations, postgresStorage } from "../../lib/postgres";
+import { sqliteStorage } from "../../lib/sqlite";
+import { type HostFolder, hostFolder, jsonOf } from "../fixture/command-line";
+import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
+import { describeWith } from "../fixture/server-process";
+
+let host: HostFolder;
+
+beforeAll(async () => {
+  host = await hostFolder(["pg"]);
+});
+afterAll(() => host.remove());
+
+async function isReady(file: string): Promise<boolean> {
+  const storage = sqliteStorage({ file: path.join(host.folder, file) });
+  const found = await storage.clients.find("nobody");
+  await storage.close();
+  return found === undefined;
+}
+
+describe("authmount migrate --sqlite", () => {
+  it("makes the tables, and may run again", async () => {
+    const args = ["migrate", "--sqlite", "a new file.sqlite"];
+    expect(await host.run(args)).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "Migrated: the SQLite file is at the newest version.\n",
+    });
+    expect(jsonOf(await host.run([...args, "--json"]))).toEqual({ migrated: true });
+    expect(await isReady("a new file.sqlite")).toBe(true);
+  });
+
+  it("says why it cannot", async () => {
+    const { code, stderr } = await host.run(["migrate", "--sqlite", "no such folder/a.sqlite"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^authmount: sqliteStorage: the file cannot be created/);
+  });
+});
+
+describe("authmount migrate of a module", () => {
+  const make = 'import { sqliteStorage } from "authmount/sqlite";\n';
+  it.each([
+    ["storage", "a", `export const storage = sqliteStorage({ file: "a.sqlite" });`],
+    ["options", "b", `export const options = { storage: sqliteStorage({ file: "b.sqlite" }) };`],
+    ["a function", "c", `export const storage = async () => sqliteStorage({ file: "c.sqlite" });`],
+    [
+      "the default, with storage in it",
+      "d",
+      `export default { storage: sqliteStorage({ file: "d.sqlite" }) };`,
+    ],
+    [
+      "a mixed storage",
+      "e",
+      `export const storage = { ...sqliteStorage({ file: "e.sqlite" }), clients: {} };`,
+    ],
+  ])("that exports %s, and leaves a timer open", async (_, name, text) => {
+    await host.write(`${name}.mjs`, `${make}setInterval(() => {}, 1000);\n${text}`);
+    expect(await host.run(["migrate", `${name}.mjs`])).toMatchObject({ code: 0 });
+    expect(await isReady(`${name}.sqlite`)).toBe(true);
+  });
+
+  it.each([
+    ["none.mjs", "export const a = 1;", "No storage was found."],
+    ["memory.mjs", 'export { memoryStorage as storage } from "authmount";', "storage"],
+    [
+      "no-migrate.mjs",
+      "export const storage = {};",
+      "The storage has no migrate(), as memoryStorage has none.",
+    ],
+    [
+      "fails.mjs",
+      'export const storage = { migrate: async () => { throw new Error("locked"); } };',
+      "locked",
+    ],
+  ])("fails with a reason: %s", async (file, text, message) => {
+    await host.write(file, text);
+    const { code, stderr } = await host.run(["migrate", file]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^authmount: [^\n]*\n$/);
+    expect(stderr).toContain(message);
+  });
+});
+
+describe("authmount migrations", () => {
+  it("prints what postgresMigrations gives, for these names, from this one on", async () => {
+    const args = ["migrations", "--engine", "postgres", "--schema", "auth", "--prefix", "my_", "--from", "3"];
+    const texts = postgresMigrations({ schema: "auth", prefix: "my_" });
+    expect(jsonOf(await host.run([...args, "--json"]))).toEqual({
+      engine: "postgres",
+      migrations: texts.slice(2).map((sql, index) => ({ version: index + 3, sql })),
+    });
+    const { code, stdout, stderr } = await host.run(args);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout.replaceAll(/^-- .*\n|^\n/gm, "")).toBe(texts.slice(2).join(""));
+  });
+});
+
+describe("authmount migrate --postgres, without a server", () => {
+  it("names the variable that is not set", async () => {
+    const { code, stderr } = await host.run(["migrate", "--postgres", "NOT_SET"]);
+    expect([code, stderr]).toEqual([
+      1,
+      "authmount: The environment variable NOT_SET is not set. Set it to the URL of the database.\n",
+    ]);
+  });
+
+  it.each([
+    "postgres://anna:hunter%2122@127.0.0.1:1/db",
+    "hunter!22 is not a URL",
+    "postgres://anna:hunter!22@[::1/db",
+  ])("prints neither the URL nor the password when it fails: %s", async (DATABASE_URL) => {
+    const { code, stderr } = await host.run(["migrate", "--postgres", "DATABASE_URL"], {
+      env: { DATABASE_URL },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^authmount: PostgreSQL could not be migrated: /);
+    expect(stderr).not.toMatch(/hunter/);
+  });
+
+  it("says what to install where there is no pg", async () => {
+    const other = await hostFolder();
+    const ended = await other.run(["migrate", "--postgres", "URL"], {
+      env: { URL: "postgres://127.0.0.1:1/" },
+    });
+    await other.remove();
+    expect(ended).toMatchObject({ code: 1 });
+    expect(ended.stderr).toContain("The package pg is not installed here. Run: npm install pg");
+  });
+});
+
+describeWith(postgres, {
+  name: "authmount migrate --postgres",
+  tests() {
+    let server: PostgresServer;
+    let env: Readonly<Record<string, string>>;
+
+    beforeAll(async () => {
+      server = await startPostgres();
+      env = { DATABASE_URL: server.url };
+    });
+    afterAll(() => server.close());
+
+    it("makes the tables by the pg of the host, under these names, and may run twice at once", async () => {
+      const args = ["migrate", "--postgres", "DATABASE_URL", "--schema", "auth", "--prefix", "my_"];
+      const ended = await Promise.all([host.run(args, { env }), host.run(args, { env })]);
+      expect(ended.map(({ code }) => code)).toEqual([0, 0]);
+      const storage = postgresStorage({ pool: server.pool(), schema: "auth", prefix: "my_" });
+      expect(await storage.clients.find("nobody")).toBeUndefined();
+    });
+
+    it("the printed texts make the same tables, by any tool that sends SQL", async () => {
+      const args = ["migrations", "--engine", "postgres", "--prefix", "by_text_"];
+      const client = new Client({ connectionString: server.url });
+      await client.connect();
+      await client.query((await host.run(args)).stdout);
+      await client.end();
+      const storage = postgresStorage({ pool: server.pool(), prefix: "by_text_" });
+      await storage.migrate();
+      expect(await storage.clients.find("nobody")).toBeUndefined();
+    });
+
+    it("reports what the database says", async () => {
+      const { code, stderr } = await host.run(["migrate", "--postgres", "DATABASE_URL"], {
+        env: { DATABASE_URL: `${server.url}_that_is_not_there` },
+      });
+      expect(code).toBe(1);
+      expect(stderr).toContain('database "postgres_that_is_not_there" does not exist');
+    });
+  },
+});
+
+it("nothing but the files that were asked for is made", () => {
+  expect(existsSync(path.join(host.folder, "authmount.sqlite"))).toBe(false);
+});

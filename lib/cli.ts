@@ -1,0 +1,118 @@
+#!/usr/bin/env node
+/** The program `authmount`: gives the commands what they need of the process, prints what they give, and ends. */
+import { existsSync, readFileSync, statSync, writeSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { OpenedPool, World } from "./cli/command";
+import { failure, type Result, runCommandLine } from "./cli/run";
+import { errorText } from "./cli/wording";
+import { createAuthServer } from "./create-auth-server";
+import { isProduction } from "./options/resolve";
+import { randomValues, systemClock } from "./system";
+
+const args = process.argv.slice(2);
+
+function versionOf(): string {
+  const text = readFileSync(path.join(__dirname, "../package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function fileAt(written: string): string {
+  const file = written.startsWith("file://") ? fileURLToPath(written) : path.resolve(written);
+  // without a stack: it would show a place in this program
+  if (!existsSync(file)) throw Object.assign(new Error("there is no such file"), { stack: "" });
+  if (statSync(file).isDirectory())
+    throw Object.assign(new Error("it is a folder, and a file is needed"), { stack: "" });
+  return file;
+}
+
+/** The `pg` of the project in which the program was started: it need not be where this package is. */
+function openPostgres(url: string): OpenedPool {
+  const requireThere = createRequire(path.join(process.cwd(), "package.json"));
+  let found: { readonly Pool: new (options: object) => OpenedPool & NodeJS.EventEmitter };
+  try {
+    found = requireThere("pg") as typeof found;
+  } catch (cause) {
+    throw new Error("The package pg is not installed here. Run: npm install pg", { cause });
+  }
+  const pool = new found.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 });
+  // without a listener, a connection that breaks while idle would end the process
+  pool.on("error", () => undefined);
+  return pool;
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+const within: World["within"] = (work, { seconds, what }) =>
+  new Promise((resolve, reject) => {
+    // it also keeps the process alive while nothing else does
+    const timer = setTimeout(() => reject(new Error(what)), seconds * 1000);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+
+const world: World = {
+  env: process.env,
+  clock: systemClock,
+  randomToken: randomValues().randomToken,
+  nodeVersion: process.version,
+  readInput,
+  importFile: async (written) => (await import(pathToFileURL(fileAt(written)).href)) as object,
+  openPostgres,
+  within,
+  useProduction: () => void (process.env["NODE_ENV"] = "production"),
+  isProduction,
+  isListening: () => process.getActiveResourcesInfo().includes("TCPServerWrap"),
+  tryServer: (options) => void createAuthServer(options),
+};
+
+type Write = (text: string, done: (error?: unknown) => void) => unknown;
+
+/** Resolves when the text has been handed to the system, with the code of the error if it could not be. */
+function writeAll(write: Write, text: string): Promise<string | undefined> {
+  if (text === "") return Promise.resolve(undefined);
+  return new Promise((resolve) => {
+    write(text, (error) => resolve(error ? ((error as NodeJS.ErrnoException).code ?? "failed") : undefined));
+  });
+}
+
+/** Resolves with what the module of the host throws after it was loaded. */
+function strayError(): Promise<Result> {
+  return new Promise((resolve) => {
+    const tell = (error: unknown): void =>
+      resolve(failure(new Error(`The module failed by itself: ${errorText(error)}.`), args));
+    process.on("uncaughtException", tell).on("unhandledRejection", tell);
+  });
+}
+
+async function main(): Promise<void> {
+  const toStdout: Write = process.stdout.write.bind(process.stdout);
+  const toStderr: Write = process.stderr.write.bind(process.stderr);
+  // what the module of the host prints must not be among the results
+  process.stdout.write = process.stderr.write.bind(process.stderr);
+  // whoever has read enough closes the pipe, and that is no failure
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  let isDone = false;
+  process.on("exit", () => {
+    if (isDone) return;
+    process.exitCode = 1;
+    writeSync(
+      2,
+      "authmount: the process was ended before the command was done, by the module or because nothing was left to wait for.\n",
+    );
+  });
+  const command = runCommandLine({ args, version: versionOf() }, world);
+  const { exitCode, stdout, stderr } = await Promise.race([command, strayError()]);
+  const problem = await writeAll(toStdout, stdout);
+  const isLost = problem !== undefined && problem !== "EPIPE";
+  await writeAll(toStderr, isLost ? `authmount: the result could not be written (${problem}).\n` : stderr);
+  isDone = true;
+  // the module may have left a pool or a server open
+  process.exit(isLost ? 1 : exitCode);
+}
+
+void main();

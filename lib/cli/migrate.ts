@@ -1,0 +1,127 @@
+/** Runs `migrate()` of a storage: that of a host's module, or one that is opened here. */
+import { postgresStorage } from "../storage/postgres/postgres-storage";
+import { sqliteStorage } from "../storage/sqlite/sqlite-storage";
+import { type Answer, type Command, type Given, usageError, type World } from "./command";
+import { storageIn } from "./exported";
+import { fromModule, moduleOptions } from "./load-module";
+import { nameOptions, namesIn } from "./migrations";
+import { errorText } from "./wording";
+
+function done(what: string): Answer {
+  return {
+    exitCode: 0,
+    text: "",
+    advice: `Migrated: ${what} is at the newest version.\n`,
+    json: { migrated: true },
+  };
+}
+
+/** What an error says, without the URL and the password in it. */
+function withoutUrl(error: unknown, url: string): Error {
+  const { password = "" } = URL.canParse(url) ? new URL(url) : {};
+  const secrets = [url, password, decodedOf(password)].filter((secret) => secret.length > 0);
+  const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorText(error));
+  return new Error(`PostgreSQL could not be migrated: ${text}.`);
+}
+
+function decodedOf(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function migratePostgres(given: Given, { env, openPostgres }: World): Promise<Answer> {
+  const name = given.options["postgres"] ?? "";
+  if (!/^\w+$/.test(name)) {
+    throw usageError(
+      "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL with its password would be in your shell's history and in the list of processes.",
+    );
+  }
+  const url = env[name];
+  if (!url)
+    throw new Error(`The environment variable ${name} is not set. Set it to the URL of the database.`);
+  const pool = openPostgres(url);
+  try {
+    await postgresStorage({ pool, ...namesIn(given) }).migrate();
+  } catch (error) {
+    throw withoutUrl(error, url);
+  } finally {
+    await pool.end().catch(() => undefined);
+  }
+  return done("PostgreSQL");
+}
+
+async function migrateSqlite(file: string): Promise<Answer> {
+  const storage = sqliteStorage({ file });
+  try {
+    await storage.migrate();
+  } finally {
+    await storage.close();
+  }
+  return done("the SQLite file");
+}
+
+async function migrateModule(given: Given, world: World): Promise<Answer> {
+  const storage = await fromModule(given, { world, find: storageIn });
+  const { migrate, close } = storage as { readonly migrate?: unknown; readonly close?: unknown };
+  if (typeof migrate !== "function") {
+    throw new Error(
+      "The storage has no migrate(), as memoryStorage has none. A storage put together as { ...storage, clients } keeps it.",
+    );
+  }
+  await migrate.call(storage);
+  if (typeof close === "function") await close.call(storage);
+  return done("the storage of the module");
+}
+
+/** What must not be written beside one of the three places. */
+function checkPlaces({ operand, options }: Given): void {
+  const places = [operand, options["postgres"], options["sqlite"]].filter((place) => place !== undefined);
+  if (places.length === 0)
+    throw usageError(
+      "Nothing to migrate. Write a module, --postgres NAME or --sqlite FILE. See: authmount help migrate.",
+    );
+  if (places.length > 1) throw usageError("Write only one of a module, --postgres and --sqlite.");
+  const ofPostgres = ["schema", "prefix"].find((name) => options[name] !== undefined);
+  if (ofPostgres !== undefined && options["postgres"] === undefined)
+    throw usageError(`--${ofPostgres} goes with --postgres only: elsewhere the storage has its names.`);
+  const ofModule = ["export", "timeout"].find((name) => options[name] !== undefined);
+  if (ofModule !== undefined && operand === undefined)
+    throw usageError(`--${ofModule} goes with a module only.`);
+}
+
+/** `authmount migrate` */
+export const migrate: Command = {
+  name: "migrate",
+  summary: "Create the tables of a storage, or update them to the newest version.",
+  operand: { name: "FILE", text: "A module that exports storage, or options.", isRequired: false },
+  options: {
+    postgres: {
+      value: "NAME",
+      text: "The environment variable that holds the URL of a PostgreSQL database.",
+    },
+    sqlite: { value: "PATH", text: "The SQLite file. It is created when there is none." },
+    ...nameOptions,
+    ...moduleOptions,
+  },
+  help: `It does what storage.migrate() does. It may run again and at the same time from several places; with nothing to do it only reads.
+
+  npx authmount migrate ./auth-options.js
+  npx authmount migrate --postgres DATABASE_URL
+  npx authmount migrate --sqlite authmount.sqlite
+
+The module exports storage, or the options of createAuthServer as options: a value, a promise or a function without parameters.
+It is imported, so what it does when it is loaded happens. --postgres uses the package pg of your project.
+
+Run it once for each deployment, before the new processes start, as a database user that may create tables.
+
+Next: npx authmount check ./auth-options.js`,
+  run(given, world): Promise<Answer> {
+    checkPlaces(given);
+    const { sqlite, postgres } = given.options;
+    if (sqlite !== undefined) return migrateSqlite(sqlite);
+    return postgres === undefined ? migrateModule(given, world) : migratePostgres(given, world);
+  },
+};

@@ -1,0 +1,162 @@
+/** Makes a key that signs access tokens, alone or in front of the keys that there are. RFC 7517 §4, §5; 7518 §3. */
+import { signingKeyProblems } from "../options/signing-keys";
+import type { EpochSeconds } from "../protocol/time";
+import { keyRing } from "../signing/jwt-signer";
+import {
+  generateKeyFor,
+  readSigningKey,
+  type ScheduledKey,
+  type SigningAlgorithm,
+  signingAlgorithms,
+  type SigningKeySource,
+} from "../signing/signing-key";
+import { type Answer, type Command, usageError, type World } from "./command";
+import { quoted, suggestion } from "./wording";
+
+const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+/** The longest life that an access token can have: no token of a key that was replaced longer ago is valid. */
+const longestTokenSeconds = 86_400;
+/** How long a new key is published before it signs, where nobody says otherwise. */
+const defaultDelay = "+10m";
+const timeForms = "+10m, +2h or +1d from now, or a time such as 2027-01-31T04:00:00Z";
+
+function parseTime(text: string, now: EpochSeconds): EpochSeconds | undefined {
+  const delay = /^\+(\d{1,6})([smhd])$/.exec(text);
+  if (delay) return now + Number(delay[1]) * (units[delay[2] ?? ""] ?? 0);
+  // without a zone, the time would be another one on another machine
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  const milliseconds = Date.parse(text);
+  return Number.isNaN(milliseconds) ? undefined : Math.floor(milliseconds / 1000);
+}
+
+function readTime(text: string, now: EpochSeconds): EpochSeconds {
+  const time = parseTime(text, now);
+  if (time === undefined) throw usageError(`--signs-from ${quoted(text)} is not a time. Write ${timeForms}.`);
+  if (time < now) throw usageError("--signs-from is in the past. Leave it out for a key that signs at once.");
+  if (time > now + 366 * 86_400)
+    throw usageError("--signs-from is more than a year ahead. Write an earlier time.");
+  return time;
+}
+
+function readAlgorithm(text: string): SigningAlgorithm {
+  const found = signingAlgorithms.find((one) => one === text);
+  if (found) return found;
+  throw usageError(
+    `--alg ${quoted(text)} is not known.${suggestion(text.toUpperCase(), signingAlgorithms)} Write one of: ${signingAlgorithms.join(", ")}.`,
+  );
+}
+
+/** The keys in an environment variable. Neither they nor their JSON is in any error. */
+function keysIn(name: string, { env, clock }: World): readonly SigningKeySource[] {
+  if (!/^\w+$/.test(name))
+    throw usageError("--add-to takes the name of an environment variable, such as SIGNING_KEYS.");
+  const text = env[name];
+  if (!text)
+    throw new Error(
+      `The environment variable ${name} is not set. Set it to the list of keys, or leave --add-to out.`,
+    );
+  const keys = parseList(text);
+  if (!keys)
+    throw new Error(
+      `${name} is not a JSON list. Write the keys as [{…}], as npx authmount signing-key --list does.`,
+    );
+  const [problem] = signingKeyProblems(keys, { by: "createAuthServer", now: clock() });
+  if (problem !== undefined) throw new Error(`${name}: ${problem.replace(/^createAuthServer: /, "")}`);
+  return keys;
+}
+
+function parseList(text: string): readonly SigningKeySource[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? (value as SigningKeySource[]) : undefined;
+  } catch {
+    // what JSON.parse says may quote the key
+    return undefined;
+  }
+}
+
+/** Without keys that were replaced so long ago that no token of theirs can be valid. */
+function stillNeeded(keys: readonly SigningKeySource[], now: EpochSeconds): readonly SigningKeySource[] {
+  const read = keys.map(readSigningKey);
+  const kids = keyRing({ keys: read, tokenSeconds: longestTokenSeconds })
+    .published(now)
+    .map(({ kid }) => kid);
+  return keys.filter((_, index) => kids.includes(read[index]?.kid ?? ""));
+}
+
+function inWords(signsFrom: EpochSeconds): string {
+  return new Date(signsFrom * 1000).toISOString().replace(".000Z", "Z");
+}
+
+function added(name: string, { key, signsFrom, world }: ScheduledKey & { world: World }): Answer {
+  const keys = keysIn(name, world);
+  const kept = stillNeeded(keys, world.clock());
+  const list = [{ key, signsFrom }, ...kept];
+  const gone = keys.length - kept.length;
+  return {
+    exitCode: 0,
+    text: `${JSON.stringify(list)}\n`,
+    advice: `The line on stdout is the new value of ${name}, with the new key in front. It signs from ${inWords(signsFrom)}.
+${gone === 0 ? "" : `Left out: ${gone} old, as no token of theirs can still be valid.\n`}Give it to every process before that time, and at least five minutes before: others keep the published keys for so long.
+`,
+    json: { signingKeys: list, signsFrom, leftOut: gone },
+  };
+}
+
+function alone(source: SigningKeySource, isList: boolean): Answer {
+  const made = isList ? [source] : source;
+  const use = isList
+    ? 'signingKeys: JSON.parse(process.env["SIGNING_KEYS"] || "[]")'
+    : 'signingKeys: [process.env["SIGNING_KEY"] ?? ""]';
+  const { kid, algorithm } = readSigningKey(source);
+  return {
+    exitCode: 0,
+    text: `${JSON.stringify(made)}\n`,
+    advice: `The line on stdout is a private key (${algorithm}, kid ${kid}). Keep it where you keep secrets; every process needs the same one.
+In a variable, it is read by: ${use}
+`,
+    json: isList ? { signingKeys: made } : { signingKey: made },
+  };
+}
+
+/** `authmount signing-key` */
+export const signingKey: Command = {
+  name: "signing-key",
+  summary: "Make a key that signs access tokens, for the option signingKeys.",
+  options: {
+    alg: { value: "ALG", text: `The algorithm: ${signingAlgorithms.join(", ")}. Default: ES256.` },
+    list: { text: "Print a list with the key in it, for a variable that holds all keys." },
+    "signs-from": { value: "TIME", text: `When the key begins to sign: ${timeForms}. Default: at once.` },
+    "add-to": {
+      value: "NAME",
+      text: `Print the list of keys in this environment variable, with the new one in front. It signs from ${defaultDelay} on.`,
+    },
+  },
+  help: `Everything on stdout is the private key, as JSON on one line:
+
+  npx authmount signing-key --list > signing-keys.json
+
+Then keep it where your platform keeps secrets, for example in the variable SIGNING_KEYS, and write
+  signingKeys: JSON.parse(process.env["SIGNING_KEYS"] || "[]")
+Every process needs the same list. The public half is published at {baseUrl}/jwks by itself.
+
+To change the key without refusing a valid token, print the new list from the old one, and store it as SIGNING_KEYS:
+  npx authmount signing-key --add-to SIGNING_KEYS
+
+Next: npx authmount check ./auth-options.js, and docs/key-rotation.md.`,
+  run({ options }, world): Answer {
+    const now = world.clock();
+    const key = generateKeyFor(readAlgorithm(options["alg"] ?? "ES256"));
+    const addTo = options["add-to"];
+    const time = options["signs-from"] ?? (addTo === undefined ? undefined : defaultDelay);
+    const signsFrom = time === undefined ? undefined : readTime(time, now);
+    if (addTo !== undefined && options["list"] !== undefined)
+      throw usageError("--list and --add-to do not go together: --add-to prints a list anyway.");
+    if (addTo !== undefined) return added(addTo, { key, signsFrom: signsFrom ?? now, world });
+    if (signsFrom !== undefined && options["list"] !== undefined)
+      throw usageError(
+        "--list and --signs-from do not go together: a list needs a key that signs now. See --add-to.",
+      );
+    return alone(signsFrom === undefined ? key : { key, signsFrom }, options["list"] !== undefined);
+  },
+};

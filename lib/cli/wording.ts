@@ -1,0 +1,58 @@
+/** Words for the terminal: what came from outside, safe to print, and what somebody may have meant. */
+
+const longest = 80;
+
+/** Text from outside on one line: control characters could move the cursor of a terminal, or hide something. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    // eslint-disable-next-line no-control-regex -- they are what it looks for
+    /[\0-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (character) => (character === "\n" ? " " : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+}
+
+/** The same in quotes, and not too long. A URL may hold a password, so it is not repeated. */
+export function quoted(text: string): string {
+  if (text.includes("://")) return "a URL";
+  const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return `"${printable(cut)}"`;
+}
+
+/** How many letters must change, be added or be left out. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of a.split("").entries()) {
+    const next = [i + 1];
+    for (const [j, other] of b.split("").entries()) {
+      const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(changed, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/** ` Did you mean "check"?`, or nothing when no known word is near. */
+export function suggestion(written: string, known: readonly string[]): string {
+  if (written.length > longest) return "";
+  const [nearest] = known
+    .map((word) => ({ word, far: word.startsWith(written) ? 1 : distance(written.toLowerCase(), word) }))
+    .filter(({ far }) => written !== "" && far <= 2)
+    .toSorted((a, b) => a.far - b.far);
+  return nearest ? ` Did you mean "${nearest.word}"?` : "";
+}
+
+/**
+ * What an error says of itself, on one line. What was thrown and is no error is not printed: nobody knows what it is.
+ */
+export function errorText(error: unknown): string {
+  if (typeof error !== "object" || error === null)
+    return `it threw ${error === undefined ? "undefined" : `a ${typeof error}`}`;
+  const { message, name } = error as { readonly message?: unknown; readonly name?: unknown };
+  if (typeof message !== "string") return "it threw an object that is no Error";
+  // several errors in one, as from a connection to a name with several addresses
+  const { errors } = error as { readonly errors?: readonly unknown[] };
+  if (message === "" && Array.isArray(errors)) return errors.map(errorText).join("; ");
+  const kind = typeof name === "string" && name !== "Error" ? `${name}: ` : "";
+  return printable(`${kind}${message === "" ? "an error without a message" : message}`);
+}
