@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { packagingPage } from "../docs/make-packaging";
 import { rfcMap } from "../docs/make-rfc-map";
 import { tablesIn } from "../lib/storage/postgres/names";
 import { schemaVersions } from "../lib/storage/postgres/schema";
@@ -110,6 +111,15 @@ describe("README and docs", () => {
 
   it("rfc-map.md is as the comments have it: npm run docs makes it again", () => {
     expect(read("docs/rfc-map.md")).toBe(rfcMap());
+  });
+
+  it("packaging.md lists what its tests run: npm run docs makes it again", () => {
+    expect(read("docs/packaging.md")).toBe(packagingPage());
+    const named = [...read("docs/packaging.md").matchAll(/\| `([\w-]+)` \|$/gm)].map(([, name]) => name);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !existsSync(path.join(__dirname, `packaging/${name}.test.ts`)))).toEqual(
+      [],
+    );
   });
 
   it("security.md names tests that exist", () => {

@@ -30,26 +30,45 @@ export interface OwnHandle extends SqliteHandle {
 
 type Driver = new (file: string) => OwnHandle;
 
-/** Loads each driver that can be used, in the order in which they are tried. */
-const drivers: readonly (() => Driver)[] = [
-  () => (require("node:sqlite") as { readonly DatabaseSync: Driver }).DatabaseSync,
-  () => require("better-sqlite3") as Driver,
-  () => require("libsql") as Driver,
-];
-
-/** True for the error of a module that is not there, in this Node.js or in `node_modules`. */
-function isMissing(error: unknown): boolean {
+/** Passes over the error of a module that is not there, in this Node.js or in `node_modules`. */
+function unlessMissing(error: unknown): undefined {
   const { code } = error as { code?: unknown };
-  return code === "MODULE_NOT_FOUND" || code === "ERR_UNKNOWN_BUILTIN_MODULE";
+  if (code !== "MODULE_NOT_FOUND" && code !== "ERR_UNKNOWN_BUILTIN_MODULE") throw error;
+  return undefined;
 }
+
+/**
+ * Loads each driver that can be used, in the order in which they are tried. Each `require` stands in a `try` of its own: a bundler
+ * then leaves out a driver that is not installed, where it would stop otherwise.
+ */
+const drivers: readonly (() => Driver | undefined)[] = [
+  () => {
+    try {
+      return (require("node:sqlite") as { readonly DatabaseSync: Driver }).DatabaseSync;
+    } catch (error) {
+      return unlessMissing(error);
+    }
+  },
+  () => {
+    try {
+      return require("better-sqlite3") as Driver;
+    } catch (error) {
+      return unlessMissing(error);
+    }
+  },
+  () => {
+    try {
+      return require("libsql") as Driver;
+    } catch (error) {
+      return unlessMissing(error);
+    }
+  },
+];
 
 function findDriver(): Driver {
   for (const load of drivers) {
-    try {
-      return load();
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    const driver = load();
+    if (driver) return driver;
   }
   throw new Error(
     "sqliteStorage: no SQLite driver was found. Use Node.js 22.13 or newer, which contains node:sqlite, or run: npm install libsql",
