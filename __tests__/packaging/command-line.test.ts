@@ -9,14 +9,7 @@ let host: string;
 
 beforeAll(async () => {
   packed = await pack();
-  host = await packed.newHost({ express: "express", types: false });
-  // npm makes node_modules/.bin from `bin` of each package, as after an installation
-  const manifest = { name: "host", private: true, dependencies: { authmount: "*" } };
-  await writeFile(path.join(host, "package.json"), JSON.stringify(manifest));
-  const rebuilt = await runProgram("npm", ["rebuild", "authmount", "--offline", "--ignore-scripts"], {
-    cwd: host,
-  });
-  if (rebuilt.code !== 0) throw new Error(rebuilt.stderr);
+  host = await packed.install("express");
 });
 
 afterAll(() => packed.remove());

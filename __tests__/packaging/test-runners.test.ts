@@ -108,7 +108,7 @@ describe("the tests of a host with authmount/testing", () => {
   beforeAll(async () => {
     buildOnce();
     packed = await pack();
-    host = await packed.newHost({ express: "express", types: false });
+    host = await packed.install("express");
     symlinkSync(path.join(installed, "supertest"), path.join(host, "node_modules/supertest"), "junction");
     for (const modules of ["cjs", "mjs"] as const)
       writeFileSync(path.join(host, `app.${modules}`), app(modules));
