@@ -42,7 +42,7 @@ async function giveConsents(storage) {
 /**
  * @typedef {{ readonly clientSecret: string; readonly secretDigest: string; readonly signingKey: string }} HostSecrets
  *   What all processes of one server share; `signingKey` is PEM.
- * @typedef {HostSecrets & { readonly format: import("./types").Format; readonly storage: import("..").Storage }} HostOptions
+ * @typedef {HostSecrets & { readonly format: import("./types").Format; readonly storage: import("..").Storage; readonly baseUrl?: string }} HostOptions
  *   `BENCH_ACCESS_TOKEN_SECONDS` in the environment sets how long access tokens live.
  */
 
@@ -54,11 +54,11 @@ function newSecrets() {
 }
 
 /** @param {HostOptions} options */
-function newAuthServer({ format, storage, signingKey }) {
+function newAuthServer({ format, storage, signingKey, baseUrl = "https://host.example" }) {
   const { BENCH_ACCESS_TOKEN_SECONDS: seconds } = process.env;
   let visits = 0;
   return createAuthServer({
-    baseUrl: "https://host.example",
+    baseUrl,
     storage,
     secrets: ["bench bench bench bench bench bench"],
     signingKeys: [signingKey],
@@ -104,4 +104,4 @@ async function startHost(options) {
   };
 }
 
-module.exports = { clientOf, newSecrets, startHost };
+module.exports = { clientOf, express, newSecrets, startHost };

@@ -101,7 +101,7 @@ describe("without onEvent", () => {
     const [warning] = warnings;
     expect(warning?.code).toBe("AUTHMOUNT_SERVER_ERROR");
     expect(warning?.message).toBe(
-      "server-error: storage or a callback failed with TypeError ECLOSED. Pass onEvent to createAuthServer to handle events yourself.",
+      "server-error: storage or a callback failed with TypeError ECLOSED. Pass onEvent to handle events yourself.",
     );
     expect(warning?.detail).toContain("the pool is closed");
   });
@@ -112,7 +112,7 @@ describe("without onEvent", () => {
     for (let time = 0; time < 3; time += 1)
       await request(app).post(token).type("form").send(wrong).expect(401);
     expect(warnings.map(textOf)).toEqual([
-      `token-refused (invalid_client) at ${baseUrl}/auth/password/api/orders: the client secret is wrong. Pass onEvent to createAuthServer to handle events yourself.`,
+      `token-refused (invalid_client) at ${baseUrl}/auth/password/api/orders: the client secret is wrong. Pass onEvent to handle events yourself.`,
     ]);
   });
 

@@ -18,7 +18,7 @@ const repeatSeconds = { development: 60, production: 3_600 };
 const maxLines = 100;
 const maxDetail = 10_000;
 
-const hint = "Pass onEvent to createAuthServer to handle events yourself.";
+const hint = "Pass onEvent to handle events yourself.";
 
 /** A refusal or a note with its reason, or `undefined` for an event that needs no attention. */
 function refusalLine(event: NewEvent): string | undefined {
