@@ -102,6 +102,7 @@ const worldlyExceptions: Readonly<Record<string, string | readonly string[]>> = 
   // a limit on time needs a timer
   "lib/storage/calls.ts": "setTimeout",
   "lib/fetching/network.ts": "setTimeout",
+  "lib/resource-server/in-turn.ts": "setTimeout",
   // a slot that moves is waited for, and a server asked again after a while
   "lib/storage/redis/timers.ts": "setTimeout",
   // its keeper may leave out the time

@@ -19,7 +19,7 @@ import {
   resolveResourceApis,
   type ResourceServerOptions,
 } from "./resource-server/options";
-import { type FindIssuers, issuerFinder, publications } from "./resource-server/remote-issuers";
+import { type ApiIssuers, issuersOf, publications } from "./resource-server/remote-issuers";
 import { remoteVerifier } from "./resource-server/remote-verifier";
 import { eventChannel, systemClock as clock, warn } from "./system";
 
@@ -34,20 +34,20 @@ export interface ResourceServer extends RouteProtection {
 
 const defaultRevocationLagSeconds = 5;
 
-/** An API, and how its issuers are found. */
+/** An API, and its issuers. */
 interface RemoteApi {
   readonly api: ResourceApi;
-  readonly findIssuers: FindIssuers;
+  readonly issuers: ApiIssuers;
 }
 
 /** The metadata of an API, or a failure while nobody knows its issuers. */
 async function metadataAnswer(
-  { api, findIssuers }: RemoteApi,
+  { api, issuers }: RemoteApi,
   { req, emit }: { req: HttpRequest; emit: EmitEvent },
 ): Promise<ProtocolResponse> {
   try {
-    const issuers = await findIssuers();
-    return answerDocument(req, publicDocument(protectedResourceMetadata({ ...api, issuers })));
+    const listed = await issuers.find();
+    return answerDocument(req, publicDocument(protectedResourceMetadata({ ...api, issuers: listed })));
   } catch (cause) {
     emit({ kind: "server-error", cause });
     return jsonError(serverError(cause));
@@ -74,7 +74,7 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
   checkResourceServerOptions(options);
   const { introspection, onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
-  const apis = resolveResourceApis(options).map((api) => ({ api, findIssuers: issuerFinder(api, clock) }));
+  const apis = resolveResourceApis(options).map((api) => ({ api, issuers: issuersOf(api, clock) }));
   const heard = onEvent
     ? eventEmitter(onEvent, clock)
     : eventReporter({ warn, isProduction: isProduction(), clock });
@@ -82,9 +82,9 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
   const published = publications(clock);
   const introspect = introspection && introspector({ ...introspection }, takingTurns());
   emit({ kind: "started", rootDocuments: apis.map(({ api }) => api.metadataUrl) });
-  const verified = apis.map(({ api, findIssuers }) => ({
+  const verified = apis.map(({ api, issuers }) => ({
     api,
-    verify: remoteVerifier({ published, findIssuers, introspect, clock, revocationLagSeconds }, api),
+    verify: remoteVerifier({ published, issuers, introspect, clock, revocationLagSeconds }, api),
   }));
   return {
     ...protectRoutes({ apis: verified, emit }),

@@ -36,6 +36,7 @@ export function documentsOnDemand(insecureLoopback: boolean, clock: Clock): Reme
     fresh: (url) => documents().fresh(url),
     peek: (url) => documents().peek(url),
     isAgeing: (url) => documents().isAgeing(url),
+    isFailing: (url) => documents().isFailing(url),
   };
 }
 

@@ -71,6 +71,16 @@ describe("a module that cannot be checked: exit code 1, and one line that says w
     ["undefined.cjs", "throw undefined;", /it threw undefined\./],
     ["text.cjs", 'throw "CANARY of a text";', /it threw a string\./],
     ["object.cjs", 'throw { password: "CANARY" };', /it threw an object that is no Error\./],
+    [
+      "json.mjs",
+      `export const options = { signingKeys: JSON.parse("[CANARY-of-a-key]") };`,
+      /could not be loaded: SyntaxError: a text that is parsed is not valid JSON\. \(at .*json\.mjs/,
+    ],
+    [
+      "json.cjs",
+      'exports.options = () => JSON.parse("CANARY");',
+      /options was called without arguments, and failed: SyntaxError: a text that is parsed is not valid JSON\./,
+    ],
     ["syntax.mjs", "const a = ;", /could not be loaded: SyntaxError: .*(?:syntax\.mjs:1|node --check)/],
     ["imports.mjs", 'import "nowhere-to-be-found";', /Cannot find package 'nowhere-to-be-found'/],
     ["empty.mjs", "", /No options were found\. "empty\.mjs" exports nothing\./],

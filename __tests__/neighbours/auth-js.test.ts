@@ -25,12 +25,41 @@ const provider = credentials({
     password === "wonderland" ? { id: name, name } : null,
 });
 
+/** Signs everybody in as its account 17, without asking. */
+const elsewhere = (origin: string): object => ({
+  id: "elsewhere",
+  name: "Elsewhere",
+  type: "oauth",
+  clientId: "host",
+  clientSecret: "secret",
+  checks: ["state"],
+  authorization: `${origin}/elsewhere/authorize`,
+  token: `${origin}/elsewhere/token`,
+  userinfo: `${origin}/elsewhere/me`,
+  profile: ({ id }: { id: string }) => ({ id, name: "Alice" }),
+});
+
+const otherServer = express()
+  .get("/authorize", ({ url }, res) => {
+    const { searchParams } = new URL(url, "http://localhost");
+    const answer = new URLSearchParams({ code: "a-code", state: searchParams.get("state") ?? "" });
+    res.redirect(`${searchParams.get("redirect_uri")}?${answer.toString()}`);
+  })
+  .post("/token", (_req, res) => void res.json({ access_token: "a", token_type: "bearer" }))
+  .get("/me", (_req, res) => void res.json({ id: "17" }));
+
+const findUser = async (account: { provider: string; providerAccountId: string }): Promise<string> =>
+  account.provider === "credentials" ? account.providerAccountId : `user of ${account.providerAccountId}`;
+
 let host: LocalServer;
-beforeEach(async () => {
+let providers: (origin: string) => readonly object[];
+
+async function start(): Promise<void> {
   // Auth.js tells there what is refused here on purpose
   jest.spyOn(console, "error").mockImplementation(() => undefined);
   host = await listenLocally((origin) => {
-    const given = { providers: [provider], authSecret: "an Auth.js secret of at least 32 characters" };
+    const authSecret = "an Auth.js secret of at least 32 characters";
+    const given = { providers: providers(origin), authSecret, findUser };
     const block = runBlock(
       { page: "neighbours.md", heading: "Auth.js sessions as the authentication method" },
       given,
@@ -42,8 +71,12 @@ beforeEach(async () => {
       res.json({ ordersOf: auth.accessToken(req).subject });
     });
     app.get(clientCallback, (_req, res) => void res.send("Thank you."));
-    return app;
+    return app.use("/elsewhere", otherServer);
   });
+}
+beforeEach(() => {
+  providers = () => [provider];
+  return start();
 });
 afterEach(async () => {
   jest.restoreAllMocks();
@@ -111,6 +144,18 @@ describe("Auth.js sessions as the authentication method, as in the recipe", () =
     expect(first).toMatchObject({ sub: "alice", signedInAt: expect.any(Number) });
     const { signedInAt } = (await read()) as { signedInAt: number };
     expect(signedInAt).toBe((first as { signedInAt: number }).signedInAt);
+  });
+
+  it("knows a person of another server again, who gets a new user.id from Auth.js each time", async () => {
+    await host.close();
+    providers = (origin) => [elsewhere(origin)];
+    await start();
+    const subjects: unknown[] = [];
+    for (const walker of [newWalker(host.origin), newWalker(host.origin)]) {
+      await walker.follow(await walker.submit(await open(walker), {}));
+      subjects.push((JSON.parse((await walker.browse("/session/session")).text) as { sub?: string }).sub);
+    }
+    expect(subjects).toEqual(["user of 17", "user of 17"]);
   });
 
   it("sends nobody to another site after the sign-in (RFC 9700 §4.11)", async () => {

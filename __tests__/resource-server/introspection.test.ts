@@ -1,6 +1,6 @@
 import request from "supertest";
 import { digestClientSecret, generateClientSecret, generateSigningKey, memoryStorage } from "../../lib";
-import type { Pair } from "../fixture/apis";
+import { apis, type Pair } from "../fixture/apis";
 import { revoke } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
@@ -133,6 +133,44 @@ describe("introspection by an API apart from its server (RFC 7662 §2, §4)", ()
     const text = await token({ api: "reports" });
     server.restart({ signingKeys: [generateSigningKey()] });
     expect(await statusOf(text, { api: "reports" })).toBe(200);
+  });
+});
+
+/** In the form of a JWT, with an issuer that nobody knows. */
+function stranger(index: number): string {
+  const parts = [{ typ: "at+jwt" }, { iss: `https://stranger.example/${index}` }, {}];
+  return parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+}
+
+/** The same server with other authentication methods at this API. */
+function restartWith({ api: id = "orders" }: Pair, authMethods: readonly string[]): void {
+  server.restart({ apis: { ...apis, [id]: { ...apis[id], authMethods } } as typeof apis });
+}
+
+describe("authentication methods come and go (RFC 9728 §2)", () => {
+  it.each(formats)("a new one is known at once: %j", async (pair) => {
+    restartWith(pair, ["password"]);
+    expect(await statusOf(await token(pair), pair)).toBe(200);
+    clock.advance(31);
+    restartWith(pair, ["password", "otp"]);
+    expect(await statusOf(await token({ ...pair, method: "otp" }), pair)).toBe(200);
+  });
+
+  it("opaque tokens are asked about elsewhere when the first one has gone", async () => {
+    const pair: Pair = { api: "reports" };
+    expect(await statusOf(await token(pair), pair)).toBe(200);
+    clock.advance(31);
+    restartWith(pair, ["otp", "sso"]);
+    expect(await statusOf(await token({ ...pair, method: "otp" }), pair)).toBe(200);
+  });
+
+  it("an issuer that nobody knows has the list asked for once in 30 seconds", async () => {
+    const lists = (): number => server.asked.filter((line) => line.includes("protected-resource")).length;
+    expect(await statusOf(await token())).toBe(200);
+    clock.advance(31);
+    for (let index = 0; index < 20; index += 1) expect(await statusOf(stranger(index))).toBe(401);
+    expect(lists()).toBe(2);
+    expect(server.asked.some((line) => line.includes("stranger"))).toBe(false);
   });
 });
 

@@ -139,6 +139,35 @@ describe("keys of the authorization server (RFC 7517 §5, 9068 §4)", () => {
     await server.start();
   });
 
+  it("are not waited for while the authorization server hangs: one request in vain is enough", async () => {
+    const good = await token();
+    expect(await statusOf(good)).toBe(200);
+    await server.stop();
+    clock.advance(301);
+    expect(await statusOf(good)).toBe(200);
+    await server.start();
+    const released = newLatch();
+    server.hold = () => released.opened;
+    // no fetch ends by itself: whoever waits for one waits for ever
+    jest.spyOn(AbortSignal, "timeout").mockImplementation(() => new AbortController().signal);
+    clock.advance(31);
+    expect(await statusOf(good)).toBe(200);
+    expect(await statusOf(await token())).toBe(200);
+    released.open();
+  });
+
+  it("that were withdrawn during an outage do not count when it was long ago", async () => {
+    const leaked = await token();
+    expect(await statusOf(leaked)).toBe(200);
+    await server.stop();
+    clock.advance(301);
+    expect(await statusOf(leaked)).toBe(200);
+    server.restart({ signingKeys: [newKey] });
+    await server.start();
+    clock.advance(600);
+    expect(await statusOf(leaked)).toBe(401);
+  });
+
   it("are found again after an outage at the start, 30 seconds later", async () => {
     const good = await token();
     await server.stop();
@@ -293,6 +322,20 @@ describe("an authorization server that lies, or something in front of it (RFC 84
       expect(api.events.at(-1)).toMatchObject({ kind: "server-error" });
     },
   );
+
+  it("an issuer that is no longer listed ends its tokens with the next fetch, remembered tokens too", async () => {
+    const remembered = await token();
+    const unseen = await token();
+    expect(await statusOf(remembered)).toBe(200);
+    const others = [issuerAt(server, { method: "otp" })];
+    instead(listPath, { resource: "https://api.example/orders", authorization_servers: others });
+    clock.advance(301);
+    // the issuers of an API share their keys, which are fresh again after this
+    const other = await obtainTokens(server.host, { client: "web", pair: { method: "otp" } });
+    expect(await statusOf(other.access_token)).toBe(200);
+    expect(await statusOf(unseen)).toBe(401);
+    expect(await statusOf(remembered)).toBe(401);
+  });
 
   it.each([302, 404, 500])("status %i counts as no document", async (status) => {
     const good = await token();

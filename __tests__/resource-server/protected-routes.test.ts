@@ -273,6 +273,15 @@ describe("wrong options are refused when they are passed", () => {
       { ...good, apis: { orders: { ...orders, issuers: ["http://host.example/a"] } } },
       "apis.orders.issuers.0 must be https",
     ],
+    [
+      "an issuer elsewhere, with introspection",
+      {
+        ...good,
+        introspection,
+        apis: { orders: { ...orders, issuers: ["https://host.example/login2/auth/password/api/orders"] } },
+      },
+      "apis.orders.issuers.0 is not below baseUrl, and introspection would send the secret there",
+    ],
     ["introspection that is undefined", { ...good, introspection: undefined }, "introspection"],
     [
       "an empty secret",

@@ -42,6 +42,11 @@ export function suggestion(written: string, known: readonly string[]): string {
   return nearest ? ` Did you mean "${nearest.word}"?` : "";
 }
 
+/** `JSON.parse` quotes what it cannot read, which may be a key from the environment. */
+function withoutQuote(message: string): string {
+  return message.endsWith(" is not valid JSON") ? "a text that is parsed is not valid JSON" : message;
+}
+
 /**
  * What an error says of itself, on one line. What was thrown and is no error is not printed: nobody knows what it is.
  */
@@ -54,5 +59,5 @@ export function errorText(error: unknown): string {
   const { errors } = error as { readonly errors?: readonly unknown[] };
   if (message === "" && Array.isArray(errors)) return errors.map(errorText).join("; ");
   const kind = typeof name === "string" && name !== "Error" ? `${name}: ` : "";
-  return printable(`${kind}${message === "" ? "an error without a message" : message}`);
+  return printable(`${kind}${message === "" ? "an error without a message" : withoutQuote(message)}`);
 }

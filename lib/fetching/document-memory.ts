@@ -27,6 +27,8 @@ export interface DocumentMemory {
   fresh(url: string): Fetched | undefined;
   /** True when three quarters of the time for which the document is fresh have passed. */
   isAgeing(url: string): boolean;
+  /** True when the last attempt was in vain, and less than a minute ago. */
+  isFailing(url: string): boolean;
   /** What to answer without asking again, because the last attempt was less than 30 seconds ago. */
   tooEarlyToAsk(url: string): FetchedDocument | undefined;
   /** Notes what came of an attempt that began at this moment. */
@@ -39,6 +41,8 @@ const maxFailures = 1_000;
 
 /** The time between two attempts for one URL. */
 const floorSeconds = 30;
+/** An attempt in vain that is older says nothing of how it is now. */
+const failingSeconds = 60;
 const freshness = { least: 60, unstated: 300, most: 86_400 };
 /** For how long a document is used, counted from its fetch. */
 const usableSeconds = 86_400;
@@ -62,6 +66,23 @@ function steadyClock(clock: Clock, onSetBack: (now: EpochSeconds) => void): Cloc
   };
 }
 
+/** What is known of URLs, those with a document and those without apart. */
+function entriesByUrl(): {
+  readonly get: (url: string) => Entry | undefined;
+  readonly set: (url: string, entry: Entry) => void;
+} {
+  const documents = new LRUCache<string, Entry>({ max: maxDocuments });
+  const failures = new LRUCache<string, Entry>({ max: maxFailures });
+  return {
+    get: (url) => documents.get(url) ?? failures.get(url),
+    set(url, entry) {
+      documents.delete(url);
+      failures.delete(url);
+      (entry.good ? documents : failures).set(url, entry);
+    },
+  };
+}
+
 /**
  * A memory of at most 1,000 documents and 1,000 failures; those that were used longest ago are forgotten first. A clock that is set
  * back makes every document stale, because nobody knows how much time has passed.
@@ -69,8 +90,7 @@ function steadyClock(clock: Clock, onSetBack: (now: EpochSeconds) => void): Cloc
  * @rfc 9111 §4.2.1, §4.2.4
  */
 export function documentMemory(clock: Clock): DocumentMemory {
-  const documents = new LRUCache<string, Entry>({ max: maxDocuments });
-  const failures = new LRUCache<string, Entry>({ max: maxFailures });
+  const entries = entriesByUrl();
   let staleBefore = -Infinity;
   const now = steadyClock(clock, (moment) => {
     staleBefore = moment;
@@ -79,7 +99,7 @@ export function documentMemory(clock: Clock): DocumentMemory {
   function goodOf(url: string): Entry["good"] {
     // read each time, so that a step back is noticed whatever is asked for
     const moment = now();
-    const good = documents.get(url)?.good;
+    const good = entries.get(url)?.good;
     return good && moment < good.at + usableSeconds ? good : undefined;
   }
 
@@ -95,20 +115,19 @@ export function documentMemory(clock: Clock): DocumentMemory {
       const good = goodOf(url);
       return good !== undefined && now() >= good.at + freshSeconds(good.document) * 0.75;
     },
+    isFailing(url) {
+      const attempt = entries.get(url)?.attempt;
+      return attempt?.failure !== undefined && now() < attempt.at + failingSeconds;
+    },
     tooEarlyToAsk(url) {
-      const attempt = (documents.get(url) ?? failures.get(url))?.attempt;
+      const attempt = entries.get(url)?.attempt;
       if (!attempt || now() >= attempt.at + floorSeconds) return undefined;
       return goodOf(url)?.document ?? attempt.failure;
     },
     note(url, { at, outcome }) {
       const isGood = outcome.kind === "fetched";
       const good = isGood ? { document: outcome, at } : goodOf(url);
-      documents.delete(url);
-      failures.delete(url);
-      (good ? documents : failures).set(url, {
-        good,
-        attempt: { at, failure: isGood ? undefined : outcome },
-      });
+      entries.set(url, { good, attempt: { at, failure: isGood ? undefined : outcome } });
     },
   };
 }

@@ -34,6 +34,8 @@ export interface RememberedDocuments {
   peek(url: string): FoundDocument | undefined;
   /** True when most of the time for which the document is fresh has passed. Nothing is fetched. */
   isAgeing(url: string): boolean;
+  /** True when the last attempt was in vain, and less than a minute ago. Nothing is fetched. */
+  isFailing(url: string): boolean;
 }
 
 /** What documents are fetched with. */
@@ -112,5 +114,6 @@ export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): 
     fresh: (url) => foundIn(memory.fresh(url)),
     peek: (url) => foundIn(memory.usable(url)),
     isAgeing: (url) => memory.isAgeing(url),
+    isFailing: (url) => memory.isFailing(url),
   };
 }

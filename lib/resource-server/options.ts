@@ -2,7 +2,7 @@
 import type { OnEvent } from "../events/port";
 import { type OptionProblem, shapeProblem } from "../options/shape";
 import { baseUrlProblem, urlProblem } from "../options/url-problem";
-import { type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { parseScope } from "../protocol/scope";
 
 /** An API of this process. */
@@ -15,7 +15,7 @@ export interface ResourceApiOptions {
   readonly name?: string;
   /**
    * Identifiers of the issuers whose tokens are accepted. Default: those of the server at `baseUrl` that its metadata lists for this
-   * audience, so that a new authentication method needs no change here.
+   * audience, so that a new authentication method needs no change here. With `introspection`, issuers of that server only.
    */
   readonly issuers?: readonly string[];
 }
@@ -104,9 +104,19 @@ const schema = {
   },
 };
 
-function* apiProblems(apis: ResourceServerOptions["apis"]): Iterable<OptionProblem> {
+/** What is wrong with an issuer. The client of `introspection` is known to the server at `baseUrl`, and its secret is for no other. */
+function issuerProblem(
+  issuer: string,
+  { baseUrl, introspection }: ResourceServerOptions,
+): string | undefined {
+  const problem = urlProblem(issuer);
+  if (problem !== undefined || !introspection || isIssuerBelow(baseUrl, issuer)) return problem;
+  return "is not below baseUrl, and introspection would send the secret there";
+}
+
+function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
   const pathOf = new Map<string, string>();
-  for (const [apiId, { audience, scopes, issuers = [] }] of Object.entries(apis)) {
+  for (const [apiId, { audience, scopes, issuers = [] }] of Object.entries(options.apis)) {
     const path = `apis.${apiId}`;
     const problem = urlProblem(audience);
     if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
@@ -119,7 +129,7 @@ function* apiProblems(apis: ResourceServerOptions["apis"]): Iterable<OptionProbl
     if (unnamed >= 0)
       yield { path: `${path}.scopes.${unnamed}`, problem: "is not a scope name", fix: fixes.scopes };
     for (const [index, issuer] of issuers.entries()) {
-      const wrong = urlProblem(issuer);
+      const wrong = issuerProblem(issuer, options);
       if (wrong) yield { path: `${path}.issuers.${index}`, problem: wrong, fix: fixes.issuers };
     }
   }
@@ -136,7 +146,7 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
       if (value === undefined) yield { path: `apis.${apiId}.${name}`, problem: "is undefined", fix };
   const problem = baseUrlProblem(baseUrl);
   if (problem !== undefined) yield { path: "baseUrl", problem, fix: fixes.baseUrl };
-  yield* apiProblems(apis);
+  yield* apiProblems(options);
   if (options.revocationLagSeconds !== undefined && !introspection) {
     const unused = "has no effect without introspection: JWTs count until they expire";
     yield { path: "revocationLagSeconds", problem: unused, fix: "Leave it out, or write introspection." };

@@ -1,4 +1,5 @@
 /** Documents of the authorization server: read, checked, remembered, and replaced before they are old. RFC 8414 §3.2, 9728 §3.2, 7517 §5. */
+import type { FetchDocument } from "../fetching/fetch-document";
 import { fetchTrustedDocument } from "../fetching/fetch-trusted";
 import { parseJson } from "../fetching/read-document";
 import { rememberedDocuments } from "../fetching/remembered-documents";
@@ -17,7 +18,8 @@ export function wrong(reason: string): { readonly kind: "wrong"; readonly reason
 /** Documents of one kind, by their URLs. */
 export interface RemoteDocuments<T> {
   /**
-   * The document. A fresh one is answered from memory; one that gets old is fetched again meanwhile.
+   * The document. A fresh one is answered from memory; one that gets old is fetched again meanwhile, and so is the last good one while
+   * the server does not answer.
    *
    * @throws Error that leads to 503 when there is no document that is less than a day old.
    */
@@ -44,27 +46,31 @@ function parseText<T>(
   return typeof value === "object" && value !== null ? parse(value, url) : wrong("it is no JSON object");
 }
 
+/** What the last good document of each URL says. The URLs come from options and from documents that were checked. */
+type Parsed<T> = Map<string, { readonly text: string; readonly value: T }>;
+
+/** Fetches documents, and notes what the good ones say. */
+function fetchInto<T>(parsed: Parsed<T>, parse: RemoteDocumentOptions<T>["parse"]): FetchDocument {
+  return async (url) => {
+    const document = await fetchTrustedDocument(url);
+    if (document.kind !== "fetched") return document;
+    const { text } = document;
+    // an unchanged document keeps its value, so that keys stay the same objects
+    if (parsed.get(url)?.text === text) return document;
+    const outcome = parseText(text, { url, parse });
+    if (outcome.kind === "wrong") return { kind: "failed", reason: outcome.reason };
+    parsed.set(url, { text, value: outcome.value });
+    return document;
+  };
+}
+
 /**
  * Remembers documents as `rememberedDocuments` does. A document that is wrong counts as one that did not arrive: the last good one
  * stays in use, for a day at most. What a document says is parsed once.
  */
 export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions<T>): RemoteDocuments<T> {
-  /** What the last good document of a URL says. The URLs come from options and from documents that were checked. */
-  const parsed = new Map<string, { readonly text: string; readonly value: T }>();
-  const documents = rememberedDocuments({
-    clock,
-    async fetchDocument(url) {
-      const document = await fetchTrustedDocument(url);
-      if (document.kind !== "fetched") return document;
-      const { text } = document;
-      // an unchanged document keeps its value, so that keys stay the same objects
-      if (parsed.get(url)?.text === text) return document;
-      const outcome = parseText(text, { url, parse });
-      if (outcome.kind === "wrong") return { kind: "failed", reason: outcome.reason };
-      parsed.set(url, { text, value: outcome.value });
-      return document;
-    },
-  });
+  const parsed: Parsed<T> = new Map();
+  const documents = rememberedDocuments({ clock, fetchDocument: fetchInto(parsed, parse) });
 
   async function ask(how: "find" | "refresh", url: string): Promise<T> {
     const answer = await documents[how](url);
@@ -81,8 +87,15 @@ export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions
     return parsed.get(url)?.value;
   }
 
+  /** The last good document during an outage, in which nobody should wait again and again. */
+  function lastGood(url: string): T | undefined {
+    if (!documents.isFailing(url) || !documents.peek(url)) return undefined;
+    void documents.refresh(url);
+    return parsed.get(url)?.value;
+  }
+
   return {
-    find: async (url) => fresh(url) ?? ask("find", url),
+    find: async (url) => fresh(url) ?? lastGood(url) ?? ask("find", url),
     refresh: (url) => ask("refresh", url),
     fresh,
   };

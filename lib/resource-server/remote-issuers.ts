@@ -77,8 +77,13 @@ export function publications(clock: Clock): Published {
   };
 }
 
-/** The issuers of an API. @throws Error that leads to 503 when they can't be found */
-export type FindIssuers = () => Promise<readonly string[]>;
+/** The issuers of an API. Both throw an Error that leads to 503 when they can't be found. */
+export type ApiIssuers = Readonly<Record<"find" | "refresh", () => Promise<readonly string[]>>>;
+
+/** Whether an API has an issuer with this identifier. An unknown one has the list asked for again, at most every 30 seconds. */
+export async function isIssuerOf(issuers: ApiIssuers, identifier: string): Promise<boolean> {
+  return (await issuers.find()).includes(identifier) || (await issuers.refresh()).includes(identifier);
+}
 
 /**
  * Gives the issuers in the options of an API, or those that the authorization server lists for it: below its own origin, wherever
@@ -86,8 +91,11 @@ export type FindIssuers = () => Promise<readonly string[]>;
  *
  * @rfc 9728 §3.3
  */
-export function issuerFinder({ issuers, baseUrl, audience, apiId }: ResourceApi, clock: Clock): FindIssuers {
-  if (issuers) return async () => issuers;
+export function issuersOf({ issuers, baseUrl, audience, apiId }: ResourceApi, clock: Clock): ApiIssuers {
+  if (issuers) {
+    const find = async (): Promise<readonly string[]> => issuers;
+    return { find, refresh: find };
+  }
   function parse(value: object): ParsedDocument<readonly string[]> {
     const { resource, authorization_servers: listed } = value as Record<string, unknown>;
     const own = Array.isArray(listed) ? listed.filter(isText).filter((id) => isIssuerBelow(baseUrl, id)) : [];
@@ -100,5 +108,5 @@ export function issuerFinder({ issuers, baseUrl, audience, apiId }: ResourceApi,
   }
   const documents = remoteDocuments({ name: "the metadata of the API", clock, parse });
   const url = `${new URL(baseUrl).origin}${new URL(protectedResourceMetadataUrl(audience)).pathname}`;
-  return () => documents.find(url);
+  return { find: () => documents.find(url), refresh: () => documents.refresh(url) };
 }

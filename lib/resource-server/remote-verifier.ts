@@ -14,13 +14,19 @@ import {
 } from "../tokens/verify-access-token";
 import type { Introspect } from "./introspect";
 import type { ResourceApi } from "./options";
-import type { FindIssuers, Published, RemoteIssuer, RemoteKey } from "./remote-issuers";
+import {
+  type ApiIssuers,
+  isIssuerOf,
+  type Published,
+  type RemoteIssuer,
+  type RemoteKey,
+} from "./remote-issuers";
 
 /** What verifying tokens of another server needs. */
 export interface RemoteVerifyPorts {
   readonly published: Published;
   /** The issuers of the API. */
-  readonly findIssuers: FindIssuers;
+  readonly issuers: ApiIssuers;
   /** `undefined` when the options have no `introspection`. */
   readonly introspect: Introspect | undefined;
   readonly clock: Clock;
@@ -71,7 +77,7 @@ interface PresentedToken {
 }
 
 async function readJwt(
-  { published, findIssuers }: RemoteVerifyPorts,
+  { published, issuers }: RemoteVerifyPorts,
   { token, api }: PresentedToken,
 ): Promise<ReadToken> {
   const jwt = parseJwt(token);
@@ -79,7 +85,7 @@ async function readJwt(
   if (!jwt || !claims) return unknownToken;
   const { iss } = claims;
   // it chooses among known issuers: what a stranger writes there is never asked for
-  if (typeof iss !== "string" || !(await findIssuers()).includes(iss)) return ofAnotherApi;
+  if (typeof iss !== "string" || !(await isIssuerOf(issuers, iss))) return ofAnotherApi;
   const { jwksUri } = await metadataOf(published, { issuer: iss, api });
   const key = jwksUri === undefined ? undefined : await keyFor(published, { jwt, jwksUri });
   return key && isSignedBy(jwt, key) ? toToken(claims, { api, key }) : unknownToken;
@@ -94,15 +100,26 @@ async function ask(
   throw new Error(`resource server: the issuer ${issuer} names no introspection endpoint of its own`);
 }
 
+/** Any issuer of the API knows the tokens of all of them. When asking the first one fails, it may have gone since. */
+async function askFirst(ports: RemoteVerifyPorts, presented: PresentedToken): ReturnType<Introspect> {
+  const [issuer = ""] = await ports.issuers.find();
+  try {
+    return await ask(ports, { ...presented, issuer });
+  } catch (failure) {
+    const [first = ""] = await ports.issuers.refresh();
+    if (first === issuer) throw failure;
+    return ask(ports, { ...presented, issuer: first });
+  }
+}
+
 async function readOpaque(ports: RemoteVerifyPorts, presented: PresentedToken): Promise<ReadToken> {
   if (!ports.introspect) return noIntrospection;
   const { api } = presented;
-  const issuers = await ports.findIssuers();
-  // any issuer of the API knows the tokens of all of them
-  const introspected = await ask(ports, { ...presented, issuer: issuers[0] ?? "" });
+  const introspected = await askFirst(ports, presented);
   if (!introspected.active) return invalid(inactive);
   const read = toToken(introspected.claims, { api });
-  return read.kind === "genuine" && !issuers.includes(read.accessToken.issuer) ? ofAnotherApi : read;
+  if (read.kind === "invalid") return read;
+  return (await isIssuerOf(ports.issuers, read.accessToken.issuer)) ? read : ofAnotherApi;
 }
 
 async function stillStands(
@@ -130,7 +147,11 @@ export function remoteVerifier(
     async validityOf(accessToken, { token, now }): Promise<Validity> {
       const valid = { kind: "valid", asOf: now } as const;
       // what was asked about an opaque token has said so
-      if (!introspect || !isJwt(token)) return valid;
+      if (!isJwt(token)) return valid;
+      // a JWT that is remembered is not read again, and its issuer may have gone since
+      if (!(await isIssuerOf(ports.issuers, accessToken.issuer)))
+        return { kind: "ended", reason: ofAnotherApi.reason };
+      if (!introspect) return valid;
       return (await stillStands(ports, { token, api, accessToken }))
         ? valid
         : { kind: "ended", reason: inactive };

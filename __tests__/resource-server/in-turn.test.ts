@@ -1,0 +1,37 @@
+import { takingTurns } from "../../lib/resource-server/in-turn";
+
+describe("turns at an authorization server that hangs", () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it("a call waits for its turn for five seconds at most, and is not begun afterwards", async () => {
+    const inTurn = takingTurns();
+    const begun = jest.fn(async () => "begun");
+    const ends: (() => void)[] = [];
+    const held = Array.from({ length: 32 }, () => inTurn(() => new Promise<void>((end) => ends.push(end))));
+    const failures: unknown[] = [];
+    const late = inTurn(begun).catch((error: unknown) => failures.push(error));
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(failures).toMatchObject([
+      { message: "introspection: no turn within five seconds", code: "AUTHMOUNT_LATE" },
+    ]);
+    for (const end of ends) end();
+    await Promise.all([...held, late]);
+    expect(begun).not.toHaveBeenCalled();
+    expect(await inTurn(begun)).toBe("begun");
+  });
+
+  it("calls begin in the order in which they came, and one that fails makes room", async () => {
+    const inTurn = takingTurns();
+    const order: number[] = [];
+    const calls = Array.from({ length: 100 }, (_, index) =>
+      inTurn(async () => {
+        order.push(index);
+        throw new Error("refused");
+      }).catch(() => undefined),
+    );
+    await Promise.all(calls);
+    expect(order).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
