@@ -20,6 +20,7 @@ const longRaces = [
   "attacks/code-race",
   "attacks/ends-schedules",
   "attacks/failing-ends",
+  "attacks/jwt-matrix.",
   "attacks/storage-faults",
   "attacks/withdrawal-schedules",
   "storage/time-limit",

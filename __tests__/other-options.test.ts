@@ -75,7 +75,7 @@ describe("options of memoryStorage", () => {
     [
       "redirectUris.0",
       { redirectUris: [`http://${marker}.example/`] },
-      "without fragment, user name or wildcard.",
+      "with the host as browsers write it, without fragment, user name or wildcard.",
     ],
   ])("refuses a client with wrong %s", (path, changes, fix) =>
     expectRefusal(() => memoryStorage({ clients: [confidentialRecord(changes)] }), {

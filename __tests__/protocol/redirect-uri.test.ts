@@ -314,6 +314,8 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["one slash: browsers take it as a path of the page", "https:/web.example/callback"],
     ["three slashes", "https:///web.example/callback"],
     ["a port that is none", "https://web.example:65536/callback"],
+    ["an address of this machine that only browsers recognise", "http://0177.0.0.1/callback"],
+    ["a host with an encoded dot", "https://web.example%2eevil.example/callback"],
     ["nothing", ""],
   ])("registers for no kind of client: %s", (_, uri) => {
     expect(kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual(

@@ -163,7 +163,7 @@ function valueProblem(client: Client): string | undefined {
     (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
   );
   if (unsafe >= 0) {
-    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may use its own scheme that no browser knows), in ASCII, without fragment, user name or wildcard`;
+    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may use its own scheme that no browser knows), in ASCII, with the host as browsers write it, without fragment, user name or wildcard`;
   }
   if (!client.confidential) return undefined;
   if (isKeyClient(client)) return client.jwks && prefixed("jwks.", keySetProblem(client.jwks));

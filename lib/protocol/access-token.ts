@@ -77,7 +77,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   const { iss, aud, sub, client_id, jti, iat, exp, nbf, authorization_id: authorizationId } = claims;
   if (!isString(iss) || aud !== audience || !isString(sub) || !isString(client_id)) return undefined;
   if (!isString(jti) || !isNumber(iat) || !isNumber(exp)) return undefined;
-  const scope = claims["scope"] ?? "";
+  const { scope = "" } = claims;
   const scopes = scope === "" ? [] : isString(scope) ? parseScope(scope) : undefined;
   // a token without an authorization is the client's own, so its sub must be the client: it must not name an end user
   if (!scopes || (authorizationId === undefined) !== (sub === client_id)) return undefined;

@@ -56,6 +56,15 @@ function parseUrl(uri: string): URL | undefined {
   }
 }
 
+/**
+ * The host of an http or https URI, as the text has it. It must be the host that a browser goes to: without `//` and a host, a browser
+ * resolves the URI against this server's origin, a lone `@` would disguise the host, and `0177.0.0.1` or `loc%61lhost` is this machine
+ * for browsers and another one for other programs.
+ */
+function writtenHost(uri: string): string | undefined {
+  return /^https?:\/\/(\[[^/?@]+\]|[^/?@:]+)(?::\d*)?(?:[/?]|$)/i.exec(uri)?.[1]?.toLowerCase();
+}
+
 function isRegistrable(
   client: Client,
   { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
@@ -63,8 +72,7 @@ function isRegistrable(
   if (url.username || url.password) return false;
   // a star would be compared like any other character, and whoever writes one means a wildcard
   if (uri.includes("*")) return false;
-  // without `//` and a host, a browser resolves the URI against this server's origin; a lone `@` would disguise the host
-  if (/^https?:/i.test(uri) && !/^https?:\/\/[^/?@]+(?:[/?]|$)/i.test(uri)) return false;
+  if (/^https?:/i.test(uri) && writtenHost(uri) !== url.hostname) return false;
   // a wildcard would let whoever owns any such subdomain receive codes
   if (url.protocol === "https:") return !url.hostname.includes("*");
   if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);

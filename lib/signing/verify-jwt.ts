@@ -1,4 +1,5 @@
 /** Checks JWT access tokens by public keys. RFC 7515 §5.2; 7518 §3; 8725 §3; 9068 §4. */
+import { isUtf8 } from "node:buffer";
 import { constants, verify, type VerifyKeyObjectInput } from "node:crypto";
 import type { AccessTokenClaims } from "../protocol/access-token";
 import type { VerificationKey } from "./signing-key";
@@ -20,9 +21,18 @@ interface JwtHeader {
   readonly crit?: unknown;
 }
 
+/** The bytes of a part. Decoding is lenient: only the one base64url form of these bytes is accepted. @rfc 4648 §3.5, 7515 §5.2 */
+function decodePart(encoded: string): Buffer | undefined {
+  const bytes = Buffer.from(encoded, "base64url");
+  return bytes.toString("base64url") === encoded ? bytes : undefined;
+}
+
 function parseObject(encoded: string): object | undefined {
+  const bytes = decodePart(encoded);
+  // two different texts that are no UTF-8 would be read as the same one. RFC 7519 §7.2
+  if (!bytes || !isUtf8(bytes)) return undefined;
   try {
-    const value: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString());
+    const value: unknown = JSON.parse(bytes.toString());
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
     return undefined;
@@ -58,9 +68,8 @@ function verifyInput({ algorithm, publicKey: key }: VerificationKey): VerifyKeyO
  */
 export function isSignedBy({ alg, signed, signature: encoded }: PresentedJwt, key: VerificationKey): boolean {
   if (key.algorithm !== alg) return false;
-  const signature = Buffer.from(encoded, "base64url");
-  // decoding is lenient: accept only the one base64url form of these bytes, so that a token has one text. RFC 4648 §3.5
-  if (signature.toString("base64url") !== encoded) return false;
+  const signature = decodePart(encoded);
+  if (!signature) return false;
   const hash = `sha${key.algorithm.slice(2)}`;
   return verify(hash, Buffer.from(signed), verifyInput(key), signature);
 }
