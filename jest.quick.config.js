@@ -23,6 +23,7 @@ const longRaces = [
   "attacks/jwt-matrix.",
   "attacks/storage-faults",
   "attacks/withdrawal-schedules",
+  "properties/",
   "storage/time-limit",
 ];
 
