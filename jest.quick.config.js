@@ -23,6 +23,10 @@ const longRaces = [
   "attacks/jwt-matrix.",
   "attacks/storage-faults",
   "attacks/withdrawal-schedules",
+  "interleavings/faults",
+  "interleavings/pairs",
+  "interleavings/planted",
+  "interleavings/triples",
   "properties/",
   "storage/time-limit",
 ];

@@ -1,0 +1,177 @@
+// Mistakes that are planted: the search must find each of them, and the schedule that it prints must show it again.
+import type { Storage } from "../../lib";
+import { choicesOf, explore, lineOf, replay } from "./explore";
+import type { OperationName } from "./operations";
+import { describeFinding, type faultPlans, searched, stopTimers } from "./search";
+import { type Memory, newWorld, type Setting } from "./worlds";
+
+stopTimers();
+
+interface Mistake {
+  readonly plant: (storage: Storage) => Storage;
+  readonly names: readonly OperationName[];
+  readonly plan?: keyof typeof faultPlans;
+  readonly found: RegExp;
+}
+
+/** A call that waits until another one has been made. */
+function postponed<Args extends readonly unknown[]>(call: (...args: Args) => Promise<unknown>) {
+  const waiting: Args[] = [];
+  return {
+    later: async (...args: Args): Promise<void> => void waiting.push(args),
+    now: async (): Promise<void> => {
+      for (const args of waiting.splice(0)) await call(...args);
+    },
+  };
+}
+
+const mistakes: Readonly<Record<string, Mistake>> = {
+  "a code is read, and then used up": {
+    names: ["redeem", "redeem"],
+    found: /a code has bought tokens twice/,
+    plant: (storage) => ({
+      ...storage,
+      authorizationCodes: {
+        ...storage.authorizationCodes,
+        consume: async (handle, now) => {
+          const code = await storage.authorizationCodes.find(handle, now);
+          if (!code || code.consumed) return "not-consumed";
+          await storage.authorizationCodes.consume(handle, now);
+          return "consumed";
+        },
+      },
+    }),
+  },
+  "a refresh token is read, and then rotated": {
+    names: ["refresh", "refresh"],
+    found: /2 refresh tokens of one family live/,
+    plant: (storage) => ({
+      ...storage,
+      refreshTokens: {
+        ...storage.refreshTokens,
+        rotate: async (step, now) => {
+          const token = await storage.refreshTokens.find(step.from, now);
+          if (!token) return "not-rotated";
+          if (token.used) return token.use ?? "not-rotated";
+          const outcome = await storage.refreshTokens.rotate(step, now);
+          if (outcome !== "rotated") await storage.refreshTokens.create(step.to, now);
+          return "rotated";
+        },
+      },
+    }),
+  },
+  "an approval does not look at the end marks again": {
+    names: ["approve silently", "withdraw"],
+    found: /"withdraw" has resolved, and a code of the family still works/,
+    plant(storage) {
+      const seen = new Map<string, Promise<readonly (string | undefined)[]>>();
+      const find: Storage["endMarks"]["find"] = (keys, now) => {
+        const answer = seen.get(keys.join()) ?? storage.endMarks.find(keys, now);
+        seen.set(keys.join(), answer);
+        return answer;
+      };
+      return { ...storage, endMarks: { ...storage.endMarks, find } };
+    },
+  },
+  "a withdrawal revokes first, and then stores its mark": {
+    names: ["approve silently", "withdraw"],
+    found: /"withdraw" has resolved, and a code of the family still works/,
+    plant(storage) {
+      const { later, now: save } = postponed<Parameters<Storage["endMarks"]["save"]>>((...args) =>
+        storage.endMarks.save(...args),
+      );
+      const revokeAll: Storage["authorizations"]["revokeAll"] = async (selection, now) => {
+        const count = await storage.authorizations.revokeAll(selection, now);
+        await save();
+        return count;
+      };
+      return {
+        ...storage,
+        endMarks: { ...storage.endMarks, save: later },
+        authorizations: { ...storage.authorizations, revokeAll },
+      };
+    },
+  },
+  "a code is used up before its refresh token is stored": {
+    names: ["redeem", "introspect"],
+    plan: "all",
+    found: /"redeem" was interrupted at refreshTokens\.create, and its retry is refused/,
+    plant(storage) {
+      const { later, now: create } = postponed<Parameters<Storage["refreshTokens"]["create"]>>((...args) =>
+        storage.refreshTokens.create(...args),
+      );
+      const consume: Storage["authorizationCodes"]["consume"] = async (handle, now) => {
+        const outcome = await storage.authorizationCodes.consume(handle, now);
+        await create();
+        return outcome;
+      };
+      return {
+        ...storage,
+        refreshTokens: { ...storage.refreshTokens, create: later },
+        authorizationCodes: { ...storage.authorizationCodes, consume },
+      };
+    },
+  },
+  "a replay is reported before it has ended anything": {
+    names: ["redeem", "redeem"],
+    found: /a replay was detected, and something works/,
+    plant: (storage) => ({
+      ...storage,
+      authorizations: { ...storage.authorizations, revoke: async () => undefined },
+    }),
+  },
+  "a rotation that failed counts as one that was made": {
+    names: ["refresh", "introspect"],
+    plan: "all",
+    found: /a refresh token was acknowledged and no longer works/,
+    plant: (storage) => ({
+      ...storage,
+      refreshTokens: {
+        ...storage.refreshTokens,
+        rotate: (step, now) => storage.refreshTokens.rotate(step, now).catch(() => "rotated" as const),
+      },
+    }),
+  },
+};
+
+describe("a planted mistake is found, and its schedule shows it again", () => {
+  it.each(Object.entries(mistakes))("%s", async (_, { plant, names, found, plan = "none" }) => {
+    const setting: Setting = { names, memory: "fresh", format: "opaque", plant };
+    const [finding] = (await searched(setting, { plan })).findings;
+    if (!finding) throw new Error("nothing was found");
+    expect(finding.problems.join("; ")).toMatch(found);
+    expect(describeFinding(setting, finding)).toContain(
+      `AUTHMOUNT_REPLAY="${names.join(" + ")} (fresh, opaque): 0.0`,
+    );
+    const again = await replay(await newWorld(setting), choicesOf(lineOf(finding.choices)));
+    expect(again).toEqual(finding);
+    // and it is the mistake that breaks the rule
+    const { plant: _mistake, ...right } = setting;
+    const healthy = await replay(await newWorld(right), choicesOf(lineOf(finding.choices)));
+    expect(healthy.problems).toEqual([]);
+  });
+});
+
+describe("orders that are left out", () => {
+  it.each([
+    ["remembered", ["approve silently", "withdraw"]],
+    ["remembered", ["refresh", "revoke the refresh token"]],
+    ["remembered", ["redeem", "revoke the authorization of the code"]],
+    ["fresh", ["refresh", "client changed"]],
+    ["fresh", ["call the API", "delete the client"]],
+  ] as readonly (readonly [Memory, readonly OperationName[]])[])(
+    "%s: %j end in the same ways as those that are not",
+    async (memory, names) => {
+      const world = () => newWorld({ names, memory, format: "opaque" });
+      const bounds = { maxSchedules: 10_000, faultsAt: () => [] };
+      const all = await explore(world, { ...bounds, orders: "all" });
+      const some = await explore(world, { ...bounds, orders: "different ones" });
+      process.stderr.write(
+        `${names.join(" + ")}: ${all.schedules} orders, ${some.schedules} different ones\n`,
+      );
+      expect([all.isComplete, all.findings]).toEqual([true, []]);
+      expect([...some.summaries].toSorted()).toEqual([...all.summaries].toSorted());
+      expect(some.schedules).toBeLessThan(all.schedules);
+    },
+  );
+});

@@ -1,0 +1,91 @@
+/** What a call reads and writes: two calls that touch nothing in common, or only read it, give the same in either order. */
+import type { RefreshToken, Storage } from "../../lib";
+import type { TokenHandle } from "../../lib/protocol/token-value";
+
+/** A thing that a call reads or writes. `*` at its end stands for all things that begin so. */
+export interface Touch {
+  readonly thing: string;
+  readonly how: "reads" | "writes";
+}
+
+/** The time, keys and secrets of processes: operations look at them between their calls, so such a change fits nowhere else. */
+export const everything: readonly Touch[] = [{ thing: "*", how: "writes" }];
+
+const reads = (...things: readonly string[]): readonly Touch[] =>
+  things.map((thing) => ({ thing, how: "reads" }));
+
+const writes = (...things: readonly string[]): readonly Touch[] =>
+  things.map((thing) => ({ thing, how: "writes" }));
+
+/** How each call of storage touches, by its arguments. A call that is not here is taken to touch everything. */
+const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = {
+  "clients.find": (clientId: string) => reads(`client:${clientId}`),
+  "clients.isBrowserOrigin": () => reads("client:*"),
+  "clients.save": () => writes("client:*"),
+  "endMarks.find": (keys: readonly string[]) => reads(...keys.map((key) => `mark:${key}`)),
+  "endMarks.save": ({ key }: { key: string }) => writes(`mark:${key}`),
+  "consents.find": () => reads("consent"),
+  "consents.list": () => reads("consent"),
+  "consents.save": () => writes("consent"),
+  "consents.delete": () => writes("consent"),
+  "authorizations.create": ({ authorizationId }: { authorizationId: string }) =>
+    writes(`authorization:${authorizationId}`),
+  "authorizations.find": (authorizationId: string) => reads(`authorization:${authorizationId}`),
+  "authorizations.revoke": (authorizationId: string) => writes(`authorization:${authorizationId}`),
+  "authorizations.revokeAll": () => writes("authorization:*"),
+  "authorizations.erase": () => writes("authorization:*", "use:*"),
+  "authorizations.list": () => reads("authorization:*", "use:*"),
+  "authorizationCodes.create": ({ digest }: TokenHandle) => writes(`code:${digest}`),
+  "authorizationCodes.find": ({ digest }: TokenHandle) => reads(`code:${digest}`),
+  "authorizationCodes.consume": ({ digest, authorizationId }: TokenHandle) =>
+    writes(`code:${digest}`, `use:${authorizationId}`),
+  "refreshTokens.create": ({ digest }: TokenHandle) => writes(`refresh:${digest}`),
+  "refreshTokens.find": ({ digest }: TokenHandle) => reads(`refresh:${digest}`),
+  "refreshTokens.rotate": ({ from, to }: { from: TokenHandle; to: RefreshToken }) =>
+    writes(`refresh:${from.digest}`, `refresh:${to.digest}`, `use:${from.authorizationId}`),
+  "accessTokens.create": ({ digest }: { digest: string }) => writes(`access:${digest}`),
+  "accessTokens.find": (digest: string) => reads(`access:${digest}`),
+  "accessTokens.revoke": ({ tokenId }: { tokenId: string }) => writes(`revoked:${tokenId}`),
+  "accessTokens.isRevoked": (tokenId: string) => reads(`revoked:${tokenId}`),
+  "clientRegistrations.create": () => writes("registrations"),
+  "clientRegistrations.find": () => reads("registrations"),
+  "host.authenticate": () => reads("session"),
+  "host.signOut": () => writes("session"),
+  "host.decideConsent": () => [],
+  "host.decideToken": () => [],
+  "host.approveRegistration": () => [],
+};
+
+/** What this call touches. */
+export function touchesOf(name: string, args: readonly unknown[]): readonly Touch[] {
+  const touches = table[name];
+  return touches ? touches(...(args as never[])) : everything;
+}
+
+function isSame(one: string, other: string): boolean {
+  if (one.endsWith("*")) return other.startsWith(one.slice(0, -1));
+  return other.endsWith("*") ? one.startsWith(other.slice(0, -1)) : one === other;
+}
+
+/** False when the two give the same in either order. */
+export function collide(one: readonly Touch[], other: readonly Touch[]): boolean {
+  return one.some((a) =>
+    other.some((b) => (a.how === "writes" || b.how === "writes") && isSame(a.thing, b.thing)),
+  );
+}
+
+/** A storage whose every call is handed to `around` with its name and arguments. */
+export function aroundCalls(
+  storage: Storage,
+  around: (name: string, args: readonly unknown[], call: () => Promise<unknown>) => Promise<unknown>,
+): Storage {
+  const ports = Object.entries(storage).map(([portName, port]) => {
+    const methods = Object.entries(port as Record<string, (...args: unknown[]) => Promise<unknown>>);
+    const wrapped = methods.map(([name, method]) => [
+      name,
+      (...args: unknown[]) => around(`${portName}.${name}`, args, () => method(...args)),
+    ]);
+    return [portName, Object.fromEntries(wrapped)];
+  });
+  return Object.fromEntries(ports) as Storage;
+}

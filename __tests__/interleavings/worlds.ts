@@ -1,0 +1,92 @@
+/** Worlds in which some operations are about to begin on one family, each in a process of its own. */
+import type { Storage } from "../../lib";
+import type { World } from "./explore";
+import { type Family, newFamily, restore } from "./family";
+import { type Format, newHost } from "./host";
+import { judged, type Ran } from "./judge";
+import { operationNames, operationOf, type OperationName } from "./operations";
+import { newProcess, type Outcome } from "./server";
+
+/** What processes know of the client when operations begin: nothing, or what they may rely on for the lag. */
+export type Memory = "fresh" | "remembered";
+
+/** Which world. */
+export interface Setting {
+  readonly names: readonly OperationName[];
+  readonly memory: Memory;
+  readonly format: Format;
+  /** Turns the storage of each process into one with a mistake. */
+  readonly plant?: (storage: Storage) => Storage;
+}
+
+const lagOf: Readonly<Record<Memory, number>> = { fresh: 0, remembered: 10 };
+
+const families = new Map<Format, Promise<Family>>();
+
+function familyOf(format: Format): Promise<Family> {
+  const family = families.get(format) ?? newFamily(format);
+  families.set(format, family);
+  return family;
+}
+
+/** A new world with this setting. */
+export async function newWorld({ names, memory, format, plant }: Setting): Promise<World> {
+  const family = await familyOf(format);
+  const host = newHost({ format, plant });
+  await restore(host, family);
+  const lagSeconds = lagOf[memory];
+  const outcomes: (Outcome | undefined)[] = names.map(() => undefined);
+  const processes = names.map((_, name) => newProcess(host, { name, lagSeconds }));
+  if (memory === "remembered") for (const process of processes) await process.remember(family.accessTokens);
+  const faultsAt = new Map<number, string>();
+  const { scheduler } = host;
+  return {
+    scheduler,
+    operations: names.map((name, number) => async () => {
+      const process = processes[number];
+      if (!process) throw new Error("no process");
+      const begun = operationOf(name).begin({ host, family, process });
+      outcomes[number] = await begun.catch((): Outcome => ({ kind: "failed" }));
+    }),
+    summary: () =>
+      names
+        .map((_, number) => {
+          const { kind = "crashed", error = "", body = {} } = outcomes[number] ?? {};
+          const events = (processes[number]?.events ?? []).map((event) => event.kind);
+          return `${kind} ${error} ${String(body["scope"])} [${events.join(" ")}]`;
+        })
+        .join(" | "),
+    noteFault: ({ operation, name }) => void faultsAt.set(operation, name),
+    judge: (lateCalls) =>
+      judged(
+        {
+          host,
+          family,
+          lagSeconds,
+          processes,
+          ran: names.map((name, number): Ran => ({
+            name,
+            operation: operationOf(name),
+            outcome: outcomes[number],
+            events: processes[number]?.events ?? [],
+            faultAt: faultsAt.get(number),
+          })),
+        },
+        lateCalls,
+      ),
+  };
+}
+
+/** A setting in words, as `settingOf` reads it. */
+export function describeSetting({ names, memory, format }: Setting): string {
+  return `${names.join(" + ")} (${memory}, ${format})`;
+}
+
+/** The setting of such words. */
+export function settingOf(text: string): Setting {
+  const [, names = "", memory, format] = /^(.+) \((fresh|remembered), (opaque|jwt)\)$/.exec(text) ?? [];
+  const known = names.split(" + ").map((name) => operationNames.find((one) => one === name));
+  if (memory === undefined || known.includes(undefined))
+    throw new TypeError(`"${text}" is no setting. Write "refresh + withdraw (fresh, opaque)".`);
+  return { names: known as OperationName[], memory: memory as Memory, format: format as Format };
+}
