@@ -62,6 +62,7 @@ const layers: Readonly<Record<string, number>> = {
   interaction: 6,
   options: 7,
   http: 7,
+  assessment: 7.25,
   "resource-server": 7.5,
   testing: 7.5,
   cli: 7.5,

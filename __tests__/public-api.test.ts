@@ -90,6 +90,7 @@ describe("an authorization server", () => {
     expect(Object.keys(server).toSorted()).toEqual([
       "accessToken",
       "approve",
+      "assessment",
       "authorizations",
       "challenge",
       "clients",

@@ -1,6 +1,7 @@
 /** What `createAuthServer` returns. */
 import type { RequestListener } from "node:http";
 import type { Request, Response, Router } from "express";
+import type { Assessment } from "./assessment/assess";
 import type { ActiveAuthorizations } from "./end-user/list-authorizations";
 import type { ReadAccessToken } from "./http/access-tokens";
 import type { ReadMcpAuth } from "./http/mcp-auth";
@@ -142,4 +143,10 @@ export interface AuthServer {
      */
     readonly revoke: (clientId: string) => Promise<void>;
   };
+  /**
+   * How the options of this server stand to RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 chapter 10: each item met, weakened (by
+   * which options), not met, or yours to do. It looks at the options as they were at the start and connects to nothing, so clients in a
+   * database are not looked at. It holds no secret and no key.
+   */
+  readonly assessment: () => Assessment;
 }

@@ -29,7 +29,13 @@ import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } 
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
 import { checkOptions } from "./options/check";
-import { documentsOnDemand, keysOnDemand, registrationsOnDemand, selfDescribedOnDemand } from "./on-demand";
+import {
+  assessmentOnDemand,
+  documentsOnDemand,
+  keysOnDemand,
+  registrationsOnDemand,
+  selfDescribedOnDemand,
+} from "./on-demand";
 import type { AuthServerOptions } from "./options/options";
 import { isProduction, type ResolvedOptions, resolveOptions } from "./options/resolve";
 import { readSigningKeys } from "./options/signing-keys";
@@ -227,5 +233,6 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     ...protectRoutes(protectionOf(ports, options)),
     ...hostPagesOf(flow, pages),
     ...endsOf(ports, issuers),
+    assessment: assessmentOnDemand(given),
   };
 }

@@ -1,5 +1,7 @@
 /** The public names of `authmount`. */
 export type { AuthServer } from "./auth-server";
+export type { Assessment, AssessmentItem } from "./assessment/assess";
+export type { AssessedStandard, AssessmentState } from "./assessment/requirement";
 export { createAuthServer } from "./create-auth-server";
 export {
   defaultLifetimes,

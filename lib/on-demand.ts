@@ -1,4 +1,6 @@
 /** Parts that only some hosts need. Each is loaded when it is needed, so that others pay nothing for it. */
+import type * as Assessing from "./assessment/assess";
+import type { Assessment } from "./assessment/assess";
 import type * as DocumentFetching from "./fetching/fetch-document";
 import type * as DocumentMemory from "./fetching/remembered-documents";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
@@ -9,7 +11,8 @@ import type { RegistrationPorts } from "./endpoints/registration";
 import type { EmitEvent } from "./events/port";
 import type * as RegistrationRoute from "./http/registration-route";
 import type { RouterParts } from "./http/router";
-import type { ApiOptions } from "./options/options";
+import { keptOptions } from "./options/kept-options";
+import type { ApiOptions, AuthServerOptions } from "./options/options";
 import type { ResolvedOptions } from "./options/resolve";
 import type { Clock } from "./protocol/time";
 import type { Storage } from "./storage/port";
@@ -99,4 +102,13 @@ export function registrationsOnDemand(
   return new Map(
     [...adapters].map(([apiId, adapter]) => [apiId, registrationRoute({ ...ports, adapter })] as const),
   );
+}
+
+/** Compares the options as they are now with the standards, each time it is asked. */
+export function assessmentOnDemand(options: AuthServerOptions): () => Assessment {
+  const kept = keptOptions(options);
+  return () => {
+    const { assess } = require("./assessment/assess") as typeof Assessing;
+    return assess(kept);
+  };
 }

@@ -16,6 +16,13 @@ interface Checked {
   readonly weaknesses: readonly { readonly level: string; readonly path: string }[];
   readonly documents?: readonly { readonly url: string; readonly of: string; readonly document: object }[];
   readonly keys?: readonly object[];
+  readonly assessment?: {
+    readonly items: readonly {
+      readonly section: string;
+      readonly state: string;
+      readonly by: readonly string[];
+    }[];
+  };
   readonly notes: readonly string[];
 }
 
@@ -137,6 +144,27 @@ describe("options that would be refused", () => {
     const args = ["check", "checked.mjs", "--json"];
     const ended = await host.run(args, { env: { NODE_ENV: "production" } });
     expect([ended.code, (jsonOf(ended) as Checked).production]).toEqual([1, true]);
+  });
+});
+
+describe("how the options stand to standards", () => {
+  it("each item with --json, also after it was weakened (RFC 9700 §4.14.2)", async () => {
+    const { code, assessment } = await check(
+      optionsModule(`${sqlite} lifetimes: { refreshRetrySeconds: 9 },`),
+    );
+    expect(code).toBe(0);
+    expect(assessment?.items.find(({ section }) => section === "4.14.2")).toMatchObject({
+      state: "weakened",
+      by: ["lifetimes.refreshRetrySeconds"],
+    });
+  });
+
+  it("in short without it, and nothing while something is refused", async () => {
+    await host.write("short.mjs", optionsModule(sqlite));
+    const { stdout } = await host.run(["check", "short.mjs"]);
+    expect(stdout).toMatch(/^Standards .*\n {2}RFC 9700: \d+ met, 0 weakened/m);
+    expect(stdout).toContain("\n  ASVS 5.0: ");
+    expect((await check(optionsModule("typo: 1,"))).assessment).toBeUndefined();
   });
 });
 

@@ -33,6 +33,7 @@ function program({ client = aSecret, api = "{}", form = byTheSecret }: Program):
       strangers: /dist.clients.(self-described|document-clients|metadata-document)/,
       fetching: /dist.fetching.(fetch-document|connection|network)/,
       testing: /dist.(testing|storage.contract)/,
+      assessment: /dist.(assessment|options.(weaknesses|client-weaknesses))/,
       registration: /dist.(endpoints.registration|http.registration-route|http.json-body|clients.(new-registration|registration-metadata))/,
     };
     const loaded = () => {

@@ -82,6 +82,14 @@ app.get("/", (_req, res) => void res.send(start));
 app.get(backPaths, (_req, res) => void res.send(backPage));
 app.use(express.static(path.join(__dirname, "public")));
 
+/** How the options of the demo stand to the standards: a line each. */
+function standardLines() {
+  return Object.entries(auth.assessment().summary).map(([standard, { met, weakened, ...others }]) => {
+    const counts = `${met} met, ${weakened} weakened, ${others["not-met"]} not met, ${others.host} for the host`;
+    return `  ${standard.padEnd(10)} ${counts}`;
+  });
+}
+
 function listen() {
   app.listen(Number(PORT), "127.0.0.1", (error) => {
     if (error) {
@@ -105,6 +113,9 @@ ${names.join("\n")}
 
 Confidential clients and their secrets, for your own client:
 ${ids.join("\n")}
+
+How the options stand to standards (auth.assessment() has each item):
+${standardLines().join("\n")}
 `,
     );
   });

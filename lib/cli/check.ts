@@ -1,4 +1,6 @@
 /** Checks the options in a module of the host: what would be refused, what is weak, what clients will find. RFC 8414, 9700. */
+import { assess, type Assessment } from "../assessment/assess";
+import { assessmentText } from "../assessment/text";
 import type { AuthServerOptions } from "../options/options";
 import { type RefusedOption, refusals } from "../options/problems";
 import { resolveOptions } from "../options/resolve";
@@ -17,6 +19,7 @@ interface Findings {
   /** Only looked for when nothing is refused. */
   readonly weaknesses: readonly Weakness[];
   readonly found: Found | undefined;
+  readonly assessment: Assessment | undefined;
 }
 
 /** The same with what would be generated, so that no warning says that it was. */
@@ -47,11 +50,12 @@ function examine(options: AuthServerOptions, world: World): Findings {
   const now = world.clock();
   const byRules = refusals(options, now);
   const refused = byRules.length > 0 ? byRules : refusedByServer(options, world);
-  if (refused.length > 0) return { refused, weaknesses: [], found: undefined };
+  if (refused.length > 0) return { refused, weaknesses: [], found: undefined, assessment: undefined };
   return {
     refused,
     weaknesses: weaknessesOf(options),
     found: foundByClients(resolveOptions(options, now), now),
+    assessment: assess(options),
   };
 }
 
@@ -72,11 +76,15 @@ function weaknessText({ path, problem, why, fix }: Weakness): string {
   return `  - ${printable(`${path} ${problem}. ${why}`)}\n    ${printable(fix)}\n`;
 }
 
+function assessmentLines(assessment: Assessment): string {
+  return assessmentText(assessment).split("\n").map(printable).join("\n");
+}
+
 function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? "" : `${title}\n${lines.join("")}\n`;
 }
 
-function report({ refused, weaknesses, found }: Findings, production: boolean): string {
+function report({ refused, weaknesses, found, assessment }: Findings, production: boolean): string {
   const ofLevel = (level: Weakness["level"]): readonly Weakness[] =>
     weaknesses.filter((one) => one.level === level);
   const [weak, notes] = [ofLevel("weak"), ofLevel("note")];
@@ -93,6 +101,9 @@ function report({ refused, weaknesses, found }: Findings, production: boolean): 
     section("Weak:", weak.map(weaknessText)),
     section("Notes:", notes.map(weaknessText)),
     found ? `${foundText(found)}\n` : "",
+    assessment
+      ? `Standards (each item with its meaning: docs/assessment.md):\n${assessmentLines(assessment)}\n`
+      : "",
     `${summary}\n`,
   ].join("");
 }
@@ -121,10 +132,11 @@ function without parameters that returns it. It may be CommonJS or an ES module,
 
   npx authmount check ./auth-options.js --production
 
-It lists everything that createAuthServer would refuse, what is weak and what to write instead, and the documents that clients
-find at the root of your origin. It creates no server, connects to nothing by itself, asks no database for clients, and prints no
-secret and no key. But it imports the module, and whatever the module does when it is loaded happens: one that listens on a port
-does so until the check ends. What the module prints goes to stderr.
+It lists everything that createAuthServer would refuse, what is weak and what to write instead, the documents that clients find at
+the root of your origin, and how the options stand to RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json has each item).
+It creates no server, connects to nothing by itself, asks no database for clients, and prints no secret and no key. But it
+imports the module, and whatever the module does when it is loaded happens: one that listens on a port does so until the check ends.
+What the module prints goes to stderr.
 
 Exit codes: 0 nothing is refused; 1 something is refused, the module could not be loaded, or --strict and something is weak.
 
@@ -133,7 +145,7 @@ Next: docs/deployment.md has what options cannot show.`,
     if (given.options["production"] !== undefined) world.useProduction();
     const options = await fromModule(given, { world, find: optionsIn });
     const findings = examineSafely(options, world);
-    const { refused, weaknesses, found } = findings;
+    const { refused, weaknesses, found, assessment } = findings;
     const isWeak = weaknesses.some(({ level }) => level === "weak");
     const isRefused = refused.length > 0 || (given.options["strict"] !== undefined && isWeak);
     const effects = sideEffects(world);
@@ -147,6 +159,7 @@ Next: docs/deployment.md has what options cannot show.`,
         problems: refused,
         weaknesses,
         ...(found && { documents: found.documents, jwksUri: found.jwksUri, keys: found.keys }),
+        ...(assessment && { assessment }),
         notes: effects,
       },
     };

@@ -166,7 +166,7 @@ const lenientApis: WeaknessRule = (options) =>
             level: "note" as const,
             path: `${path}.redirectUri`,
             problem: 'is "optional"',
-            why: "OAuth 2.1 asks for it in every request.",
+            why: "OpenID Connect and FAPI 2.0 ask for it in every request, so some clients and reviews expect that.",
             fix: "Leave it out, unless an old client does not send it.",
           },
         ]
