@@ -23,6 +23,7 @@ const longRaces = [
   "attacks/jwt-matrix.",
   "attacks/storage-faults",
   "attacks/withdrawal-schedules",
+  "fuzz/",
   "interleavings/faults",
   "interleavings/pairs",
   "interleavings/planted",

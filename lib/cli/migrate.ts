@@ -6,6 +6,7 @@ import { storageIn } from "./exported";
 import { fromModule, moduleOptions } from "./load-module";
 import { nameOptions, namesIn } from "./migrations";
 import { errorText } from "./wording";
+import { parseUrl } from "../protocol/parsed-url";
 
 function done(what: string): Answer {
   return {
@@ -18,7 +19,7 @@ function done(what: string): Answer {
 
 /** What an error says, without the URL and the password in it. */
 function withoutUrl(error: unknown, url: string): Error {
-  const { password = "" } = URL.canParse(url) ? new URL(url) : {};
+  const { password = "" } = parseUrl(url) ?? {};
   const secrets = [url, password, decodedOf(password)].filter((secret) => secret.length > 0);
   const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorText(error));
   return new Error(`PostgreSQL could not be migrated: ${text}.`);

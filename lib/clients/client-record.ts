@@ -13,6 +13,7 @@ import {
 import { keySetProblem } from "./client-key";
 import { parseSecretDigest } from "./client-secret";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
+import { parseUrl } from "../protocol/parsed-url";
 
 /** JSON Schema of a logo: an image in a `data:` URI, because pages load nothing. RFC 7591 §2 (`logo_uri`). */
 export const logoSchema = {
@@ -95,7 +96,8 @@ const anyClient = {
 /** True for a link that a stranger may put on the consent page: no user name, which could look like another host. */
 export function isClientLink(value: unknown): value is string {
   if (typeof value !== "string" || value.length > 2_000 || !new RegExp(linkPattern).test(value)) return false;
-  return URL.canParse(value) && new URL(value).username === "" && new URL(value).password === "";
+  const url = parseUrl(value);
+  return url?.username === "" && url.password === "";
 }
 
 // compiled on first use and not validated against the meta-schema: both would slow down every start

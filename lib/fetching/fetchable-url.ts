@@ -1,5 +1,6 @@
 /** Which URLs of strangers may be fetched at all. RFC 3986 §6.2 (normal form), RFC 6761 §6.3 (localhost), RFC 9110 §4.2.4 (user info). */
 import { isIP } from "node:net";
+import { parseUrl } from "../protocol/parsed-url";
 
 /** What is allowed besides public https URLs. */
 export interface UrlRules {
@@ -31,9 +32,9 @@ export function isLoopbackUrl({ protocol, hostname }: URL): boolean {
  */
 export function isFetchableUrl(text: string, { insecureLoopback }: UrlRules): boolean {
   // an empty fragment or user info leaves no trace in the fields of a URL; the former stays in its href
-  if (text.length > maxLength || text.includes("#") || !URL.canParse(text)) return false;
-  const url = new URL(text);
-  if (url.href !== text || url.username !== "" || url.password !== "") return false;
+  if (text.length > maxLength || text.includes("#")) return false;
+  const url = parseUrl(text);
+  if (url?.href !== text || url.username !== "" || url.password !== "") return false;
   if (insecureLoopback && isLoopbackUrl(url)) return true;
   return url.protocol === "https:" && url.port === "" && isHostName(url.hostname);
 }

@@ -7,6 +7,7 @@ import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
 import { type OptionProblem, shapeProblem } from "./shape";
 import { baseUrlProblem, urlProblem } from "./url-problem";
+import { parseUrl } from "../protocol/parsed-url";
 
 function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
   const fix =
@@ -125,7 +126,7 @@ function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<
 
 /** Origins are compared as text with what browsers send. RFC 6454 §6.2. */
 function isWebOrigin(text: string): boolean {
-  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+  return /^https?:/.test(text) && parseUrl(text)?.origin === text;
 }
 
 function* browserOriginProblems({ apis }: AuthServerOptions): Iterable<OptionProblem> {

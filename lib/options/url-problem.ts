@@ -1,8 +1,9 @@
 /** Checks the URLs in options. RFC 3986 §6.2 (normal form), RFC 8414 §2, RFC 8707 §2. */
+import { parseUrl } from "../protocol/parsed-url";
 
 /** Why a URL cannot be a `baseUrl` or an audience, or `undefined`. http is only for development on this machine. */
 export function urlProblem(text: string): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   if (!url) return "is not an absolute URL";
   const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return "must be https";

@@ -1,5 +1,6 @@
 /** Redirect URIs: which may be registered, and which a request may be answered at. RFC 6749 §3.1.2, 8252 §7, 9700 §2.1. */
 import type { Client } from "./client";
+import { parseUrl } from "./parsed-url";
 
 declare const verified: unique symbol;
 
@@ -46,14 +47,6 @@ export type DotlessSchemes = readonly string[] | "any";
 function isPrivateUse(scheme: string, dotless: DotlessSchemes): boolean {
   if (dottedScheme.test(scheme)) return true;
   return isDotlessPrivateScheme(scheme) && (dotless === "any" || dotless.includes(scheme));
-}
-
-function parseUrl(uri: string): URL | undefined {
-  try {
-    return new URL(uri);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

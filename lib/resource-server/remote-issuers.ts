@@ -5,6 +5,7 @@ import type { VerificationKey } from "../signing/signing-key";
 import { readVerificationKey } from "../signing/verification-key";
 import type { ResourceApi } from "./options";
 import { type ParsedDocument, type RemoteDocuments, remoteDocuments, wrong } from "./remote-documents";
+import { parseUrl } from "../protocol/parsed-url";
 
 /** What an API needs to know of an issuer. */
 export interface RemoteIssuer {
@@ -37,8 +38,8 @@ function isText(value: unknown): value is string {
 
 /** An endpoint at the origin of the issuer: secrets and tokens are sent to no other server. */
 function endpointOf(issuer: string, url: unknown): string | undefined {
-  if (!isText(url) || !URL.canParse(url)) return undefined;
-  return new URL(url).origin === new URL(issuer).origin ? url : undefined;
+  if (!isText(url)) return undefined;
+  return parseUrl(url)?.origin === new URL(issuer).origin ? url : undefined;
 }
 
 function parseIssuer(value: object, url: string): ParsedDocument<RemoteIssuer> {
