@@ -3,6 +3,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const { once } = require("node:events");
 const { createServer } = require("node:http");
 const { after, before, test } = require("node:test");
 const { generateClientSecret, generateSigningKey, memoryStorage } = require("authmount");
@@ -33,9 +34,8 @@ const bearer = (token) => ({ authorization: `Bearer ${token}` });
 const server = createServer(createApp(options));
 let origin = "";
 before(async () => {
-  await new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => resolve(undefined));
-  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening"); // rejects when the server can't listen
   const address = server.address();
   origin = `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`;
 });

@@ -1,11 +1,11 @@
 /** The issuers of an API and their keys, as the authorization server publishes them. RFC 8414 §3.3; 9728 §3.3, §4; 7517 §5. */
 import { isIssuerBelow, metadataUrlBelow, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { parseUrl } from "../protocol/parsed-url";
 import type { Clock } from "../protocol/time";
 import type { VerificationKey } from "../signing/signing-key";
 import { readVerificationKey } from "../signing/verification-key";
 import type { ResourceApi } from "./options";
 import { type ParsedDocument, type RemoteDocuments, remoteDocuments, wrong } from "./remote-documents";
-import { parseUrl } from "../protocol/parsed-url";
 
 /** What an API needs to know of an issuer. */
 export interface RemoteIssuer {
