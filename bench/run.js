@@ -24,7 +24,7 @@ const { floors, workloads } = require("./workloads");
 
 const floorFiles = ["express", "node-http"];
 /** Servers that only other parts of the benchmark use. */
-const otherFiles = ["authmount-shared", "better-auth"];
+const otherFiles = ["authmount-shared", "better-auth", "floods"];
 
 const { values: options } = parseArgs({
   options: {
