@@ -3,6 +3,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Client, type ClientStore, memoryStorage } from "../../lib";
+import type { HostClaims } from "../../lib/protocol/host-claims";
+import { rememberingVerifier } from "../../lib/tokens/verify-access-token";
 import { apis, pairPath } from "../fixture/apis";
 import { authorizationParameters } from "../fixture/authorization-request";
 import { authorize, redirectParameters } from "../fixture/authorize";
@@ -107,5 +109,40 @@ describe("what stays of a large request (RFC 6749 §10)", () => {
       return authorize(host.browser(), { client: "web" });
     });
     expect(kept).toBeLessThan(10_000);
+  });
+});
+
+describe("what is remembered of access tokens (house rule: it is bounded)", () => {
+  const now = 1_800_000_000;
+  const accessToken = {
+    issuer: "https://host.example",
+    clientId: "web",
+    scopes: [],
+    issuedAt: now,
+    expiresAt: now + 60,
+  };
+
+  /** Checks some tokens once, and says how often the first one is read again. */
+  async function timesReadAgain(count: number, claims: HostClaims): Promise<number> {
+    let read = 0;
+    const verify = rememberingVerifier(
+      {
+        async read(tokenId) {
+          read += 1;
+          return { kind: "genuine", accessToken: { ...accessToken, tokenId, claims }, key: undefined };
+        },
+        trusts: () => true,
+        validityOf: async () => ({ kind: "valid", asOf: now }),
+      },
+      { clock: () => now, lagSeconds: 5 },
+    );
+    for (let index = 0; index < count; index += 1) await verify(`token-${index}`);
+    await verify("token-0");
+    return read - count;
+  }
+
+  it("goes by number, and by size where the host has added claims", async () => {
+    expect(await timesReadAgain(3_000, {})).toBe(0);
+    expect(await timesReadAgain(3_000, { padding: "x".repeat(4_000) })).toBe(1);
   });
 });

@@ -2,7 +2,7 @@
 // API's issuer, trust, a full table or a busy server. They did not get any of it.
 import express from "express";
 import request, { type Response } from "supertest";
-import { type Client, type ClientRegistrationAdapter, memoryStorage } from "../../lib";
+import { type Client, type ClientRegistrationAdapter, generateClientKey, memoryStorage } from "../../lib";
 import { apis, pairPath } from "../fixture/apis";
 import { clients } from "../fixture/clients";
 import type { TestHost, TestHostOptions } from "../fixture/host";
@@ -93,6 +93,31 @@ describe("a body made to hurt (RFC 7591 §3.1, RFC 8259 §9)", () => {
     const response = await rawRequest(host.app, message);
     expect([response.status, response.headers.connection]).toEqual([413, "close"]);
     expect(host.writes).toEqual([]);
+  });
+
+  it("with a private key behind a public one is refused", async () => {
+    const { privateKey, jwks } = generateClientKey();
+    const keys = [...jwks.keys, { ...privateKey, kid: "private" }];
+    const metadata = { ...webMetadata, token_endpoint_auth_method: "private_key_jwt", jwks: { keys } };
+    expect(answerOf(await register(registrationHost(), metadata))).toEqual(
+      refusal(400, "invalid_client_metadata"),
+    );
+  });
+
+  it("is measured in bytes: of letters with accents, half as many fit", async () => {
+    const host = registrationHost();
+    const [key] = generateClientKey().jwks.keys;
+    const metadataWith = (letter: string): object => ({
+      ...webMetadata,
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: {
+        keys: Array.from({ length: 10 }, (_, index) => ({ ...key, kid: index + letter.repeat(1_000) })),
+      },
+    });
+    expect(await register(host, metadataWith("e"))).toHaveProperty("status", 201);
+    expect(answerOf(await register(host, metadataWith("é")))).toEqual(
+      refusal(400, "invalid_client_metadata"),
+    );
   });
 
   it.each([

@@ -209,3 +209,24 @@ describe("a withdrawal that fails half-way (RFC 7009 §2.2.1)", () => {
     expect(host.events.map(({ kind }) => kind)).not.toContain("nothing-to-revoke");
   });
 });
+
+describe("an end that is slow to store its mark, while the person approves (RFC 7009 §2.1)", () => {
+  const ends = {
+    "auth.subjects.revoke": ({ auth }: TestHost) => auth.subjects.revoke("alice"),
+    "auth.consents.revoke": ({ auth }: TestHost) => auth.consents.revoke(key),
+  };
+
+  it.each(Object.entries(ends))(
+    "%s ends the approval too: what it revokes is looked for last",
+    async (_, end) => {
+      const { host, reached, release, arm } = holding("endMarks.save", "before");
+      arm();
+      const ending = end(host);
+      await reached.opened;
+      const code = await obtainCode(host, { client: "web" });
+      release.open();
+      await ending;
+      expect((await redeem(host, { client: "web", code })).body).toMatchObject({ error: "invalid_grant" });
+    },
+  );
+});

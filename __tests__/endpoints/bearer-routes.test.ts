@@ -269,6 +269,15 @@ describe("a scope by request", () => {
     expect((await call("get")).status).toBe(200);
   });
 
+  it("is named to each request by itself, also when none has a token", async () => {
+    const host = scopeHost(byMethod);
+    const challenged = async (method: "get" | "post"): Promise<unknown> =>
+      challengeOf(await request(host.app)[method]("/by-method"));
+    expect(await challenged("post")).toBe(`${bare}, scope="orders:write"`);
+    expect(await challenged("get")).toBe(`${bare}, scope="orders:read"`);
+    expect(await challenged("post")).toBe(`${bare}, scope="orders:write"`);
+  });
+
   it("may be a list", async () => {
     const host = scopeHost(() => ["orders:read", "orders:write"]);
     expect((await callApi(host, "/by-method", await tokenOfAlice(host))).status).toBe(403);

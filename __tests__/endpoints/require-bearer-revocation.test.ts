@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { memoryStorage } from "../../lib";
+import { type Client, memoryStorage } from "../../lib";
 import { authorize } from "../fixture/authorize";
 import {
   accessTokenOf,
@@ -15,6 +15,7 @@ import { stopClockForEachTest } from "../fixture/clock";
 import { bob, type TestHost, testHost } from "../fixture/host";
 import { callApi, consentKey, obtainCode, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
+import { changingClients } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -279,6 +280,18 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
       { kind: "consent-revoked", at: clock.now(), ...allowed },
       { kind: "nothing-to-revoke", at: clock.now(), ...allowed },
     ]);
+  });
+});
+
+describe("access tokens of a client that loses its subscription (RFC 6749 §2.2)", () => {
+  it("are worth nothing any more at that API", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const { access_token: token } = await obtainTokens(host, { client: "web" });
+    expect((await callApi(host, "/orders", token)).status).toBe(200);
+    records.set("web", { ...clients.web, subscriptions: {} });
+    expect((await callApi(host, "/orders", token)).status).toBe(401);
   });
 });
 

@@ -375,6 +375,9 @@ describe("events of token requests (RFC 9700 §4.14)", () => {
     const code = await obtainCode(host, { client: "web" });
     const wrongVerifier = "w".repeat(43);
     await redeem(host, { client: "web", code, fields: { code_verifier: wrongVerifier } });
+    const unknown = `${"a".repeat(22)}.${"u".repeat(43)}`;
+    await redeem(host, { client: "web", code: unknown });
+    await refresh(host, { client: "web", refreshToken: unknown });
     const first = tokensOf(await redeem(host, { client: "web", code }));
     const second = tokensOf(await refresh(host, { client: "web", refreshToken: first.refresh_token }));
     await callApi(host, "/orders", second.access_token);
@@ -385,6 +388,7 @@ describe("events of token requests (RFC 9700 §4.14)", () => {
     await callApi(host, "/orders", opaque.access_token);
     const secrets = [
       code,
+      unknown,
       codeVerifier,
       wrongVerifier,
       webSecret.secret,

@@ -108,6 +108,13 @@ describe("a document (RFC 8259 §8.1)", () => {
     expect(await wire.fetch(strangeUrl)).toEqual(fetched("{}    "));
   });
 
+  it("in chunks may not be larger either, though nothing says how large it is", async () => {
+    const text = JSON.stringify("x".repeat(5_119));
+    const chunks = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
+    const wire = await wireToTls(answerWith([json, "Transfer-Encoding: chunked"], chunks));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("size"));
+  });
+
   it("may end with its connection", async () => {
     const wire = await wireToTls(answerWith([json], good));
     expect(await wire.fetch(strangeUrl)).toEqual(fetched(good));

@@ -189,4 +189,15 @@ describe("how long a registration lasts (RFC 7591 §5)", () => {
     expect(answer.headers).not.toHaveProperty("location");
     expect(await host.auth.authorizations.list("alice")).toMatchObject({ authorizations: [] });
   });
+
+  it("an approval comes too late when storage has just forgotten the registration", async () => {
+    const storage = memoryStorage({ clients: [] });
+    const forgetting = { ...storage.clientRegistrations, extend: async () => false };
+    const host = registrationHost({}, { storage: { ...storage, clientRegistrations: forgetting } });
+    const browser = host.browser();
+    const page = await authorizeAs(browser, await registered(host, nativeMetadata));
+    const answer = redirectParameters(await browser.answer(page, "approve"));
+    expect(answer).toHaveProperty("error", "access_denied");
+    expect(await host.auth.authorizations.list("alice")).toMatchObject({ authorizations: [] });
+  });
 });

@@ -1,5 +1,5 @@
 import type { Response } from "supertest";
-import { memoryStorage } from "../../lib";
+import { type Client, memoryStorage } from "../../lib";
 import { issuer, type Pair } from "../fixture/apis";
 import { codeVerifier } from "../fixture/authorization-request";
 import type { Fields } from "../fixture/browser";
@@ -11,6 +11,7 @@ import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
 import { slowStorage } from "../fixture/slow-storage";
 import { type TokenBody, tokensOf } from "../fixture/token-requests";
+import { changingClients } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -106,6 +107,15 @@ describe("redeeming an authorization code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §
     expect(answerOf(await redeem(host, { client: "web", code }))).toEqual(invalidGrant);
     const fields = { code_verifier: undefined };
     expect((await redeem(host, { client: "web", code, fields })).status).toBe(200);
+  });
+
+  it("issues no scope that was taken out of the subscription since the approval", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const code = await obtainCode(host, { client: "web", fields: { scope: "orders:read orders:write" } });
+    records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
+    expect(tokensOf(await redeem(host, { client: "web", code })).scope).toBe("orders:read");
   });
 
   const rightUris = [

@@ -290,6 +290,19 @@ describe("lifetimes of refresh tokens (RFC 9700 §4.14.2)", () => {
     expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
   });
 
+  it("ends before that of the last access token, which lives to its own end", async () => {
+    const host = testHost({ lifetimes: idle });
+    let tokens = tokensOf(
+      await redeem(host, { client: "web", code: await obtainCode(host, { client: "web" }) }),
+    );
+    for (const seconds of [90, 90, 69]) {
+      clock.advance(seconds);
+      tokens = tokensOf(await refresh(host, { client: "web", refreshToken: tokens.refresh_token }));
+    }
+    clock.advance((apis["orders"]?.accessTokenSeconds ?? 0) - 1);
+    expect((await callApi(host, "/orders", tokens.access_token)).status).toBe(200);
+  });
+
   it("is not left to storage that forgets too late", async () => {
     const storage = memoryStorage({ clients: Object.values(clients) });
     const { refreshTokens } = storage;

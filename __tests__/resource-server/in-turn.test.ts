@@ -34,4 +34,24 @@ describe("turns at an authorization server that hangs", () => {
     expect(order).toEqual(Array.from({ length: 100 }, (_, index) => index));
     expect(jest.getTimerCount()).toBe(0);
   });
+
+  it("no more than 32 calls run at once, also after places were handed on", async () => {
+    const inTurn = takingTurns();
+    const ends: (() => void)[] = [];
+    const calls = Array.from({ length: 100 }, () => inTurn(() => new Promise<void>((end) => ends.push(end))));
+    for (let ended = 0; ended < 40; ended += 1) {
+      ends[ended]?.();
+      await jest.advanceTimersByTimeAsync(0);
+    }
+    calls.push(
+      ...Array.from({ length: 100 }, () => inTurn(() => new Promise<void>((end) => ends.push(end)))),
+    );
+    await jest.advanceTimersByTimeAsync(0);
+    expect(ends).toHaveLength(72);
+    for (let ended = 40; ended < 200; ended += 1) {
+      ends[ended]?.();
+      await jest.advanceTimersByTimeAsync(0);
+    }
+    await Promise.all(calls);
+  });
 });

@@ -339,6 +339,17 @@ describe("access tokens that are forged or changed (RFC 9068 §4, 8725 §3)", ()
     expect(signer.verify(token.slice(0, signatureStart))).toBeUndefined();
   });
 
+  it("refuses every other writing of the same signature (RFC 7515 §2)", () => {
+    const token = signer.sign(claims);
+    // the last character holds bits that mean nothing
+    const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ ";
+    const others = letters
+      .split("")
+      .map((last) => token.slice(0, -1) + last)
+      .concat(`${token}=`, `${token} `);
+    expect(others.filter((other) => signer.verify(other) !== undefined)).toEqual([token]);
+  });
+
   it("refuses any text that is no token of ours, and never throws", () => {
     const known = signer.sign(claims).split(".");
     const piece = fc.oneof(

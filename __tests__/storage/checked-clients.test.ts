@@ -424,3 +424,20 @@ describe("a client that is taken out of the host's table (RFC 6749 §2.2, §5.2)
     expect((await postToken(host, { fields })).status).toBe(200);
   });
 });
+
+describe("whether a client that nobody registered may hold tokens (RFC 6749 §2)", () => {
+  it("is remembered for each API by itself", async () => {
+    const selfDescribed = {
+      find: async () => undefined,
+      mayHoldTokens: async (_: string, apiId: string) => apiId === "orders",
+      isBrowserOrigin: () => false,
+    };
+    const nobody: ClientStore = { find: async () => undefined, isBrowserOrigin: async () => false };
+    const lookup = clientLookup(
+      { clients: nobody, endMarks: noMarks },
+      { lagSeconds: 5, clock: () => 1_000, redirectSchemes: [], selfDescribed },
+    );
+    expect(await lookup.findHolder("dcr-1", "orders")).toHaveProperty("isSelfDescribed", true);
+    expect(await lookup.findHolder("dcr-1", "billing")).toBeUndefined();
+  });
+});

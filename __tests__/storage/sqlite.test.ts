@@ -312,3 +312,18 @@ describe("a file that is changed under an open storage (RFC 6749 §10.5)", () =>
     expect(await storage.refreshTokens.find(refreshTokenRecord("number 2"), 1_000)).toBeDefined();
   });
 });
+
+describe("an end of more authorizations than one statement changes (RFC 7009 §2.1)", () => {
+  it("revokes and erases all of them", async () => {
+    const storage = await migrated(newFile());
+    for (let index = 0; index < 501; index += 1) {
+      const authorizationId = String(index).padStart(22, "a");
+      const clientId = `client-${index % 10}`;
+      await storage.authorizations.create(authorizationRecord({ authorizationId, clientId }), 1_000);
+    }
+    const { subject } = authorizationRecord();
+    expect(await storage.authorizations.revokeAll({ subject }, 1_000)).toBe(501);
+    expect(await storage.authorizations.list(subject, { limit: 1 }, 1_000)).toEqual([]);
+    expect(await storage.authorizations.erase({ subject }, 1_000)).toBe(501);
+  });
+});

@@ -1,0 +1,321 @@
+// @ts-check
+/** Defects in redirect rules, pending requests, consent and ends. */
+"use strict";
+
+/** @type {readonly import("../defects").Defect[]} */
+const defects = [
+  {
+    name: "redirect URI that begins with a registered one",
+    file: "lib/protocol/redirect-uri.ts",
+    find: "if (uris.registered === uris.requested) return true;",
+    replace: "if (uris.requested.startsWith(uris.registered)) return true;",
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "browser clients may use any loopback port",
+    file: "lib/protocol/redirect-uri.ts",
+    find: 'if (client.confidential || client.platform !== "native") return false;',
+    replace: "if (client.confidential) return false;",
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "redirect URI with a fragment",
+    file: "lib/protocol/redirect-uri.ts",
+    find: String.raw`!/[#\\]/.test(uri)`,
+    replace: String.raw`!/\\/.test(uri)`,
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "http redirect to a host that begins with localhost",
+    file: "lib/protocol/redirect-uri.ts",
+    find: "return loopbackHosts.includes(url.hostname);",
+    replace: "return loopbackHosts.some((host) => url.hostname.startsWith(host));",
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "redirect URI with a user name",
+    file: "lib/protocol/redirect-uri.ts",
+    find: "if (url.username || url.password) return false;",
+    replace: "if (url.password) return false;",
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "redirect URI may be left out with several registered ones",
+    file: "lib/protocol/redirect-uri.ts",
+    find: '(rule === "required" || client.redirectUris.length !== 1)',
+    replace: 'rule === "required"',
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "loopback redirect proves a public client",
+    file: "lib/protocol/redirect-uri.ts",
+    find: 'target.source.startsWith("https:");',
+    replace: 'target.source.startsWith("http");',
+    tests: ["protocol/redirect-uri"],
+  },
+  {
+    name: "repeated redirect URI counts as left out",
+    file: "lib/clients/recognise-client.ts",
+    find: 'if (parameters.unusable.has("redirect_uri"))',
+    replace: 'if (parameters.unusable.has("redirect_url"))',
+    tests: ["endpoints/authorization-redirect-uri"],
+  },
+  {
+    name: "state is not encoded",
+    file: "lib/protocol/authorization-response.ts",
+    find: "${encodeURIComponent(value)}",
+    replace: "${encodeURI(value)}",
+    tests: ["protocol/authorization-request"],
+  },
+  {
+    name: "refusals do not name the issuer",
+    file: "lib/protocol/authorization-response.ts",
+    find: "error_description: error.description, state, iss });",
+    replace: "error_description: error.description, state });\n  void iss;",
+    tests: ["protocol/authorization-request"],
+  },
+  {
+    name: "link leads straight to a stranger's site",
+    file: "lib/endpoints/authorization.ts",
+    find: 'return client.selfDescription && target.source.startsWith("https:")',
+    replace: 'return client.selfDescription && target.source.startsWith("http:")',
+    tests: ["attacks/strangers-links", "flows/metadata-documents"],
+  },
+  {
+    name: "last of repeated parameters counts",
+    file: "lib/protocol/parameters.ts",
+    find: "const isUsable = value !== undefined && !values.has(name);",
+    replace: "const isUsable = value !== undefined;",
+    tests: ["protocol/parameters"],
+  },
+  {
+    name: "form need not be UTF-8",
+    file: "lib/http/request.ts",
+    find: "return isUtf8(bytes)\n",
+    replace: "return bytes.length >= 0\n",
+    tests: ["endpoints/token"],
+  },
+  {
+    name: "cookie without a seal is opened",
+    file: "lib/interaction/pending-request.ts",
+    find: 'if (value?.startsWith("s:") !== true) return undefined;',
+    replace: "if (value === undefined) return undefined;",
+    tests: ["flows/interactions"],
+  },
+  {
+    name: "pending request does not end",
+    file: "lib/interaction/pending-request.ts",
+    find: "return now < expiresAt && began <= now + clockDriftSeconds;",
+    replace: "return began <= now + clockDriftSeconds;",
+    tests: ["attacks/cross-site", "flows/consent"],
+  },
+  {
+    name: "pending request of a clock that was ahead",
+    file: "lib/interaction/pending-request.ts",
+    find: "return now < expiresAt && began <= now + clockDriftSeconds;",
+    replace: "return now < expiresAt;",
+    tests: ["attacks/clock-steps"],
+  },
+  {
+    name: "cookie under the name of another interaction",
+    file: "lib/interaction/pending-request.ts",
+    find: "if (pending?.interactionId === interactionId && isOpen(pending, clock())) return pending;",
+    replace: "if (pending && isOpen(pending, clock())) return pending;",
+    tests: ["flows/interactions"],
+  },
+  {
+    name: "cookie without the prefix __Host-",
+    file: "lib/interaction/pending-request.ts",
+    find: '"__Host-authmount."',
+    replace: '"authmount."',
+    tests: ["flows/sign-in"],
+  },
+  {
+    name: "cookie that scripts can read",
+    file: "lib/interaction/pending-request.ts",
+    find: "`Path=/; HttpOnly; SameSite=Lax",
+    replace: "`Path=/; SameSite=Lax",
+    tests: ["flows/sign-in"],
+  },
+  {
+    name: "pending request at another authentication method",
+    file: "lib/interaction/authorization-flow.ts",
+    find: "found.issuer === issuer ? found",
+    replace: "found.issuer.api === issuer.api ? found",
+    tests: ["flows/consent", "attacks/cross-site"],
+  },
+  {
+    name: "no becomes a yes by the back button",
+    file: "lib/interaction/find-pending.ts",
+    find: "pending.answered !== undefined && pending.answered !== answer",
+    replace: 'pending.answered === "approve" && pending.answered !== answer',
+    tests: ["attacks/cross-site", "flows/consent"],
+  },
+  {
+    name: "origin that begins with ours",
+    file: "lib/interaction/consent-form.ts",
+    find: "return headers.origin === origin;",
+    replace: "return headers.origin.startsWith(origin);",
+    tests: ["attacks/cross-site", "flows/consent-of-host", "flows/consent-forged-answers"],
+  },
+  {
+    name: "form of another site of the same domain",
+    file: "lib/interaction/consent-form.ts",
+    find: 'site === "same-origin" || site === "none"',
+    replace: 'site !== "cross-site"',
+    tests: ["attacks/cross-site"],
+  },
+  {
+    name: "consent form is not bound to the person",
+    file: "lib/interaction/consent-form.ts",
+    find: '["authmount consent form", interactionId, subject, contextKey, endMarks]',
+    replace: '["authmount consent form", interactionId, contextKey, endMarks]',
+    tests: ["flows/consent-forged-answers"],
+  },
+  {
+    name: "consent form is not bound to the interaction",
+    file: "lib/interaction/consent-form.ts",
+    find: '["authmount consent form", interactionId, subject, contextKey, endMarks]',
+    replace: '["authmount consent form", subject, contextKey, endMarks]',
+    tests: ["flows/consent-forged-answers"],
+  },
+  {
+    name: "consent form is not bound to the context",
+    file: "lib/interaction/consent-form.ts",
+    find: '["authmount consent form", interactionId, subject, contextKey, endMarks]',
+    replace: '["authmount consent form", interactionId, subject, endMarks]',
+    tests: ["flows/contexts"],
+  },
+  {
+    name: "host's page may allow more than was asked for",
+    file: "lib/end-user/obtain-consent.ts",
+    find: "if (!granted || !isSubset(granted, requestedScopes)) {",
+    replace: "if (!granted) {",
+    tests: ["attacks/cross-site", "flows/consent-of-host"],
+  },
+  {
+    name: "scopes that a scope implies count although nobody was shown them",
+    file: "lib/end-user/obtain-consent.ts",
+    find: "isSubset(request.grantableScopes, consent.scopes)",
+    replace: "isSubset(request.requestedScopes, consent.scopes)",
+    tests: ["flows/implied-scopes"],
+  },
+  {
+    name: "consent of one context counts in every other one",
+    file: "lib/end-user/obtain-consent.ts",
+    find: 'contextKey: context?.key ?? "",',
+    replace: 'contextKey: "",',
+    tests: ["flows/contexts"],
+  },
+  {
+    name: "prompt=consent asks nobody at a trusted client",
+    file: "lib/end-user/obtain-consent.ts",
+    find: 'if (request.prompt.includes("consent")) return false;',
+    replace: "",
+    tests: ["flows/consent-remembered"],
+  },
+  {
+    name: "remembered consent never shrinks",
+    file: "lib/protocol/consent.ts",
+    find: ".filter((scope) => !decision.askedScopes.includes(scope))",
+    replace: ".filter((scope) => !decision.grantedScopes.includes(scope))",
+    tests: ["flows/consent-remembered"],
+  },
+  {
+    name: "auth.approve counts for another person than was asked",
+    file: "lib/interaction/host-approval.ts",
+    find: "endUser.subject === consentSubject &&",
+    replace: "consentSubject !== undefined &&",
+    tests: ["flows/consent-of-host"],
+  },
+  {
+    name: "link to auth.approve approves",
+    file: "lib/interaction/authorization-flow.ts",
+    find: 'if (req.method !== "POST")',
+    replace: 'if (req.method === "HEAD")',
+    tests: ["flows/consent-of-host", "attacks/cross-site"],
+  },
+  {
+    name: "person with the name of a client",
+    file: "lib/end-user/authenticate-end-user.ts",
+    find: "if (!(await clients.isTaken(subject))) return;",
+    replace: "if ((await clients.isTaken(subject)) !== undefined) return;",
+    tests: ["endpoints/authorization-host-failures"],
+  },
+  {
+    name: "sign-in of a clock that was ahead is younger than it is",
+    file: "lib/end-user/authenticate-end-user.ts",
+    find: "return authTime > clock() ? authTime - clockDriftSeconds : authTime;",
+    replace: "return Math.min(authTime, clock());",
+    tests: ["attacks/clock-steps"],
+  },
+  {
+    name: "yes of a page from before a withdrawal",
+    file: "lib/end-user/obtain-consent.ts",
+    find: "if (!isBornUnder(decision.endMarks, standing.marks.approval)) throw endedMeanwhile();",
+    replace: "",
+    tests: ["flows/consent-account-page", "flows/switch-account-races", "attacks/withdrawal"],
+  },
+  {
+    name: "no second look at the marks after an approval",
+    file: "lib/end-user/approve.ts",
+    find: "await checkNotEnded(ports, { approved, authorizationId });",
+    replace: "",
+    tests: ["attacks/withdrawal"],
+  },
+  {
+    name: "consent is saved after the second look",
+    file: "lib/end-user/approve.ts",
+    find: "if (remember) await ports.storage.consents.save(remember, now);\n  await checkNotEnded(ports, { approved, authorizationId });",
+    replace:
+      "await checkNotEnded(ports, { approved, authorizationId });\n  if (remember) await ports.storage.consents.save(remember, now);",
+    tests: ["attacks/withdrawal", "attacks/withdrawal-schedules"],
+  },
+  {
+    name: "person's end revokes first and stores its mark afterwards",
+    file: "lib/end-user/ends.ts",
+    find: `  await saveMark(ports, { key: subjectEndKey(subject), ...life });
+  const mark = keepsConsents
+    ? undefined
+    : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });
+  const revoked = await storage.authorizations.revokeAll({ subject }, now);
+`,
+    replace: `  const revoked = await storage.authorizations.revokeAll({ subject }, now);
+  await saveMark(ports, { key: subjectEndKey(subject), ...life });
+  const mark = keepsConsents
+    ? undefined
+    : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });
+`,
+    tests: ["attacks/withdrawal"],
+  },
+  {
+    name: "one of the marks is enough",
+    file: "lib/protocol/end-mark.ts",
+    find: "return current.every(",
+    replace: "return current.length === 0 || current.some(",
+    tests: ["flows/ends"],
+  },
+  {
+    name: "withdrawal of one context is looked for under the key of all",
+    file: "lib/protocol/end-mark.ts",
+    find: 'keyIn(owner, "consent", clientId, apiId, contextKey),',
+    replace: 'keyIn(owner, "consent", clientId, apiId),',
+    tests: ["protocol/end-mark"],
+  },
+  {
+    name: "person may end the login of somebody else",
+    file: "lib/end-user/ends.ts",
+    find: "if (found?.subject !== subject) {",
+    replace: "if (found === undefined) {",
+    tests: ["flows/ends"],
+  },
+  {
+    name: "session that ended between the two questions",
+    file: "lib/end-user/confirm.ts",
+    find: "if (subject !== endUser.subject || context?.key !== endUser.context?.key) throw endedMeanwhile();",
+    replace: "if (subject !== endUser.subject) throw endedMeanwhile();",
+    tests: ["flows/ends"],
+  },
+];
+
+module.exports = { defects };
