@@ -3,7 +3,6 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { once } = require("node:events");
 const { createServer } = require("node:http");
 const { after, before, test } = require("node:test");
 const { generateClientSecret, generateSigningKey, memoryStorage } = require("authmount");
@@ -34,8 +33,10 @@ const bearer = (token) => ({ authorization: `Bearer ${token}` });
 const server = createServer(createApp(options));
 let origin = "";
 before(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening"); // rejects when the server can't listen
+  await new Promise((resolve, reject) => {
+    server.once("error", reject).once("listening", () => resolve(undefined));
+    server.listen(0, "127.0.0.1");
+  });
   const address = server.address();
   origin = `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`;
 });
