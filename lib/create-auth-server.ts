@@ -16,9 +16,7 @@ import {
   withdrawConsent,
 } from "./end-user/ends";
 import { listAuthorizations, listConsents } from "./end-user/list-authorizations";
-import { type EmitEvent, eventEmitter } from "./events/port";
-import { publishingEmitter } from "./events/publish";
-import { eventReporter } from "./events/report";
+import type { EmitEvent } from "./events/port";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import { mountCheck, mountPathOf, watchAnswers } from "./http/mount-check";
 import { type ProtectionPorts, protectRoutes } from "./http/protect-routes";
@@ -44,7 +42,7 @@ import type { Issuer } from "./protocol/issuer";
 import type { JsonResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
-import { eventChannel, randomValues, systemClock as clock, warn } from "./system";
+import { hostEmitter, randomValues, systemClock as clock, warn } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
 import { refreshSuccessors } from "./tokens/refresh-successor";
 import { accessTokenVerifier } from "./tokens/verify-access-token";
@@ -200,11 +198,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const { baseUrl, issuers } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
-  // subscribers do not replace the warnings: they may be a tool that nobody reads
-  const heard = options.onEvent
-    ? eventEmitter(options.onEvent, clock)
-    : eventReporter({ warn, isProduction: isProduction(), clock });
-  const emit = publishingEmitter(heard, { channel: eventChannel, clock });
+  const emit = hostEmitter({ onEvent: options.onEvent, isProduction: isProduction() });
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });

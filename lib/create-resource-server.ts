@@ -1,8 +1,6 @@
 /** From options to the middleware of an API that runs apart from the authorization server. RFC 6750 §3; 9728 §3; 9068 §4; 7662 §2. */
 import { Router } from "express";
-import { type EmitEvent, eventEmitter } from "./events/port";
-import { publishingEmitter } from "./events/publish";
-import { eventReporter } from "./events/report";
+import type { EmitEvent } from "./events/port";
 import { answerDocument } from "./http/documents";
 import { protectRoutes, type RouteProtection } from "./http/protect-routes";
 import { type HttpRequest, readPath } from "./http/request";
@@ -21,7 +19,7 @@ import {
 } from "./resource-server/options";
 import { type ApiIssuers, issuersOf, publications } from "./resource-server/remote-issuers";
 import { remoteVerifier } from "./resource-server/remote-verifier";
-import { eventChannel, systemClock as clock, warn } from "./system";
+import { hostEmitter, systemClock as clock } from "./system";
 
 /** The middleware of APIs whose tokens another server issues. Its functions do not use `this`. */
 export interface ResourceServer extends RouteProtection {
@@ -75,10 +73,7 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
   checkResourceServerOptions(options);
   const { introspection, onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
   const apis = resolveResourceApis(options).map((api) => ({ api, issuers: issuersOf(api, clock) }));
-  const heard = onEvent
-    ? eventEmitter(onEvent, clock)
-    : eventReporter({ warn, isProduction: isProduction(), clock });
-  const emit = publishingEmitter(heard, { channel: eventChannel, clock });
+  const emit = hostEmitter({ onEvent, isProduction: isProduction() });
   const published = publications(clock);
   const introspect = introspection && introspector({ ...introspection }, takingTurns());
   emit({ kind: "started", rootDocuments: apis.map(({ api }) => api.metadataUrl) });

@@ -1,7 +1,9 @@
 /** The machine's clock, random values and warnings, and the process's channel for events. The rules receive them, so tests can set them. RFC 6749 §10.10. */
 import { channel } from "node:diagnostics_channel";
 import { randomFillSync } from "node:crypto";
-import type { EventChannel } from "./events/publish";
+import { type EmitEvent, eventEmitter, type OnEvent } from "./events/port";
+import { type EventChannel, publishingEmitter } from "./events/publish";
+import { eventReporter } from "./events/report";
 import type { EpochSeconds } from "./protocol/time";
 
 /** The current time of the system clock, in whole epoch seconds. */
@@ -15,7 +17,20 @@ export function warn(code: string, message: string, detail?: string): void {
 }
 
 /** Events of every server of this process, for all who subscribe to this name. */
-export const eventChannel: EventChannel = channel("authmount:event");
+const eventChannel: EventChannel = channel("authmount:event");
+
+/** Reports events to the host's handler, or as warnings when there is none, and to subscribers, who may be a tool that nobody reads. */
+export function hostEmitter({
+  onEvent,
+  isProduction,
+}: {
+  readonly onEvent: OnEvent | undefined;
+  readonly isProduction: boolean;
+}): EmitEvent {
+  const clock = systemClock;
+  const heard = onEvent ? eventEmitter(onEvent, clock) : eventReporter({ warn, isProduction, clock });
+  return publishingEmitter(heard, { channel: eventChannel, clock });
+}
 
 /** Random values that nobody can guess: tokens, codes and ids are made of them. */
 export interface RandomValues {
