@@ -29,7 +29,7 @@ const project = {
 const clientEndpointTests = [
   "endpoints/{token,token-*,revocation,introspection,registration,metadata}",
   "grants/*",
-  "flows/{authorization-code,pairs,key-rotation,rotated-keys}",
+  "flows/{authorization-code,pairs,key-rotation,rotated-keys,rate-limit}",
   "attacks/{stolen-code,stolen-refresh-token,cross-site,cross-site-cookies,parameter-pollution}",
   "{events,channels}",
 ];

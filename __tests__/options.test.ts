@@ -43,7 +43,7 @@ const writeLogo = "Write a data:image/…;base64, URI of at most 24 KB: pages lo
 const writeLanguage = "Write language tags such as en or de-AT.";
 
 const knownOptions =
-  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, tokens, consent, pages, lifetimes, revocationLagSeconds, redirectSchemes, insecureLoopbackClients, onEvent.";
+  "Known options: baseUrl, secrets, signingKeys, storage, authMethods, apis, tokens, consent, rateLimit, pages, lifetimes, revocationLagSeconds, redirectSchemes, insecureLoopbackClients, onEvent.";
 
 const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
@@ -313,6 +313,12 @@ const shapes: readonly Mistake[] = [
     "Write a function that takes page content and returns HTML.",
   ],
   ["an object for onEvent", { onEvent: {} }, "onEvent", "Write a function that takes an event."],
+  [
+    "an object for rateLimit",
+    { rateLimit: { limit: 10 } },
+    "rateLimit",
+    "Write a function that takes an attempt.",
+  ],
 ];
 
 const values: readonly Mistake[] = [

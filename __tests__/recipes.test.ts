@@ -5,7 +5,7 @@ import { MemoryStore } from "express-session";
 import { Strategy } from "passport";
 import request, { type Response } from "supertest";
 import * as authmount from "../lib";
-import type { AuthMethod, AuthServer, OnEvent } from "../lib";
+import type { AuthMethod, AuthServer, OnEvent, RateLimit } from "../lib";
 import { baseUrl, pairPath } from "./fixture/apis";
 import { authorizationParameters } from "./fixture/authorization-request";
 import { authorize, redirectParameters } from "./fixture/authorize";
@@ -13,6 +13,7 @@ import { clients, credentials, webSecret } from "./fixture/clients";
 import { runBlock, runWaitingBlock } from "./fixture/doc-block";
 import { newWebBrowser, type Page, type WebBrowser } from "./fixture/example";
 import { type TestHost, testHost } from "./fixture/host";
+import { answerOf, refusal } from "./fixture/json-answers";
 import { listen } from "./fixture/listening";
 
 const issuerPath = pairPath();
@@ -73,10 +74,11 @@ function limited(): { host: TestHost; alarms: string[] } {
   );
   const host = testHost({
     onEvent: block["onEvent"] as OnEvent,
+    rateLimit: block["rateLimit"] as RateLimit,
     before: (app) => {
       // as a proxy in front would: each test names its callers
       app.set("trust proxy", 1);
-      app.use("/login", block["limits"] as Router);
+      app.use("/login", block["limits"] as RequestHandler);
     },
   });
   return { host, alarms };
@@ -88,14 +90,19 @@ async function openPage(host: TestHost): Promise<Response> {
 }
 
 interface Caller {
+  readonly app?: RequestListener;
   readonly address?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly fields: Readonly<Record<string, string>>;
 }
 
-async function ask(host: TestHost, { address = "192.0.2.1", fields }: Caller): Promise<Response> {
-  return request(host.app)
+async function ask(
+  host: TestHost,
+  { app = host.app, address = "192.0.2.1", headers = {}, fields }: Caller,
+): Promise<Response> {
+  return request(app)
     .post(`${issuerPath}/token`)
-    .set("X-Forwarded-For", address)
+    .set({ "X-Forwarded-For": address, ...headers })
     .type("form")
     .send({ grant_type: "client_credentials", ...fields });
 }
@@ -122,7 +129,7 @@ describe("rate limits", () => {
     await guess(host, 10);
     const refused = await ask(host, { fields: wrong });
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
-    expect(refused.body).toMatchObject({ error: "temporarily_unavailable" });
+    expect(answerOf(refused)).toEqual(refusal(429, "temporarily_unavailable"));
   });
 
   it("leaves the pages of people alone", async () => {
@@ -192,6 +199,25 @@ describe("what rate limits count, and their alarm", () => {
       await ask(host, { address: `2001:db8::${count}`, fields: wrong });
     }
     expect((await ask(host, { address: "2001:db8::ff", fields: wrong })).status).toBe(429);
+  });
+
+  it("counts an address that makes up client ids, also in front of Express", async () => {
+    const { host } = limited();
+    const asks = Array.from({ length: 605 }, (_, count) =>
+      ask(host, { app: host.auth.inFrontOf(host.app), fields: { client_id: `made-up-${count}` } }),
+    );
+    const statuses = (await Promise.all(asks)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(600);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(5);
+  });
+
+  it("lets a script of a browser client read when to come back", async () => {
+    const { host } = limited();
+    const fields = { client_id: "spa", client_secret: "a guess" };
+    const origin = "https://spa.example";
+    for (let count = 0; count < 10; count += 1) await ask(host, { fields });
+    const headers = (await ask(host, { fields, headers: { Origin: origin } })).headers;
+    expect(headers).toMatchObject({ "retry-after": "60", "access-control-allow-origin": origin });
   });
 
   it("raises the alarm once for a client whose authentication fails from many addresses", async () => {

@@ -49,7 +49,7 @@ describe("an option of createAuthServer that is undefined", () => {
   ];
 
   const mistakes: readonly (readonly [path: string, changes: object])[] = [
-    ...["consent", "tokens", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
+    ...["consent", "tokens", "rateLimit", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
       (name) => [name, { [name]: undefined }] as const,
     ),
     ...Object.keys(defaultLifetimes).map(

@@ -195,7 +195,7 @@ function routersOf(
 export function createAuthServer(given: AuthServerOptions): AuthServer {
   checkOptions(given);
   const options = resolveOptions(given, clock());
-  const { baseUrl, issuers } = options;
+  const { baseUrl, issuers, rateLimit } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
   const emit = hostEmitter({ onEvent: options.onEvent, isProduction: isProduction() });
@@ -211,7 +211,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const jwksUri = `${baseUrl}/jwks`;
   const registrations = registrationsOnDemand(options, ports);
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
-  const parts = { ports, flow, pages, issuers, jwksUri, keySet, registrations };
+  const parts = { ports, rateLimit, flow, pages, issuers, jwksUri, keySet, registrations };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = routersOf(parts, { baseUrl, documents });

@@ -24,6 +24,7 @@ export type {
 } from "./interaction/port";
 export type { ActiveAuthorization, ActiveAuthorizations } from "./end-user/list-authorizations";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
+export type { ClientAttempt, ClientOutcome, RateLimit, RateLimitDecision } from "./endpoints/rate-limit";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
 export type { ReadAccessToken } from "./http/access-tokens";
 export type { RequestTrace, TracedEndpoint } from "./http/request-trace";

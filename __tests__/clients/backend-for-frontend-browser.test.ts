@@ -75,7 +75,7 @@ describeWith(chromium, {
       await status("You are signed out.");
       await page.reload();
       await status("Please sign in.");
-      expect(watched.complaints.filter((complaint) => !complaint.startsWith("verbose:"))).toEqual([]);
+      expect(watched.complaints).toEqual([]);
     });
 
     it("keeps nothing where a script finds it, and the code in no address", async () => {

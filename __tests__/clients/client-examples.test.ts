@@ -10,6 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { type Browser, type BrowserContext, chromium, type Page as ChromiumPage } from "playwright-core";
+import { watch, type Watched } from "../fixture/chromium";
 import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../fixture/example";
 import { describeWith } from "../fixture/server-process";
 
@@ -171,8 +172,7 @@ describeWith(
       let browser: Browser;
       let context: BrowserContext;
       let page: ChromiumPage;
-      let requests: string[];
-      let complaints: string[];
+      let watched: Watched;
 
       beforeAll(async () => {
         await start("browser-app/server.js", { lastPrinted: /Open http.*\n/, env: alwaysStale });
@@ -190,12 +190,7 @@ describeWith(
       async function openApp(): Promise<void> {
         context = await browser.newContext();
         page = await context.newPage();
-        [requests, complaints] = [[], []];
-        page.on("request", (request) => requests.push(request.url()));
-        page.on("console", (message) => {
-          if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-        });
-        page.on("pageerror", (error) => complaints.push(error.message));
+        watched = watch(page);
         await page.goto(`${example.origin}/`);
         await status("Please sign in.");
       }
@@ -218,7 +213,7 @@ describeWith(
       it("shows what the API answers for the person, and nothing complains", async () => {
         await signIn();
         expect(await page.locator("#orders").textContent()).toBe(`{${orders},"for":"alice"}`);
-        expect(complaints).toEqual([]);
+        expect(watched.complaints).toEqual([]);
       });
 
       it("keeps no token in a URL or in the browser's storage (RFC 9700 §4.3)", async () => {
@@ -227,7 +222,7 @@ describeWith(
         await status("Loaded 2.");
         expect(page.url()).toBe(`${example.origin}/`);
         expect(await page.evaluate("[localStorage.length, sessionStorage.length]")).toEqual([0, 0]);
-        expect(requests.filter((url) => url.includes("eyJ"))).toEqual([]);
+        expect(watched.requests.filter((url) => url.includes("eyJ"))).toEqual([]);
       });
 
       it("gets new tokens in a hidden iframe, and in a reloaded page too", async () => {
@@ -278,7 +273,7 @@ describeWith(
           });
           await button("Sign in").click();
           await status("That did not work");
-          expect(requests.filter((url) => url.endsWith("/token"))).toEqual([]);
+          expect(watched.requests.filter((url) => url.endsWith("/token"))).toEqual([]);
         },
       );
     },

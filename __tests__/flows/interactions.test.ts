@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Response } from "supertest";
-import { memoryStorage } from "../../lib";
+import { memoryStorage, type Storage } from "../../lib";
 import { issuer, origin, pairPath } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { redeem } from "../fixture/client-requests";
@@ -219,7 +219,10 @@ describe("tabs", () => {
 });
 
 describe("several processes share storage and secrets", () => {
-  const storage = memoryStorage({ clients: Object.values(clients) });
+  let storage: Storage;
+  beforeEach(() => {
+    storage = memoryStorage({ clients: Object.values(clients) });
+  });
   const oldSecret = "the old secret of at least 32 characters";
   const newSecret = "the new secret of at least 32 characters";
 

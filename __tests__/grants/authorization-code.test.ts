@@ -6,7 +6,7 @@ import type { Fields } from "../fixture/browser";
 import { redeem, refresh } from "../fixture/client-requests";
 import { type ClientName, clients, credentials, otherSecret } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
+import { type TestHost, testHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
 import { slowStorage } from "../fixture/slow-storage";
@@ -198,6 +198,81 @@ describe("redeeming an authorization code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §
     for (const answer of answers) expect(answer).toEqual(answers[0]);
     expect(answers[0]).toMatchObject({ status: 400, text: JSON.stringify(invalidGrant.body) });
   });
+});
+
+describe("what the host is told of a code (RFC 6749 §5.1, §5.2)", () => {
+  it("whom its tokens are for", async () => {
+    const host = testHost();
+    const code = await obtainCode(host, { client: "web" });
+    await redeem(host, { client: "web", code });
+    expect(host.events.at(-1)).toEqual({
+      kind: "token-issued",
+      at: clock.now(),
+      grantType: "authorization_code",
+      issuer,
+      clientId: "web",
+      subject: "alice",
+      authorizationId: code.slice(0, code.indexOf(".")),
+      scopes: ["orders:read"],
+    });
+  });
+
+  interface Refused {
+    /** What happens before, and the code that is sent then. */
+    readonly code?: (host: TestHost, code: string) => string | Promise<string>;
+    readonly fields?: Fields;
+    readonly reason: string;
+  }
+
+  const refusals: Record<string, Refused> = {
+    "the verifier has another form": {
+      fields: { code_verifier: "v" },
+      reason: "code_verifier is malformed (RFC 7636 §4.1): use 32 random bytes as base64url",
+    },
+    "the code has another form than ours": {
+      code: () => "code",
+      reason: "the code was not issued by this server",
+    },
+    "the code was given to nobody": {
+      code: (_, code) => `${code.slice(0, 22)}.${"A".repeat(43)}`,
+      reason: "the code is unknown",
+    },
+    "the code belongs to another authorization than it says": {
+      code: (_, code) => `${"A".repeat(22)}${code.slice(22)}`,
+      reason: "the code is unknown",
+    },
+    "the code is too old": {
+      code: (_, code) => {
+        clock.advance(60);
+        return code;
+      },
+      reason: "the code has expired",
+    },
+    "everything of the client was ended": {
+      code: async ({ auth }, code) => {
+        await auth.clients.revoke("web");
+        return code;
+      },
+      reason: "the authorization was revoked",
+    },
+    "the consent was revoked": {
+      code: async ({ auth }, code) => {
+        await auth.consents.revoke({ subject: "alice", clientId: "web", apiId: "orders" });
+        return code;
+      },
+      reason: "the authorization was revoked",
+    },
+  };
+
+  it.each(Object.entries(refusals))(
+    "why it is refused when %s",
+    async (_, { code = (_host, sent) => sent, fields = {}, reason }) => {
+      const host = testHost({ revocationLagSeconds: 0 });
+      const sent = await code(host, await obtainCode(host, { client: "web" }));
+      expect((await redeem(host, { client: "web", code: sent, fields })).status).toBe(400);
+      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", clientId: "web", reason });
+    },
+  );
 });
 
 describe("replay of an authorization code (RFC 6749 §4.1.2, 9700 §4.5)", () => {

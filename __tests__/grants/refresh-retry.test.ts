@@ -8,6 +8,7 @@ import { stopClockForEachTest } from "../fixture/clock";
 import { testHost, type TestHost, type TestHostOptions } from "../fixture/host";
 import { callApi, obtainTokens } from "../fixture/journey";
 import { answerOf, invalidClient, invalidGrant, refusal, serverError } from "../fixture/json-answers";
+import { newLatch } from "../fixture/latch";
 import { expectRefusal, withChanges } from "../fixture/options";
 import { intercept, watchWrites } from "../fixture/slow-storage";
 import { type TokenBody, tokensOf } from "../fixture/token-requests";
@@ -274,6 +275,27 @@ describe("a retry of a refresh (RFC 6749 §6)", () => {
     expect(answerOf(failed)).toEqual(serverError);
     const second = tokensOf(await send(host, { refreshToken: first.refresh_token }));
     expect(lost).toBe(1);
+    await expectAlive({ host, client: "web", pair: {}, first, second });
+  });
+
+  it("that comes before the first one has rotated gets the same successor", async () => {
+    const bothArrived = newLatch();
+    let rotations = 0;
+    const storage = intercept(newStorage(), async (name, call) => {
+      if (name === "refreshTokens.rotate" && rotations < 2) {
+        rotations += 1;
+        if (rotations === 2) bothArrived.open();
+        await bothArrived.opened;
+      }
+      return call();
+    });
+    const host = hostWith({ storage });
+    const first = (await obtainTokens(host, { client: "web" })) as TokenBody;
+    const both = [1, 2].map(() => send(host, { refreshToken: first.refresh_token }));
+    const [second, repeated] = (await Promise.all(both)).map(tokensOf);
+    if (!second || !repeated) throw new Error("no two answers");
+    expect(repeated.refresh_token).toBe(second.refresh_token);
+    expect(kindsOf(host).slice(-2)).toEqual(["token-refreshed", "refresh-retried"]);
     await expectAlive({ host, client: "web", pair: {}, first, second });
   });
 

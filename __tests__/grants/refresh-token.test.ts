@@ -1,10 +1,16 @@
-import { type AuthServerOptions, type Client, memoryStorage, type Storage } from "../../lib";
-import { apis, revocationLagSeconds } from "../fixture/apis";
+import {
+  type Authorization,
+  type AuthServerOptions,
+  type Client,
+  memoryStorage,
+  type Storage,
+} from "../../lib";
+import { apis, issuer, revocationLagSeconds } from "../fixture/apis";
 import type { Fields } from "../fixture/browser";
 import { redeem, refresh } from "../fixture/client-requests";
 import { type ClientName, clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
+import { type TestHost, testHost } from "../fixture/host";
 import { callApi, obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
 import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
 import { slowStorage } from "../fixture/slow-storage";
@@ -212,6 +218,91 @@ describe("refresh tokens that buy nothing (RFC 6749 §6)", () => {
   });
 });
 
+describe("what the host is told of a refresh (RFC 6749 §5.2, §6)", () => {
+  it("whom its token is for", async () => {
+    const host = testHost();
+    const refreshToken = await obtainRefreshToken(host);
+    await refresh(host, { client: "web", refreshToken });
+    expect(host.events.at(-1)).toEqual({
+      kind: "token-refreshed",
+      at: clock.now(),
+      issuer,
+      clientId: "web",
+      subject: "alice",
+      authorizationId: refreshToken.slice(0, refreshToken.indexOf(".")),
+      scopes: ["orders:read"],
+    });
+  });
+
+  interface Refused {
+    /** What happens before, and the token that is sent then. */
+    readonly token?: (host: TestHost, token: string) => string | Promise<string>;
+    readonly fields?: Fields;
+    readonly reason: string;
+  }
+
+  const beyond =
+    "the scope of a refresh must be some or all of what was granted (RFC 6749 §6): leave it out, or start a new authorization request";
+  const refusals: Record<string, Refused> = {
+    "its token has another form than ours": {
+      token: () => "token",
+      reason: "the refresh token was not issued by this server",
+    },
+    "its token was given to nobody": {
+      token: (_, token) => `${token.slice(0, 22)}.${"A".repeat(43)}`,
+      reason: "the refresh token is unknown or expired",
+    },
+    "its token is too old": {
+      token: (_, token) => {
+        clock.advance(idle.refreshTokenIdleSeconds);
+        return token;
+      },
+      reason: "the refresh token is unknown or expired",
+    },
+    "everything of the client was ended": {
+      token: async ({ auth }, token) => {
+        await auth.clients.revoke("web");
+        return token;
+      },
+      reason: "the authorization was revoked",
+    },
+    "it asks for more than was granted": {
+      fields: { scope: "orders:read orders:write" },
+      reason: beyond,
+    },
+    "its scope is malformed": { fields: { scope: 'orders:read "' }, reason: beyond },
+  };
+
+  it.each(Object.entries(refusals))(
+    "why it is refused when %s",
+    async (_, { token = (_host, sent) => sent, fields = {}, reason }) => {
+      const host = testHost({ lifetimes: idle, revocationLagSeconds: 0 });
+      const refreshToken = await token(host, await obtainRefreshToken(host));
+      expect((await refresh(host, { client: "web", refreshToken, fields })).status).toBe(400);
+      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", clientId: "web", reason });
+    },
+  );
+});
+
+describe("an authorization that storage gives without the end of its refresh tokens (RFC 9700 §4.14.2)", () => {
+  it("has none, and no access token comes of one", async () => {
+    const storage = memoryStorage({ clients: Object.values(clients) });
+    const authorizations: Storage["authorizations"] = {
+      ...storage.authorizations,
+      async find(id, now) {
+        const { refreshableUntil: _, ...found } = (await storage.authorizations.find(id, now)) ?? {};
+        return found as Authorization;
+      },
+    };
+    const whole = testHost({ storage });
+    const host = testHost({ storage: { ...storage, authorizations } });
+    const refreshToken = await obtainRefreshToken(whole);
+    expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
+    expect(host.events.at(-1)).toMatchObject({ reason: "the authorization can no longer be refreshed" });
+    expect((await refresh(whole, { client: "web", refreshToken })).status).toBe(200);
+  });
+});
+
 describe("scopes of a refresh (RFC 6749 §6)", () => {
   it("narrows the access token, while the new refresh token keeps the original scope", async () => {
     const host = testHost();
@@ -235,6 +326,16 @@ describe("scopes of a refresh (RFC 6749 §6)", () => {
     const fields = { scope: "orders:write orders:read" };
     const { scope } = tokensOf(await refresh(host, { client: "web", refreshToken, fields }));
     expect(new Set(scope.split(" "))).toEqual(new Set(["orders:read", "orders:write"]));
+  });
+
+  it("is invalid_scope when an API that ignores unknown scopes knows none of them", async () => {
+    const orders = { ...apis["orders"], unknownScopes: "ignore" } as (typeof apis)[string];
+    const host = testHost({ apis: { ...apis, orders } });
+    const refreshToken = await obtainRefreshToken(host);
+    const answer = await refresh(host, { client: "web", refreshToken, fields: { scope: "openid" } });
+    const description = "The client may have none of these scopes at this API.";
+    expect(answerOf(answer)).toEqual(refusal(400, "invalid_scope", description));
+    expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
   });
 
   it("no longer issues scopes that were taken out of the subscription", async () => {

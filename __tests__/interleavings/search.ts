@@ -52,9 +52,7 @@ export function describeFinding(setting: Setting, { problems, choices }: Finding
 /** Which faults a search injects. */
 export const faultPlans = {
   none: () => [],
-  /** One at each call of each schedule, each in its turn. */
-  "in turn": (schedule: number, step: number) => [faults[(schedule * 3 + step) % faults.length] ?? "fails"],
-  /** The same, at one call in three. */
+  /** One at one call in three of each schedule, each in its turn. */
   "now and then": (schedule: number, step: number) =>
     (schedule + step) % 3 === 0 ? [faults[((schedule + step / 3) % faults.length) | 0] ?? "fails"] : [],
   all: () => faults,

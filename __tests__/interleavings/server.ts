@@ -141,7 +141,7 @@ function requestsOf(host: Host, { ports, endUser }: ReturnType<typeof portsOf>) 
         ...fields,
       });
       const request = { issuer, parameters, method: "POST", url: "/", headers: {} };
-      const answer = await answerClient(ports, { endpoint: endpoints[endpoint], request });
+      const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
       const body = answer.body as Readonly<Record<string, unknown>>;
       if (answer.status === 200) return { kind: "done", body };
       return { kind: answer.status >= 500 ? "failed" : "refused", error: String(body["error"]) };

@@ -1,7 +1,7 @@
 /** http-proxy-middleware: a gateway in front of the app, each listening on its own. */
-import express, { type Express, type Router } from "express";
+import express, { type Express, type RequestHandler } from "express";
 import { createProxyMiddleware, type Options } from "http-proxy-middleware";
-import { createAuthServer } from "../../lib";
+import { createAuthServer, type RateLimit } from "../../lib";
 import { asClient, authorizeUrl, type Life, live, newWalker, wholeLife } from "../fixture/client-life";
 import { runBlock } from "../fixture/doc-block";
 import { byCookie, hostRoutes, listenLocally, type LocalServer, optionsAt } from "../fixture/neighbour-host";
@@ -22,15 +22,20 @@ interface Setting {
   /** The path of `baseUrl`, as the world knows it. */
   readonly publicPath?: string;
   readonly before?: (app: Express) => void;
+  readonly rateLimit?: RateLimit;
 }
 
 /** The gateway, and the app that it knows. */
-async function startBoth({ gateway, publicPath = "/login", before }: Setting): Promise<Both> {
+async function startBoth({ gateway, publicPath = "/login", before, ...options }: Setting): Promise<Both> {
   const seen: Seen[] = [];
   const late: { app?: Express } = {};
   const app = await listenLocally(() => (req, res) => late.app?.(req, res));
   const front = await listenLocally((origin) => {
-    const auth = createAuthServer({ ...optionsAt(origin, byCookie), baseUrl: `${origin}${publicPath}` });
+    const auth = createAuthServer({
+      ...optionsAt(origin, byCookie),
+      baseUrl: `${origin}${publicPath}`,
+      ...options,
+    });
     late.app = express().set("trust proxy", 1);
     late.app.use((req, _res, next) => {
       seen.push({ url: req.url, ip: req.ip });
@@ -171,10 +176,11 @@ describe("other settings of http-proxy-middleware", () => {
 describe("rate limits of the app behind a gateway", () => {
   it("count each caller by itself, whatever X-Forwarded-For a caller sends", async () => {
     const given = { alarm: () => undefined, setInterval: () => ({ unref: () => undefined }) };
-    const { limits } = runBlock({ heading: "Rate limits" }, given);
+    const { limits, rateLimit } = runBlock({ heading: "Rate limits" }, given);
     both = await startBoth({
       gateway: fromPage(0),
-      before: (app) => void app.use("/login", limits as Router),
+      before: (app) => void app.use("/login", limits as RequestHandler),
+      rateLimit: rateLimit as RateLimit,
     });
     const body = new URLSearchParams({
       grant_type: "client_credentials",

@@ -3,7 +3,7 @@ import compression from "compression";
 import cookieParser from "cookie-parser";
 import cors from "cors";
 import { doubleCsrf } from "csrf-csrf";
-import express, { type Express, type RequestHandler, type Router } from "express";
+import express, { type Express, type RequestHandler } from "express";
 import { rateLimit } from "express-rate-limit";
 import session from "express-session";
 import helmet from "helmet";
@@ -37,7 +37,7 @@ const oldOnHeaders: RequestHandler = (_req, res, next) => {
 /** The limits of the recipe, as they are in front of `/login`. */
 function limits(app: Express): void {
   const given = { alarm: () => undefined, setInterval: () => ({ unref: () => undefined }) };
-  app.use("/login", runBlock({ heading: "Rate limits" }, given)["limits"] as Router);
+  app.use("/login", runBlock({ heading: "Rate limits" }, given)["limits"] as RequestHandler);
 }
 
 const { doubleCsrfProtection } = doubleCsrf({

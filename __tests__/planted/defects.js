@@ -5,6 +5,7 @@ const access = require("./defects/access");
 const clients = require("./defects/clients");
 const edges = require("./defects/edges");
 const grants = require("./defects/grants");
+const limits = require("./defects/limits");
 const people = require("./defects/people");
 
 /**
@@ -18,6 +19,6 @@ const people = require("./defects/people");
  */
 
 /** @type {readonly Defect[]} */
-const defects = [grants, clients, access, people, edges].flatMap((area) => area.defects);
+const defects = [grants, clients, limits, access, people, edges].flatMap((area) => area.defects);
 
 module.exports = { defects };

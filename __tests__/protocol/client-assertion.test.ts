@@ -300,6 +300,25 @@ describe("the form of an assertion (RFC 7515 §7.1, 7519 §4, §7.2)", () => {
     expect(read(`${header}.${part(twice)}.${signature}`).claims.iss).toBe("keyed");
   });
 
+  it("is read into its parts: what is signed is the text before the signature", () => {
+    const changes = { jti: "a", exp: clock.now() + 60, iat: undefined };
+    const text = assertionOf({ header: { kid: "ec" }, claims: changes });
+    const dot = text.lastIndexOf(".");
+    expect(read(text)).toEqual({
+      kind: "assertion",
+      algorithm: "ES256",
+      keyId: "ec",
+      claims: { iss: "keyed", sub: "keyed", aud: issuer, nbf: undefined, ...changes },
+      signed: text.slice(0, dot),
+      signature: Buffer.from(text.slice(dot + 1), "base64url"),
+    });
+  });
+
+  it("reads 8,192 characters", () => {
+    expect(unreadable("x".repeat(8_192))).toBe(notJwt);
+    expect(unreadable("x".repeat(8_193))).toBe("the assertion is longer than 8192 characters");
+  });
+
   it("refuses more than 8,192 characters before it reads them", () => {
     const long = assertionOf({ claims: { padding: "x".repeat(8_192) } });
     expect(unreadable(long)).toBe("the assertion is longer than 8192 characters");

@@ -247,6 +247,7 @@ describe("client authentication in the body (RFC 6749 §2.3.1, §3.2.1)", () => 
 describe("HTTP Basic client authentication (RFC 6749 §2.3.1, 7617 §2)", () => {
   it.each([
     ["id and secret", basic("web:secret"), "web", "secret"],
+    ["an id of one character", basic("w:secret"), "w", "secret"],
     ["a secret with colons", basic("web:a:b:"), "web", "a:b:"],
     ["an id with an encoded colon", basic("we%3Ab:secret"), "we:b", "secret"],
     ["a plus as a space", basic("web:a+b"), "web", "a b"],

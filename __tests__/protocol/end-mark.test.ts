@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import {
   approvalEndKey,
   clientEndKey,
   consentEndKey,
+  endedKey,
   endKeysOf,
   subjectConsentsEndKey,
   subjectEndKey,
@@ -24,5 +26,36 @@ describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
       return [...approval, ...consent];
     });
     expect(new Set(keys).size).toBe(7);
+  });
+});
+
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64url");
+}
+
+describe("the key of an end mark (RFC 7009 §2.1, 6749 §10.2)", () => {
+  const selection = { subject: "alice", clientId: "web", apiId: "orders" };
+
+  // marks are stored for years: another key would bring back what was ended
+  it.each([
+    ["a client", clientEndKey("web"), "web", ["client"]],
+    ["an end user", subjectEndKey("alice"), "alice", ["subject"]],
+    ["an end user's consents", subjectConsentsEndKey("alice"), "alice", ["consents"]],
+    ["approvals", approvalEndKey(selection), "alice", ["approval", "web", "orders"]],
+    ["a consent in every context", consentEndKey(selection), "alice", ["consent", "web", "orders"]],
+    [
+      "a consent in one context",
+      consentEndKey({ ...selection, contextKey: "acme" }),
+      "alice",
+      ["consent", "web", "orders", "acme"],
+    ],
+    ["an end that is complete", endedKey("a mark"), "a mark", ["ended"]],
+  ])("of %s is the same in every version, and names nobody", (_, key, owner, parts) => {
+    expect(key).toBe(`${digestOf(owner).slice(0, 22)}.${digestOf(parts)}`);
+    expect(key).toMatch(/^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/);
+  });
+
+  it("of a consent without a context is that of the empty one", () => {
+    expect(endKeysOf(selection)).toEqual(endKeysOf({ ...selection, contextKey: "" }));
   });
 });

@@ -2,7 +2,13 @@ import * as fc from "fast-check";
 import type { Consent } from "../../lib";
 import { rememberedScopes } from "../../lib/protocol/consent";
 import { belongsTo } from "../../lib/protocol/authorization";
-import { isPathId, protectedResourceMetadataUrl, serverMetadataUrl } from "../../lib/protocol/issuer";
+import {
+  isIssuerBelow,
+  isPathId,
+  isResourceOf,
+  protectedResourceMetadataUrl,
+  serverMetadataUrl,
+} from "../../lib/protocol/issuer";
 import { OAuthError, type OAuthErrorCode, serverError, toOAuthError } from "../../lib/protocol/oauth-error";
 import { protectedResourceMetadata } from "../../lib/protocol/protected-resource-metadata";
 import { errorPage, jsonError } from "../../lib/protocol/protocol-response";
@@ -51,6 +57,49 @@ describe("issuer identifier (RFC 8414 §2)", () => {
     ["both ids in each other's place", { authMethodId: "orders", apiId: "password" }, false],
   ])("owns a record by %s", (_, record, expected) => {
     expect(belongsTo(record, issuerRecord())).toBe(expected);
+  });
+});
+
+describe("an issuer of this server (RFC 8414 §2)", () => {
+  const baseUrl = "https://host.example/login";
+  it.each([
+    ["is below baseUrl, with both ids", `${baseUrl}/auth/password/api/orders`, true],
+    [
+      "is not below another host of equal length",
+      "https://evil.example/login/auth/password/api/orders",
+      false,
+    ],
+    ["is not below a path that only begins like it", `${baseUrl}x/auth/password/api/orders`, false],
+    ["is not baseUrl itself", baseUrl, false],
+    ["has auth before the first id", `${baseUrl}/other/password/api/orders`, false],
+    ["has api before the second id", `${baseUrl}/auth/password/other/orders`, false],
+    ["has both words, not neither", `${baseUrl}/other/password/other/orders`, false],
+    ["has nothing behind the ids", `${baseUrl}/auth/password/api/orders/token`, false],
+    ["has no slash at the end", `${baseUrl}/auth/password/api/orders/`, false],
+    ["has nothing more, whatever stands before", `${baseUrl}/other/password/other/orders/token`, false],
+    ["has a first id", `${baseUrl}/auth//api/orders`, false],
+    ["has a second id", `${baseUrl}/auth/password/api/`, false],
+    ["has a first id of the right form", `${baseUrl}/auth/../api/orders`, false],
+    ["has a second id of the right form", `${baseUrl}/auth/password/api/orders?a=b`, false],
+    ["has two pairs of parts, not one", `${baseUrl}/auth/password`, false],
+  ])("%s", (_, identifier, expected) => {
+    expect(isIssuerBelow(baseUrl, identifier)).toBe(expected);
+  });
+});
+
+describe("the resource of an issuer (RFC 8707 §2, RFC 3986 §6.2.3)", () => {
+  it.each([
+    ["https://api.example", "https://api.example", true],
+    ["https://api.example", "https://api.example/", true],
+    ["https://api.example/", "https://api.example", true],
+    ["https://api.example/orders", "https://api.example/orders/", false],
+    ["https://api.example/orders", "https://api.exampleorders", false],
+    ["https://api.example/orders", "https://api.example", false],
+    ["https://api.example/https://b.example", "https://api.example/https://b.example/", false],
+    ["https://api.example/orders", "https://api.example/Orders", false],
+  ])("of the audience %s: is it %s?", (audience, resource, expected) => {
+    expect(isResourceOf(issuerRecord({ audience }), resource)).toBe(expected);
+    expect(isResourceOf(issuerRecord({ audience: resource }), audience)).toBe(expected);
   });
 });
 
@@ -165,7 +214,7 @@ describe("errors (RFC 6749 §4.1.2.1, §5.2)", () => {
       reason: "for the event",
     });
     expect(error.reason).toBe("for the event");
-    expect(error.message).toBe("invalid_grant: For the client.");
+    expect(String(error)).toBe("OAuthError: invalid_grant: For the client.");
     expect(new OAuthError("invalid_grant", { description: "For both." }).reason).toBe("For both.");
   });
 

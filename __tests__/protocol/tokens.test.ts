@@ -12,7 +12,7 @@ import {
 import { formatChallenge, readBearerToken } from "../../lib/protocol/bearer-token";
 import { activeAccessToken, activeRefreshToken, inactive } from "../../lib/protocol/introspection-response";
 import { tokenResponse } from "../../lib/protocol/protocol-response";
-import { digestToken, formatToken, parseTokenHandle } from "../../lib/protocol/token-value";
+import { digestToken, formatToken, isRandomId, parseTokenHandle } from "../../lib/protocol/token-value";
 import {
   accessTokenRecord,
   authorizationRecord,
@@ -60,6 +60,21 @@ describe("code and refresh token values (RFC 6749 §10.10)", () => {
     ["a JWT", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln"],
   ])("are none of ours: %s", (_, token) => {
     expect(parseTokenHandle(token)).toBeUndefined();
+  });
+
+  it.each([
+    ["an id", id, true],
+    ["another id", "-_".repeat(11), true],
+    ["nothing", "", false],
+    ["one character", "A", false],
+    ["a short id", id.slice(1), false],
+    ["a long id", `${id}A`, false],
+    ["an id with a character in front", `+${id}`, false],
+    ["an id with a character behind", `${id}+`, false],
+    ["an id with a line feed behind", `${id}\n`, false],
+    ["other characters", "+".repeat(22), false],
+  ])("have an id in one form: %s", (_, text, expected) => {
+    expect(isRandomId(text)).toBe(expected);
   });
 
   it("are parsed as they were formatted, whatever the random bits", () => {

@@ -38,6 +38,15 @@ export interface EndpointRequest {
 export interface FormRequest extends EndpointRequest {
   /** Those of the form, never of the URL. */
   readonly parameters: Parameters;
+  /** Why it is refused before anybody asks who its client is. */
+  readonly malformed?: OAuthError | undefined;
+}
+
+/** How an endpoint has answered. */
+export interface ClientAnswer {
+  readonly response: JsonResponse;
+  /** The client that asked; none before it is proven. */
+  readonly clientId: string | undefined;
 }
 
 /** An endpoint that clients call themselves, not by way of a browser. */
@@ -73,25 +82,46 @@ function checkQuery(url: string): void {
   });
 }
 
+/** A request that is not answered as it was asked. */
+export interface Refused {
+  readonly endpoint: ClientEndpoint;
+  readonly request: Pick<EndpointRequest, "issuer" | "headers">;
+  readonly thrown: unknown;
+  /** The client that asked, only once it is proven: anybody can send its id. */
+  readonly clientId?: string | undefined;
+}
+
 /** `WWW-Authenticate` only for clients that sent an Authorization header. @rfc 6749 §5.2, 9110 §10.2.3 */
 function refusalHeaders(
   { code, retryAfterSeconds = 1 }: OAuthError,
-  { issuer, headers }: FormRequest,
+  { issuer, headers }: Refused["request"],
 ): Readonly<Record<string, string>> {
   if (code === "temporarily_unavailable") return { "Retry-After": String(retryAfterSeconds) };
   if (code !== "invalid_client" || headers.authorization === undefined) return {};
   return { "WWW-Authenticate": formatChallenge("Basic", { realm: issuer.identifier }) };
 }
 
+/** The answer to a refusal or a failure, of which the host hears by an event. @rfc 6749 §5.2 */
+export function refuseClient(
+  { emit }: Pick<ClientEndpointPorts, "emit">,
+  { endpoint, request, thrown, clientId }: Refused,
+): JsonResponse {
+  const error = toOAuthError(thrown);
+  const subject = { issuer: request.issuer.identifier, ...(clientId !== undefined && { clientId }) };
+  if (isFailure(error)) emit({ kind: "server-error", ...subject, cause: error.cause });
+  else emit({ kind: endpoint.refused, ...subject, error: error.code, reason: error.reason });
+  return jsonError(error, refusalHeaders(error, request));
+}
+
 /** Checks the message, authenticates the client and asks the endpoint. Refusals and failures are answered here. @rfc 6749 §5.2 */
 export async function answerClient(
   ports: ClientEndpointPorts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: FormRequest },
-): Promise<JsonResponse> {
-  const { issuer, parameters, method, url, headers } = request;
-  // the event of a refusal names the client only once it is proven: anybody can send its id
+): Promise<ClientAnswer> {
+  const { issuer, parameters, malformed, method, url, headers } = request;
   let clientId: string | undefined;
   try {
+    if (malformed) throw malformed;
     if (url.includes("?")) checkQuery(url);
     checkUsable(parameters);
     const { grantParameters } = endpoint;
@@ -99,12 +129,9 @@ export async function answerClient(
     const { client, endMark } = await authenticateClient(ports, unproven);
     clientId = client.clientId;
     const now = ports.clock();
-    return await endpoint.answer(ports, { issuer, client, endMark, parameters, now, method, url, headers });
+    const proven = { issuer, client, endMark, parameters, now, method, url, headers };
+    return { response: await endpoint.answer(ports, proven), clientId };
   } catch (thrown) {
-    const error = toOAuthError(thrown);
-    const subject = { issuer: issuer.identifier, ...(clientId !== undefined && { clientId }) };
-    if (isFailure(error)) ports.emit({ kind: "server-error", ...subject, cause: error.cause });
-    else ports.emit({ kind: endpoint.refused, ...subject, error: error.code, reason: error.reason });
-    return jsonError(error, refusalHeaders(error, request));
+    return { response: refuseClient(ports, { endpoint, request, thrown, clientId }), clientId };
   }
 }

@@ -17,6 +17,8 @@ const authorization = "authorization";
 export interface HttpRequest extends IncomingMessage {
   /** What a body parser of the host has left, if one has run. */
   readonly body?: unknown;
+  /** Of Express: the caller's address, by its setting `trust proxy`. */
+  readonly ip?: string | undefined;
 }
 
 /** A form, or why it cannot be read. */
@@ -32,6 +34,11 @@ export type Body =
   | { readonly kind: "parsed"; readonly value: object }
   | { readonly kind: "wrong-media-type" }
   | { readonly kind: "too-large" };
+
+/** The address of the caller, as Express has it or of the connection. Empty where there is none. */
+export function readAddress({ ip, socket }: HttpRequest): string {
+  return ip ?? socket.remoteAddress ?? "";
+}
 
 /** The path of the request, without the query. The request target may also be an absolute URL. @rfc 9112 §3.2.1, §3.2.2 */
 export function readPath({ url = "/" }: IncomingMessage): string {

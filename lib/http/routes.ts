@@ -1,14 +1,20 @@
 /** The routes of an issuer: methods, endpoints, failures. RFC 6749 §3, 7009 §2, 7662 §2, 8414 §3; Fetch standard (CORS). */
 import type { Request } from "express";
 import type { ClientLookup } from "../clients/client-lookup";
-import { answerClient, type ClientEndpoint, type ClientEndpointPorts } from "../endpoints/client-endpoint";
+import {
+  answerClient,
+  type ClientEndpoint,
+  type ClientEndpointPorts,
+  refuseClient,
+} from "../endpoints/client-endpoint";
 import { introspectionEndpoint } from "../endpoints/introspection";
 import { serverMetadataEndpoint } from "../endpoints/metadata";
+import { answerWithinLimit, type RateLimit } from "../endpoints/rate-limit";
 import { revocationEndpoint } from "../endpoints/revocation";
 import { tokenEndpoint } from "../endpoints/token";
 import type { AuthorizationFlow } from "../interaction/authorization-flow";
 import type { Pages } from "../pages/pages";
-import { type EndpointName, endpointPaths, type Issuer, metadataPath } from "../protocol/issuer";
+import { type ClientEndpointName, endpointPaths, type Issuer, metadataPath } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import {
   errorPage,
@@ -21,6 +27,7 @@ import {
   formProblem,
   hasSeveralAuthorizationHeaders,
   type HttpRequest,
+  readAddress,
   readForm,
   readQuery,
 } from "./request";
@@ -30,6 +37,8 @@ import type { TracedEndpoint } from "./request-trace";
 export interface ServedParts {
   /** For the endpoints that clients call, and for CORS. */
   readonly ports: ClientEndpointPorts & { readonly clients: Pick<ClientLookup, "isBrowserOrigin"> };
+  /** The host's limit on requests of clients; `undefined` without one. */
+  readonly rateLimit: RateLimit | undefined;
   /** For the authorization endpoint. */
   readonly flow: AuthorizationFlow;
   /** Renders error pages. */
@@ -89,48 +98,57 @@ const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
   return { kind: "empty", status: 204, headers };
 };
 
-/** A message that no endpoint can read is refused before it gets there, and the host hears of it all the same. */
-function refuseMessage(
-  { emit }: Pick<ClientEndpointPorts, "emit">,
-  { endpoint, issuer, error }: { endpoint: ClientEndpoint; issuer: Issuer; error: OAuthError },
-): JsonResponse {
-  emit({ kind: endpoint.refused, issuer: issuer.identifier, error: error.code, reason: error.reason });
-  return jsonError(error);
+/** A request at an endpoint that clients call. */
+interface ClientArrival extends RoutedRequest<HttpRequest> {
+  readonly name: ClientEndpointName;
+  readonly endpoint: ClientEndpoint;
+  /** What asks the host, and the caller's address. */
+  readonly limit: { readonly rateLimit: RateLimit; readonly ip: string } | undefined;
+}
+
+/** To be called before anything is awaited: the connection of a client that has gone has no address. */
+function limitOf({ rateLimit }: ServedParts, req: HttpRequest): ClientArrival["limit"] {
+  return rateLimit && { rateLimit, ip: readAddress(req) };
+}
+
+/** Two credentials in one request, of which Node shows only the first. */
+function severalHeaders(): OAuthError {
+  return new OAuthError("invalid_request", {
+    description: "Use one client authentication method.",
+    reason: "several Authorization headers (RFC 6749 §2.3): send one",
+  });
 }
 
 async function answerForm(
   { ports }: ServedParts,
-  { endpoint, request }: { endpoint: ClientEndpoint; request: RoutedRequest<HttpRequest> },
+  { req, issuer, name, endpoint, limit }: ClientArrival,
 ): Promise<JsonResponse> {
-  const { req, issuer } = request;
+  const { method = "", url = "/", headers } = req;
   const form = await readForm(req);
   if (form.kind !== "form") {
-    const refusal = refuseMessage(ports, { endpoint, issuer, error: formProblem(form) });
+    // no endpoint can read it, and the host hears of it all the same
+    const refusal = refuseClient(ports, {
+      endpoint,
+      request: { issuer, headers },
+      thrown: formProblem(form),
+    });
     if (form.kind !== "too-large") return refusal;
     // the rest of the body may still be on its way: closing the connection ends it
     return { ...refusal, status: 413, headers: { Connection: "close" } };
   }
-  if (hasSeveralAuthorizationHeaders(req)) {
-    const error = new OAuthError("invalid_request", {
-      description: "Use one client authentication method.",
-      reason: "several Authorization headers (RFC 6749 §2.3): send one",
-    });
-    return refuseMessage(ports, { endpoint, issuer, error });
-  }
-  const { method = "", url = "/", headers } = req;
-  return answerClient(ports, {
-    endpoint,
-    request: { issuer, method, url, headers, parameters: form.parameters },
-  });
+  const malformed = hasSeveralAuthorizationHeaders(req) ? severalHeaders() : undefined;
+  const request = { issuer, method, url, headers, parameters: form.parameters, malformed };
+  if (!limit) return (await answerClient(ports, { endpoint, request })).response;
+  return answerWithinLimit(ports, { endpoint, request, asked: { ...limit, req, name } });
 }
-
-type ClientEndpointName = Exclude<EndpointName, "authorization">;
 
 /** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
 function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
-    const cors = await corsHeaders(parts, request.req.headers.origin);
-    const response = await answerForm(parts, { endpoint, request });
+    const { req, issuer } = request;
+    const limit = limitOf(parts, req);
+    const cors = await corsHeaders(parts, req.headers.origin);
+    const response = await answerForm(parts, { req, issuer, name, endpoint, limit });
     if (!cors) return response;
     // scripts see only a few headers unless they are named
     const exposed = { "Access-Control-Expose-Headers": "Retry-After" };
@@ -144,7 +162,8 @@ function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): R
 
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
 function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
-  const post: RouteHandler<HttpRequest> = (parts, request) => answerForm(parts, { endpoint, request });
+  const post: RouteHandler<HttpRequest> = (parts, { req, issuer }) =>
+    answerForm(parts, { req, issuer, name, endpoint, limit: limitOf(parts, req) });
   return { endpoint: name, methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 

@@ -170,9 +170,14 @@ function* undefinedIn(value: unknown, path: string): Iterable<string> {
 function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Leave the key out for the default, or write a value.";
   const { apis, lifetimes } = options;
-  const there = ["consent", "tokens", "lifetimes", "revocationLagSeconds", "redirectSchemes"].filter(
-    (name) => name in options && options[name as keyof AuthServerOptions] === undefined,
-  );
+  const there = [
+    "consent",
+    "tokens",
+    "rateLimit",
+    "lifetimes",
+    "revocationLagSeconds",
+    "redirectSchemes",
+  ].filter((name) => name in options && options[name as keyof AuthServerOptions] === undefined);
   const paths = [...there, ...undefinedIn(lifetimes, "lifetimes"), ...undefinedIn(apis, "apis")];
   for (const path of paths) yield { path, problem: "is undefined", fix };
 }

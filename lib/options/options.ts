@@ -1,4 +1,5 @@
 /** The options of `createAuthServer`: what each one means, and its default. */
+import type { RateLimit } from "../endpoints/rate-limit";
 import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
 import type { PagesOptions } from "../pages/pages";
 import type { AuthMethod, ConsentAdapter } from "../interaction/port";
@@ -111,6 +112,13 @@ export interface AuthServerOptions {
   readonly tokens?: TokenAdapter;
   /** Decides about consent. Default: the built-in consent page asks. */
   readonly consent?: ConsentAdapter;
+  /**
+   * Limits requests of clients at the token, revocation and introspection endpoint, before anything is looked up or compared, and hears how
+   * each was answered. Default: no limit.
+   *
+   * @rfc 6749 §10.10, 6585 §4
+   */
+  readonly rateLimit?: RateLimit;
   /** The look and the texts of the built-in pages. */
   readonly pages?: PagesOptions;
   /** Lifetimes in seconds. Default: `defaultLifetimes`. */

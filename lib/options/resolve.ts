@@ -18,7 +18,7 @@ import { readSigningKeys } from "./signing-keys";
 /** The options that need no resolving. */
 type GivenAsTheyAre = Pick<
   AuthServerOptions,
-  "baseUrl" | "storage" | "authMethods" | "onEvent" | "tokens" | "apis"
+  "baseUrl" | "storage" | "authMethods" | "onEvent" | "tokens" | "rateLimit" | "apis"
 >;
 
 /** The options with every default filled in, and everything that can be computed from them alone. */
@@ -126,7 +126,7 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
  * @throws TypeError that names a signing key which cannot be used.
  */
 export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): ResolvedOptions {
-  const { baseUrl, storage, authMethods, apis, onEvent, tokens, secrets, signingKeys } = options;
+  const { baseUrl, storage, authMethods, apis, onEvent, tokens, rateLimit, secrets, signingKeys } = options;
   return {
     baseUrl,
     storage,
@@ -134,6 +134,7 @@ export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): R
     apis,
     ...(onEvent && { onEvent }),
     ...(tokens && { tokens }),
+    ...(rateLimit && { rateLimit }),
     consent: options.consent ?? askingConsent,
     pages: options.pages ?? {},
     issuers: resolveIssuers(options),

@@ -174,6 +174,7 @@ export const optionSchema: object = {
     },
     tokens: methods(["decide"], "Write a TokenAdapter: { decide(request) { … } }."),
     consent: methods(["decide"], "Write a ConsentAdapter: { decide(request) { … } }."),
+    rateLimit: { isFunction: true, description: "Write a function that takes an attempt." },
     pages: {
       type: "object",
       additionalProperties: false,

@@ -104,7 +104,7 @@ function oneAudience(aud: unknown): string | undefined {
 }
 
 function isTime(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
+  return Number.isFinite(value);
 }
 
 function isOptionalTime(value: unknown): value is number | undefined {

@@ -106,6 +106,9 @@ export const registrationPath = "register";
 /** The name of an endpoint of an issuer. */
 export type EndpointName = keyof typeof endpointPaths;
 
+/** The name of an endpoint that clients call themselves, not by way of a browser. */
+export type ClientEndpointName = Exclude<EndpointName, "authorization">;
+
 /** True for an id that needs no encoding in a URL path. A leading dot is refused: browsers and proxies resolve `.` and `..`. */
 export function isPathId(id: string): boolean {
   return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,63}$/.test(id);

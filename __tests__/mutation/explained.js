@@ -1,0 +1,119 @@
+// @ts-check
+/** Mutants that no test can notice, or need not, in the rooms where each one needs a reason. */
+"use strict";
+
+/** @typedef {{ readonly file: string; readonly from: string; readonly to: string; readonly why: string }} Explained */
+
+/** @type {readonly Explained[]} */
+const explained = [
+  {
+    file: "lib/grants/refresh-token.ts",
+    from: 'typeof outcome === "object"',
+    to: "true",
+    why: 'The text "not-rotated" has no usedAt, so it never counts as a use in time.',
+  },
+  {
+    file: "lib/grants/refresh-token.ts",
+    from: "refreshToken?.token",
+    to: "refreshToken.token",
+    why: "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
+  },
+  {
+    file: "lib/grants/refresh-token.ts",
+    from: "refreshToken?.statedSeconds",
+    to: "refreshToken.statedSeconds",
+    why: "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
+  },
+  {
+    file: "lib/protocol/bearer-token.ts",
+    from: "header === undefined",
+    to: "false",
+    why: 'Without a header the pattern is tried on the text "undefined", which does not fit it. Only the compiler asks.',
+  },
+  {
+    file: "lib/protocol/client-assertion.ts",
+    from: '""',
+    to: '"Stryker was here!"',
+    why: "A part that is missing must only be unreadable, and a text with spaces is as unreadable as the empty one.",
+  },
+  {
+    file: "lib/protocol/client-assertion.ts",
+    from: "!bytes",
+    to: "false",
+    why: "Without bytes the decoder gives the empty text, which is no JSON either. Only the compiler asks.",
+  },
+  {
+    file: "lib/protocol/client-assertion.ts",
+    from: "value !== null",
+    to: "true",
+    why: "Then null comes back instead of undefined, and the only caller refuses both.",
+  },
+  {
+    file: "lib/protocol/client-assertion.ts",
+    from: "{\n    return undefined;\n  }",
+    to: "{}",
+    why: "A function that ends without return gives undefined.",
+  },
+  {
+    file: "lib/protocol/client-assertion.ts",
+    from: "iat !== undefined",
+    to: "true",
+    why: "Without iat the difference is NaN, which is not greater than any limit. Only the compiler asks.",
+  },
+  {
+    file: "lib/protocol/client-authentication.ts",
+    from: "{\n    return undefined;\n  }",
+    to: "{}",
+    why: "A function that ends without return gives undefined.",
+  },
+  {
+    file: "lib/protocol/client-authentication.ts",
+    from: '""',
+    to: '"Stryker was here!"',
+    why: "A missing assertion must only be unreadable, and any text that is no JWT is refused with the same words.",
+  },
+  {
+    file: "lib/protocol/host-json.ts",
+    from: "{\n    // a circle, a bigint, or what the host throws\n    return undefined;\n  }",
+    to: "{}",
+    why: "A function that ends without return gives undefined.",
+  },
+  {
+    file: "lib/protocol/issuer.ts",
+    from: '""',
+    to: '"Stryker was here!"',
+    why: "An id that is missing must only have no good form, and a text with spaces has none either.",
+  },
+  {
+    file: "lib/protocol/redirect-uri.ts",
+    from: '""',
+    to: '"Stryker was here!"',
+    why: "There is always a URI here: a request without one was refused before, unless one is registered. Only the compiler asks.",
+  },
+  {
+    file: "lib/protocol/requested-scopes.ts",
+    from: "[]",
+    to: '["Stryker was here"]',
+    why: "An implied scope is added only if the client is registered for it, and no client is registered for this one.",
+  },
+  {
+    file: "lib/protocol/requested-scopes.ts",
+    from: "implied.length === 0",
+    to: "false",
+    why: "With no implied scopes the list comes out as it was. The check only saves the work.",
+  },
+  {
+    file: "lib/tokens/verify-access-token.ts",
+    from: 'checked.kind === "valid"',
+    to: "true",
+    why: "The memory asks this only of results that it keeps or shares, and it does neither with invalid ones.",
+  },
+  {
+    file: "lib/tokens/verify-access-token.ts",
+    from: '"genuine"',
+    to: '""',
+    why: 'The kind of a token that was read is only compared with "invalid".',
+  },
+];
+
+module.exports = { explained };

@@ -1,0 +1,45 @@
+/** The test files that mutants meet: those of the quick tier that run in one process, several times, and say something of `lib/`. */
+import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const { testPathIgnorePatterns } = createRequire(import.meta.url)("../../jest.quick.config.js");
+
+const leftOut = [
+  "neighbours/",
+  "planted/",
+  "interleavings/",
+  "mutation/",
+  "clients/",
+  "architecture",
+  "attacks/(?:canary|floods|kept-memory|slow-connections|stolen-storage|redirect-corpus)",
+  // an AsyncLocalStorage slows down every promise of the process from then on
+  "channels",
+  "flows/changed-options",
+  "resource-server/(?:keys|page)",
+  "testing/tokens",
+  "unregistered-clients",
+  "(?:observability|reference|typed-lists|threat-model|advisories-page|upgrade-promises|migrating|metadata-document|key-rotation-page)",
+  "storage/(?:memory-bounds|planted-defects|sqlite)",
+].map((name) => `/__tests__/${name}`);
+const ignored = [...testPathIgnorePatterns, ...leftOut].map((pattern) => new RegExp(pattern));
+/** What `jest-in-mocha.js` lacks, and what changes Express for the whole process. */
+const unsuitable = /jest\.(?:mock|doMock|requireActual|useFakeTimers)|light-my-request/;
+
+const folder = fileURLToPath(new URL("..", import.meta.url));
+/** The most exact tests come first. */
+const order = ["protocol", "tokens", "grants", "endpoints", "storage", "signing", "fetching", "flows"];
+
+function rank(file) {
+  const at = order.indexOf(path.relative(folder, file).split(path.sep)[0]);
+  return at === -1 ? order.length : at;
+}
+
+/** Paths from the root of the repository. */
+export const tests = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .map((name) => path.join(folder, name))
+  .filter((file) => file.endsWith(".test.ts") && !ignored.some((pattern) => pattern.test(file)))
+  .filter((file) => !unsuitable.test(readFileSync(file, "utf8")))
+  .toSorted((one, other) => rank(one) - rank(other))
+  .map((file) => path.relative(path.join(folder, ".."), file));

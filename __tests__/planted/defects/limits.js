@@ -1,0 +1,97 @@
+// @ts-check
+/** Defects in the host's limit on requests of clients. */
+"use strict";
+
+const file = "lib/endpoints/rate-limit.ts";
+
+/** @type {readonly import("../defects").Defect[]} */
+const defects = [
+  {
+    name: "rate limit: a request that authentication does not read names a client",
+    file,
+    find: "if (malformed || parameters.unusable.size > 0) return undefined;",
+    replace: "",
+    tests: ["flows/rate-limit"],
+  },
+  {
+    name: "rate limit: the claimed id may be any text",
+    file,
+    find: '"clientId" in presented && isClientId(presented.clientId)',
+    replace: '"clientId" in presented',
+    tests: ["flows/rate-limit", "attacks/guessers"],
+  },
+  {
+    name: "rate limit: an answer that is none allows",
+    file,
+    find: 'throw invalidAnswer("kind must be allowed or limited");',
+    replace: 'return { kind: "allowed" };',
+    tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "rate limit: a hook that fails allows",
+    file,
+    find: "return refuseClient(ports, { endpoint, request, thrown });",
+    replace: 'decision = { kind: "allowed" };',
+    tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "rate limit: a misspelt callback counts as left out",
+    file,
+    find: ' && !("answered" in (given as object))',
+    replace: "",
+    tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "rate limit: the client may come back at once",
+    file,
+    find: "(retryAfterSeconds as number) < 1",
+    replace: "(retryAfterSeconds as number) < 0",
+    tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "rate limit: nobody hears of a callback that fails",
+    file,
+    find: "Promise.resolve(decision.answered(outcome)).catch(report);",
+    replace: "Promise.resolve(decision.answered(outcome)).catch(() => undefined);",
+    tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "rate limit: an answer that came too late has no outcome",
+    file,
+    find: "tell(telling, { decision: checkedDecision(late), outcome })",
+    replace: "late",
+    tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "rate limit: a limited request gets 503",
+    file,
+    find: "status: 429 }",
+    replace: "status: 503 }",
+    tests: ["flows/rate-limit"],
+  },
+  {
+    name: "rate limit: the outcome of a refusal does not say which",
+    file,
+    find: "status >= 400 && error !== undefined",
+    replace: "status >= 500 && error !== undefined",
+    tests: ["flows/rate-limit", "attacks/guessers"],
+  },
+  {
+    name: "rate limit: a misspelt hook counts as left out",
+    file: "lib/options/check.ts",
+    find: '"rateLimit",',
+    replace: "",
+    tests: ["undefined-options"],
+  },
+  {
+    name: "rate limit: the address is read when the client may have gone",
+    file: "lib/http/routes.ts",
+    find: `    const limit = limitOf(parts, req);
+    const cors = await corsHeaders(parts, req.headers.origin);`,
+    replace: `    const cors = await corsHeaders(parts, req.headers.origin);
+    const limit = limitOf(parts, req);`,
+    tests: ["flows/rate-limit-failures"],
+  },
+];
+
+module.exports = { defects };

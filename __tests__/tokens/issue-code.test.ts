@@ -1,0 +1,99 @@
+import { type AuthorizationContext, memoryStorage, type PublicClient } from "../../lib";
+import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
+import type { ProofKind } from "../../lib/protocol/authorization";
+import type { SelfDescription } from "../../lib/protocol/client";
+import { verifyRedirectUri } from "../../lib/protocol/redirect-uri";
+import { issueAuthorizationCode } from "../../lib/tokens/issue-code";
+import { issuerRecord, publicRecord } from "../fixture/records";
+
+const now = 1_000;
+const id = "I".repeat(22);
+const digest = "d".repeat(43);
+const redirectUri = "https://public.example/callback";
+const issuer = issuerRecord();
+
+/** What differs from a request of a registered client for a code without a challenge. */
+interface Given {
+  readonly selfDescription?: SelfDescription;
+  readonly codeChallenge?: string;
+  readonly context?: AuthorizationContext;
+}
+
+function requestOf(client: PublicClient, codeChallenge: string | undefined): AuthorizationRequest {
+  const target = verifyRedirectUri(client, { requested: redirectUri, rule: "required", dotless: [] });
+  if (!target) throw new Error("not a registered redirect URI");
+  return {
+    issuer,
+    client,
+    target,
+    codeChallenge,
+    requestedScopes: ["orders:read"],
+    grantableScopes: ["orders:read"],
+    ignoredScopes: [],
+    prompt: [],
+    state: undefined,
+    maxAge: undefined,
+    loginHint: undefined,
+    uiLocales: undefined,
+  };
+}
+
+/** The records of Alice's approval as they are handed to storage. */
+async function storedFor({ selfDescription, codeChallenge, context }: Given): Promise<readonly unknown[]> {
+  const storage = memoryStorage({ clients: [] });
+  const authorizations = jest.spyOn(storage.authorizations, "create");
+  const codes = jest.spyOn(storage.authorizationCodes, "create");
+  const client = { ...publicRecord("browser"), ...(selfDescription && { selfDescription }) };
+  await issueAuthorizationCode(
+    { storage, randomId: () => id, randomToken: () => "R".repeat(43) },
+    {
+      request: requestOf(client, codeChallenge),
+      subject: "alice",
+      facts: {},
+      grantedScopes: ["orders:read"],
+      context,
+      endMarks: [],
+      now,
+    },
+  );
+  return [...authorizations.mock.calls, ...codes.mock.calls].map(([record]) => record);
+}
+
+describe("the records of an authorization code (RFC 6749 §4.1.2)", () => {
+  const authorization = {
+    authorizationId: id,
+    issuer: issuer.identifier,
+    authMethodId: "password",
+    apiId: "orders",
+    clientId: "spa",
+    subject: "alice",
+    grantedScopes: ["orders:read"],
+    createdAt: now,
+    expiresAt: expect.any(Number),
+    revoked: false,
+    endMarks: [],
+  };
+  const code = {
+    authorizationId: id,
+    digest: expect.any(String),
+    redirectUri,
+    redeemBefore: now + issuer.api.lifetimes.authorizationCodeSeconds,
+    expiresAt: expect.any(Number),
+    consumed: false,
+  };
+  const unregistered: { readonly clientAuthentication: ProofKind } = { clientAuthentication: "none" };
+
+  it.each<[string, Given, ofAuthorization: object, ofCode: object]>([
+    ["of a registered client", {}, {}, {}],
+    ["with a context", { context: { key: "acme" } }, { context: { key: "acme" } }, {}],
+    ["with a code challenge", { codeChallenge: digest }, {}, { codeChallenge: digest }],
+    ["of a client with a document", { selfDescription: { by: "document", digest } }, unregistered, {}],
+    ["of one that registered itself", { selfDescription: { by: "registration", digest } }, unregistered, {}],
+  ])("have what there is, and no member without a value: %s", async (_, given, ofAuthorization, ofCode) => {
+    // strict: a member that is undefined is there
+    expect(await storedFor(given)).toStrictEqual([
+      { ...authorization, ...ofAuthorization },
+      { ...code, ...ofCode },
+    ]);
+  });
+});

@@ -1,0 +1,112 @@
+import { memoryStorage } from "../../lib";
+import type { TokenHolder } from "../../lib/clients/client-lookup";
+import { accessTokenClaims } from "../../lib/protocol/access-token";
+import { digestToken } from "../../lib/protocol/token-value";
+import { readSigningKey } from "../../lib/signing/signing-key";
+import { readAccessToken, validityOf } from "../../lib/tokens/read-access-token";
+import { accessTokenRecord, apiRecord, authorizationRecord } from "../fixture/records";
+import { goodKey } from "../fixture/options";
+
+const api = apiRecord();
+const now = 1_100;
+const key = readSigningKey(goodKey);
+
+describe("reading a JWT (RFC 9068 §4)", () => {
+  const claims = accessTokenClaims(accessTokenRecord(), api.audience);
+  const { jti: _jti, ...withoutId } = claims;
+  const { aud: _aud, ...withoutAudience } = claims;
+
+  it.each([
+    ["an access token of this API is read", claims, { accessToken: accessTokenRecord(), key }],
+    [
+      "one for another API has another audience",
+      { ...claims, aud: "https://other.example" },
+      "other-audience",
+    ],
+    ["one without an audience has another one", withoutAudience, "other-audience"],
+    ["one for this API that is no access token is unknown", withoutId, "unknown"],
+    ["one that no key of the server has signed is unknown", undefined, "unknown"],
+  ])("%s", async (_, verified, expected) => {
+    const storage = memoryStorage({ clients: [] });
+    const signer = { verify: () => verified && { claims: verified, key } };
+    const token = "a.b.c";
+    const read = { token, digest: digestToken(token), api, now };
+    expect(await readAccessToken({ storage, signer }, read)).toEqual(expected);
+  });
+});
+
+describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
+  const holder: TokenHolder = {
+    hasSubscription: true,
+    isSelfDescribed: false,
+    endMark: undefined,
+    asOf: 1_095,
+  };
+  const mark = "m".repeat(22);
+  const { authorizationId: _id, subject: _subject, ...own } = accessTokenRecord();
+  const endedReason = "the authorization was revoked, or everything of its client was ended";
+
+  async function validity({ tokenHolder = holder, isRevoked = false, token = accessTokenRecord() } = {}) {
+    const storage = memoryStorage({ clients: [] });
+    await storage.authorizations.create(authorizationRecord({ endMarks: [] }), now);
+    const { tokenId, expiresAt } = token;
+    if (isRevoked) await storage.accessTokens.revoke({ tokenId, expiresAt }, now);
+    const clients = { findHolder: () => Promise.resolve(tokenHolder) };
+    const find = jest.spyOn(storage.endMarks, "find");
+    const told = await validityOf({ storage, clients }, { accessToken: token, apiId: "orders", now });
+    return { told, askedForMarks: find.mock.calls.length };
+  }
+
+  it("lasts, and the answer is as old as what is remembered of its client", async () => {
+    const { told, askedForMarks } = await validity();
+    expect(told).toEqual({ kind: "valid", asOf: 1_095 });
+    expect(askedForMarks).toBe(0);
+  });
+
+  it.each([
+    ["revoked itself", { isRevoked: true }, "the token was revoked"],
+    [
+      "of a client without a subscription",
+      { tokenHolder: { ...holder, hasSubscription: false } },
+      "its client no longer has a subscription to this API",
+    ],
+    [
+      "of a registered client whose id a stranger has now",
+      { tokenHolder: { ...holder, isSelfDescribed: true } },
+      "its client was deleted",
+    ],
+    [
+      "of a missing authorization",
+      { token: accessTokenRecord({ authorizationId: "B".repeat(22) }) },
+      endedReason,
+    ],
+    ["of a client everything of which was ended", { tokenHolder: { ...holder, endMark: mark } }, endedReason],
+    [
+      "a client's own from before everything of it was ended",
+      { tokenHolder: { ...holder, endMark: mark }, token: own },
+      endedReason,
+    ],
+    [
+      "a client's own from before the last of two ends",
+      { tokenHolder: { ...holder, endMark: mark }, token: { ...own, clientEndMark: "n".repeat(22) } },
+      endedReason,
+    ],
+  ])("ends: %s", async (_, given, reason) => {
+    const { told } = await validity(given);
+    expect(told).toEqual({ kind: "ended", reason });
+  });
+
+  it("lasts for a client's own token from after the last end", async () => {
+    const token = { ...own, clientEndMark: mark };
+    const given = { tokenHolder: { ...holder, endMark: mark }, token };
+    const { told, askedForMarks } = await validity(given);
+    expect(told).toEqual({ kind: "valid", asOf: 1_095 });
+    expect(askedForMarks).toBe(0);
+  });
+
+  it("asks storage for no mark when a client's own token has none: it is older than every end", async () => {
+    const { told, askedForMarks } = await validity({ tokenHolder: { ...holder, endMark: mark }, token: own });
+    expect(told).toEqual({ kind: "ended", reason: endedReason });
+    expect(askedForMarks).toBe(0);
+  });
+});

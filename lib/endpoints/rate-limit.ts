@@ -1,0 +1,209 @@
+/** The host's limit on requests of clients, by client and outcome. RFC 6749 §10.10; 6585 §4; 9110 §10.2.3. */
+import type { IncomingMessage } from "node:http";
+import type { EmitEvent } from "../events/port";
+import { type GrantType, grantTypes, isClientId } from "../protocol/client";
+import { readClientAuthentication } from "../protocol/client-authentication";
+import type { ClientEndpointName } from "../protocol/issuer";
+import { type OAuthErrorCode, OAuthError } from "../protocol/oauth-error";
+import { ownText } from "../protocol/own";
+import type { JsonResponse } from "../protocol/protocol-response";
+import { inTime } from "../storage/calls";
+import {
+  answerClient,
+  type ClientAnswer,
+  type ClientEndpoint,
+  type ClientEndpointPorts,
+  type FormRequest,
+  refuseClient,
+} from "./client-endpoint";
+
+/** A request at an endpoint for clients, before anything is looked up or proven. Changing it changes nothing. */
+export interface ClientAttempt {
+  /** Behind Express, Express's `Request`. Its body has been read. It contains the client's secret, so do not log it. */
+  readonly req: IncomingMessage;
+  /**
+   * Behind Express its `req.ip`, so behind a proxy set `trust proxy`. With `auth.inFrontOf`, the address of the connection, which behind a
+   * proxy is the proxy's. Empty where there is none, as on a Unix socket.
+   */
+  readonly ip: string;
+  /** `token`, `revocation` or `introspection`. */
+  readonly endpoint: ClientEndpointName;
+  /** Identifier of the issuer. */
+  readonly issuer: string;
+  /**
+   * The client that the request claims to be from, read as client authentication reads it: 1 to 255 visible ASCII characters. It is not
+   * proven, so never use it as a key without the address: anybody could lock a client out. Left out when the request names no client, or
+   * is malformed.
+   */
+  readonly clientId?: string;
+  /** At the token endpoint, if the server knows it. */
+  readonly grantType?: GrantType;
+}
+
+/** How an allowed attempt was answered. */
+export interface ClientOutcome {
+  /** Status of the answer. */
+  readonly status: number;
+  /** The OAuth error code of an answer that refuses. `invalid_client` is a failed authentication. */
+  readonly oauthError?: OAuthErrorCode;
+  /** The client, once it is proven. A public client only names itself. */
+  readonly clientId?: string;
+}
+
+/** What `rateLimit` answers. */
+export type RateLimitDecision =
+  | {
+      readonly kind: "allowed";
+      /**
+       * Is called exactly once, before the answer is written, also when the server fails or the client has disconnected. It is not
+       * waited for. What it throws or rejects with becomes the event `server-error`, and does not change the answer.
+       */
+      readonly answered?: (outcome: ClientOutcome) => void | Promise<void>;
+    }
+  | {
+      /** The client gets 429 `temporarily_unavailable`. Nothing is looked up, compared or stored. */
+      readonly kind: "limited";
+      /** Whole seconds, at least 1. The client gets them as `Retry-After`. */
+      readonly retryAfterSeconds: number;
+    };
+
+/**
+ * Decides whether an attempt is looked at. It is asked once for each POST whose form could be read. If it throws, rejects, answers anything
+ * else or takes longer than five seconds, the request fails (500 or 503), and nothing is looked up.
+ */
+export type RateLimit = (attempt: ClientAttempt) => RateLimitDecision | Promise<RateLimitDecision>;
+
+/** A request, and whom to ask about it. */
+export interface LimitedRequest {
+  readonly endpoint: ClientEndpoint;
+  readonly request: FormRequest;
+  readonly asked: {
+    readonly rateLimit: RateLimit;
+    readonly req: IncomingMessage;
+    readonly ip: string;
+    readonly name: ClientEndpointName;
+  };
+}
+
+/** The client that authentication would look up. */
+function claimedClientId({ malformed, parameters, headers }: FormRequest): string | undefined {
+  if (malformed || parameters.unusable.size > 0) return undefined;
+  const presented = readClientAuthentication(parameters, headers.authorization);
+  // a copy: the host may keep it as a key, and the text that it was cut from would stay with it
+  return "clientId" in presented && isClientId(presented.clientId) ? ownText(presented.clientId) : undefined;
+}
+
+function attemptOf({ request, asked: { req, ip, name } }: LimitedRequest): ClientAttempt {
+  const clientId = claimedClientId(request);
+  const sent = name === "token" ? request.parameters.get("grant_type") : undefined;
+  const grantType = grantTypes.find((known) => known === sent);
+  return {
+    req,
+    ip,
+    endpoint: name,
+    issuer: request.issuer.identifier,
+    ...(clientId !== undefined && { clientId }),
+    ...(grantType && { grantType }),
+  };
+}
+
+function invalidAnswer(problem: string): TypeError {
+  return new TypeError(`rateLimit returned an invalid answer: ${problem}.`);
+}
+
+/** The answer as it counts. Each part is read once: what is checked is what counts. @throws TypeError when it is invalid */
+function checkedDecision(given: unknown): RateLimitDecision {
+  const { kind, answered, retryAfterSeconds } = (given ?? {}) as Readonly<Record<string, unknown>>;
+  switch (kind) {
+    case "allowed":
+      // a misspelt callback must not count as left out
+      if (answered === undefined && !("answered" in (given as object))) return { kind };
+      if (typeof answered !== "function") throw invalidAnswer("answered must be a function, or be left out");
+      return {
+        kind,
+        answered: (outcome) => Reflect.apply(answered, given, [outcome]) as void | Promise<void>,
+      };
+    case "limited":
+      if (!Number.isSafeInteger(retryAfterSeconds) || (retryAfterSeconds as number) < 1)
+        throw invalidAnswer("retryAfterSeconds must be whole seconds, at least 1");
+      return { kind, retryAfterSeconds: retryAfterSeconds as number };
+    default:
+      throw invalidAnswer("kind must be allowed or limited");
+  }
+}
+
+/** What telling the host needs. */
+interface Telling {
+  readonly emit: EmitEvent;
+  /** Identifier of the issuer. */
+  readonly issuer: string;
+}
+
+function tell(
+  { emit, issuer }: Telling,
+  { decision, outcome }: { decision: RateLimitDecision; outcome: ClientOutcome },
+): void {
+  if (decision.kind !== "allowed" || !decision.answered) return;
+  const report = (cause: unknown): void => emit({ kind: "server-error", issuer, cause });
+  try {
+    Promise.resolve(decision.answered(outcome)).catch(report);
+  } catch (cause) {
+    report(cause);
+  }
+}
+
+/** @throws whatever the host throws, TypeError when its answer is invalid, and an error that means "later" when there is none in time */
+async function askHost(telling: Telling, limited: LimitedRequest): Promise<RateLimitDecision> {
+  const answer = Promise.resolve(limited.asked.rateLimit(attemptOf(limited)));
+  const outcome: ClientOutcome = { status: 503, oauthError: "temporarily_unavailable" };
+  // the request has been refused by then, but the host may have counted it as under way
+  const onLate = (): void =>
+    void answer
+      .then((late) => tell(telling, { decision: checkedDecision(late), outcome }))
+      .catch(() => undefined);
+  return checkedDecision(await inTime("rateLimit", () => answer, onLate));
+}
+
+function tooMany(retryAfterSeconds: number): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "Too many requests: try again later.",
+    reason: "rateLimit refused the request (RFC 6585 §4): the client may come back when Retry-After says",
+    retryAfterSeconds,
+  });
+}
+
+function outcomeOf({ response, clientId }: ClientAnswer): ClientOutcome {
+  const { status, body } = response;
+  const { error } = body as { error?: OAuthErrorCode };
+  return {
+    status,
+    ...(status >= 400 && error !== undefined && { oauthError: error }),
+    ...(clientId !== undefined && { clientId }),
+  };
+}
+
+/**
+ * Answers a request that the host allows, and tells it the outcome. Everything that costs something comes after the host's answer.
+ *
+ * @rfc 6585 §4, 9110 §10.2.3
+ */
+export async function answerWithinLimit(
+  ports: ClientEndpointPorts,
+  limited: LimitedRequest,
+): Promise<JsonResponse> {
+  const { endpoint, request } = limited;
+  const telling = { emit: ports.emit, issuer: request.issuer.identifier };
+  let decision: RateLimitDecision;
+  try {
+    decision = await askHost(telling, limited);
+  } catch (thrown) {
+    return refuseClient(ports, { endpoint, request, thrown });
+  }
+  if (decision.kind === "limited") {
+    const thrown = tooMany(decision.retryAfterSeconds);
+    return { ...refuseClient(ports, { endpoint, request, thrown }), status: 429 };
+  }
+  const answer = await answerClient(ports, { endpoint, request });
+  tell(telling, { decision, outcome: outcomeOf(answer) });
+  return answer.response;
+}
