@@ -47,6 +47,18 @@ Mocha.prototype.grep = function grep(expression) {
   return this;
 };
 
+/**
+ * Code that runs while a test file loads, and in tests as well, would get a new process for each of its mutants. Its tests notice the mutant in
+ * the process that there is.
+ */
+exports.mochaHooks = {
+  afterAll() {
+    const { static: whileLoading = {}, perTest = {} } = globalThis.__stryker__?.mutantCoverage ?? {};
+    for (const inTest of Object.values(perTest))
+      for (const mutant of Object.keys(inTest)) delete whileLoading[mutant];
+  },
+};
+
 function called(fn) {
   if (fn.length === 0) return fn();
   return new Promise((resolve, reject) => fn((error) => (error === undefined ? resolve() : reject(error))));

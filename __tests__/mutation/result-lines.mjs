@@ -5,6 +5,11 @@ import path from "node:path";
 /** One line of JSON for each mutant, and first how many there are in each file. */
 export const resultLines = path.resolve("reports/mutation/results.jsonl");
 
+/** @type {() => void} */
+let sayReady;
+/** Resolves when the first mutant is about to be tried. */
+export const planReady = /** @type {Promise<void>} */ (new Promise((resolve) => (sayReady = resolve)));
+
 const write = (/** @type {object} */ line) => appendFileSync(resultLines, `${JSON.stringify(line)}\n`);
 
 class ResultLines {
@@ -20,6 +25,7 @@ class ResultLines {
       planned[file] = (planned[file] ?? 0) + 1;
     }
     write({ planned });
+    sayReady();
   }
 
   onMutantTested({

@@ -4,6 +4,7 @@
 const { createHash } = require("node:crypto");
 const { readdirSync, readFileSync } = require("node:fs");
 const path = require("node:path");
+const { explained } = require("./explained");
 
 /**
  * A mutant that no test has noticed.
@@ -55,6 +56,12 @@ function readScore() {
   return JSON.parse(readFileSync(scorePath, "utf8"));
 }
 
+/** The survivors that `explained.js` gives no reason for. @param {string} file @param {FileScore} score */
+function unexplained(file, { survivors }) {
+  const reasons = explained.filter((each) => each.file === file);
+  return survivors.filter(({ from, to }) => !reasons.some((each) => each.from === from && each.to === to));
+}
+
 /** How many of a hundred mutants were noticed. @param {readonly FileScore[]} files */
 function percentOf(files) {
   const mutants = files.reduce((sum, file) => sum + file.mutants, 0);
@@ -62,4 +69,4 @@ function percentOf(files) {
   return mutants === 0 ? 100 : (100 * (mutants - survivors)) / mutants;
 }
 
-module.exports = { digestOf, mutatedFiles, percentOf, readScore, roomOf, scorePath, textOf };
+module.exports = { digestOf, mutatedFiles, percentOf, readScore, roomOf, scorePath, textOf, unexplained };
