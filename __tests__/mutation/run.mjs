@@ -145,6 +145,8 @@ if (mutate.length === 0) {
     // a process that makes thousands of servers grows
     maxTestRunnerReuse: 100,
     timeoutMS: 8_000,
+    // of the time that all tests take, for those of them that a mutant meets
+    timeoutFactor: isSurvivorsRun ? 1 : 0.4,
     ignorePatterns: ["/dist", "/bench", "/conformance"],
     cleanTempDir: "always",
     allowConsoleColors: false,
