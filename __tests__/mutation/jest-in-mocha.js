@@ -32,7 +32,7 @@ const jest = {
 
 /** Some mutants are reached by all tests. `run.mjs` says how many of them are enough, beside those that call the mutated function directly. */
 const maxTests = Number(process.env.AUTHMOUNT_MUTATION_TESTS);
-const direct = /^__tests__\/(?:protocol|tokens)\//;
+const direct = /^__tests__\/(?:http|protocol|tokens)\//;
 let tried = 0;
 
 /**
@@ -54,7 +54,8 @@ Mocha.prototype.grep = function grep(expression) {
  */
 exports.mochaHooks = {
   afterAll() {
-    const { static: whileLoading = {}, perTest = {} } = globalThis.__stryker__?.mutantCoverage ?? {};
+    const { static: whileLoading = {}, perTest = {} } =
+      Reflect.get(globalThis, "__stryker__")?.mutantCoverage ?? {};
     for (const inTest of Object.values(perTest))
       for (const mutant of Object.keys(inTest)) delete whileLoading[mutant];
   },

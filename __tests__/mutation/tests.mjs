@@ -29,7 +29,17 @@ const unsuitable = /jest\.(?:mock|doMock|requireActual|useFakeTimers)|light-my-r
 
 const folder = fileURLToPath(new URL("..", import.meta.url));
 /** The most exact tests come first. */
-const order = ["protocol", "tokens", "grants", "endpoints", "storage", "signing", "fetching", "flows"];
+const order = [
+  "protocol",
+  "tokens",
+  "http",
+  "grants",
+  "endpoints",
+  "storage",
+  "signing",
+  "fetching",
+  "flows",
+];
 
 function rank(file) {
   const at = order.indexOf(path.relative(folder, file).split(path.sep)[0]);

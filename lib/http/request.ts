@@ -40,16 +40,22 @@ export function readAddress({ ip, socket }: HttpRequest): string {
   return ip ?? socket.remoteAddress ?? "";
 }
 
+/** The request target. Only the types say that a request may have none. */
+function targetOf({ url = "/" }: IncomingMessage): string {
+  return url;
+}
+
 /** The path of the request, without the query. The request target may also be an absolute URL. @rfc 9112 §3.2.1, §3.2.2 */
-export function readPath({ url = "/" }: IncomingMessage): string {
+export function readPath(req: IncomingMessage): string {
+  const url = targetOf(req);
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
   const query = target.indexOf("?");
   return query < 0 ? target : target.slice(0, query);
 }
 
 /** The parameters in the query of the URL. */
-export function readQuery({ url = "/" }: IncomingMessage): Parameters {
-  return parametersOfUrl(url);
+export function readQuery(req: IncomingMessage): Parameters {
+  return parametersOfUrl(targetOf(req));
 }
 
 /** The interaction id that a page of the host received: from the page's URL, or from the form that it has posted. */
@@ -193,6 +199,6 @@ export function hasSeveralAuthorizationHeaders({ rawHeaders }: IncomingMessage):
 
 /** True when the caller accepts JSON and does not name HTML: a program, not a person at a browser. */
 export function prefersJson({ headers }: IncomingMessage): boolean {
-  const accept = headers.accept ?? "";
-  return accept.includes("application/json") && !accept.includes("text/html");
+  const { accept } = headers;
+  return accept?.includes("application/json") === true && !accept.includes("text/html");
 }

@@ -68,7 +68,7 @@ const always = ["X-Content-Type-Options", "nosniff"];
 // answers may contain codes and tokens (RFC 6749 §5.1); public documents set their own Cache-Control
 const notStored = ["Cache-Control", "no-store", "Pragma", "no-cache"];
 
-/** All headers as one list of names and values: the form that Node writes fastest. */
+/** All headers as one list of names and values, each name once: the form that Node writes fastest. */
 function headerLines({ res, headers: ofRoute }: Destination, { status, headers, body }: Written): string[] {
   const lines = headers["Cache-Control"] === undefined ? [...always, ...notStored] : [...always];
   for (const [name, value] of Object.entries(ofRoute ?? {})) {
@@ -90,8 +90,7 @@ const nodesOwn: unknown = Reflect.get(ServerResponse.prototype, "writeHead");
  */
 function writeHead(res: ServerResponse, { status, lines }: { status: number; lines: string[] }): void {
   if (res.writeHead === nodesOwn) return void res.writeHead(status, lines);
-  for (let at = 0; at < lines.length; at += 2) res.removeHeader(lines[at] ?? "");
-  for (let at = 0; at < lines.length; at += 2) res.appendHeader(lines[at] ?? "", lines[at + 1] ?? "");
+  for (let at = 0; at < lines.length; at += 2) res.setHeader(lines[at] as string, lines[at + 1] as string);
   res.writeHead(status);
 }
 
@@ -131,8 +130,8 @@ export function writeResponse(destination: Destination, response: ProtocolRespon
   // the host may have answered in the meantime, for example after a timeout
   if (res.headersSent) return closeTrace(destination, undefined);
   const written = toWritten(destination, response);
-  if ("cookies" in response)
-    for (const cookie of response.cookies ?? []) res.appendHeader("Set-Cookie", cookie);
+  const { cookies = [] } = response as { readonly cookies?: readonly string[] };
+  for (const cookie of cookies) res.appendHeader("Set-Cookie", cookie);
   for (const name of unwantedHeaders(response)) res.removeHeader(name);
   writeHead(res, { status: written.status, lines: headerLines(destination, written) });
   res.end(written.body);
