@@ -211,7 +211,8 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const jwksUri = `${baseUrl}/jwks`;
   const registrations = registrationsOnDemand(options, ports);
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
-  const parts = { ports, rateLimit, flow, pages, issuers, jwksUri, keySet, registrations };
+  const mountPath = mountPathOf(baseUrl);
+  const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, registrations };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = routersOf(parts, { baseUrl, documents });
@@ -221,7 +222,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     get wellKnown() {
       return routers.wellKnown;
     },
-    inFrontOf: (app) => listenInFront(parts, { app, mountPath: mountPathOf(baseUrl) }),
+    inFrontOf: (app) => listenInFront(parts, app),
     rotateKeys: (signingKeys) =>
       ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: clock() })),
     ...protectRoutes(protectionOf(ports, options)),

@@ -79,8 +79,7 @@ export interface RouteProtection {
 /** The scopes that a value names, or `undefined` unless all of them are scopes of the API. */
 function readScopes(scope: unknown, api: ProtectedApi): readonly string[] | undefined {
   const names: unknown = typeof scope === "string" ? scope.split(" ") : scope;
-  const listed = Array.isArray(names) && names.every((name): name is string => typeof name === "string");
-  return listed && isSubset(names, Object.keys(api.scopes)) ? [...names] : undefined;
+  return Array.isArray(names) && isSubset(names, Object.keys(api.scopes)) ? [...names] : undefined;
 }
 
 function scopeProblem({ apiId, scopes }: ProtectedApi): string {

@@ -37,9 +37,9 @@ async function answer(
 
 /** The route of one API. Only scripts of the origins that the host has listed for it may call it. */
 export function registrationRoute(ports: RegistrationPorts): Route<HttpRequest> {
-  const { browserOrigins = [] } = ports.adapter;
+  const { browserOrigins } = ports.adapter;
   function corsHeaders({ headers: { origin } }: HttpRequest): Readonly<Record<string, string>> | undefined {
-    return origin !== undefined && browserOrigins.includes(origin)
+    return origin !== undefined && browserOrigins?.includes(origin)
       ? { "Access-Control-Allow-Origin": origin }
       : undefined;
   }

@@ -114,7 +114,8 @@ function challenge(
     ...(error !== undefined && { error, error_description: description }),
     ...(status !== 400 && scopes.length > 0 && { scope: formatScope(scopes) }),
   });
-  const body = { ...(error !== undefined && { error }), error_description: description };
+  // JSON leaves out an error that is undefined
+  const body = { error, error_description: description };
   return { kind: "json", status, body, headers: { "WWW-Authenticate": value } };
 }
 

@@ -2,11 +2,11 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Request, type RequestHandler, Router } from "express";
 import type { RootDocuments } from "../endpoints/metadata";
-import { baseUrlOf, type Issuer, registrationPath } from "../protocol/issuer";
+import { type Issuer, registrationPath } from "../protocol/issuer";
 import { serverError } from "../protocol/oauth-error";
 import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
 import { answerDocument, methodNotAllowed } from "./documents";
-import { type MountCheck, mountPathOf } from "./mount-check";
+import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
 import { isTraced, type OpenTrace, traceRequest } from "./request-trace";
 import { writeResponse } from "./response";
@@ -16,6 +16,8 @@ import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } f
 export interface RouterParts extends ServedParts {
   /** Every issuer of the server. */
   readonly issuers: readonly Issuer[];
+  /** The path of `baseUrl`, without a trailing slash. */
+  readonly mountPath: string;
   /** The current key set. */
   readonly keySet: () => JsonResponse;
   /** API id → the route at which clients register; empty where no API allows it. */
@@ -32,11 +34,9 @@ interface Place<Req extends HttpRequest> {
 
 /** Path below the mount point → the route and its issuer: one look-up, however many issuers there are. */
 function placesOf<Req extends HttpRequest>(
-  { issuers, registrations }: RouterParts,
+  { issuers, mountPath, registrations }: RouterParts,
   routes: Routes<Req>,
 ): ReadonlyMap<string, Place<Req>> {
-  const [first] = issuers;
-  const mountPath = first === undefined ? "" : mountPathOf(baseUrlOf(first));
   const templates = new Map(
     [...Object.keys(routes), registrationPath].map((name) => [
       name,
@@ -186,13 +186,9 @@ export function createWellKnownRouter(documents: RootDocuments, check?: MountChe
 /**
  * A listener that answers the endpoints for clients itself and passes everything else to the app. The authorization endpoint is
  * passed on too: it needs the host's sessions, which the app's middleware reads.
- *
- * @param mountPath the path of `baseUrl`, without a trailing slash.
  */
-export function listenInFront(
-  parts: RouterParts,
-  { app, mountPath }: { app: RequestListener; mountPath: string },
-): RequestListener {
+export function listenInFront(parts: RouterParts, app: RequestListener): RequestListener {
+  const { mountPath } = parts;
   const places = placesOf(parts, clientRoutes);
   return (req, res) => {
     const path = readPath(req);

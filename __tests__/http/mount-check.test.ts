@@ -1,0 +1,253 @@
+import diagnostics from "node:diagnostics_channel";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { type MountCheck, mountCheck, mountPathOf, watchAnswers } from "../../lib/http/mount-check";
+
+afterEach(() => jest.restoreAllMocks());
+
+// of no other test: the answers at the end are those of the whole process
+const origin = "https://mount-check.example";
+
+/** A check of a server with one issuer and one document, and what it has warned of. */
+function watchedCheck(baseUrl = `${origin}/login`): { check: MountCheck; warnings: string[] } {
+  const warnings: string[] = [];
+  const issuers = [`${baseUrl}/auth/password/api/orders`];
+  const documents = [
+    `${origin}/.well-known/oauth-authorization-server${mountPathOf(baseUrl)}/auth/password/api/orders`,
+  ];
+  const warn = (_code: string, message: string): void => void warnings.push(message);
+  return { check: mountCheck({ baseUrl, issuers, documents, warn }), warnings };
+}
+
+const metadata = "/.well-known/oauth-authorization-server/login/auth/password/api/orders";
+const token = "/login/auth/password/api/orders/token";
+const misspelt = "/login/auth/password/api/orders/tokens";
+
+/** A request as Node has it, with what Express adds where it has routed it. */
+function exchange(
+  url: string,
+  {
+    host = "mount-check.example",
+    ...ofExpress
+  }: { host?: string; baseUrl?: string; originalUrl?: string } = {},
+) {
+  const request = new IncomingMessage(new Socket());
+  request.url = url;
+  request.headers.host = host;
+  const res = new ServerResponse(request);
+  res.statusCode = 404;
+  return { req: Object.assign(request, ofExpress), res };
+}
+
+/** Shows a check an answer of 404. */
+function answer404(check: MountCheck, { req, res }: ReturnType<typeof exchange>): void {
+  check.atAnswer(req, res);
+}
+
+const mounted = { baseUrl: "/login" };
+
+describe("the path of baseUrl", () => {
+  it.each([
+    [origin, ""],
+    [`${origin}/`, ""],
+    [`${origin}/login`, "/login"],
+    [`${origin}/login/`, "/login"],
+    [`${origin}/id/v1/`, "/id/v1"],
+  ])("of %s is %j, without a slash at its end", (url, path) => {
+    expect(mountPathOf(url)).toBe(path);
+  });
+});
+
+describe("where auth.router is mounted (RFC 8414 §3.1)", () => {
+  it.each([
+    [`${origin}/login`, "/login"],
+    [`${origin}/login`, "/LOGIN"],
+    [`${origin}/Login`, "/login"],
+    [origin, ""],
+  ])("is right for %s at %j: Express compares paths without case", (baseUrl, path) => {
+    const { check, warnings } = watchedCheck(baseUrl);
+    check.takeWellKnown();
+    check.atRouter({ baseUrl: path });
+    expect(warnings).toEqual([]);
+  });
+
+  it("is the root for a request that was not routed by Express", () => {
+    const { check, warnings } = watchedCheck(origin);
+    check.takeWellKnown();
+    check.atRouter({});
+    expect(warnings).toEqual([]);
+  });
+
+  it('is called "/" where it is the root', () => {
+    const { check, warnings } = watchedCheck(origin);
+    check.atRouter({ baseUrl: "/oauth" });
+    expect(warnings).toEqual([
+      expect.stringContaining(
+        'auth.router is mounted at "/oauth", but the path of baseUrl (https://mount-check.example) is "/". Write app.use("/", auth.router).',
+      ),
+    ]);
+  });
+
+  it("is shown up to 100 characters: it comes from a request", () => {
+    const { check, warnings } = watchedCheck();
+    check.atRouter({ baseUrl: `/${"a".repeat(99)}b` });
+    expect(warnings).toEqual([expect.stringContaining(`"/${"a".repeat(99)}", but`)]);
+  });
+
+  it("is known from the first request: the host may mount it a second time", () => {
+    const { check, warnings } = watchedCheck();
+    check.takeWellKnown();
+    check.atRouter(mounted);
+    check.atRouter({ baseUrl: "/oauth" });
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("where auth.wellKnown is mounted (RFC 8414 §3.1, 9728 §3.1)", () => {
+  it("is warned of once, also when a client then finds no metadata", () => {
+    const { check, warnings } = watchedCheck();
+    check.atRouter(mounted);
+    answer404(check, exchange(metadata));
+    expect(warnings).toEqual([expect.stringContaining("auth.wellKnown is not mounted")]);
+  });
+
+  it("is warned of once when it is below a path", () => {
+    const { check, warnings } = watchedCheck();
+    const { req, res } = exchange(token, { baseUrl: `/${"a".repeat(99)}b` });
+    check.atWellKnown(req, res);
+    answer404(check, exchange(metadata));
+    expect(warnings).toEqual([
+      expect.stringContaining(`auth.wellKnown is mounted at "/${"a".repeat(99)}", but`),
+    ]);
+  });
+
+  it("is the root for a request that was not routed by Express", () => {
+    const { check, warnings } = watchedCheck();
+    check.atWellKnown({}, exchange("/").res);
+    expect(warnings).toEqual([]);
+  });
+
+  it("hears how its requests were answered, until one has reached the router", () => {
+    const { check, warnings } = watchedCheck();
+    check.takeWellKnown();
+    const [early, late] = [1, 2].map(() => exchange(token, { host: "other.example", originalUrl: token }));
+    if (!early || !late) throw new Error("there are two");
+    check.atWellKnown(early.req, early.res);
+    check.atRouter(mounted);
+    check.atWellKnown(late.req, late.res);
+    expect([early, late].map(({ res }) => res.listenerCount("finish"))).toEqual([1, 0]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("tells of a router that a request has not reached, whatever its Host", () => {
+    const { check, warnings } = watchedCheck();
+    const { req, res } = exchange(token, { host: "other.example", originalUrl: `${token}?a=b` });
+    check.atWellKnown(req, res);
+    res.emit("finish");
+    expect(warnings).toEqual([expect.stringContaining("never reached auth.router")]);
+  });
+});
+
+describe("an answer of 404 (RFC 8414 §3.1)", () => {
+  it("is read with the path that the client has sent, not with the rest of it that a router sees", () => {
+    const { check, warnings } = watchedCheck();
+    check.takeWellKnown();
+    check.atRouter(mounted);
+    answer404(check, exchange("/tokens", { originalUrl: `${misspelt}?a=b` }));
+    expect(warnings).toEqual([
+      expect.stringContaining(`A request for ${misspelt} was answered with 404: there is no such address.`),
+    ]);
+  });
+
+  it("is the only one that is read", () => {
+    const { check, warnings } = watchedCheck();
+    const { req, res } = exchange(token);
+    res.statusCode = 200;
+    check.atAnswer(req, res);
+    expect(warnings).toEqual([]);
+  });
+
+  it("at another host is none of this server", () => {
+    const { check, warnings } = watchedCheck();
+    answer404(check, exchange(token, { host: "other.example" }));
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("two servers in one process", () => {
+  it.each<[string, (check: MountCheck, at: ReturnType<typeof exchange>) => void]>([
+    ["router", ({ atRouter }, { req }) => atRouter(req)],
+    ["wellKnown", ({ atWellKnown }, { req, res }) => atWellKnown(req, res)],
+  ])("the newer one leaves requests to the %s of the one before, which it replaces", (_, reach) => {
+    const [before, newer] = [watchedCheck(), watchedCheck()];
+    const at = exchange(misspelt, { originalUrl: misspelt });
+    reach(before.check, at);
+    answer404(newer.check, at);
+    expect(newer.warnings).toEqual([]);
+  });
+
+  it("one hears of requests that have only reached the other: both are at one origin", () => {
+    const [one, other] = [watchedCheck(), watchedCheck(`${origin}/partners`)];
+    const at = exchange(token, { baseUrl: "" });
+    other.check.atWellKnown(at.req, at.res);
+    answer404(one.check, at);
+    expect(one.warnings).toEqual([expect.stringContaining("never reached auth.router")]);
+  });
+
+  it("a server hears of its own requests", () => {
+    const { check, warnings } = watchedCheck();
+    const at = exchange(misspelt, mounted);
+    check.takeWellKnown();
+    check.atRouter(at.req);
+    answer404(check, at);
+    expect(warnings).toEqual([expect.stringContaining("there is no such address")]);
+  });
+});
+
+describe("the answers of the process", () => {
+  const name = "http.server.response.finish";
+  const publish = ({ req, res }: ReturnType<typeof exchange>): void =>
+    diagnostics.channel(name).publish({ request: req, response: res });
+
+  /** Lets the process find that all servers so far are gone. */
+  function forgetServers(): void {
+    const gone = jest.spyOn(WeakRef.prototype, "deref").mockReturnValue(undefined);
+    publish(exchange("/"));
+    gone.mockRestore();
+  }
+
+  beforeEach(forgetServers);
+
+  it("are watched once, however many servers there are, until they are gone", () => {
+    const [subscribe, unsubscribe] = [
+      jest.spyOn(diagnostics, "subscribe"),
+      jest.spyOn(diagnostics, "unsubscribe"),
+    ];
+    const paths = ["/login", "/partners"];
+    const all = paths.map((path) => watchedCheck(`${origin}${path}`).check);
+    for (const [index, check] of all.entries()) watchAnswers(check, `${origin}${paths[index]}`);
+    publish(exchange("/"));
+    const [[channelName, listener] = []] = subscribe.mock.calls;
+    const endings = () => unsubscribe.mock.calls.filter(([, ended]) => ended === listener).length;
+    expect([subscribe.mock.calls.length, channelName, endings()]).toEqual([1, name, 0]);
+    forgetServers();
+    expect(endings()).toBe(1);
+  });
+
+  it.each([
+    ["the only server", ["/login"]],
+    ["every server", ["/login", "/partners"]],
+  ])("are shown to %s", (_, paths) => {
+    const all = paths.map((path) => ({ path, ...watchedCheck(`${origin}${path}`) }));
+    for (const { check, path } of all) watchAnswers(check, `${origin}${path}`);
+    for (const path of paths) publish(exchange(`${path}/auth/password/api/orders/token`));
+    expect(all.map(({ warnings }) => warnings.length)).toEqual(paths.map(() => 1));
+  });
+
+  it("are shown to the newest server of a base URL", () => {
+    const [before, newer] = [watchedCheck(), watchedCheck()];
+    for (const { check } of [before, newer]) watchAnswers(check, `${origin}/login`);
+    publish(exchange(token));
+    expect([before, newer].map(({ warnings }) => warnings.length)).toEqual([0, 1]);
+  });
+});

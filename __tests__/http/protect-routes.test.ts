@@ -1,0 +1,112 @@
+import { eventEmitter } from "../../lib/events/port";
+import { protectRoutes, type RequireBearerOptions } from "../../lib/http/protect-routes";
+import { stopClockForEachTest } from "../fixture/clock";
+import { testHost } from "../fixture/host";
+import { callApi, obtainTokens } from "../fixture/journey";
+import { ownAccessToken } from "../fixture/bearer-answers";
+import { apiRecord } from "../fixture/records";
+
+stopClockForEachTest();
+
+const { requireBearer } = protectRoutes({
+  apis: [{ api: apiRecord(), verify: () => Promise.reject(new Error("nobody asks")) }],
+  emit: eventEmitter(
+    () => undefined,
+    () => 0,
+  ),
+});
+const scopeProblem =
+  "scope must name scopes of orders, and no others. Known scopes: orders:read, orders:write.";
+
+describe("the options of a route are checked when it is made (RFC 6750 §3.1)", () => {
+  it.each<[string, object]>([
+    ["the API alone", {}],
+    ["an end user", { subject: "required" }],
+    ["no end user", { subject: "forbidden" }],
+    ["a scope", { scope: "orders:read" }],
+    ["scopes in one text", { scope: "orders:read orders:write" }],
+    ["a list of scopes", { scope: ["orders:read", "orders:write"] }],
+    ["no scope", { scope: [] }],
+    ["a function", { scope: () => "orders:read" }],
+  ])("takes %s", (_, options) => {
+    expect(requireBearer({ api: "orders", ...options })).toBeInstanceOf(Function);
+  });
+
+  it.each(["Required", "optional", "either", "", null, true, ["required"]])(
+    "refuses subject %j",
+    (subject) => {
+      expect(() => requireBearer({ api: "orders", subject } as RequireBearerOptions)).toThrow(
+        new TypeError(
+          'requireBearer: subject is neither "required" nor "forbidden". Leave it out to accept both kinds of token.',
+        ),
+      );
+    },
+  );
+
+  it.each([null, "", "orders:delete", "orders:read  orders:write", ["orders:read", 7], [undefined], 7, {}])(
+    "refuses scope %j",
+    (scope) => {
+      expect(() => requireBearer({ api: "orders", scope } as RequireBearerOptions)).toThrow(
+        new TypeError(`requireBearer: ${scopeProblem}`),
+      );
+    },
+  );
+
+  it.each([
+    ["an unknown API", { api: "nothing" }],
+    ["no API", {}],
+    ["no options", undefined],
+  ])("refuses %s", (_, options) => {
+    expect(() => requireBearer(options as RequireBearerOptions)).toThrow(
+      new TypeError("requireBearer: api is not an id in apis. Write one of: orders."),
+    );
+  });
+
+  it.each([
+    [
+      "an unknown option",
+      { scopes: "orders:read" },
+      "scopes is not an option. Known options: api, scope, subject.",
+    ],
+    [
+      "an option without a value",
+      { subject: undefined },
+      "subject is undefined. Leave the key out, or write a value.",
+    ],
+  ])("refuses %s", (_, options, problem) => {
+    expect(() => requireBearer({ api: "orders", ...options } as RequireBearerOptions)).toThrow(
+      new TypeError(`requireBearer: ${problem}`),
+    );
+  });
+});
+
+describe("a scope function that gives no scopes (RFC 6750 §3.1)", () => {
+  it.each([
+    ["undefined", () => undefined],
+    ["a promise", () => Promise.resolve("orders:read")],
+    ["a scope of another API", () => "files:read"],
+  ])("is the host's mistake, and the event says so: %s", async (_, scope) => {
+    const host = testHost();
+    host.app.get("/mine", host.auth.requireBearer({ api: "orders", scope: scope as () => string }));
+    const { access_token } = await obtainTokens(host, { client: "web" });
+    expect((await callApi(host, "/mine", access_token)).status).toBe(500);
+    expect(host.events.at(-1)).toMatchObject({
+      kind: "server-error",
+      cause: new TypeError(
+        `requireBearer: the scope function returned a wrong value (it must not be async): ${scopeProblem}`,
+      ),
+    });
+  });
+});
+
+describe("auth.accessToken (RFC 6749 §4.4)", () => {
+  it("also gives a client's own token, where no subject is asked for", async () => {
+    const host = testHost();
+    host.app.get("/any", host.auth.requireBearer({ api: "orders" }), (req, res) => {
+      const { clientId, subject } = host.auth.accessToken(req);
+      res.json({ clientId, subject: subject ?? "nobody" });
+    });
+    const answer = await callApi(host, "/any", await ownAccessToken(host, {}));
+    expect(answer.body).toEqual({ clientId: "machine", subject: "nobody" });
+  });
+});
