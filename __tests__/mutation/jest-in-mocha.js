@@ -32,7 +32,7 @@ const jest = {
 
 /** Some mutants are reached by all tests. `run.mjs` says how many of them are enough, beside those that call the mutated function directly. */
 const maxTests = Number(process.env.AUTHMOUNT_MUTATION_TESTS);
-const direct = /^__tests__\/(?:http|protocol|tokens)\//;
+const direct = /^__tests__\/(?:events|http|protocol|tokens)\//;
 let tried = 0;
 
 /**

@@ -33,6 +33,7 @@ const order = [
   "protocol",
   "tokens",
   "http",
+  "events",
   "grants",
   "endpoints",
   "storage",

@@ -117,7 +117,7 @@ function checkedDecision(given: unknown): RateLimitDecision {
   switch (kind) {
     case "allowed":
       // a misspelt callback must not count as left out
-      if (answered === undefined && !("answered" in (given as object))) return { kind };
+      if (!("answered" in (given as object))) return { kind };
       if (typeof answered !== "function") throw invalidAnswer("answered must be a function, or be left out");
       return {
         kind,
@@ -174,10 +174,10 @@ function tooMany(retryAfterSeconds: number): OAuthError {
 
 function outcomeOf({ response, clientId }: ClientAnswer): ClientOutcome {
   const { status, body } = response;
-  const { error } = body as { error?: OAuthErrorCode };
+  const { error } = body as { error: OAuthErrorCode };
   return {
     status,
-    ...(status >= 400 && error !== undefined && { oauthError: error }),
+    ...(status >= 400 && { oauthError: error }),
     ...(clientId !== undefined && { clientId }),
   };
 }

@@ -37,8 +37,8 @@ const defects = [
   {
     name: "rate limit: a misspelt callback counts as left out",
     file,
-    find: ' && !("answered" in (given as object))',
-    replace: "",
+    find: '!("answered" in (given as object))',
+    replace: "answered === undefined",
     tests: ["flows/rate-limit-failures"],
   },
   {
