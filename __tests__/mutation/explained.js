@@ -119,6 +119,8 @@ const explained = [
     from: 'case "empty":\n      return undefined;',
     to: 'case "empty":',
     why: "A function that ends without return gives undefined.",
+  },
+  {
     file: "lib/http/mount-check.ts",
     from: '""',
     to: '"Stryker was here!"',
