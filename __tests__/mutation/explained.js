@@ -229,12 +229,6 @@ const explained = [
     why: "An id that is missing must only have no good form, and a text with spaces has none either.",
   },
   {
-    file: "lib/protocol/redirect-uri.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "There is always a URI here: a request without one was refused before, unless one is registered. Only the compiler asks.",
-  },
-  {
     file: "lib/protocol/requested-scopes.ts",
     from: "[]",
     to: '["Stryker was here"]',
@@ -245,12 +239,6 @@ const explained = [
     from: "implied.length === 0",
     to: "false",
     why: "With no implied scopes the list comes out as it was. The check only saves the work.",
-  },
-  {
-    file: "lib/tokens/verify-access-token.ts",
-    from: 'checked.kind === "valid"',
-    to: "true",
-    why: "The memory asks this only of results that it keeps or shares, and it does neither with invalid ones.",
   },
   {
     file: "lib/tokens/verify-access-token.ts",

@@ -82,6 +82,7 @@ describe("an issuer of this server (RFC 8414 §2)", () => {
     ["has a first id of the right form", `${baseUrl}/auth/../api/orders`, false],
     ["has a second id of the right form", `${baseUrl}/auth/password/api/orders?a=b`, false],
     ["has two pairs of parts, not one", `${baseUrl}/auth/password`, false],
+    ["has ids", `${baseUrl}/auth`, false],
   ])("%s", (_, identifier, expected) => {
     expect(isIssuerBelow(baseUrl, identifier)).toBe(expected);
   });

@@ -134,7 +134,9 @@ function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion 
 export function parseClientAssertion(text: string): ClientAssertion | UnreadableAssertion {
   if (text.length > maxCharacters)
     return unreadable(`the assertion is longer than ${maxCharacters} characters`);
-  const [encodedHeader = "", encodedClaims = "", encodedSignature = "", ...more] = text.split(".");
+  // without a dot, the whole text is the first part
+  const parts = text.split(".") as [string, ...string[]];
+  const [encodedHeader, encodedClaims = "", encodedSignature = "", ...more] = parts;
   const header = parseObject(encodedHeader);
   const payload = parseObject(encodedClaims);
   const signature = decodePart(encodedSignature);

@@ -126,8 +126,9 @@ export function verifyRedirectUri(
     dotless,
   }: { requested: string | undefined; rule: "required" | "optional"; dotless: DotlessSchemes },
 ): RedirectTarget | undefined {
-  if (requested === undefined && (rule === "required" || client.redirectUris.length !== 1)) return undefined;
-  const uri = requested ?? client.redirectUris[0] ?? "";
+  const [only, ...others] = client.redirectUris;
+  const uri = requested ?? (rule === "optional" && others.length === 0 ? only : undefined);
+  if (uri === undefined) return undefined;
   // checked again, because the record may come from the host's own table and `dotless` may have changed since it was written
   const url = parseRegistrable(client, { uri, dotless });
   if (!url) return undefined;

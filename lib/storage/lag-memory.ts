@@ -29,7 +29,10 @@ export interface AnswerFacts<T> {
    * again each time.
    */
   readonly worth: (answer: T) => number;
-  /** When the oldest part of an answer was read, if that was remembered itself. Left out: when the look-up began. */
+  /**
+   * When the oldest part of an answer was read, if that was remembered itself. Left out: when the look-up began. Only an answer that takes a
+   * place is asked.
+   */
   readonly asOf?: (answer: T) => EpochSeconds;
 }
 

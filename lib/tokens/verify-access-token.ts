@@ -67,8 +67,9 @@ export interface TokenChecks {
   ) => Promise<Validity>;
 }
 
-/** A verdict, the key that signed the token, and when the oldest of what the verdict relies on was read. */
-type Checked = (GenuineToken & { readonly kind: "valid"; readonly asOf: EpochSeconds }) | Invalid;
+/** A valid token, the key that signed it, and when the oldest of what the verdict relies on was read. */
+type CheckedToken = GenuineToken & { readonly kind: "valid"; readonly asOf: EpochSeconds };
+type Checked = CheckedToken | Invalid;
 
 /** A token without claims takes one place in the memory, and each kilobyte of claims another one. */
 function placesOf(checked: Checked): number {
@@ -90,10 +91,7 @@ export function rememberingVerifier(
 ): (token: string) => Promise<AccessTokenVerdict> {
   const recall = lagMemory<Checked>(
     { lagSeconds, clock },
-    {
-      worth: placesOf,
-      asOf: (checked) => (checked.kind === "valid" ? checked.asOf : Infinity),
-    },
+    { worth: placesOf, asOf: (checked) => (checked as CheckedToken).asOf },
   );
 
   async function check(
