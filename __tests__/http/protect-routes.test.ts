@@ -52,6 +52,14 @@ describe("the options of a route are checked when it is made (RFC 6750 §3.1)", 
     },
   );
 
+  it("refuses a list with a hole", () => {
+    const scope: string[] = ["orders:read"];
+    scope[2] = "orders:write";
+    expect(() => requireBearer({ api: "orders", scope })).toThrow(
+      new TypeError(`requireBearer: ${scopeProblem}`),
+    );
+  });
+
   it.each([
     ["an unknown API", { api: "nothing" }],
     ["no API", {}],

@@ -79,6 +79,10 @@ describe("a form as it arrives (RFC 6749 §3.2)", () => {
     expect((await arriving("a=b", { "Content-Type": type })).kind).toBe("form");
   });
 
+  it.each(["identity", "Identity"])("may name the encoding %s (RFC 9110 §8.4.1)", async (encoding) => {
+    expect((await arriving("a=b", { ...ofForm, "Content-Encoding": encoding })).kind).toBe("form");
+  });
+
   it.each<[string, Record<string, string>]>([
     ["no media type", {}],
     ["another media type", { "Content-Type": "application/json" }],
@@ -219,6 +223,8 @@ describe("a program rather than a person (RFC 9110 §12.5.1)", () => {
     ["*/*", false],
     ["text/html", false],
     ["application/json", true],
+    ["Application/JSON", true],
+    ["application/json, Text/HTML", false],
     ["application/json, text/plain, */*", true],
     ["application/json, text/html", false],
   ])("accepts %s: %s", (accept, expected) => {

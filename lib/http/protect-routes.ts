@@ -78,8 +78,11 @@ export interface RouteProtection {
 
 /** The scopes that a value names, or `undefined` unless all of them are scopes of the API. */
 function readScopes(scope: unknown, api: ProtectedApi): readonly string[] | undefined {
-  const names: unknown = typeof scope === "string" ? scope.split(" ") : scope;
-  return Array.isArray(names) && isSubset(names, Object.keys(api.scopes)) ? [...names] : undefined;
+  const given: unknown = typeof scope === "string" ? scope.split(" ") : scope;
+  if (!Array.isArray(given)) return undefined;
+  // copied first, because a check of the host's list would skip its holes
+  const names: readonly string[] = [...given];
+  return isSubset(names, Object.keys(api.scopes)) ? names : undefined;
 }
 
 function scopeProblem({ apiId, scopes }: ProtectedApi): string {

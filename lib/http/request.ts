@@ -129,7 +129,7 @@ export async function readBody(req: HttpRequest, expected: string): Promise<Body
   if (Number(req.headers["content-length"]) > maxBodyBytes) return { kind: "too-large" };
   if (req.readableDidRead) return parsedBody(req.body);
   // nothing is decompressed here; a parser of the host may have done that above
-  const encoding = req.headers["content-encoding"];
+  const encoding = req.headers["content-encoding"]?.toLowerCase();
   if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
   return readUnparsed(req);
 }
@@ -199,6 +199,6 @@ export function hasSeveralAuthorizationHeaders({ rawHeaders }: IncomingMessage):
 
 /** True when the caller accepts JSON and does not name HTML: a program, not a person at a browser. */
 export function prefersJson({ headers }: IncomingMessage): boolean {
-  const { accept } = headers;
+  const accept = headers.accept?.toLowerCase();
   return accept?.includes("application/json") === true && !accept.includes("text/html");
 }
