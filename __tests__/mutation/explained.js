@@ -229,6 +229,48 @@ const explained = [
     why: "An id that is missing must only have no good form, and a text with spaces has none either.",
   },
   {
+    file: "lib/protocol/parameters.ts",
+    from: '!text.includes("%") && !text.includes("+")',
+    to: "false",
+    why: "A text without these characters is decoded to itself. The check only saves the work.",
+  },
+  {
+    file: "lib/protocol/parameters.ts",
+    from: '"%"',
+    to: '""',
+    why: "Then every text is decoded, also one that has nothing to decode. The check only saves the work.",
+  },
+  {
+    file: "lib/protocol/parameters.ts",
+    from: '"+"',
+    to: '""',
+    why: "Then every text is decoded, also one that has nothing to decode. The check only saves the work.",
+  },
+  {
+    file: "lib/protocol/parameters.ts",
+    from: "{\n    return undefined;\n  }",
+    to: "{}",
+    why: "A function that ends without return gives undefined.",
+  },
+  {
+    file: "lib/protocol/parameters.ts",
+    from: "[]",
+    to: '["Stryker was here"]',
+    why: "Then every request has a parameter named S, which nobody reads.",
+  },
+  {
+    file: "lib/protocol/parsed-url.ts",
+    from: "{\n    return undefined;\n  }",
+    to: "{}",
+    why: "A function that ends without return gives undefined.",
+  },
+  {
+    file: "lib/protocol/redirect-uri.ts",
+    from: "/^https?:\\/\\/(\\[[^/?@]+\\]|[^/?@:]+)(?::\\d*)?(?:[/?]|$)/i.exec(uri)?.[1]?.toLowerCase",
+    to: "/^https?:\\/\\/(\\[[^/?@]+\\]|[^/?@:]+)(?::\\d*)?(?:[/?]|$)/i.exec(uri)?.[1].toLowerCase",
+    why: "A text that fits has a host. Only the compiler asks.",
+  },
+  {
     file: "lib/protocol/requested-scopes.ts",
     from: "[]",
     to: '["Stryker was here"]',

@@ -37,20 +37,21 @@ describe("the key of an end mark (RFC 7009 §2.1, 6749 §10.2)", () => {
   const selection = { subject: "alice", clientId: "web", apiId: "orders" };
 
   // marks are stored for years: another key would bring back what was ended
-  it.each([
-    ["a client", clientEndKey("web"), "web", ["client"]],
-    ["an end user", subjectEndKey("alice"), "alice", ["subject"]],
-    ["an end user's consents", subjectConsentsEndKey("alice"), "alice", ["consents"]],
-    ["approvals", approvalEndKey(selection), "alice", ["approval", "web", "orders"]],
-    ["a consent in every context", consentEndKey(selection), "alice", ["consent", "web", "orders"]],
+  it.each<[string, () => string, string, string[]]>([
+    ["a client", () => clientEndKey("web"), "web", ["client"]],
+    ["an end user", () => subjectEndKey("alice"), "alice", ["subject"]],
+    ["an end user's consents", () => subjectConsentsEndKey("alice"), "alice", ["consents"]],
+    ["approvals", () => approvalEndKey(selection), "alice", ["approval", "web", "orders"]],
+    ["a consent in every context", () => consentEndKey(selection), "alice", ["consent", "web", "orders"]],
     [
       "a consent in one context",
-      consentEndKey({ ...selection, contextKey: "acme" }),
+      () => consentEndKey({ ...selection, contextKey: "acme" }),
       "alice",
       ["consent", "web", "orders", "acme"],
     ],
-    ["an end that is complete", endedKey("a mark"), "a mark", ["ended"]],
-  ])("of %s is the same in every version, and names nobody", (_, key, owner, parts) => {
+    ["an end that is complete", () => endedKey("a mark"), "a mark", ["ended"]],
+  ])("of %s is the same in every version, and names nobody", (_, keyOf, owner, parts) => {
+    const key = keyOf();
     expect(key).toBe(`${digestOf(owner).slice(0, 22)}.${digestOf(parts)}`);
     expect(key).toMatch(/^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/);
   });

@@ -3,6 +3,7 @@ import type { Consent } from "../../lib";
 import { rememberedScopes } from "../../lib/protocol/consent";
 import { belongsTo } from "../../lib/protocol/authorization";
 import {
+  baseUrlOf,
   isIssuerBelow,
   isPathId,
   isResourceOf,
@@ -86,6 +87,13 @@ describe("an issuer of this server (RFC 8414 §2)", () => {
   ])("%s", (_, identifier, expected) => {
     expect(isIssuerBelow(baseUrl, identifier)).toBe(expected);
   });
+});
+
+it("an issuer knows the baseUrl of its server (RFC 8414 §2)", () => {
+  const identifier = "https://host.example/login/auth/password/api/orders";
+  const { api, authMethodId } = issuerRecord();
+  expect(authMethodId + api.apiId).toBe("passwordorders");
+  expect(baseUrlOf({ ...issuerRecord(), identifier })).toBe("https://host.example/login");
 });
 
 describe("the resource of an issuer (RFC 8707 §2, RFC 3986 §6.2.3)", () => {

@@ -1,5 +1,10 @@
 import * as fc from "fast-check";
-import { type Parameters, parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
+import {
+  type Parameters,
+  parametersFromObject,
+  parametersOfUrl,
+  parseParameters,
+} from "../../lib/protocol/parameters";
 import { codeVerifierMatches, isCodeChallenge, isCodeVerifier } from "../../lib/protocol/authorization";
 import { formatScope, intersect, isSubset, parseScope } from "../../lib/protocol/scope";
 
@@ -39,8 +44,8 @@ describe("decoding parameters (RFC 6749 Appendix B)", () => {
     expect(parameters.get("other")).toBe("good");
   });
 
-  it("ignores a name that is not UTF-8", () => {
-    const parameters = parseParameters("%FF=value&name=value");
+  it("ignores names that are not UTF-8, however many", () => {
+    const parameters = parseParameters("%FF=value&%FF=value&name=value");
     expect(parameters.get("name")).toBe("value");
     expect(unusable(parameters)).toEqual([]);
   });
@@ -90,6 +95,21 @@ describe("repeated and empty parameters (RFC 6749 §3.1, §3.2)", () => {
     expect(parameters.get("name")).toBeUndefined();
     expect(unusable(parameters)).toEqual(["name"]);
     expect(parameters.get("other")).toBe("good");
+  });
+
+  it("tells names apart that have no value, and takes no part of a pair without a name for one", () => {
+    expect(unusable(parseParameters("ab&ac&=b&c"))).toEqual([]);
+    expect(unusable(parseParameters("=a&=b"))).toEqual([""]);
+    expect(parseParameters("=x").get("")).toBe("x");
+  });
+
+  it.each([
+    ["a query", "/token?name=value", "value"],
+    ["nothing but a query", "?name=value", "value"],
+    ["no query", "name=value", undefined],
+    ["an empty query", "/name=value?", undefined],
+  ])("are those behind the question mark of a URL with %s", (_, url, expected) => {
+    expect(parametersOfUrl(url).get("name")).toBe(expected);
   });
 
   it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(

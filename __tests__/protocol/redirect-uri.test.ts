@@ -116,6 +116,17 @@ describe("redirect URI (RFC 6749 §3.1.2.3, 9700 §2.1)", () => {
     expect(verify(clientWith("browser", "javascript:alert(1)"), undefined, "optional")).toBeUndefined();
   });
 
+  it("accepts a native client's own scheme with a web address in its query", () => {
+    const uri = "com.example.app:/callback?next=https://web.example/";
+    expect(verify(clientWith("native", uri), uri)).toBe(uri);
+  });
+
+  it("refuses a URI whose host a browser finds only by guessing, also where the path names it again", () => {
+    const uri = "https:/web.example/https://web.example/";
+    expect(new URL(uri).hostname).toBe("web.example");
+    expect(verify(clientWith("confidential", uri), uri)).toBeUndefined();
+  });
+
   it("proves nothing but equality, for any two texts of a URI's characters", () => {
     const tail = fc.string({ unit: fc.constantFrom("a", "/", "?", ".", ":", "@", "%2e", "\\", "#") });
     const uri = tail.map((text) => `https://web.example${text}`);

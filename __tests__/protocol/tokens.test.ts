@@ -216,7 +216,7 @@ const { subject: _subject, authorizationId: _authorizationId, ...ownToken } = ac
 describe("access token claims (RFC 9068 §2.2)", () => {
   it("are those of an end user's token", () => {
     const facts = { authTime: 900, acr: "loa2", amr: ["pwd", "otp"] };
-    expect(accessTokenClaims(accessTokenRecord(facts), audience)).toEqual({
+    expect(accessTokenClaims(accessTokenRecord(facts), audience)).toStrictEqual({
       iss: "https://host.example/login/auth/password/api/orders",
       aud: audience,
       sub: "alice",
@@ -233,7 +233,7 @@ describe("access token claims (RFC 9068 §2.2)", () => {
   });
 
   it("name a client as its own subject without an end user (§2.2)", () => {
-    expect(accessTokenClaims(ownToken, audience)).toEqual({
+    expect(accessTokenClaims(ownToken, audience)).toStrictEqual({
       iss: "https://host.example/login/auth/password/api/orders",
       aud: audience,
       sub: "web",
@@ -251,7 +251,7 @@ describe("access token claims (RFC 9068 §2.2)", () => {
 
   it("are read back as the token they came from", () => {
     expect(readAccessTokenClaims(claimsOf(accessTokenRecord()), audience)).toEqual(accessTokenRecord());
-    expect(readAccessTokenClaims(claimsOf(ownToken), audience)).toEqual(ownToken);
+    expect(readAccessTokenClaims(claimsOf(ownToken), audience)).toStrictEqual(ownToken);
   });
 
   it("are read back as any token they came from, also by way of JSON", () => {
