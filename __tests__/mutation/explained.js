@@ -7,6 +7,30 @@
 /** @type {readonly Explained[]} */
 const explained = [
   {
+    file: "lib/end-user/approve.ts",
+    from: "exceptEndMark === undefined",
+    to: "false",
+    why: "Some mark is new, and if it is that of approvals alone, the withdrawal is under way. Only the compiler asks.",
+  },
+  {
+    file: "lib/end-user/authenticate-end-user.ts",
+    from: "authTime === undefined",
+    to: "false",
+    why: "No comparison with undefined is true, so such a session would not be fresh either. Only the compiler asks.",
+  },
+  {
+    file: "lib/end-user/authenticate-end-user.ts",
+    from: "interactionBegan !== undefined",
+    to: "true",
+    why: "No time is later than undefined, so the comparison is false without it. Only the compiler asks.",
+  },
+  {
+    file: "lib/end-user/list-authorizations.ts",
+    from: "listed.at(-1)?.authorizationId",
+    to: "listed.at(-1).authorizationId",
+    why: "A full page has a last entry. Only the compiler asks.",
+  },
+  {
     file: "lib/endpoints/client-endpoint.ts",
     from: 'url.includes("?")',
     to: "true",

@@ -34,6 +34,7 @@ const order = [
   "tokens",
   "http",
   "events",
+  "end-user",
   "grants",
   "endpoints",
   "storage",

@@ -53,10 +53,13 @@ function isFresh(
   return maxAge === undefined || (interactionBegan ?? now) - signedInAt <= maxAge;
 }
 
-async function ask(question: TimedQuestion, demand: "any" | "fresh"): Promise<NotDenied> {
+async function ask(
+  question: TimedQuestion,
+  { reauthenticate }: { reauthenticate: boolean },
+): Promise<NotDenied> {
   const { request, endUser } = question;
   // a copy, because the host may go on changing its own object
-  const answer = ownRecord(await endUser.authenticate({ request, reauthenticate: demand === "fresh" }));
+  const answer = ownRecord(await endUser.authenticate({ request, reauthenticate }));
   checkAuthentication(answer, question.now);
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {
@@ -80,7 +83,7 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
       "authenticate must return an authTime: without it, prompt=login and max_age cannot be met.",
     );
   }
-  const answer = await ask(question, "fresh");
+  const answer = await ask(question, { reauthenticate: true });
   if (answer.kind !== "authenticated" || isFresh(answer, question)) return answer;
   throw new OAuthError("login_required", {
     description: "The end user has to sign in again.",
@@ -138,10 +141,9 @@ export async function authenticateEndUser(
   const { prompt } = request;
   const isFirstVisit = interactionBegan === undefined;
   const mustChoose = choosesAccount || (isFirstVisit && prompt.includes("select_account"));
-  const first = await ask(
-    question,
-    mustChoose || (isFirstVisit && prompt.includes("login")) ? "fresh" : "any",
-  );
+  const first = await ask(question, {
+    reauthenticate: mustChoose || (isFirstVisit && prompt.includes("login")),
+  });
   if (mustChoose && first.kind === "authenticated") throw notChosen();
   const stale = first.kind === "authenticated" && !isFresh(first, question);
   const answer = stale ? await askForFresh(question, first) : first;

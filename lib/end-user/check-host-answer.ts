@@ -28,11 +28,12 @@ export function endUserProblem(
   // no database stores these unchanged, and two people must not become one
   if (/[\0\p{Surrogate}]/u.test(subject)) return "subject must be well-formed Unicode without NUL";
   if (displayName !== undefined && !isText(displayName)) return "displayName must be a string";
-  if (authTime !== undefined && !Number.isSafeInteger(authTime))
-    return "authTime must be whole seconds since 1970";
-  // a time in milliseconds, for example, would meet every max_age
-  if (authTime !== undefined && authTime > now + clockDriftSeconds)
-    return "authTime must not be in the future; it is in seconds, not milliseconds";
+  if (authTime !== undefined) {
+    if (!Number.isSafeInteger(authTime)) return "authTime must be whole seconds since 1970";
+    // a time in milliseconds, for example, would meet every max_age
+    if (authTime > now + clockDriftSeconds)
+      return "authTime must not be in the future; it is in seconds, not milliseconds";
+  }
   if (amr !== undefined && !(Array.isArray(amr) && amr.every(isText))) return "amr must be a list of strings";
   return acr === undefined || isText(acr) ? undefined : "acr must be a string";
 }

@@ -39,11 +39,8 @@ export type ConsentResult =
   | { readonly kind: "ask"; readonly standing: Standing }
   | { readonly kind: "interaction"; readonly url: string; readonly standing: Standing };
 
-function denied(reason?: string): OAuthError {
-  return new OAuthError("access_denied", {
-    description: "The end user did not grant access.",
-    ...(reason !== undefined && { reason }),
-  });
+function denied(): OAuthError {
+  return new OAuthError("access_denied", { description: "The end user did not grant access." });
 }
 
 /** False at an API that asks for consent with each request. */

@@ -42,8 +42,8 @@ const defects = [
   {
     name: "redirect URI may be left out with several registered ones",
     file: "lib/protocol/redirect-uri.ts",
-    find: '(rule === "required" || client.redirectUris.length !== 1)',
-    replace: 'rule === "required"',
+    find: 'rule === "optional" && others.length === 0',
+    replace: 'rule === "optional"',
     tests: ["protocol/redirect-uri"],
   },
   {

@@ -1,0 +1,255 @@
+import type { Client } from "../../lib";
+import { approve, type Approved } from "../../lib/end-user/approve";
+import { findStanding, type Standing } from "../../lib/end-user/standing";
+import {
+  approvalEndKey,
+  clientEndKey,
+  consentEndKey,
+  endedKey,
+  subjectConsentsEndKey,
+  subjectEndKey,
+} from "../../lib/protocol/end-mark";
+import { authorizationLifeSeconds } from "../../lib/tokens/issue-code";
+import { askedRequest, endUserRecord, now, refusalOf } from "../fixture/asked";
+import { type LoggedCall, loggedStorage, type LoggedStorage } from "../fixture/call-log";
+import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
+
+const authorizationId = "I".repeat(22);
+const pair = { subject: "alice", clientId: "web", apiId: "orders" };
+const key = { ...pair, contextKey: "" };
+const remember = { ...key, scopes: ["orders:read"], grantedAt: now, expiresAt: 9_000 };
+const issuer = issuerRecord();
+const noGrant = "The end user did not grant access.";
+const endedMeanwhile = {
+  code: "access_denied",
+  description: noGrant,
+  reason:
+    "while this request was under way, what it relies on was ended (auth.consents.revoke, auth.subjects, auth.clients)",
+};
+
+async function down(): Promise<never> {
+  throw new Error("down");
+}
+
+/** End marks: key → mark. */
+type Marks = Readonly<Record<string, string>>;
+
+async function saveMarks({ storage }: LoggedStorage, marks: Marks): Promise<void> {
+  for (const [markKey, mark] of Object.entries(marks))
+    await storage.endMarks.save({ key: markKey, mark, expiresAt: 9_000 }, now);
+}
+
+interface Given {
+  readonly client?: Client;
+  /** Left out: the consent of a person who has just answered. */
+  readonly remembers?: boolean;
+  /** In force when the request began. */
+  readonly before?: Marks;
+  /** Stored while the request was under way. */
+  readonly meanwhile?: Marks;
+  readonly answers?: Parameters<typeof loggedStorage>[0];
+}
+
+async function standingUnder(log: LoggedStorage, before: Marks): Promise<Standing> {
+  await saveMarks(log, before);
+  return findStanding(log, { key, withConsent: false, clientDigest: undefined, now });
+}
+
+/** What an approval asks of storage, what it tells, and what comes of it. */
+async function approved({ client, remembers = true, before = {}, meanwhile = {}, answers }: Given = {}) {
+  const log = loggedStorage(answers);
+  const standing = await standingUnder(log, before);
+  await saveMarks(log, meanwhile);
+  log.calls.length = 0;
+  const events: unknown[] = [];
+  const approval: Approved = {
+    request: askedRequest({ issuer, client: client ?? confidentialRecord(), state: "a state" }),
+    endUser: endUserRecord(),
+    consent: {
+      kind: "granted",
+      scopes: ["orders:read"],
+      context: undefined,
+      remember: remembers ? remember : undefined,
+      standing,
+    },
+    now,
+  };
+  const work = approve(
+    {
+      storage: log.storage,
+      randomId: () => authorizationId,
+      randomToken: () => "R".repeat(43),
+      emit: (event) => void events.push(event),
+    },
+    approval,
+  );
+  return { work, events, calls: log.calls };
+}
+
+function names(calls: readonly LoggedCall[]): readonly string[] {
+  return calls.map(([name]) => name);
+}
+
+describe("an approval (RFC 6749 §4.1.2)", () => {
+  const stored = ["authorizations.create", "authorizationCodes.create"];
+
+  it.each([
+    ["with what the person has answered", true, [...stored, "consents.save", "endMarks.find"]],
+    ["where nobody was asked", false, [...stored, "endMarks.find"]],
+  ])(
+    "stores the code, then the consent, then looks for ends, then tells: %s",
+    async (_, remembers, expected) => {
+      const { work, calls, events } = await approved({ remembers });
+      const { location } = await work;
+      expect(names(calls)).toEqual(expected);
+      expect(events).toEqual([
+        {
+          kind: "authorization-granted",
+          issuer: issuer.identifier,
+          clientId: "web",
+          subject: "alice",
+          scopes: ["orders:read"],
+        },
+      ]);
+      expect(Object.fromEntries(new URL(location).searchParams)).toEqual({
+        code: `${authorizationId}.${"R".repeat(43)}`,
+        state: "a state",
+        iss: issuer.identifier,
+      });
+    },
+  );
+
+  it("counts under marks that were in force before it began", async () => {
+    const { work } = await approved({ before: { [subjectEndKey("alice")]: "S" } });
+    expect(await work).toMatchObject({ kind: "redirect" });
+  });
+
+  it("remembers no consent and tells of no grant where the code cannot be stored", async () => {
+    const { work, calls, events } = await approved({ answers: { "authorizationCodes.create": down } });
+    expect(await refusalOf(work)).toEqual(new Error("down"));
+    expect([names(calls), events]).toEqual([stored, []]);
+  });
+});
+
+describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
+  const subject = { [subjectEndKey("alice")]: "S" };
+  const client = { [clientEndKey("web")]: "C" };
+  const approval = { [approvalEndKey(key)]: "A" };
+  const consents = { [subjectConsentsEndKey("alice")]: "SC" };
+  const oneContext = { [consentEndKey(key)]: "W" };
+  const everyContext = { [consentEndKey(pair)]: "E" };
+  const hasEnded = { [endedKey("W")]: "W" };
+  const erase = ["authorizations.erase", { subject: "alice", authorizationId }, now];
+
+  /** What is taken back: the authorization always. */
+  async function takenBack(given: Given): Promise<readonly LoggedCall[]> {
+    const { work, calls, events } = await approved(given);
+    expect(await refusalOf(work)).toEqual(endedMeanwhile);
+    expect(events).toEqual([]);
+    expect(calls).toContainEqual(erase);
+    return calls.filter(([name]) => name === "consents.delete");
+  }
+
+  it.each<[string, Given, mark: string]>([
+    ["the person's", { meanwhile: subject }, "S"],
+    ["the client's", { meanwhile: client }, "C"],
+    ["that of all the person's consents", { meanwhile: { ...subject, ...consents } }, "SC"],
+    ["the client's, after an earlier one of the person", { before: subject, meanwhile: client }, "C"],
+    [
+      "the client's, after an earlier withdrawal",
+      { before: { ...approval, ...oneContext }, meanwhile: client },
+      "C",
+    ],
+    ["a withdrawal's that has ended", { meanwhile: { ...approval, ...oneContext, ...hasEnded } }, "W"],
+    [
+      "a withdrawal's that has ended, and not the client's",
+      { meanwhile: { ...approval, ...oneContext, ...hasEnded, ...client } },
+      "W",
+    ],
+  ])(
+    "forgets its own consent, and none that was born under the new mark: %s",
+    async (_, given, exceptEndMark) => {
+      expect(await takenBack(given)).toEqual([["consents.delete", { selection: key, exceptEndMark }, now]]);
+    },
+  );
+
+  it.each<[string, Given]>([
+    ["it has just begun", { meanwhile: approval }],
+    ["it has just begun, and the client was ended too", { meanwhile: { ...approval, ...client } }],
+    ["it has not revoked everything", { meanwhile: { ...approval, ...oneContext } }],
+    ["nor that of every context", { meanwhile: { ...approval, ...everyContext } }],
+    ["one of two has not", { meanwhile: { ...approval, ...oneContext, ...hasEnded, ...everyContext } }],
+    ["it has not, and the client was ended too", { meanwhile: { ...approval, ...oneContext, ...client } }],
+  ])("leaves the consent to a withdrawal under way, which may fail: %s", async (_, given) => {
+    expect(await takenBack(given)).toEqual([]);
+  });
+
+  it("forgets no consent where it has stored none: one of an earlier answer stays", async () => {
+    expect(await takenBack({ remembers: false, meanwhile: subject })).toEqual([]);
+  });
+
+  it("erases the authorization also where the consent cannot be forgotten", async () => {
+    const { work, calls } = await approved({ meanwhile: subject, answers: { "consents.delete": down } });
+    expect(await refusalOf(work)).toEqual(new Error("down"));
+    expect(calls).toContainEqual(erase);
+  });
+
+  it("notices an end that comes while the consent is stored, as the marks are read after that", async () => {
+    const log: { current?: LoggedStorage } = {};
+    const answers = {
+      "consents.save": async () => log.current && saveMarks(log.current, subject),
+    };
+    log.current = loggedStorage(answers);
+    const { storage, calls } = log.current;
+    const standing = await standingUnder(log.current, {});
+    const work = approve(
+      { storage, randomId: () => authorizationId, randomToken: () => "R".repeat(43), emit: () => undefined },
+      {
+        request: askedRequest(),
+        endUser: endUserRecord(),
+        consent: { kind: "granted", scopes: [], context: undefined, remember, standing },
+        now,
+      },
+    );
+    expect(await refusalOf(work)).toEqual(endedMeanwhile);
+    expect(calls).toContainEqual(erase);
+  });
+});
+
+const selfDescribed = (by: "document" | "registration"): Client =>
+  publicRecord("native", { clientId: "web", selfDescription: { by, digest: "d".repeat(43) } });
+const extensions = (calls: readonly LoggedCall[]): readonly LoggedCall[] =>
+  calls.filter(([name]) => name === "clientRegistrations.extend");
+
+describe("a client that has registered itself (RFC 7591 §3)", () => {
+  const thirtyDays = 30 * 86_400;
+
+  it("stays known for 30 days after everything of the approval has ended", async () => {
+    const answers = { "clientRegistrations.extend": async () => true };
+    const { work, calls } = await approved({ client: selfDescribed("registration"), answers });
+    expect(await work).toMatchObject({ kind: "redirect" });
+    const expiresAt = now + authorizationLifeSeconds(issuer) + thirtyDays;
+    expect(calls[0]).toEqual(["clientRegistrations.extend", { clientId: "web", expiresAt }, now]);
+    expect(extensions(calls)).toHaveLength(1);
+  });
+
+  it("gets nothing once its registration has expired", async () => {
+    const { work, calls, events } = await approved({ client: selfDescribed("registration") });
+    expect(await refusalOf(work)).toEqual({
+      code: "access_denied",
+      description: "The registration of the client has expired.",
+      reason:
+        "nobody approved the client within an hour of its registration, so it has expired (RFC 7591): register again",
+    });
+    expect([names(calls), events]).toEqual([["clientRegistrations.extend"], []]);
+  });
+
+  it.each([
+    ["one with a document", selfDescribed("document")],
+    ["a registered one", confidentialRecord()],
+  ])("is another than %s, which has no registration to extend", async (_, client) => {
+    const { work, calls } = await approved({ client });
+    expect(await work).toMatchObject({ kind: "redirect" });
+    expect(extensions(calls)).toEqual([]);
+  });
+});

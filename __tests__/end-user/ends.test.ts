@@ -1,0 +1,324 @@
+import type { Consent } from "../../lib";
+import {
+  endAuthorization,
+  endClient,
+  type EndPorts,
+  endSubject,
+  subjectEndOf,
+  withdrawConsent,
+} from "../../lib/end-user/ends";
+import {
+  approvalEndKey,
+  clientEndKey,
+  consentEndKey,
+  endedKey,
+  longestPossibleLifeSeconds,
+  subjectConsentsEndKey,
+  subjectEndKey,
+} from "../../lib/protocol/end-mark";
+import { clockDriftSeconds } from "../../lib/protocol/time";
+import { type LoggedCall, loggedStorage } from "../fixture/call-log";
+import { authorizationRecord } from "../fixture/records";
+
+const now = 1_100;
+const longestLifeSeconds = 5_000;
+const lasting = now + longestLifeSeconds;
+const pair = { subject: "alice", clientId: "web", apiId: "orders" };
+const authorizationId = "A".repeat(22);
+const consent: Consent = { ...pair, scopes: ["orders:read"], grantedAt: 900, expiresAt: 9_000 };
+const outdated = new TypeError(
+  "storage.authorizations.revokeAll and erase must return a number, and storage.consents.delete a boolean. Update the adapter: see the upgrade steps in CHANGELOG.",
+);
+
+interface Stored {
+  readonly authorizations?: readonly ReturnType<typeof authorizationRecord>[];
+  readonly consents?: readonly Consent[];
+  /** What an adapter answers in place of what it should. An error: its call fails. */
+  readonly answers?: Readonly<Record<string, unknown>>;
+}
+
+interface Outcome {
+  readonly calls: readonly LoggedCall[];
+  readonly events: readonly unknown[];
+  readonly error: unknown;
+}
+
+function answering(answer: unknown) {
+  return async (): Promise<unknown> => {
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+}
+
+/** What an end does, and what it tells. Marks are m1, m2, … in the order in which they were drawn. */
+async function outcomeOf(end: (ports: EndPorts) => Promise<void>, stored: Stored = {}): Promise<Outcome> {
+  const answers = Object.entries(stored.answers ?? {}).map(([name, answer]) => [name, answering(answer)]);
+  const { storage, calls } = loggedStorage(Object.fromEntries(answers));
+  for (const record of stored.authorizations ?? []) await storage.authorizations.create(record, now);
+  for (const record of stored.consents ?? []) await storage.consents.save(record, now);
+  calls.length = 0;
+  const events: unknown[] = [];
+  let drawn = 0;
+  const randomId = () => `m${(drawn += 1)}`;
+  const ports: EndPorts = { storage, randomId, clock: () => now, emit: (event) => void events.push(event) };
+  const error: unknown = await end(ports).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return { calls, events, error };
+}
+
+function withdrawn(stored: Stored = {}, selection: object = pair): Promise<Outcome> {
+  return outcomeOf(
+    (ports) => withdrawConsent(ports, { selection: selection as typeof pair, longestLifeSeconds }),
+    stored,
+  );
+}
+
+function subjectEnded(
+  end: "keep-consents" | "revoke-consents" | "erase",
+  stored: Stored = {},
+): Promise<Outcome> {
+  return outcomeOf((ports) => endSubject(ports, { subject: "alice", end, longestLifeSeconds }), stored);
+}
+
+function save(key: string, mark: string, expiresAt: number): LoggedCall {
+  return ["endMarks.save", { key, mark, expiresAt }, now];
+}
+
+describe("a withdrawal of consent (RFC 7009 §2.1)", () => {
+  it.each([
+    ["every context", pair],
+    ["one context", { ...pair, contextKey: "acme" }],
+    ["what has no context", { ...pair, contextKey: "" }],
+  ])(
+    "stores both marks, then revokes, then says that it has ended, then forgets the consent: %s",
+    async (_, selection) => {
+      const { calls, error } = await withdrawn({}, selection);
+      expect(error).toBeUndefined();
+      // strict: a member that is undefined is there
+      expect(calls).toStrictEqual([
+        save(approvalEndKey(selection), "m1", lasting),
+        save(consentEndKey(selection), "m2", lasting),
+        ["authorizations.revokeAll", selection, now],
+        save(endedKey("m2"), "m2", now + 2 * clockDriftSeconds),
+        ["consents.delete", { selection, exceptEndMark: "m2" }, now],
+      ]);
+    },
+  );
+
+  it.each<[string, Stored, kind: string]>([
+    ["nothing", {}, "nothing-to-revoke"],
+    ["a consent alone", { consents: [consent] }, "consent-revoked"],
+    ["an authorization alone", { authorizations: [authorizationRecord()] }, "consent-revoked"],
+    ["both", { authorizations: [authorizationRecord()], consents: [consent] }, "consent-revoked"],
+    [
+      "what another client has",
+      {
+        authorizations: [authorizationRecord({ clientId: "phone" })],
+        consents: [{ ...consent, clientId: "phone" }],
+      },
+      "nothing-to-revoke",
+    ],
+  ])("tells whether there was anything: %s", async (_, stored, kind) => {
+    expect((await withdrawn(stored)).events).toEqual([{ kind, ...pair }]);
+  });
+
+  it.each<[string, object, problem: string]>([
+    ["no end user", { ...pair, subject: undefined }, "subject must be a non-empty string."],
+    ["no client", { ...pair, clientId: "" }, "clientId must be a non-empty string."],
+    ["a number for an API", { ...pair, apiId: 7 }, "apiId must be a non-empty string."],
+    [
+      "a context that may be a failed look-up",
+      { ...pair, contextKey: undefined },
+      'contextKey must be a string, "" for what has no context. Leave it out to end every context.',
+    ],
+  ])("is refused before anything is stored: %s", async (_, selection, problem) => {
+    const { calls, error } = await withdrawn({}, selection);
+    expect([calls, error]).toEqual([[], new TypeError(`auth.consents.revoke: ${problem}`)]);
+  });
+
+  it.each([
+    ["no number", { "authorizations.revokeAll": undefined }],
+    ["a text for the number", { "authorizations.revokeAll": "1" }],
+    ["no boolean", { "consents.delete": undefined }],
+    ["a number for the boolean", { "consents.delete": 1 }],
+    ["neither", { "authorizations.revokeAll": undefined, "consents.delete": undefined }],
+  ])("is no success where the adapter does not say what it has ended: %s", async (_, answers) => {
+    const { events, error } = await withdrawn({ answers });
+    expect([events, error]).toEqual([[], outdated]);
+  });
+});
+
+describe("the end of one authorization (RFC 7009 §2.1)", () => {
+  const issuer = "https://host.example/login/auth/password/api/orders";
+  const theirs = { subject: "alice", authorizationId };
+  const ended = (target: object, stored: Stored = {}): Promise<Outcome> =>
+    outcomeOf((ports) => endAuthorization(ports, target as typeof theirs), stored);
+
+  it.each([
+    ["with its issuer", { issuer }, { issuer }],
+    ["of a version that stored no issuer", {}, {}],
+  ])("is told %s", async (_, changes, more) => {
+    const { calls, events } = await ended(theirs, { authorizations: [authorizationRecord(changes)] });
+    expect(calls).toEqual([
+      ["authorizations.find", authorizationId, now],
+      ["authorizations.revoke", authorizationId, now],
+    ]);
+    // strict: a member that is undefined is there
+    expect(events).toStrictEqual([{ kind: "authorization-ended", ...theirs, clientId: "web", ...more }]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ["of somebody else", { ...theirs, subject: "bob" }, ["authorizations.find"]],
+    ["that is not there", { ...theirs, authorizationId: "B".repeat(22) }, ["authorizations.find"]],
+    ["whose id is any text", { ...theirs, authorizationId: "a\0b" }, []],
+  ])("revokes nothing: one %s", async (_, target, asked) => {
+    const { calls, events } = await ended(target, { authorizations: [authorizationRecord()] });
+    expect(calls.map(([name]) => name)).toEqual(asked);
+    expect(events).toEqual([{ kind: "nothing-to-revoke", subject: (target as typeof theirs).subject }]);
+  });
+
+  it.each(["subject", "authorizationId"])("is refused without %s", async (name) => {
+    const { error } = await ended({ ...theirs, [name]: "" });
+    expect(error).toEqual(new TypeError(`auth.authorizations.revoke: ${name} must be a non-empty string.`));
+  });
+});
+
+describe("the options of auth.subjects.revoke", () => {
+  it.each<[{ consents?: "keep" | "revoke" }, string]>([
+    [{}, "keep-consents"],
+    [{ consents: "keep" }, "keep-consents"],
+    [{ consents: "revoke" }, "revoke-consents"],
+  ])("%j mean %s", (options, end) => {
+    expect(subjectEndOf(options)).toBe(end);
+  });
+
+  it.each([
+    { consents: undefined },
+    { consents: "" },
+    { consents: "delete" },
+    { consent: "revoke" },
+    { consent: "keep" },
+    { consents: "keep", also: true },
+    { consents: "revoke", consent: "keep" },
+  ])("%j are refused: a misspelt name must not keep what was to be revoked", (options) => {
+    expect(() => subjectEndOf(options as object)).toThrow(
+      new TypeError(
+        'auth.subjects.revoke takes { consents: "keep" } or { consents: "revoke" } as options, or none.',
+      ),
+    );
+  });
+});
+
+describe("options that inherit", () => {
+  it("are refused for a misspelt name of their own, whatever they inherit", () => {
+    const options: object = Object.assign(Object.create({ consents: "keep" }), { consent: "revoke" });
+    expect(() => subjectEndOf(options)).toThrow(TypeError);
+  });
+});
+
+describe("the end of an end user (RFC 7009 §2.1)", () => {
+  const subject = "alice";
+  const inContext = { ...consent, clientId: "phone", contextKey: "acme" };
+  const revoke: LoggedCall[] = [["authorizations.revokeAll", { subject }, now]];
+  const saveFirst = save(subjectEndKey(subject), "m1", lasting);
+  const saveSecond = save(subjectConsentsEndKey(subject), "m2", lasting);
+  const forget = ({ clientId, contextKey }: typeof inContext): LoggedCall => [
+    "consents.delete",
+    { selection: { ...pair, clientId, contextKey }, exceptEndMark: "m2" },
+    now,
+  ];
+  const forgetAll = [
+    ["consents.list", subject, now],
+    forget({ ...consent, contextKey: "" }),
+    forget(inContext),
+  ];
+  const erase = ["authorizations.erase", { subject }, now];
+
+  it.each([
+    ["keep-consents", [saveFirst, ...revoke], "subject-ended"],
+    ["revoke-consents", [saveFirst, saveSecond, ...revoke, ...forgetAll], "subject-ended"],
+    ["erase", [saveFirst, saveSecond, ...revoke, ...forgetAll, erase], "subject-erased"],
+  ] as const)("stores the marks first, and erases last: %s", async (end, expected, kind) => {
+    const { calls, events, error } = await subjectEnded(end, { consents: [consent, inContext] });
+    expect(error).toBeUndefined();
+    expect(calls).toStrictEqual(expected);
+    expect(events).toEqual([{ kind, subject }]);
+  });
+
+  it.each([
+    ["keep-consents", { "authorizations.revokeAll": undefined }],
+    ["revoke-consents", { "consents.delete": undefined }],
+    ["erase", { "authorizations.erase": undefined }],
+  ] as const)("is no success where the adapter does not say what it has ended: %s", async (end, answers) => {
+    const { events, error } = await subjectEnded(end, { consents: [consent], answers });
+    expect([events, error]).toEqual([[], outdated]);
+  });
+
+  it("forgets nothing where an adapter has no list of no consents", async () => {
+    const { calls, error } = await subjectEnded("revoke-consents", {
+      answers: { "consents.list": undefined },
+    });
+    expect(error).toBeUndefined();
+    expect(calls.map(([name]) => name)).not.toContain("consents.delete");
+  });
+
+  it.each([
+    ["keep-consents", "auth.subjects.revoke"],
+    ["revoke-consents", "auth.subjects.revoke"],
+    ["erase", "auth.subjects.erase"],
+  ] as const)("is refused without a subject: %s", async (end, name) => {
+    const { calls, error } = await outcomeOf((ports) =>
+      endSubject(ports, { subject: "", end, longestLifeSeconds }),
+    );
+    expect([calls, error]).toEqual([[], new TypeError(`${name}: subject must be a non-empty string.`)]);
+  });
+});
+
+describe("the end of a client (RFC 6749 §2.2)", () => {
+  it("is one mark, which outlives everything that any server could have issued", async () => {
+    const { calls, events } = await outcomeOf((ports) => endClient(ports, "web"));
+    expect(calls).toEqual([save(clientEndKey("web"), "m1", now + longestPossibleLifeSeconds)]);
+    expect(events).toEqual([{ kind: "client-ended", clientId: "web" }]);
+  });
+
+  it.each([undefined, ""])("is refused without an id: %j", async (clientId) => {
+    const { calls, error } = await outcomeOf((ports) => endClient(ports, clientId as string));
+    expect([calls, error]).toEqual([
+      [],
+      new TypeError("auth.clients.revoke: clientId must be a non-empty string."),
+    ]);
+  });
+});
+
+/** The calls of an end whose call of this name fails. */
+async function until(failing: string, end: (ports: EndPorts) => Promise<void>): Promise<Outcome> {
+  return outcomeOf(end, { consents: [consent], answers: { [failing]: new Error("down") } });
+}
+const withdraw = (ports: EndPorts): Promise<void> =>
+  withdrawConsent(ports, { selection: pair, longestLifeSeconds });
+const eraseAlice = (ports: EndPorts): Promise<void> =>
+  endSubject(ports, { subject: "alice", end: "erase", longestLifeSeconds });
+
+describe("an end that fails half-way (RFC 7009 §2.1)", () => {
+  it.each([
+    ["a withdrawal that cannot store its mark", withdraw, "endMarks.save", ["endMarks.save"]],
+    [
+      "a withdrawal that cannot revoke keeps the consent, so that it can be repeated",
+      withdraw,
+      "authorizations.revokeAll",
+      ["endMarks.save", "endMarks.save", "authorizations.revokeAll"],
+    ],
+    [
+      "an erasure that cannot forget a consent erases nothing, so that it can be repeated",
+      eraseAlice,
+      "consents.delete",
+      ["endMarks.save", "endMarks.save", "authorizations.revokeAll", "consents.list", "consents.delete"],
+    ],
+  ])("tells of no end: %s", async (_, end, failing, names) => {
+    const { calls, events, error } = await until(failing, end);
+    expect(calls.map(([name]) => name)).toEqual(names);
+    expect([events, error]).toEqual([[], new Error("down")]);
+  });
+});
