@@ -295,6 +295,12 @@ const explained = [
     why: "A text that fits has a host. Only the compiler asks.",
   },
   {
+    file: "lib/protocol/redirect-uri.ts",
+    from: "uri === undefined",
+    to: "false",
+    why: "What is undefined is no URL, so it is refused two lines below. Only the compiler asks.",
+  },
+  {
     file: "lib/protocol/requested-scopes.ts",
     from: "[]",
     to: '["Stryker was here"]',

@@ -107,6 +107,18 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
   });
 });
 
+describe("what the host is told of a refused authorization request (RFC 6749 §4.1.2.1)", () => {
+  const unsubscribed = confidentialRecord({ subscriptions: {} });
+
+  it.each<[string, Fields, Asked, string]>([
+    ["a repeated parameter", { scope: ["orders:read", "orders:write"] }, {}, "no parameter may be repeated"],
+    ["no subscription", {}, { client: unsubscribed }, "the client has no subscription to this API"],
+    ["no code challenge", {}, { client: clients.native }, "public clients must use PKCE"],
+  ])("%s", (_, fields, asked, reason) => {
+    expect(refusal(fields, asked)?.reason).toMatch(new RegExp(`^${reason}.*: .+`));
+  });
+});
+
 const { confidential, native, browser } = clients;
 const notSubscribed = confidentialRecord({ subscriptions: { files: {} } });
 const onlyMachine = confidentialRecord({ subscriptions: { orders: { grantTypes: ["client_credentials"] } } });

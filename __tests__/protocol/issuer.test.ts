@@ -13,6 +13,7 @@ import {
 import { OAuthError, type OAuthErrorCode, serverError, toOAuthError } from "../../lib/protocol/oauth-error";
 import { protectedResourceMetadata } from "../../lib/protocol/protected-resource-metadata";
 import { errorPage, jsonError } from "../../lib/protocol/protocol-response";
+import { serverMetadata } from "../../lib/protocol/server-metadata";
 import { issuerRecord } from "../fixture/records";
 
 describe("issuer identifier (RFC 8414 §2)", () => {
@@ -134,6 +135,21 @@ describe("authorization server metadata (RFC 8414 §3.1)", () => {
     ["https://host.example/", "https://host.example/.well-known/oauth-authorization-server"],
   ])("of %s is at %s", (identifier, expected) => {
     expect(serverMetadataUrl({ ...issuerRecord(), identifier })).toBe(expected);
+  });
+});
+
+describe("what authorization server metadata says of clients that nobody registered (RFC 8414 §2, 7591 §3)", () => {
+  const { identifier } = issuerRecord();
+  const members = ["registration_endpoint", "client_id_metadata_document_supported"];
+
+  it.each([
+    [false, false, {}],
+    [true, false, { client_id_metadata_document_supported: true }],
+    [false, true, { registration_endpoint: `${identifier}/register` }],
+  ])("documents: %s, registrations: %s", (documents, registrations, expected) => {
+    const issuer = issuerRecord({ selfDescribed: { documents, registrations } });
+    const said = Object.entries(serverMetadata(issuer, "https://host.example/jwks"));
+    expect(Object.fromEntries(said.filter(([name]) => members.includes(name)))).toEqual(expected);
   });
 });
 

@@ -1,9 +1,14 @@
-import { type AuthorizationContext, memoryStorage, type PublicClient } from "../../lib";
+import { type AuthorizationContext, defaultLifetimes, memoryStorage, type PublicClient } from "../../lib";
+import type { Issuer } from "../../lib/protocol/issuer";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
 import type { ProofKind } from "../../lib/protocol/authorization";
 import type { SelfDescription } from "../../lib/protocol/client";
 import { verifyRedirectUri } from "../../lib/protocol/redirect-uri";
-import { issueAuthorizationCode } from "../../lib/tokens/issue-code";
+import {
+  authorizationLifeSeconds,
+  issueAuthorizationCode,
+  longestLifeSeconds,
+} from "../../lib/tokens/issue-code";
 import { issuerRecord, publicRecord } from "../fixture/records";
 
 const now = 1_000;
@@ -95,5 +100,27 @@ describe("the records of an authorization code (RFC 6749 §4.1.2)", () => {
       { ...authorization, ...ofAuthorization },
       { ...code, ...ofCode },
     ]);
+  });
+});
+
+function issuerWith(changes: Partial<typeof defaultLifetimes>): Issuer {
+  return issuerRecord({ accessTokenSeconds: 50, lifetimes: { ...defaultLifetimes, ...changes } });
+}
+
+describe("how long anything of an approval can live (RFC 7009 §2.1)", () => {
+  it.each([
+    ["the refresh token", { authorizationCodeSeconds: 10, refreshTokenSeconds: 100 }],
+    ["the code", { authorizationCodeSeconds: 100, refreshTokenSeconds: 10 }],
+  ])("is the life of %s and that of a last access token", (_, changes) => {
+    expect(authorizationLifeSeconds(issuerWith(changes))).toBe(150);
+  });
+
+  it.each([
+    ["an authorization", { refreshTokenSeconds: 1_000, consentSeconds: 10, interactionSeconds: 10 }, 1_350],
+    ["a consent", { refreshTokenSeconds: 10, consentSeconds: 1_000, interactionSeconds: 10 }, 1_300],
+    ["a pending request", { refreshTokenSeconds: 10, consentSeconds: 10, interactionSeconds: 1_000 }, 1_300],
+  ])("over all issuers ends with %s, later by the drift of clocks", (_, changes, expected) => {
+    const short = issuerWith({ refreshTokenSeconds: 10, consentSeconds: 10, interactionSeconds: 10 });
+    expect(longestLifeSeconds([short, issuerWith(changes)])).toBe(expected);
   });
 });
