@@ -35,10 +35,11 @@ const order = [
   "http",
   "events",
   "end-user",
+  "signing",
+  "interaction",
   "grants",
   "endpoints",
   "storage",
-  "signing",
   "fetching",
   "flows",
 ];

@@ -104,7 +104,7 @@ async function continueWith(
     choosesAccount: by === "switch",
   });
   if (outcome.kind !== "answered") {
-    const isSignIn = outcome.kind === "interaction" && !outcome.asked;
+    const isSignIn = !outcome.asked;
     if (isSignIn && by === "resume") options.ports.emit(signInRepeated(outcome.request));
     return showPage(options, { req, outcome, pending });
   }

@@ -122,9 +122,9 @@ function sealingKey(secret: string): string {
   return createHmac("sha256", secret).update("authmount pending request").digest("base64url");
 }
 
-/** A signed value in the form that `cookie-parser` checks. */
+/** A signed value in the form that `cookie-parser` checks: without the one `=` at the end of the digest. */
 function sign(value: string, key: string): string {
-  return `s:${value}.${createHmac("sha256", key).update(value).digest("base64").replace(/=+$/, "")}`;
+  return `s:${value}.${createHmac("sha256", key).update(value).digest("base64").replace("=", "")}`;
 }
 
 function decodePending(value: string): PendingRequest | undefined {

@@ -87,8 +87,8 @@ function isScheduled(source: SigningKeySource): source is ScheduledKey {
   return typeof source === "object" && !(source instanceof KeyObject) && "signsFrom" in source;
 }
 
-function isJwk(source: PrivateKeySource): source is PrivateJwk {
-  return typeof source === "object" && !(source instanceof KeyObject) && !("asymmetricKeyType" in source);
+function isJwk(source: KeyObject | PrivateJwk): source is PrivateJwk {
+  return !("asymmetricKeyType" in source);
 }
 
 /** What the text of a key holds. Environment files often write the line breaks of PEM as `\\n`. */

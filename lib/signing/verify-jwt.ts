@@ -33,7 +33,7 @@ function parseObject(encoded: string): object | undefined {
   if (!bytes || !isUtf8(bytes)) return undefined;
   try {
     const value: unknown = JSON.parse(bytes.toString());
-    return typeof value === "object" && value !== null ? value : undefined;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
   }
