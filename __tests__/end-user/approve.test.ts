@@ -10,7 +10,7 @@ import {
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
 import { authorizationLifeSeconds } from "../../lib/tokens/issue-code";
-import { askedRequest, endUserRecord, now, refusalOf } from "../fixture/asked";
+import { askedRequest, endedMeanwhile, endUserRecord, now, refusalOf } from "../fixture/asked";
 import { type LoggedCall, loggedStorage, type LoggedStorage } from "../fixture/call-log";
 import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
 
@@ -19,13 +19,6 @@ const pair = { subject: "alice", clientId: "web", apiId: "orders" };
 const key = { ...pair, contextKey: "" };
 const remember = { ...key, scopes: ["orders:read"], grantedAt: now, expiresAt: 9_000 };
 const issuer = issuerRecord();
-const noGrant = "The end user did not grant access.";
-const endedMeanwhile = {
-  code: "access_denied",
-  description: noGrant,
-  reason:
-    "while this request was under way, what it relies on was ended (auth.consents.revoke, auth.subjects, auth.clients)",
-};
 
 async function down(): Promise<never> {
   throw new Error("down");

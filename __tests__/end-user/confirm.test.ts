@@ -4,17 +4,9 @@ import { checkNotReplaced, confirmEndUser } from "../../lib/end-user/confirm";
 import type { EndUser } from "../../lib/end-user/port";
 import { findStanding, type Standing } from "../../lib/end-user/standing";
 import { clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
-import { askedRequest, endUserRecord, hostPort, now, refusalOf } from "../fixture/asked";
+import { askedRequest, endedMeanwhile, endUserRecord, hostPort, now, refusalOf } from "../fixture/asked";
 import { loggedStorage } from "../fixture/call-log";
 import { confidentialRecord, issuerRecord } from "../fixture/records";
-
-const noGrant = "The end user did not grant access.";
-const endedMeanwhile = {
-  code: "access_denied",
-  description: noGrant,
-  reason:
-    "while this request was under way, what it relies on was ended (auth.consents.revoke, auth.subjects, auth.clients)",
-};
 
 /** What is in force after an end with this key; without one nothing was ended. */
 async function standingAfter(endKey?: string): Promise<Standing> {

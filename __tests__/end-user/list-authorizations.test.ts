@@ -2,7 +2,7 @@ import type { Authorization, Consent } from "../../lib";
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
 import { clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import { loggedStorage } from "../fixture/call-log";
-import { authorizationRecord } from "../fixture/records";
+import { authorizationRecord, consentRecord } from "../fixture/records";
 
 const now = 1_100;
 const clock = (): number => now;
@@ -119,14 +119,8 @@ const consents = async (given: Stored) =>
   listConsents({ storage: (await stored(given)).storage, clock }, "alice");
 
 describe("the remembered consents of an end user (RFC 6749 §10.2)", () => {
-  const consent: Consent = {
-    subject: "alice",
-    clientId: "web",
-    apiId: "orders",
-    scopes: ["orders:read"],
-    grantedAt: 900,
-    expiresAt: 9_000,
-  };
+  const consent = consentRecord();
+
   it("always have a context, as a withdrawal would take one without for every context", async () => {
     const acme = { ...consent, contextKey: "acme" };
     expect(await consents({ consents: [consent, acme] })).toEqual([{ ...consent, contextKey: "" }, acme]);

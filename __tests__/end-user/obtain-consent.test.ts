@@ -3,8 +3,16 @@ import { obtainConsent } from "../../lib/end-user/obtain-consent";
 import type { ConsentDecision, EndUser } from "../../lib/end-user/port";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
 import { approvalEndKey, clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
-import { askedRequest, decisionRecord, endUserRecord, hostPort, now, refusalOf } from "../fixture/asked";
-import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
+import {
+  askedRequest,
+  decisionRecord,
+  endedMeanwhile,
+  endUserRecord,
+  hostPort,
+  now,
+  refusalOf,
+} from "../fixture/asked";
+import { confidentialRecord, consentRecord, issuerRecord, publicRecord } from "../fixture/records";
 
 const both = ["orders:read", "orders:write"];
 const forBoth = { requestedScopes: both, grantableScopes: both };
@@ -16,14 +24,6 @@ const unregistered: Client = { ...app, selfDescription: { by: "document", digest
 const forgetful = issuerRecord({ lifetimes: { ...defaultLifetimes, consentSeconds: 0 } });
 const noGrant = "The end user did not grant access.";
 const refusedByPerson = { code: "access_denied", description: noGrant, reason: noGrant };
-const remembered: Consent = {
-  subject: "alice",
-  clientId: "web",
-  apiId: "orders",
-  scopes: ["orders:read"],
-  grantedAt: 900,
-  expiresAt: 9_000,
-};
 
 interface Asked {
   readonly request?: Partial<AuthorizationRequest>;
@@ -39,7 +39,7 @@ interface Asked {
 async function obtained(asked: Asked) {
   const { host, decision, before, ended = [] } = asked;
   const storage = memoryStorage({ clients: [] });
-  if (before) await storage.consents.save({ ...remembered, ...before }, now);
+  if (before) await storage.consents.save(consentRecord(before), now);
   for (const key of ended) await storage.endMarks.save({ key, mark: "M", expiresAt: 9_000 }, now);
   const port = hostPort(host === undefined ? {} : { decideConsent: async () => host as ConsentAnswer });
   return obtainConsent(
@@ -102,7 +102,7 @@ describe("a remembered consent is looked up only where it counts, or where the p
     expect([kind, standing.isFirstVisit, standing.consent]).toEqual([
       "ask",
       false,
-      { ...remembered, ...withDigest },
+      consentRecord(withDigest),
     ]);
   });
 
@@ -175,16 +175,12 @@ describe("a person's answer on the page (RFC 6749 §4.1.1)", () => {
 });
 
 describe("a page that was shown before an end (RFC 7009 §2.1)", () => {
-  const endedReason =
-    "while this request was under way, what it relies on was ended (auth.consents.revoke, auth.subjects, auth.clients)";
-  const meanwhile = { code: "access_denied", description: noGrant, reason: endedReason };
-
   it.each<[string, string]>([
     ["of the person's authorizations", subjectEndKey("alice")],
     ["of the client", clientEndKey("web")],
-    ["of what the one allowed the other", approvalEndKey(remembered)],
+    ["of what the one allowed the other", approvalEndKey(consentRecord())],
   ])("takes no yes after the end %s, and is no consent", async (_, key) => {
-    expect(await refusalOf(obtained({ decision: {}, ended: [key] }))).toEqual(meanwhile);
+    expect(await refusalOf(obtained({ decision: {}, ended: [key] }))).toEqual(endedMeanwhile);
   });
 
   it("takes a no", async () => {

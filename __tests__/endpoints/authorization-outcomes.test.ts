@@ -4,7 +4,7 @@ import { authorizationEndpoint, type AuthorizationEndpointRequest } from "../../
 import type { NewEvent } from "../../lib/events/port";
 import { subjectEndKey } from "../../lib/protocol/end-mark";
 import { parametersFromObject } from "../../lib/protocol/parameters";
-import { codeChallenge } from "../fixture/authorization-request";
+import { authorizationParametersOf } from "../fixture/authorization-request";
 import { issuerRecord, publicRecord } from "../fixture/records";
 
 const now = 1_800_000_000;
@@ -62,18 +62,9 @@ async function serverOf({ client = app, isEnded = false }: Visit) {
 async function visit(given: Visit = {}) {
   const { client = app, fields = {} } = given;
   const { ports, events } = await serverOf(given);
-  const sent = {
-    client_id: client.clientId,
-    response_type: "code",
-    redirect_uri: client.redirectUris[0],
-    scope: "orders:read",
-    code_challenge: codeChallenge,
-    code_challenge_method: "S256",
-    ...fields,
-  };
   const outcome = await authorizationEndpoint(ports, {
     issuer,
-    parameters: parametersFromObject(sent),
+    parameters: parametersFromObject({ ...authorizationParametersOf(client), ...fields }),
     endUser: portOf(given),
     interactionBegan: undefined,
     shown: undefined,

@@ -14,18 +14,14 @@ import type { PageAnswer, PendingRequest } from "../../lib/interaction/pending-r
 import { asksForAccount, choosingAccount, isShownForm } from "../../lib/interaction/switch-account";
 import { scopeField } from "../../lib/pages/consent-page";
 import { parametersFromObject } from "../../lib/protocol/parameters";
+import { pendingRecord } from "../fixture/records";
 
 const secrets = ["new secret", "old secret"];
-const asked: PendingRequest = {
-  interactionId: "I".repeat(22),
-  authMethodId: "password",
-  apiId: "orders",
+const asked = pendingRecord({
   parameters: { client_id: "web" },
   shownScopes: ["orders:read", "orders:write"],
-  began: 1_000,
-  expiresAt: 2_000,
   consentSubject: "alice",
-};
+});
 const alice: EndUser = { subject: "alice", displayName: "Alice", facts: {}, context: undefined };
 const aliceAtWork: EndUser = { ...alice, context: { key: "work" } };
 const bob: EndUser = { ...alice, subject: "bob" };

@@ -4,7 +4,7 @@ import { findPending } from "../../lib/interaction/find-pending";
 import { interactionLost } from "../../lib/interaction/lost-interaction";
 import type { LostInteraction, PageAnswer, PendingRequest } from "../../lib/interaction/pending-request";
 import type { Issuer } from "../../lib/protocol/issuer";
-import { issuerRecord } from "../fixture/records";
+import { issuerRecord, pendingRecord } from "../fixture/records";
 
 const origin = "https://host.example";
 
@@ -52,15 +52,7 @@ describe("the reason why a pending request is gone", () => {
 
 describe("finding a pending request", () => {
   const issuer = issuerRecord();
-  const pending: PendingRequest = {
-    interactionId: "I".repeat(22),
-    authMethodId: "password",
-    apiId: "orders",
-    parameters: {},
-    shownScopes: [],
-    began: 1_000,
-    expiresAt: 2_000,
-  };
+  const pending = pendingRecord();
 
   function findIssuer(authMethodId: string, apiId: string): Issuer | undefined {
     return authMethodId === "password" && apiId === "orders" ? issuer : undefined;

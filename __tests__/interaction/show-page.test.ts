@@ -5,18 +5,10 @@ import type { NewEvent } from "../../lib/events/port";
 import type { PendingRequest } from "../../lib/interaction/pending-request";
 import { showPage, withInteraction } from "../../lib/interaction/show-page";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
-import { issuerRecord, publicRecord } from "../fixture/records";
+import { issuerRecord, pendingRecord, publicRecord } from "../fixture/records";
 
 const req = { headers: {}, url: "/" } as Request;
-const first: PendingRequest = {
-  interactionId: "I".repeat(22),
-  authMethodId: "password",
-  apiId: "orders",
-  parameters: {},
-  shownScopes: [],
-  began: 1_000,
-  expiresAt: 2_000,
-};
+const first = pendingRecord();
 const newId = "N".repeat(22);
 
 interface Shown {

@@ -1,17 +1,15 @@
-import { type AuthorizationContext, defaultLifetimes, memoryStorage, type PublicClient } from "../../lib";
+import { type AuthorizationContext, defaultLifetimes, memoryStorage } from "../../lib";
 import type { Issuer } from "../../lib/protocol/issuer";
-import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
 import type { ProofKind } from "../../lib/protocol/authorization";
 import type { SelfDescription } from "../../lib/protocol/client";
-import { verifyRedirectUri } from "../../lib/protocol/redirect-uri";
 import {
   authorizationLifeSeconds,
   issueAuthorizationCode,
   longestLifeSeconds,
 } from "../../lib/tokens/issue-code";
+import { askedRequest, now } from "../fixture/asked";
 import { issuerRecord, publicRecord } from "../fixture/records";
 
-const now = 1_000;
 const id = "I".repeat(22);
 const digest = "d".repeat(43);
 const redirectUri = "https://public.example/callback";
@@ -24,25 +22,6 @@ interface Given {
   readonly context?: AuthorizationContext;
 }
 
-function requestOf(client: PublicClient, codeChallenge: string | undefined): AuthorizationRequest {
-  const target = verifyRedirectUri(client, { requested: redirectUri, rule: "required", dotless: [] });
-  if (!target) throw new Error("not a registered redirect URI");
-  return {
-    issuer,
-    client,
-    target,
-    codeChallenge,
-    requestedScopes: ["orders:read"],
-    grantableScopes: ["orders:read"],
-    ignoredScopes: [],
-    prompt: [],
-    state: undefined,
-    maxAge: undefined,
-    loginHint: undefined,
-    uiLocales: undefined,
-  };
-}
-
 /** The records of Alice's approval as they are handed to storage. */
 async function storedFor({ selfDescription, codeChallenge, context }: Given): Promise<readonly unknown[]> {
   const storage = memoryStorage({ clients: [] });
@@ -52,7 +31,7 @@ async function storedFor({ selfDescription, codeChallenge, context }: Given): Pr
   await issueAuthorizationCode(
     { storage, randomId: () => id, randomToken: () => "R".repeat(43) },
     {
-      request: requestOf(client, codeChallenge),
+      request: askedRequest({ client, codeChallenge }),
       subject: "alice",
       facts: {},
       grantedScopes: ["orders:read"],
