@@ -37,6 +37,8 @@ const clientEndpointTests = [
 /** @type {import("jest").Config} */
 module.exports = {
   maxWorkers: "100%",
+  // a worker that keeps the memory of many test files runs the later ones ten times slower
+  workerIdleMemoryLimit: "500MB",
   // no test measures time; a busy machine must not fail one
   testTimeout: 600_000,
   // `npm test` collects it: a branch of these rooms, where the rules of the standards are, that no test takes fails the run
