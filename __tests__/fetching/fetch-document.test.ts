@@ -338,6 +338,17 @@ describe("insecureLoopback (house rule: a switch that weakens says so in its nam
     },
   );
 
+  it.each([
+    ["localhost", ["127.0.0.1", "::1"]],
+    ["127.0.0.1", ["127.0.0.1"]],
+    ["[::1]", ["::1"]],
+  ])("connects to the addresses of %s, and to no other", async (name, addresses) => {
+    const host = await plainHost(answerJson(good));
+    const wire = wireTo(host, { insecureLoopback: true });
+    expect(await wire.fetch(`http://${name}/`)).toEqual(fetched(good));
+    expect(wire.targets).toEqual([{ addresses, port: 80 }]);
+  });
+
   it.each(["localhost", "127.0.0.1"])("fetches from https://%s with a trusted certificate", async (name) => {
     const host = await tlsHost(answerJson(good), ["localhost", "127.0.0.1"]);
     const wire = wireTo(host, { insecureLoopback: true });

@@ -206,6 +206,29 @@ describe("peek (bearer checks and introspection never cause a fetch)", () => {
   });
 });
 
+describe("a document that is looked at without asking", () => {
+  it("is given while it is fresh, and gets old before it is not", async () => {
+    const { ask, asked, clock, documents } = watchedMemory();
+    const looked = () => ({ fresh: documents.fresh(url), isAgeing: documents.isAgeing(url) });
+    expect(looked()).toEqual({ fresh: undefined, isAgeing: false });
+    await ask(document("good"));
+    expect(looked()).toEqual({ fresh: found("good"), isAgeing: false });
+    clock.now += 299;
+    expect(looked()).toEqual({ fresh: found("good"), isAgeing: true });
+    clock.now += 1;
+    expect(looked()).toEqual({ fresh: undefined, isAgeing: true });
+    expect(asked).toHaveLength(1);
+  });
+
+  it("fails after an attempt in vain", async () => {
+    const { ask, asked, documents } = watchedMemory();
+    expect(documents.isFailing(url)).toBe(false);
+    await ask(down);
+    expect(documents.isFailing(url)).toBe(true);
+    expect(asked).toHaveLength(1);
+  });
+});
+
 describe("a clock that is set back (RFC 9111 §4.2.3)", () => {
   it.each([1, 299, 3_600, 10 * day])("by %i seconds has every document asked for again", async (step) => {
     const { ask, clock } = watchedMemory();

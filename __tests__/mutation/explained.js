@@ -73,6 +73,42 @@ const explained = [
     why: "The text is only the end of a key, and the same for all lines without details.",
   },
   {
+    file: "lib/fetching/fetch-document.ts",
+    from: "stopTimer?.()",
+    to: "stopTimer()",
+    why: "A promise runs its function at once, so the timer has begun by then. Only the compiler asks.",
+  },
+  {
+    file: "lib/fetching/max-age.ts",
+    from: '""',
+    to: '"Stryker was here!"',
+    why: "What is missing must only be no number, and no directive that counts. This text is neither.",
+  },
+  {
+    file: "lib/fetching/public-address.ts",
+    from: '""',
+    to: '"Stryker was here!"',
+    why: "An address that is missing must only be of no family, as this text is. A subnet has always a first part.",
+  },
+  {
+    file: "lib/fetching/public-address.ts",
+    from: 'family === "ipv6"',
+    to: "true",
+    why: "Without a family, BlockList takes a text for IPv4, and gives no for what is no such address.",
+  },
+  {
+    file: "lib/fetching/public-address.ts",
+    from: "family !== undefined",
+    to: "true",
+    why: "Without a family, BlockList takes a text for IPv4, and gives no for what is no such address.",
+  },
+  {
+    file: "lib/fetching/read-document.ts",
+    from: "{\n    return undefined;\n  }",
+    to: "{}",
+    why: "A function that ends without return gives undefined.",
+  },
+  {
     file: "lib/grants/refresh-token.ts",
     from: 'typeof outcome === "object"',
     to: "true",

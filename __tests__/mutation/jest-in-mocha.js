@@ -35,7 +35,7 @@ const jest = {
  * half comes first, and the other half is spread over all files.
  */
 const maxTests = Number(process.env.AUTHMOUNT_MUTATION_TESTS);
-const direct = /^__tests__\/(?:end-user|events|http|interaction|protocol|signing|tokens)\//;
+const direct = /^__tests__\/(?:end-user|events|fetching|http|interaction|protocol|signing|tokens)\//;
 let tried = 0;
 
 /**

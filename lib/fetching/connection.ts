@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { hostOf } from "./fetchable-url";
 import type { Network } from "./network";
 import { theseAddresses } from "./public-address";
 
@@ -20,14 +21,12 @@ export type Connection =
   | { readonly kind: "refused" | "failed"; readonly reason: string };
 
 /** An error that comes after everything has ended would otherwise end the process. */
-function endsWith<S extends Socket>(socket: S, signal: AbortSignal): S {
-  socket.on("error", () => undefined);
-  signal.addEventListener("abort", () => socket.destroy(), { once: true });
-  return socket;
+function ignoringErrors(socket: Socket): Socket {
+  return socket.on("error", () => undefined);
 }
 
-function secured(socket: Socket, { hostname }: URL, { ca }: Network): TLSSocket {
-  const host = hostname.replace(/^\[|\]$/g, "");
+function secured(socket: Socket, url: URL, { ca }: Network): TLSSocket {
+  const host = hostOf(url);
   return connectTls({
     socket,
     host,
@@ -36,7 +35,7 @@ function secured(socket: Socket, { hostname }: URL, { ca }: Network): TLSSocket 
     ALPNProtocols: ["http/1.1"],
     // explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not let others forge the documents of clients
     rejectUnauthorized: true,
-    ...(ca !== undefined && { ca }),
+    ca,
   });
 }
 
@@ -49,16 +48,18 @@ export async function connectTo(url: URL, options: ConnectionOptions): Promise<C
   const defaultPort = url.protocol === "https:" ? 443 : 80;
   try {
     signal.throwIfAborted();
-    const socket = endsWith(network.connect({ addresses, port: Number(url.port || defaultPort) }), signal);
+    let socket = ignoringErrors(network.connect({ addresses, port: Number(url.port || defaultPort) }));
+    // TLS also ends what is below it. Node crashes if that is destroyed first, just when the handshake is over
+    signal.addEventListener("abort", () => socket.destroy());
     await once(socket, "connect", { signal });
     if (!theseAddresses(addresses)(socket.remoteAddress)) {
       socket.destroy();
       return { kind: "refused", reason: "the connection leads to an address that the look-up did not give" };
     }
     if (url.protocol === "http:") return { kind: "connected", socket };
-    const secure = endsWith(secured(socket, url, network), signal);
-    await once(secure, "secureConnect", { signal });
-    return { kind: "connected", socket: secure };
+    socket = ignoringErrors(secured(socket, url, network));
+    await once(socket, "secureConnect", { signal });
+    return { kind: "connected", socket };
   } catch {
     const reason =
       "there is no connection: it was refused or cut off, or the certificate is not valid for the host name";

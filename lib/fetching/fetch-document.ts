@@ -2,7 +2,7 @@
 import { type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
 import { connectTo } from "./connection";
-import { isFetchableUrl, isLoopbackUrl, type UrlRules } from "./fetchable-url";
+import { hostOf, isFetchableUrl, isLoopbackUrl, type UrlRules } from "./fetchable-url";
 import { readMaxAge } from "./max-age";
 import { type Network, systemNetwork } from "./network";
 import { publicAddresses } from "./public-address";
@@ -49,20 +49,20 @@ const cutOff: FetchedDocument = {
 };
 
 /** What this machine calls itself needs no DNS, and must not get an answer from there. */
-function loopbackAddresses({ hostname }: URL): readonly string[] {
-  return hostname === "localhost" ? ["127.0.0.1", "::1"] : [hostname.replace(/^\[|\]$/g, "")];
+function loopbackAddresses(url: URL): readonly string[] {
+  const host = hostOf(url);
+  return host === "localhost" ? ["127.0.0.1", "::1"] : [host];
 }
 
 /**
- * The answer, or `undefined` for none, to a GET on a connection that nothing else uses. There is no agent, so no proxy is read from the environment, and no
- * connection and no answer is shared.
+ * The answer to a GET on a connection that nothing else uses. There is no agent, so no proxy is read from the environment, and no
+ * connection and no answer is shared. Rejects if there is no answer.
  */
-function askFor(url: URL, socket: Socket): Promise<IncomingMessage | undefined> {
+function askFor(url: URL, socket: Socket): Promise<IncomingMessage> {
   const asked = request({
     createConnection: () => socket,
     method: "GET",
     path: `${url.pathname}${url.search}`,
-    setHost: false,
     headers: {
       Host: url.host,
       Accept: "application/json",
@@ -71,12 +71,10 @@ function askFor(url: URL, socket: Socket): Promise<IncomingMessage | undefined> 
       Connection: "close",
     },
   });
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     asked.on("response", resolve);
     // nobody has asked for interim answers, of which there may be any number
-    for (const end of ["information", "error", "close"]) {
-      asked.on(end, () => resolve(undefined));
-    }
+    for (const end of ["information", "error", "close"]) asked.on(end, reject);
     asked.end();
   });
 }
@@ -90,7 +88,6 @@ async function fetchFrom(
   if (connection.kind !== "connected") return connection;
   try {
     const answer = await askFor(url, connection.socket);
-    if (!answer) return cutOff;
     const document = await readDocument(answer);
     if (document.kind === "failed") return document;
     return { kind: "fetched", text: document.text, maxAgeSeconds: readMaxAge(answer.headersDistinct) };

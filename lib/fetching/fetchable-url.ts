@@ -18,9 +18,14 @@ function isHostName(host: string): boolean {
   return host.length <= 253 && hostName.test(host) && isIP(host) === 0 && !host.endsWith(".localhost");
 }
 
+/** The host that a connection leads to: its name or IP address, which a URL has in brackets if it is IPv6. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/[[\]]/g, "");
+}
+
 /** True if the URL names this machine itself, as `insecureLoopback` allows it. */
 export function isLoopbackUrl({ protocol, hostname }: URL): boolean {
-  return /^https?:$/.test(protocol) && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
+  return /^https?:/.test(protocol) && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
 }
 
 /**

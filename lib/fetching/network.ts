@@ -32,7 +32,7 @@ export const systemNetwork: Network = {
   // not dns.lookup(): a stranger's slow name server would hold threads of Node's pool, and the host's own look-ups would queue behind
   async addressesOf(host, signal) {
     const resolver = new Resolver(dnsTimeout);
-    signal.addEventListener("abort", () => resolver.cancel(), { once: true });
+    signal.addEventListener("abort", () => resolver.cancel());
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   },

@@ -26,8 +26,8 @@ function failed(reason: keyof typeof reasons): ReadDocument {
 /** What is wrong with the answer before its body is read. */
 function wrongHead(status: number | undefined, headers: Headers): keyof typeof reasons | undefined {
   if (status !== 200) return "status";
-  const types = headers["content-type"] ?? [];
-  if (types.length !== 1 || !jsonType.test(types[0] ?? "")) return "type";
+  const types = headers["content-type"];
+  if (types?.length !== 1 || !jsonType.test(types.join())) return "type";
   // nothing is ever unpacked: a few bytes could become gigabytes
   if (headers["content-encoding"]?.some((coding) => !/^identity$/i.test(coding))) return "coding";
   return Number(headers["content-length"]?.[0] ?? 0) > maxBytes ? "size" : undefined;

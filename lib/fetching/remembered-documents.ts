@@ -82,7 +82,7 @@ export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): 
     const at = memory.now();
     const outcome = await fetchDocument(url);
     memory.note(url, { at, outcome });
-    return outcome.kind === "fetched" ? outcome : (memory.usable(url) ?? outcome);
+    return memory.usable(url) ?? outcome;
   }
 
   function begin(url: string): Promise<FetchedDocument> {
