@@ -35,7 +35,8 @@ const jest = {
  * half comes first, and the other half is spread over all files.
  */
 const maxTests = Number(process.env.AUTHMOUNT_MUTATION_TESTS);
-const direct = /^__tests__\/(?:end-user|events|fetching|http|interaction|protocol|signing|tokens)\//;
+const direct =
+  /^__tests__\/(?:clients|end-user|events|fetching|http|interaction|protocol|signing|storage\/client-(?:key-)?record|tokens)[./]/;
 let tried = 0;
 
 /**

@@ -6,12 +6,17 @@ import { fileURLToPath } from "node:url";
 
 const { testPathIgnorePatterns } = createRequire(import.meta.url)("../../jest.quick.config.js");
 
+/** Direct tests have the name of a file of `lib/`, unlike those of clients that the world has. */
+const directClients = readdirSync(new URL("../../lib/clients", import.meta.url))
+  .join("|")
+  .replaceAll(".ts", "");
+
 const leftOut = [
   "neighbours/",
   "planted/",
   "interleavings/",
   "mutation/",
-  "clients/",
+  `clients/(?!(?:${directClients})\\.test)`,
   "architecture",
   "attacks/(?:canary|floods|kept-memory|slow-connections|stolen-storage|redirect-corpus)",
   // an AsyncLocalStorage slows down every promise of the process from then on
@@ -31,6 +36,7 @@ const folder = fileURLToPath(new URL("..", import.meta.url));
 /** The most exact tests come first. */
 const order = [
   "protocol",
+  "clients",
   "tokens",
   "http",
   "events",

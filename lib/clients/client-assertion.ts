@@ -42,7 +42,7 @@ const maxKeys = 10;
 
 /** How to verify with each algorithm. ECDSA signatures in JWTs are plain r and s, not DER. */
 const verifications: Readonly<
-  Record<AssertionAlgorithm, { readonly hash?: string; readonly input: Omit<VerifyKeyObjectInput, "key"> }>
+  Record<AssertionAlgorithm, { readonly hash?: string; readonly input?: Omit<VerifyKeyObjectInput, "key"> }>
 > = {
   ES256: { hash: "sha256", input: { dsaEncoding: "ieee-p1363" } },
   PS256: {
@@ -50,8 +50,8 @@ const verifications: Readonly<
     input: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
   },
   RS256: { hash: "sha256", input: { padding: constants.RSA_PKCS1_PADDING } },
-  EdDSA: { input: {} },
-  Ed25519: { input: {} },
+  EdDSA: {},
+  Ed25519: {},
 };
 
 function isSignedBy(key: KeyObject, { algorithm, signed, signature }: ClientAssertion): boolean {

@@ -1,7 +1,7 @@
 /** Clients whose id is the URL of their metadata document. draft-ietf-oauth-client-id-metadata-document §3 to §6. */
 import type { EmitEvent } from "../events/port";
 import { isFetchableUrl } from "../fetching/fetchable-url";
-import type { DocumentAnswer, RememberedDocuments } from "../fetching/remembered-documents";
+import type { FoundDocument, RememberedDocuments } from "../fetching/remembered-documents";
 import type { Client } from "../protocol/client";
 import { isTextList, undefinedKey } from "../protocol/host-json";
 import type { Issuer } from "../protocol/issuer";
@@ -31,7 +31,7 @@ interface Sought {
 
 /** True for a client id that can be the URL of a document. @rfc draft-ietf-oauth-client-id-metadata-document §3 */
 export function isDocumentUrl(clientId: string, by: { readonly insecureLoopback: boolean }): boolean {
-  return /^https?:/.test(clientId) && isFetchableUrl(clientId, by) && new URL(clientId).pathname !== "/";
+  return isFetchableUrl(clientId, by) && new URL(clientId).pathname !== "/";
 }
 
 /** What is wrong with the host's answer, or `undefined`. Each of these mistakes would let a stranger have more than was meant. */
@@ -67,17 +67,20 @@ function tooMany(): OAuthError {
   });
 }
 
-/** The document, fetched if it must be and may be. */
+const notRemembered =
+  "the document is not remembered by this process, and only an authorization request, or a code or refresh token of this client, makes the server fetch it";
+
+/** The document, fetched if it must be and may be, or why there is none. */
 async function findDocument(
   { documents }: Pick<DocumentClientPorts, "documents">,
   { clientId, mayFetch }: { clientId: string; mayFetch: ClientPlace["mayFetch"] },
-): Promise<DocumentAnswer> {
+): Promise<FoundDocument | { readonly problem: string }> {
   const fresh = documents.fresh(clientId);
   if (fresh) return fresh;
-  if (await mayFetch()) return documents.find(clientId);
-  const reason =
-    "the document is not remembered by this process, and only an authorization request, or a code or refresh token of this client, makes the server fetch it";
-  return documents.peek(clientId) ?? { kind: "refused", reason };
+  if (!(await mayFetch())) return documents.peek(clientId) ?? { problem: notRemembered };
+  const answer = await documents.find(clientId);
+  if (answer.kind === "too-many") throw tooMany();
+  return answer.kind === "found" ? answer : { problem: answer.reason };
 }
 
 /** The client, or why there is none. */
@@ -94,8 +97,7 @@ async function findClient(
   if (decision.kind === "refused")
     return { problem: "clientMetadataDocuments.accept refused this client id" };
   const document = await findDocument(ports, { clientId, mayFetch });
-  if (document.kind === "too-many") throw tooMany();
-  if (document.kind !== "found") return { problem: document.reason };
+  if ("problem" in document) return document;
   const { redirectSchemes } = ports;
   const { browserOrigins = [] } = adapter;
   return clientOfDocument(document.value, { clientId, apiId, decision, browserOrigins, redirectSchemes });

@@ -27,8 +27,7 @@ export async function presentsOwnGrant(
   { authorizations }: Pick<Storage, "authorizations">,
   { issuer, parameters, grantParameters, clientId, now }: PresentedGrant,
 ): Promise<boolean> {
-  const [presented] = grantParameters.flatMap((name) => parameters.get(name) ?? []);
-  const handle = presented === undefined ? undefined : parseTokenHandle(presented);
+  const [handle] = grantParameters.flatMap((name) => parameters.get(name) ?? []).map(parseTokenHandle);
   if (!handle) return false;
   const authorization = await authorizations.find(handle.authorizationId, now);
   return (

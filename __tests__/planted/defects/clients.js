@@ -210,8 +210,8 @@ const defects = [
   {
     name: "documents are fetched for anybody",
     file: "lib/clients/document-clients.ts",
-    find: "if (await mayFetch()) return documents.find(clientId);",
-    replace: "return documents.find(clientId);",
+    find: "if (!(await mayFetch())) return documents.peek(clientId) ?? { problem: notRemembered };",
+    replace: "",
     tests: ["flows/metadata-documents"],
   },
   {

@@ -1,0 +1,163 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { KeyClient } from "../../lib";
+import { type AssertionPorts, assertionProblem, type KeyQuestion } from "../../lib/clients/client-assertion";
+import { assertionAlgorithms, parseClientAssertion } from "../../lib/protocol/client-assertion";
+import { toOAuthError } from "../../lib/protocol/oauth-error";
+import { refusalOf } from "../fixture/asked";
+import { loggedStorage } from "../fixture/call-log";
+import {
+  type AssertionChanges,
+  assertionOf,
+  keyed,
+  keyedByUri,
+  publicKeys,
+} from "../fixture/client-assertions";
+import { stopClockForEachTest } from "../fixture/clock";
+import { issuerRecord } from "../fixture/records";
+
+const clock = stopClockForEachTest();
+const issuer = issuerRecord();
+const { jwksUri } = keyedByUri;
+const stranger: KeyClient = { ...keyedByUri, selfDescription: { by: "document", digest: "d" } };
+
+interface Given {
+  readonly client?: KeyClient;
+  readonly changes?: AssertionChanges;
+  readonly storage?: AssertionPorts["storage"];
+  readonly fetchKeys?: AssertionPorts["fetchKeys"];
+}
+
+function problem({ client = keyed, changes, storage, fetchKeys }: Given): Promise<string | undefined> {
+  const assertion = parseClientAssertion(assertionOf(changes));
+  if (assertion.kind === "unreadable") throw new Error(assertion.reason);
+  return assertionProblem(
+    {
+      storage: storage ?? loggedStorage().storage,
+      fetchKeys: fetchKeys ?? (() => Promise.reject(new Error("keys were fetched"))),
+      clock: () => clock.now(),
+    },
+    { client, assertion, issuer, mayFetch: () => true },
+  );
+}
+
+describe("the signature of an assertion (RFC 7515 §5.2, 7518 §3.3 to §3.5, 8037 §3.1)", () => {
+  it.each(assertionAlgorithms)("is taken: %s", async (alg) => {
+    expect(await problem({ changes: { alg } })).toBeUndefined();
+  });
+
+  const strangers = {
+    ES256: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+    EdDSA: generateKeyPairSync("ed25519").privateKey,
+  };
+  it.each(Object.entries(strangers))("is refused when another key has signed: %s", async (alg, key) => {
+    expect(await problem({ changes: { alg, key } })).toBe(
+      "no key of the client has signed the assertion (RFC 7523 §3)",
+    );
+  });
+
+  it("is not looked for under another kid", async () => {
+    expect(await problem({ changes: { header: { kid: "rsa2" } } })).toBe(
+      "the client has no key with the kid of the assertion (RFC 7515 §4.1.4)",
+    );
+  });
+
+  it("needs a key for its algorithm", async () => {
+    expect(await problem({ changes: { header: { kid: "rsa" } } })).toMatch(
+      /^the client has no key that fits alg of the assertion \(RFC 8725 §3\.1\)/,
+    );
+  });
+});
+
+/** What is asked when each question is answered with the next of these documents. */
+async function asking(client: KeyClient, documents: readonly unknown[], changes: AssertionChanges = {}) {
+  const questions: [string | undefined, Omit<KeyQuestion, "mayFetch">][] = [];
+  const fetchKeys: AssertionPorts["fetchKeys"] = async (uri, { mayFetch, ...question }) => {
+    expect(await mayFetch()).toBe(true);
+    return documents[questions.push([uri, question]) - 1];
+  };
+  const work = problem({ client, changes, fetchKeys });
+  return { outcome: await work.catch(() => refusalOf(work)), questions };
+}
+
+describe("the keys at a client's jwksUri (RFC 7517 §5)", () => {
+  const old = { keys: publicKeys.slice(1) };
+  const all = { keys: publicKeys };
+
+  it.each<[string, KeyClient, boolean]>([
+    ["the host has registered", keyedByUri, false],
+    ["nobody has registered", stranger, true],
+  ])("are asked for once when they fit, of a client that %s", async (_, client, isStranger) => {
+    const { outcome, questions } = await asking(client, [all]);
+    expect(outcome).toBeUndefined();
+    expect(questions).toEqual([[jwksUri, { isStranger, refresh: false }]]);
+  });
+
+  it.each<[string, readonly unknown[]]>([
+    ["the key is new", [old, all]],
+    ["there was no key set", ["nonsense", all]],
+  ])("are asked for again when %s", async (_, documents) => {
+    const { outcome, questions } = await asking(stranger, documents, { header: { kid: "ec" } });
+    expect(outcome).toBeUndefined();
+    expect(questions).toEqual([
+      [jwksUri, { isStranger: true, refresh: false }],
+      [jwksUri, { isStranger: true, refresh: true }],
+    ]);
+  });
+
+  it("are those that were known when they cannot be fetched again", async () => {
+    const { outcome, questions } = await asking(keyedByUri, [old], { header: { kid: "ec" } });
+    expect(outcome).toBe("the client has no key with the kid of the assertion (RFC 7515 §4.1.4)");
+    expect(questions).toHaveLength(2);
+  });
+
+  it("are waited for when they cannot be had", async () => {
+    const { outcome } = await asking(keyedByUri, []);
+    expect(outcome).toEqual({
+      code: "temporarily_unavailable",
+      description: "Try again later.",
+      reason: "the keys at the client's jwksUri cannot be fetched now",
+    });
+  });
+
+  it("are not fetched for claims that could not be good", async () => {
+    const { outcome, questions } = await asking(keyedByUri, [all], {
+      claims: { aud: "https://other.example" },
+    });
+    expect(outcome).toMatch(/^aud of the assertion /);
+    expect(questions).toEqual([]);
+  });
+
+  it("may arrive too late for the assertion", async () => {
+    const { storage, calls } = loggedStorage();
+    const given: Given = {
+      client: keyedByUri,
+      storage,
+      async fetchKeys() {
+        clock.advance(120);
+        return all;
+      },
+    };
+    expect(await problem(given)).toMatch(/^the assertion has expired/);
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("an assertion is used once (RFC 7523 §3)", () => {
+  const claims = { jti: "j" };
+
+  it("and refused afterwards", async () => {
+    const { storage } = loggedStorage();
+    expect(await problem({ changes: { claims }, storage })).toBeUndefined();
+    expect(await problem({ changes: { claims }, storage })).toMatch(
+      /^the assertion was used before \(RFC 7523 §3\)/,
+    );
+  });
+
+  it("and may count as used when storage fails: the client can try again with another one", async () => {
+    const cause = new Error("the table is away");
+    const { storage } = loggedStorage({ "clientAssertions.use": () => Promise.reject(cause) });
+    const failure: unknown = await problem({ storage }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ message: "clientAssertions.use failed", cause });
+    expect(toOAuthError(failure).code).toBe("temporarily_unavailable");
+  });
+});

@@ -1,0 +1,219 @@
+import { type Client, memoryStorage } from "../../lib";
+import {
+  checkListedClients,
+  type ClientLookup,
+  clientLookup,
+  type SelfDescribedClients,
+} from "../../lib/clients/client-lookup";
+import { clientEndKey } from "../../lib/protocol/end-mark";
+import { now } from "../fixture/asked";
+import { type LoggedCall, loggedStorage } from "../fixture/call-log";
+import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
+
+const web = confidentialRecord();
+const at = { issuer: issuerRecord(), mayFetch: () => false };
+const marks: LoggedCall = ["endMarks.find", [clientEndKey("web")], now];
+
+interface Given {
+  /** What the table gives for any id, one after the other; then nothing. */
+  readonly records?: readonly Client[];
+  readonly selfDescribed?: Partial<SelfDescribedClients>;
+  readonly lagSeconds?: number;
+  /** The end mark of any client. */
+  readonly endMark?: string;
+}
+
+function lookup({ records = [], selfDescribed, lagSeconds = 5, endMark }: Given = {}) {
+  const left = [...records];
+  const { storage, calls } = loggedStorage({
+    "clients.find": async () => left.shift(),
+    "clients.isBrowserOrigin": async () => true,
+    ...(endMark !== undefined && { "endMarks.find": async () => [endMark] }),
+  });
+  const strangers: SelfDescribedClients = {
+    find: () => Promise.reject(new Error("a stranger was looked for")),
+    mayHoldTokens: () => Promise.reject(new Error("a stranger was asked about")),
+    isBrowserOrigin: () => false,
+    ...selfDescribed,
+  };
+  const clients: ClientLookup = clientLookup(storage, {
+    lagSeconds,
+    clock: () => now,
+    redirectSchemes: [],
+    selfDescribed: selfDescribed && strangers,
+  });
+  return { clients, calls };
+}
+
+describe("the client as it is now (RFC 6749 §2.2)", () => {
+  const stranger = publicRecord("native", { clientId: "https://app.example/client.json" });
+  const selfDescribed = { find: async () => stranger };
+
+  it("is asked for each time", async () => {
+    const newer = confidentialRecord({ name: "New name" });
+    const { clients, calls } = lookup({ records: [web, newer] });
+    expect(await clients.findCurrent("web", at)).toEqual(web);
+    expect(await clients.findCurrent("web", at)).toEqual(newer);
+    expect(calls).toEqual([
+      ["clients.find", "web"],
+      ["clients.find", "web"],
+    ]);
+  });
+
+  it("is none when the table gives another one, whose id differs only in case", async () => {
+    const { clients } = lookup({ records: [web] });
+    expect(await clients.findCurrent("WEB", at)).toBeUndefined();
+  });
+
+  it("is a stranger's when the table has none", async () => {
+    expect(await lookup({ selfDescribed }).clients.findCurrent(stranger.clientId, at)).toBe(stranger);
+    expect(await lookup().clients.findCurrent(stranger.clientId, at)).toBeUndefined();
+  });
+
+  it("is that of the table when there are both", async () => {
+    const { clients } = lookup({ selfDescribed, records: [web] });
+    expect(await clients.findCurrent("web", at)).toEqual(web);
+  });
+});
+
+describe("a client and its end mark (RFC 7009 §2.1)", () => {
+  const earlier = confidentialRecord({ name: "An earlier client" });
+
+  it("are read together where nothing was ended", async () => {
+    const { clients, calls } = lookup({ records: [web] });
+    expect(await clients.findRegistered("web", at)).toEqual({ client: web, endMark: undefined, asOf: now });
+    expect(calls).toEqual([["clients.find", "web"], marks]);
+  });
+
+  it("are never an earlier client and the mark that ended it: the record is read again", async () => {
+    const { clients, calls } = lookup({ records: [earlier, web], endMark: "M" });
+    expect(await clients.findRegistered("web", at)).toEqual({ client: web, endMark: "M", asOf: now });
+    expect(calls).toEqual([["clients.find", "web"], marks, ["clients.find", "web"]]);
+  });
+
+  it("are none when the client is gone by then", async () => {
+    const { clients } = lookup({ records: [earlier], endMark: "M" });
+    expect(await clients.findRegistered("web", at)).toBeUndefined();
+  });
+
+  it("are read once when the mark was known before", async () => {
+    const { clients, calls } = lookup({ records: [web, web, web], endMark: "M", lagSeconds: 0 });
+    await clients.findRegistered("web", at);
+    calls.length = 0;
+    expect(await clients.findRegistered("web", at)).toMatchObject({ endMark: "M" });
+    expect(calls).toEqual([["clients.find", "web"], marks]);
+  });
+});
+
+describe("what the access tokens of a client depend on (RFC 9068 §4)", () => {
+  it.each([
+    ["orders", true],
+    ["billing", false],
+    ["constructor", false],
+  ])("is its subscription to the API: %s", async (apiId, hasSubscription) => {
+    const { clients } = lookup({ records: [web] });
+    expect(await clients.findHolder("web", apiId)).toEqual({
+      hasSubscription,
+      isSelfDescribed: false,
+      endMark: undefined,
+      asOf: now,
+    });
+  });
+
+  it("is the policy of the API for a stranger", async () => {
+    const selfDescribed = { mayHoldTokens: async (_: string, apiId: string) => apiId === "orders" };
+    const { clients } = lookup({ selfDescribed, endMark: "M" });
+    expect(await clients.findHolder("dcr-1", "orders")).toEqual({
+      hasSubscription: true,
+      isSelfDescribed: true,
+      endMark: "M",
+      asOf: now,
+    });
+    expect(await clients.findHolder("dcr-1", "billing")).toBeUndefined();
+    expect(await lookup().clients.findHolder("dcr-1", "orders")).toBeUndefined();
+  });
+
+  it.each(["", "two words", "wéb", "x".repeat(256)])("is not asked for the id %j", async (clientId) => {
+    const { clients, calls } = lookup({ records: [web], selfDescribed: { mayHoldTokens: async () => true } });
+    expect(await clients.findHolder(clientId, "orders")).toBeUndefined();
+    expect(await clients.findRegistered(clientId, at)).toBeUndefined();
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("the origin of a script (RFC 6454 §6.2)", () => {
+  const longest = "https://".padEnd(300, "a");
+
+  it.each(["https://spa.example", "http://localhost:5173", "http://[::1]", longest])(
+    "is looked up: %s",
+    async (origin) => {
+      const { clients, calls } = lookup();
+      expect(await clients.isBrowserOrigin(origin)).toBe(true);
+      expect(calls).toEqual([["clients.isBrowserOrigin", origin]]);
+    },
+  );
+
+  it.each([
+    "",
+    "null",
+    "https://",
+    "https://spa.example/",
+    "https://spa.example/page",
+    "https://spa.example?a",
+    "https://spa.example#a",
+    "https://spa.example ",
+    " https://spa.example",
+    "xhttps://spa.example",
+    "chrome-extension://abc",
+    `${longest}a`,
+    "a".repeat(301),
+  ])("is none, and nobody is asked: %s", async (origin) => {
+    const { clients, calls } = lookup({ selfDescribed: { isBrowserOrigin: () => true } });
+    expect(await clients.isBrowserOrigin(origin)).toBe(false);
+    expect(calls).toEqual([]);
+  });
+
+  it("that the host has listed for strangers needs no look-up", async () => {
+    const { clients, calls } = lookup({ selfDescribed: { isBrowserOrigin: () => true } });
+    expect(await clients.isBrowserOrigin("https://spa.example")).toBe(true);
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("whether a subject is a client's id (RFC 9068 §5)", () => {
+  it.each<[string, readonly Client[], boolean]>([
+    ["it is", [web], true],
+    ["it is not", [], false],
+    ["the table gives another client", [confidentialRecord({ clientId: "WEB" })], false],
+  ])("is asked once for the lag: %s", async (_, records, expected) => {
+    const { clients, calls } = lookup({ records });
+    expect(await clients.isTaken("web")).toBe(expected);
+    expect(await clients.isTaken("web")).toBe(expected);
+    expect(calls).toEqual([["clients.find", "web"]]);
+  });
+
+  it("is no for what can be no client's id", async () => {
+    const { clients, calls } = lookup({ records: [web] });
+    expect(await clients.isTaken("Ännchen")).toBe(false);
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("clients that are known from the start (RFC 8252 §7.1)", () => {
+  const records = [web, publicRecord("native", { redirectUris: ["myapp:/cb"] })];
+
+  it("must use schemes that the server lists", () => {
+    const { clients } = memoryStorage({ clients: records });
+    expect(() => checkListedClients(clients, [])).toThrow(
+      new TypeError(
+        'client "phone": redirectUris.0 has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.',
+      ),
+    );
+    expect(() => checkListedClients(clients, ["myapp"])).not.toThrow();
+  });
+
+  it("are none of a store without a list", () => {
+    const { storage } = loggedStorage({ "clients.find": async () => records[1] });
+    expect(() => checkListedClients(storage.clients, [])).not.toThrow();
+  });
+});

@@ -1,0 +1,141 @@
+import type { Client } from "../../lib";
+import { checkClient, checkRedirectSchemes, isClientLink, ownClient } from "../../lib/clients/client-record";
+import { keyed } from "../fixture/client-assertions";
+import { confidentialRecord, publicRecord } from "../fixture/records";
+
+const confidential = confidentialRecord();
+const native = publicRecord("native");
+const subscriptions = (ofApi: object): object => ({ subscriptions: { orders: ofApi } });
+
+describe("a link that a stranger puts on the consent page (RFC 7591 §2)", () => {
+  const longest = "https://app.example/".padEnd(2_000, "a");
+
+  it.each<[unknown, boolean]>([
+    ["https://app.example/", true],
+    ["https://app.example/terms?of=use#top", true],
+    [longest, true],
+    [`${longest}a`, false],
+    ["http://app.example/", false],
+    ["https://app.example/a b", false],
+    ["https://bank.example@app.example/", false],
+    ["https://:secret@app.example/", false],
+    ["https://bank.example:secret@app.example/", false],
+    ["https://[", false],
+    ["https://app.example:99999/", false],
+    [["https://app.example/"], false],
+    [new URL("https://app.example/"), false],
+    [5, false],
+    [undefined, false],
+  ])("may be %s: %s", (link, expected) => {
+    expect(isClientLink(link)).toBe(expected);
+  });
+});
+
+describe("what is said of a client record (RFC 6749 §2)", () => {
+  const [digest = ""] = confidential.secretDigests;
+
+  it.each<[string, object]>([
+    ["platform must be equal to one of the allowed values: native, browser", { ...native, platform: "web" }],
+    [
+      "subscriptions.orders.grantTypes.0 must be equal to one of the allowed values: authorization_code, refresh_token, client_credentials",
+      { ...native, ...subscriptions({ grantTypes: ["implicit"] }) },
+    ],
+    [
+      "subscriptions.orders must NOT have subscriptions.orders.scope: known keys are scopes, trusted and grantTypes",
+      { ...native, ...subscriptions({ scope: [] }) },
+    ],
+    ["name must be string", { ...native, name: 5 }],
+    [
+      "secretDigests.0 must be a digest from generateClientSecret() or digestClientSecret()",
+      { ...confidential, secretDigests: ["hunter2", digest] },
+    ],
+    [
+      "secretDigests.1 must be a digest from generateClientSecret() or digestClientSecret()",
+      { ...confidential, secretDigests: [digest, "hunter2"] },
+    ],
+    [
+      "jwks.keys.0 is a private key: only the client may have it. Write the public key, such as jwks of generateClientKey()",
+      { ...keyed, jwks: { keys: [{ kty: "oct", k: "AAAA" }] } },
+    ],
+  ])("names the place and what to write: %s", (problem, record) => {
+    const { clientId } = record as Client;
+    expect(() => checkClient(record)).toThrow(new TypeError(`client "${clientId}": ${problem}.`));
+  });
+
+  it.each<[string, string, object]>([
+    ["scopes", "a list", { scopes: undefined }],
+    ["grantTypes", "a list", { grantTypes: undefined }],
+    ["trusted", "true or false", { trusted: undefined }],
+  ])("says that %s is undefined, and that it may be %s", (name, value, ofApi) => {
+    expect(() => checkClient({ ...native, ...subscriptions(ofApi) })).toThrow(
+      new TypeError(
+        `client "phone": subscriptions.orders.${name} is undefined: leave the key out, or write ${value}.`,
+      ),
+    );
+  });
+
+  it("says that trusted of the client is undefined", () => {
+    expect(() => checkClient({ ...native, trusted: undefined })).toThrow(
+      new TypeError('client "phone": trusted is undefined: leave the key out, or write true or false.'),
+    );
+  });
+
+  it("says that a restriction is inherited, which the copy would lose", () => {
+    const inherits: object = Object.create({ scopes: ["orders:read"] });
+    expect(() => checkClient({ ...native, ...subscriptions(inherits) })).toThrow(
+      new TypeError('client "phone": subscriptions.orders.scopes is inherited: use plain objects.'),
+    );
+  });
+});
+
+describe("schemes without a dot in a client record (RFC 8252 §7.1)", () => {
+  it.each<[string, readonly string[], readonly string[], number | undefined]>([
+    ["all listed", ["myapp:/cb", "https://app.example/cb"], ["myapp"], undefined],
+    ["with a dot", ["com.example.app:/cb"], [], undefined],
+    ["none", [], [], undefined],
+    ["the first not listed", ["myapp:/cb", "https://app.example/cb"], [], 0],
+    ["the second not listed", ["myapp:/cb", "other:/cb"], ["myapp"], 1],
+  ])("must be listed by the server: %s", (_, redirectUris, redirectSchemes, unlisted) => {
+    const client = { ...native, redirectUris };
+    const check = (): Client => checkRedirectSchemes(client, redirectSchemes);
+    if (unlisted === undefined) {
+      expect(check()).toBe(client);
+      return;
+    }
+    expect(check).toThrow(
+      new TypeError(
+        `client "phone": redirectUris.${unlisted} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
+      ),
+    );
+  });
+});
+
+describe("the copy of a client record (RFC 6749 §2)", () => {
+  const links = {
+    logo: "data:image/png;base64,AAAA",
+    clientUri: "https://a.example/",
+    policyUri: "https://a.example/b",
+    tosUri: "https://a.example/c",
+  };
+
+  it.each<[string, Client]>([
+    ["confidential", { ...confidential, ...links, trusted: true }],
+    ["public", { ...native, ...links }],
+    ["with keys", { ...keyed, allowTokenEndpointAudience: true }],
+    ["with a jwksUri", { ...confidential, secretDigests: undefined, jwksUri: "https://a.example/" }],
+  ])("has everything that belongs to it: %s", (_, client) => {
+    expect(ownClient(client)).toEqual(client);
+  });
+
+  it("leaves out what the host's table has besides", () => {
+    const row = { ...native, createdBy: "somebody", selfDescription: { by: "document", digest: "d" } };
+    expect(ownClient(row as Client)).toStrictEqual(native);
+  });
+
+  it("shares nothing with the record", () => {
+    const record = { ...native, redirectUris: [...native.redirectUris] };
+    const copy = ownClient(record);
+    record.redirectUris.push("https://evil.example/");
+    expect(copy).toEqual(native);
+  });
+});

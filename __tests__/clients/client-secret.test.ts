@@ -1,0 +1,110 @@
+import crypto from "node:crypto";
+import { digestClientSecret, generateClientSecret } from "../../lib";
+import { clientSecretVerifier, parseSecretDigest, secretMatches } from "../../lib/clients/client-secret";
+import { everythingUnderWay } from "../fixture/latch";
+import { confidentialRecord } from "../fixture/records";
+
+afterEach(() => jest.restoreAllMocks());
+
+const hash = "A".repeat(43);
+const salt = "B".repeat(22);
+const slowDigest = `scrypt:ln=15,r=8,p=1:${salt}:${hash}`;
+
+describe("the secret that a person chooses (RFC 6749 §2.3.1, Appendix A.2)", () => {
+  it("may have twelve characters", async () => {
+    const digest = parseSecretDigest(await digestClientSecret("twelve chars"));
+    expect(digest && (await secretMatches("twelve chars", digest))).toBe(true);
+    expect(digest && (await secretMatches("twelve chart", digest))).toBe(false);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["eleven characters", "eleven char", "the secret must have at least 12 characters."],
+    ["no text", 123_456_789_012, "the secret must have at least 12 characters."],
+    [
+      "a line feed at its end",
+      "twelve chars\n",
+      "the secret must not contain control characters, such as a trailing line feed (RFC 6749 Appendix A.2).",
+    ],
+  ])("may not be %s", async (_, secret, message) => {
+    await expect(digestClientSecret(secret as string)).rejects.toThrow(
+      new TypeError(`digestClientSecret: ${message}`),
+    );
+  });
+});
+
+describe("a stored digest (RFC 6749 §10.10)", () => {
+  it.each<[string, boolean]>([
+    [`sha256:${hash}`, true],
+    [slowDigest, true],
+    [`sha256:${hash}A`, false],
+    [`sha1:${hash}`, false],
+    [`scrypt:ln=14,r=8,p=1:${salt}:${hash}`, true],
+    [`scrypt:ln=17,r=16,p=4:${salt}:${hash}`, true],
+    [`scrypt:ln=13,r=8,p=1:${salt}:${hash}`, false],
+    [`scrypt:ln=18,r=8,p=1:${salt}:${hash}`, false],
+    [`scrypt:ln=15,r=7,p=1:${salt}:${hash}`, false],
+    [`scrypt:ln=15,r=17,p=1:${salt}:${hash}`, false],
+    [`scrypt:ln=15,r=8,p=0:${salt}:${hash}`, false],
+    [`scrypt:ln=15,r=8,p=5:${salt}:${hash}`, false],
+    ["", false],
+  ])("is read within limits: %s is %s", (digest, expected) => {
+    expect(parseSecretDigest(digest) !== undefined).toBe(expected);
+  });
+});
+
+/** Every derivation waits until all are let go, and gives these bytes. */
+function holdDerivations(key: Buffer<ArrayBuffer>) {
+  const held: (() => void)[] = [];
+  jest.spyOn(crypto, "scrypt").mockImplementation((...args) => void held.push(() => args[4](null, key)));
+  return { held, letGo: () => held.splice(0).forEach((end) => end()) };
+}
+
+describe("the check of a secret (RFC 6749 §2.3.1)", () => {
+  const generated = [generateClientSecret(), generateClientSecret()] as const;
+  const both = confidentialRecord({ secretDigests: generated.map(({ digest }) => digest) });
+
+  it("takes either of two secrets, and no other one", async () => {
+    const verify = clientSecretVerifier();
+    expect(await verify(both, generated[0].secret)).toBe(true);
+    expect(await verify(both, generated[1].secret)).toBe(true);
+    expect(await verify(both, generateClientSecret().secret)).toBe(false);
+  });
+
+  it("passes over what is no digest", async () => {
+    const verify = clientSecretVerifier();
+    const [{ secret, digest }] = generated;
+    expect(await verify(confidentialRecord({ secretDigests: ["nonsense"] }), secret)).toBe(false);
+    expect(await verify(confidentialRecord({ secretDigests: ["nonsense", digest] }), secret)).toBe(true);
+  });
+
+  const slow = confidentialRecord({ clientId: "slow", secretDigests: [slowDigest] });
+
+  it("does not wait for derivations of others where there is none to do", async () => {
+    const verify = clientSecretVerifier();
+    const { held, letGo } = holdDerivations(Buffer.alloc(32));
+    const others = ["a guess", "another one"].map((secret) => verify(slow, secret));
+    await everythingUnderWay();
+    expect(held).toHaveLength(2);
+    let answer: boolean | undefined;
+    const wrong = verify(both, "wrong").then((result) => {
+      answer = result;
+    });
+    await everythingUnderWay();
+    // it is known while the derivations of the others are still under way
+    expect(answer).toBe(false);
+    letGo();
+    await Promise.all([...others, wrong]);
+  });
+
+  it("shares a derivation between equal ones, and remembers what was right", async () => {
+    const verify = clientSecretVerifier();
+    const { held, letGo } = holdDerivations(Buffer.from(hash, "base64url"));
+    const equal = [verify(slow, "right"), verify(slow, "right")];
+    await everythingUnderWay();
+    expect(held).toHaveLength(1);
+    letGo();
+    expect(await Promise.all(equal)).toEqual([true, true]);
+    expect(await verify(slow, "right")).toBe(true);
+    expect(held).toEqual([]);
+  });
+});

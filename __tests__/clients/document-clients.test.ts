@@ -1,0 +1,201 @@
+import {
+  type DocumentClientPorts,
+  findDocumentClient,
+  isDocumentUrl,
+} from "../../lib/clients/document-clients";
+import type { ClientMetadataDocumentAdapter } from "../../lib/clients/port";
+import type { NewEvent } from "../../lib/events/port";
+import type { DocumentAnswer, FoundDocument } from "../../lib/fetching/remembered-documents";
+import { refusalOf } from "../fixture/asked";
+import { issuerRecord } from "../fixture/records";
+import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
+
+shortenTimeLimitForEachTest();
+
+const clientId = "https://app.example/client.json";
+const issuer = issuerRecord();
+const document = { client_id: clientId, redirect_uris: ["https://app.example/callback"] };
+const found: FoundDocument = { kind: "found", value: document };
+const accepted = { kind: "accepted" } as const;
+
+interface Given {
+  /** What the host answers. */
+  readonly answer?: unknown;
+  readonly adapter?: Partial<ClientMetadataDocumentAdapter>;
+  readonly remembered?: Partial<Record<"fresh" | "peek", FoundDocument>>;
+  readonly fetched?: DocumentAnswer;
+  readonly mayFetch?: boolean;
+  readonly sought?: string;
+}
+
+/** Looks for the client; `log` says what was asked meanwhile, in its order. */
+function look({
+  answer = accepted,
+  adapter,
+  remembered = {},
+  fetched = found,
+  mayFetch = true,
+  sought = clientId,
+}: Given = {}) {
+  const log: string[] = [];
+  const events: NewEvent[] = [];
+  const note = <T>(name: string, value: T): T => {
+    log.push(name);
+    return value;
+  };
+  const ports: DocumentClientPorts = {
+    adapters: new Map([["orders", { accept: () => note("accept", answer as never), ...adapter }]]),
+    documents: {
+      fresh: () => note("fresh", remembered.fresh),
+      peek: () => note("peek", remembered.peek),
+      find: async () => note("find", fetched),
+    },
+    emit: (event) => void events.push(event),
+    redirectSchemes: [],
+    insecureLoopback: false,
+  };
+  const at = { issuer, mayFetch: () => note("mayFetch", mayFetch) };
+  return { work: findDocumentClient(ports, { clientId: sought, ...at }), log, events };
+}
+
+describe("the URL of a metadata document (client id metadata documents §3)", () => {
+  it.each<[string, boolean, boolean]>([
+    [clientId, true, true],
+    ["https://app.example/a/", true, true],
+    ["https://app.example/", false, false],
+    ["https://app.example", false, false],
+    ["http://app.example/client.json", false, false],
+    ["http://localhost:8080/client.json", false, true],
+    ["http://localhost:8080/", false, false],
+    ["ftp://localhost/client.json", false, false],
+    ["com.app:https://app.example/client.json", false, false],
+    ["web", false, false],
+    ["", false, false],
+  ])("is an https URL with a path: %s is %s, and on this machine %s", (text, expected, onLoopback) => {
+    expect(isDocumentUrl(text, { insecureLoopback: false })).toBe(expected);
+    expect(isDocumentUrl(text, { insecureLoopback: true })).toBe(onLoopback);
+  });
+});
+
+describe("a client with a metadata document (client id metadata documents §4)", () => {
+  it("is looked for only where its id is a URL", async () => {
+    const { work, log } = look({ sought: "web" });
+    expect(await work).toBeUndefined();
+    expect(log).toEqual([]);
+  });
+
+  it("is fetched after the host has said yes", async () => {
+    const { work, log, events } = look();
+    expect(await work).toMatchObject({
+      clientId,
+      name: "app.example",
+      confidential: false,
+      platform: "native",
+    });
+    expect(log).toEqual(["accept", "fresh", "mayFetch", "find"]);
+    expect(events).toEqual([]);
+  });
+
+  it("is not fetched while its document is fresh", async () => {
+    const { work, log } = look({ remembered: { fresh: found } });
+    expect(await work).toMatchObject({ clientId });
+    expect(log).toEqual(["accept", "fresh"]);
+  });
+
+  it("has its last good document where it may not be fetched", async () => {
+    const { work, log } = look({ remembered: { peek: found }, mayFetch: false });
+    expect(await work).toMatchObject({ clientId });
+    expect(log).toEqual(["accept", "fresh", "mayFetch", "peek"]);
+  });
+
+  it.each<[string, Given, string]>([
+    [
+      "the host refuses it",
+      { answer: { kind: "refused" } },
+      "clientMetadataDocuments.accept refused this client id",
+    ],
+    [
+      "its document is not known and may not be fetched",
+      { mayFetch: false },
+      "the document is not remembered by this process, and only an authorization request, or a code or refresh token of this client, makes the server fetch it",
+    ],
+    ["there is no document", { fetched: { kind: "refused", reason: "status 404" } }, "status 404"],
+    ["its server is away", { fetched: { kind: "failed", reason: "no connection" } }, "no connection"],
+    [
+      "its document is another one",
+      { fetched: { kind: "found", value: {} } },
+      "client_id in the document differs from the URL of the document",
+    ],
+  ])("is none, and an event says why: %s", async (_, given, reason) => {
+    const { work, events } = look(given);
+    expect(await work).toBeUndefined();
+    expect(events).toEqual([{ kind: "client-document-refused", issuer: issuer.identifier, reason }]);
+  });
+
+  it("may try again when too many are being fetched", async () => {
+    const { work, events } = look({ fetched: { kind: "too-many", reason: "" } });
+    expect(await refusalOf(work)).toEqual({
+      code: "temporarily_unavailable",
+      description: "Too many client metadata documents are being fetched.",
+      reason:
+        "too many client metadata documents are being fetched at once: the client may try again in a moment",
+    });
+    expect(events).toEqual([]);
+  });
+
+  it.each<[string, readonly string[] | undefined, string]>([
+    ["origins that the host has listed", ["https://app.example"], "browser"],
+    ["other origins", ["https://other.example"], "native"],
+    ["none", undefined, "native"],
+  ])("is a script on web pages with %s", async (_, browserOrigins, platform) => {
+    const { work } = look({ adapter: browserOrigins ? { browserOrigins } : {} });
+    expect(await work).toMatchObject({ platform });
+  });
+});
+
+describe("what the host answers about a metadata document (client id metadata documents §6)", () => {
+  it.each<[unknown, string]>([
+    [null, 'return { kind: "accepted" } or { kind: "refused" }'],
+    [true, 'return { kind: "accepted" } or { kind: "refused" }'],
+    [{ kind: "yes" }, 'return { kind: "accepted" } or { kind: "refused" }'],
+    [{ kind: "accepted", scopes: undefined }, "scopes is undefined. Leave it out, or write a value"],
+    [
+      { kind: "accepted", redirectOrigins: undefined },
+      "redirectOrigins is undefined. Leave it out, or write a value",
+    ],
+    [{ kind: "accepted", scopes: "orders:read" }, "scopes must be a list of scope names"],
+    [{ kind: "accepted", scopes: null }, "scopes must be a list of scope names"],
+    [{ kind: "accepted", redirectOrigins: "https://a.example" }, "redirectOrigins must be a list of origins"],
+    [
+      { kind: "accepted", clientAuthentication: "private_key_jwt" },
+      'clientAuthentication must be "none", or be left out',
+    ],
+    [
+      { kind: "accepted", allowTokenEndpointAudience: "true" },
+      "allowTokenEndpointAudience must be true or false",
+    ],
+  ])("must have its form: %j", async (answer, problem) => {
+    const { work, log } = look({ answer });
+    await expect(work).rejects.toThrow(new TypeError(`clientMetadataDocuments.accept: ${problem}.`));
+    expect(log).toEqual(["accept"]);
+  });
+
+  it("may have each of its members", async () => {
+    const answer = {
+      kind: "accepted",
+      scopes: ["orders:read"],
+      redirectOrigins: ["https://a.example"],
+      clientAuthentication: "none",
+      allowTokenEndpointAudience: false,
+    };
+    expect(await look({ answer }).work).toMatchObject({
+      redirectUris: ["https://app.example/callback"],
+      subscriptions: { orders: { scopes: ["orders:read"] } },
+    });
+  });
+
+  it("must come in time", async () => {
+    const { work } = look({ adapter: { accept: () => new Promise(() => undefined) } });
+    await expect(work).rejects.toThrow("clientMetadataDocuments.accept did not answer within 5 seconds");
+  });
+});

@@ -1,0 +1,66 @@
+import { presentsOwnGrant } from "../../lib/clients/presented-grant";
+import { parametersFromObject } from "../../lib/protocol/parameters";
+import { formatToken } from "../../lib/protocol/token-value";
+import { now } from "../fixture/asked";
+import { loggedStorage } from "../fixture/call-log";
+import { authorizationRecord, issuerRecord } from "../fixture/records";
+
+const authorizationId = "A".repeat(22);
+const token = formatToken(authorizationId, "r".repeat(43));
+const none = formatToken("B".repeat(22), "r".repeat(43));
+
+interface Given {
+  readonly fields?: Record<string, string>;
+  readonly grantParameters?: readonly string[];
+  readonly clientId?: string;
+  readonly authMethodId?: string;
+}
+
+/** What is said of a request, where Alice has approved `web`, and which authorizations were looked up. */
+async function ask({ fields = {}, grantParameters = ["code"], clientId = "web", authMethodId }: Given) {
+  const { storage, calls } = loggedStorage();
+  await storage.authorizations.create(authorizationRecord(), now);
+  calls.length = 0;
+  const answer = await presentsOwnGrant(storage, {
+    issuer: issuerRecord({}, authMethodId),
+    parameters: parametersFromObject(fields),
+    grantParameters,
+    clientId,
+    now,
+  });
+  return { answer, calls };
+}
+
+describe("a request that shows a code or a refresh token of its client (RFC 6749 §4.1.3, §6)", () => {
+  it.each<[string, Given, boolean]>([
+    ["a code of the client", { fields: { code: token } }, true],
+    ["a code of another client", { fields: { code: token }, clientId: "other" }, false],
+    ["a code of another issuer", { fields: { code: token }, authMethodId: "otp" }, false],
+    ["a code that nobody was given", { fields: { code: none } }, false],
+    [
+      "a refresh token",
+      { fields: { refresh_token: token }, grantParameters: ["code", "refresh_token"] },
+      true,
+    ],
+    [
+      "two, of which the first is not its own",
+      { fields: { code: none, refresh_token: token }, grantParameters: ["code", "refresh_token"] },
+      false,
+    ],
+  ])("has been approved before, or not: %s", async (_, given, expected) => {
+    const { answer, calls } = await ask(given);
+    expect(answer).toBe(expected);
+    expect(calls).toHaveLength(1);
+  });
+
+  it.each<[string, Given]>([
+    ["nothing", {}],
+    ["what is no code", { fields: { code: "undefined" } }],
+    ["a code where none may be", { fields: { code: token }, grantParameters: [] }],
+    ["a code in another parameter", { fields: { token } }],
+  ])("is not looked up for %s", async (_, given) => {
+    const { answer, calls } = await ask(given);
+    expect(answer).toBe(false);
+    expect(calls).toEqual([]);
+  });
+});
