@@ -25,8 +25,8 @@ const { explained } = require("./explained");
 const root = path.resolve(__dirname, "../..");
 const scorePath = path.join(__dirname, "score.json");
 
-/** HTML, and what talks to servers of others: their tests need a browser or the servers. */
-const leftOut = /^lib\/(?:pages\/|storage\/(?:postgres|redis|sqlite)\/|(?:postgres|redis|sqlite)\.ts$)/;
+/** HTML, the program `authmount`, and what talks to servers of others: their tests need a browser, processes or the servers. */
+const leftOut = /^lib\/(?:pages\/|storage\/(?:postgres|redis|sqlite)\/|(?:cli|postgres|redis|sqlite)\.ts$)/;
 
 /** Every file that is mutated, from the root of the repository. */
 function mutatedFiles() {
