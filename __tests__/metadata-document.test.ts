@@ -99,6 +99,7 @@ describe("a metadata document (§4)", () => {
     ],
     ["only javascript:", { redirect_uris: ["javascript:alert(1)"] }, /none of the document's redirect_uris/],
     ["response types without code", { response_types: ["token"] }, /response_types does not contain code/],
+    ["a response type that is no list", { response_types: "code" }, /response_types does not contain code/],
     [
       "a key method without a key",
       { token_endpoint_auth_method: "private_key_jwt" },
@@ -108,6 +109,13 @@ describe("a metadata document (§4)", () => {
     ["keys by http", { jwks_uri: "http://app.example/jwks" }, /malformed/],
   ])("is refused with %s", (_, changes, problem) => {
     expect(made({ changes })).toEqual({ problem: expect.stringMatching(problem) as string });
+  });
+
+  it.each([
+    ["20 redirect_uris", { redirect_uris: Array(20).fill("https://app.example/cb") }],
+    ["code among the response types", { response_types: ["token", "code"] }],
+  ])("may have %s", (_, changes) => {
+    expect(made({ changes })).not.toHaveProperty("problem");
   });
 
   it("may list redirect URIs that are for other servers: they are left out", () => {
@@ -151,6 +159,14 @@ describe("a metadata document (§4)", () => {
     const client = made({ changes });
     expect(client).toMatchObject({ clientUri: "https://app.example/" });
     for (const name of ["policyUri", "tosUri", "logo"]) expect(client).not.toHaveProperty(name);
+  });
+
+  it("shows its home page, its policy and its terms", () => {
+    const [clientUri, policyUri, tosUri] = ["", "policy", "terms"].map(
+      (path) => `https://app.example/${path}`,
+    );
+    const changes = { client_uri: clientUri, policy_uri: policyUri, tos_uri: tosUri };
+    expect(made({ changes })).toMatchObject({ clientUri, policyUri, tosUri });
   });
 
   it("has the name of its host if it has none", () => {
@@ -199,6 +215,24 @@ describe("how such a client authenticates (§4.1)", () => {
     );
     const decision = { allowTokenEndpointAudience: true };
     expect(made({ changes: key, decision })).toMatchObject({ allowTokenEndpointAudience: true });
+  });
+});
+
+describe("a client whose answers go to web pages that the host lists", () => {
+  const page = "https://app.example/callback";
+
+  it.each([
+    ["browser", "all its pages are listed", [page], ["https://app.example"]],
+    ["native", "one is not", [page, "http://127.0.0.1/callback"], ["https://app.example"]],
+    ["native", "none is", [page], ["https://other.example"]],
+  ])("is a %s client when %s", (platform, _, redirect_uris, browserOrigins) => {
+    expect(made({ changes: { redirect_uris }, rules: { browserOrigins } })).toMatchObject({ platform });
+  });
+
+  it.each([[[]], [["https://app.example"]]])("has no platform if it proves itself: %j", (browserOrigins) => {
+    const client = made({ changes: { redirect_uris: [page], jwks }, rules: { browserOrigins } });
+    expect(client).toMatchObject({ confidential: true });
+    expect(client).not.toHaveProperty("platform");
   });
 });
 

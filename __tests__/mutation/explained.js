@@ -73,6 +73,12 @@ const explained = [
     why: "No script has an origin with spaces.",
   },
   {
+    file: "lib/clients/metadata-document.ts",
+    from: "[]",
+    to: '["Stryker was here"]',
+    why: "These lists are only searched for a method, a grant and an origin, and this text is none of them.",
+  },
+  {
     file: "lib/end-user/approve.ts",
     from: "exceptEndMark === undefined",
     to: "false",

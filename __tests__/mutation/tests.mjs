@@ -25,7 +25,7 @@ const leftOut = [
   "resource-server/(?:keys|page)",
   "testing/tokens",
   "unregistered-clients",
-  "(?:observability|reference|typed-lists|threat-model|advisories-page|upgrade-promises|migrating|metadata-document|key-rotation-page)",
+  "(?:observability|reference|typed-lists|threat-model|advisories-page|upgrade-promises|migrating|key-rotation-page)",
   "storage/(?:memory-bounds|planted-defects|sqlite)",
 ].map((name) => `/__tests__/${name}`);
 const ignored = [...testPathIgnorePatterns, ...leftOut].map((pattern) => new RegExp(pattern));

@@ -47,8 +47,8 @@ function documentProblem(document: unknown, clientId: string): string | undefine
   return undefined;
 }
 
-/** Whether the client proves itself with a key, or why the document does not say how. */
-function readProof(document: Document, { decision }: DocumentRules): "key" | "none" | { problem: string } {
+/** True when the client proves itself with a key; or why the document does not say how it does. */
+function readProof(document: Document, { decision }: DocumentRules): boolean | { problem: string } {
   const { token_endpoint_auth_method: method = "none", jwks, jwks_uri: jwksUri } = document;
   const others = textsOf(document["token_endpoint_auth_methods_supported"]) ?? [];
   if (method !== "none" && method !== "private_key_jwt")
@@ -61,7 +61,7 @@ function readProof(document: Document, { decision }: DocumentRules): "key" | "no
       problem: "token_endpoint_auth_method is private_key_jwt, but there is neither jwks nor jwks_uri",
     };
   const mayGoWithout = method === "none" || others.includes("none");
-  return hasKey && !(mayGoWithout && decision.clientAuthentication === "none") ? "key" : "none";
+  return hasKey && !(mayGoWithout && decision.clientAuthentication === "none");
 }
 
 /** The grants that the client has named and may use: never one without an end user. */
@@ -97,7 +97,7 @@ function usableRedirects(client: Client, rules: DocumentRules): Client {
 }
 
 function asBrowserClient(client: Client, { browserOrigins }: DocumentRules): Client {
-  if (client.confidential || browserOrigins.length === 0) return client;
+  if (client.confidential) return client;
   const asBrowser = { ...client, platform: "browser" } as const;
   return browserOriginsOf(asBrowser).every((origin) => browserOrigins.includes(origin)) ? asBrowser : client;
 }
@@ -108,7 +108,7 @@ const noRedirect =
 /** The client as its document describes it, with everything that the document lists. */
 function describedClient(
   document: Document,
-  { rules, proof }: { rules: DocumentRules; proof: "key" | "none" },
+  { rules, hasProof }: { rules: DocumentRules; hasProof: boolean },
 ): Client {
   const { clientId, apiId, decision } = rules;
   const subscription: Subscription = {
@@ -122,7 +122,7 @@ function describedClient(
     subscriptions: { [apiId]: subscription },
     ...linksOf(document),
   };
-  if (proof === "none") return { ...described, confidential: false, platform: "native" };
+  if (!hasProof) return { ...described, confidential: false, platform: "native" };
   const { jwks, jwks_uri: jwksUri } = document;
   return {
     ...described,
@@ -141,9 +141,9 @@ export function clientOfDocument(
   const problem = documentProblem(value, rules.clientId);
   if (problem !== undefined) return { problem };
   const document = value as Document;
-  const proof = readProof(document, rules);
-  if (typeof proof === "object") return proof;
-  const client = describedClient(document, { rules, proof });
+  const hasProof = readProof(document, rules);
+  if (typeof hasProof === "object") return hasProof;
+  const client = describedClient(document, { rules, hasProof });
   // bound to all that the document lists, also to what is not used here
   const selfDescription = selfDescriptionOf(client, "document");
   const usable = asBrowserClient(usableRedirects(client, rules), rules);

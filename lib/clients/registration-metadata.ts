@@ -39,8 +39,8 @@ function invalid(description: string): OAuthError {
   return new OAuthError("invalid_client_metadata", { description });
 }
 
-function invalidRedirect(description: string, reason?: string): OAuthError {
-  return new OAuthError("invalid_redirect_uri", { description, ...(reason !== undefined && { reason }) });
+function invalidRedirect(description: string, reason = description): OAuthError {
+  return new OAuthError("invalid_redirect_uri", { description, reason });
 }
 
 /** A text; `undefined` when it is left out. `null` counts as left out: many programs write it for what they do not have. */
