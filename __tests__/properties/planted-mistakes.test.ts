@@ -27,6 +27,16 @@ function notePair(app: Express): void {
   });
 }
 
+/** Takes a parameter out of every request. */
+function without(parameter: RegExp): NonNullable<Mistake["before"]> {
+  return (app) => {
+    app.use((req, _res, next) => {
+      req.url = req.url.replace(parameter, "");
+      next();
+    });
+  };
+}
+
 /** Every authorization as it is stored, changed. */
 function withAuthorizations(
   change: (found: Authorization) => Partial<Authorization>,
@@ -174,6 +184,23 @@ const mistakes: Readonly<Record<string, Mistake>> = {
         async find(clientId) {
           const found = await clients.find(clientId);
           return found && { ...found, subscriptions: { ...found.subscriptions, orders: {} } };
+        },
+      },
+    }),
+  },
+  "max_age is forgotten": { before: without(/max_age=\d+/) },
+  "prompt=login is forgotten": { before: without(/prompt=login/) },
+  "prompt=select_account is forgotten": { before: without(/prompt=select_account/) },
+  "what a person unticks stays allowed": {
+    storage: ({ consents }) => ({
+      consents: {
+        ...consents,
+        async save(consent, now) {
+          const earlier = await consents.find({ contextKey: "", ...consent }, now);
+          await consents.save(
+            { ...consent, scopes: [...new Set([...consent.scopes, ...(earlier?.scopes ?? [])])] },
+            now,
+          );
         },
       },
     }),
