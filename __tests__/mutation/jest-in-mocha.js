@@ -36,7 +36,7 @@ const jest = {
  */
 const maxTests = Number(process.env.AUTHMOUNT_MUTATION_TESTS);
 const direct =
-  /^__tests__\/(?:clients|end-user|events|fetching|http|interaction|metadata-document|protocol|signing|storage\/client-(?:key-)?record|tokens)[./]/;
+  /^__tests__\/(?:clients|end-user|events|fetching|http|interaction|metadata-document|protocol|resource-server\/(?:in-turn|introspect|options|remote-\w+)|signing|storage\/client-(?:key-)?record|tokens)[./]/;
 let tried = 0;
 
 /**

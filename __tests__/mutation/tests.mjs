@@ -47,6 +47,7 @@ const order = [
   "endpoints",
   "storage",
   "fetching",
+  "resource-server",
   "flows",
 ];
 

@@ -46,8 +46,14 @@ function parseText<T>(
   return typeof value === "object" && value !== null ? parse(value, url) : wrong("it is no JSON object");
 }
 
-/** What the last good document of each URL says. The URLs come from options and from documents that were checked. */
-type Parsed<T> = Map<string, { readonly text: string; readonly value: T }>;
+/** A good document, and what it says. */
+interface ParsedText<T> {
+  readonly text: string;
+  readonly value: T;
+}
+
+/** The last good document of each URL. The URLs come from options and from documents that were checked. */
+type Parsed<T> = Map<string, ParsedText<T>>;
 
 /** Fetches documents, and notes what the good ones say. */
 function fetchInto<T>(parsed: Parsed<T>, parse: RemoteDocumentOptions<T>["parse"]): FetchDocument {
@@ -58,7 +64,7 @@ function fetchInto<T>(parsed: Parsed<T>, parse: RemoteDocumentOptions<T>["parse"
     // an unchanged document keeps its value, so that keys stay the same objects
     if (parsed.get(url)?.text === text) return document;
     const outcome = parseText(text, { url, parse });
-    if (outcome.kind === "wrong") return { kind: "failed", reason: outcome.reason };
+    if (outcome.kind !== "parsed") return { kind: "failed", reason: outcome.reason };
     parsed.set(url, { text, value: outcome.value });
     return document;
   };
@@ -72,26 +78,29 @@ export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions
   const parsed: Parsed<T> = new Map();
   const documents = rememberedDocuments({ clock, fetchDocument: fetchInto(parsed, parse) });
 
+  /** What a document says that is remembered: it was parsed when it came. */
+  function valueAt(url: string): T {
+    return (parsed.get(url) as ParsedText<T>).value;
+  }
+
   async function ask(how: "find" | "refresh", url: string): Promise<T> {
     const answer = await documents[how](url);
-    const known = answer.kind === "found" ? parsed.get(url) : undefined;
-    if (known) return known.value;
-    const reason = answer.kind === "found" ? "it is not known" : answer.reason;
-    throw lateError(`${name} at ${url} can't be used: ${reason}`);
+    if (answer.kind === "found") return valueAt(url);
+    throw lateError(`${name} at ${url} can't be used: ${answer.reason}`);
   }
 
   function fresh(url: string): T | undefined {
     if (!documents.fresh(url)) return undefined;
     // nobody waits for this, and it never rejects
     if (documents.isAgeing(url)) void documents.refresh(url);
-    return parsed.get(url)?.value;
+    return valueAt(url);
   }
 
   /** The last good document during an outage, in which nobody should wait again and again. */
   function lastGood(url: string): T | undefined {
     if (!documents.isFailing(url) || !documents.peek(url)) return undefined;
     void documents.refresh(url);
-    return parsed.get(url)?.value;
+    return valueAt(url);
   }
 
   return {

@@ -36,6 +36,10 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 /** An endpoint at the origin of the issuer: secrets and tokens are sent to no other server. */
 function endpointOf(issuer: string, url: unknown): string | undefined {
   if (!isText(url)) return undefined;
@@ -60,8 +64,9 @@ function parseIssuer(value: object, url: string): ParsedDocument<RemoteIssuer> {
 function parseKeySet(value: object, url: string): ParsedDocument<RemoteKeys> {
   const { keys } = value as { readonly keys?: unknown };
   const found = new Map<string, RemoteKey>();
-  for (const jwk of Array.isArray(keys) ? keys : []) {
-    const key = typeof jwk === "object" && jwk !== null ? readVerificationKey(jwk) : undefined;
+  for (const jwk of listIn(keys)) {
+    // what is no object has no kid
+    const key = readVerificationKey((jwk ?? {}) as Readonly<Record<string, unknown>>);
     // of two keys with one kid, the first one counts, at every reading
     if (key && !found.has(key.kid)) found.set(key.kid, { ...key, publishedAt: url });
   }
@@ -99,7 +104,9 @@ export function issuersOf({ issuers, baseUrl, audience, apiId }: ResourceApi, cl
   }
   function parse(value: object): ParsedDocument<readonly string[]> {
     const { resource, authorization_servers: listed } = value as Record<string, unknown>;
-    const own = Array.isArray(listed) ? listed.filter(isText).filter((id) => isIssuerBelow(baseUrl, id)) : [];
+    const own = listIn(listed)
+      .filter(isText)
+      .filter((id) => isIssuerBelow(baseUrl, id));
     // two APIs on different origins may share the path of this document
     return resource === audience && own.length > 0
       ? { kind: "parsed", value: own }

@@ -1,0 +1,109 @@
+import { checkResourceServerOptions, resolveResourceApis } from "../../lib/resource-server/options";
+
+const orders = { audience: "https://api.example/orders", scopes: ["orders:read"] };
+const baseUrl = "https://host.example/login";
+const introspection = { clientId: "api", clientSecret: "secret" };
+
+/** What is said of options; `undefined` when they are right. */
+function problemOf(options: object | undefined): string | undefined {
+  try {
+    checkResourceServerOptions(options as never);
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError);
+    return (error as Error).message;
+  }
+  return undefined;
+}
+
+const fixes = {
+  undefined: "Leave the key out, or write a value.",
+  scopes: 'List the names of the API\'s scopes: ["read", "write"].',
+  issuers: 'List issuer identifiers, such as "https://host/login/auth/password/api/orders", or leave it out.',
+};
+
+describe("the issuers of an API in the options", () => {
+  const below = "https://host.example/login/auth/password/api/orders";
+  const elsewhere = "https://other.example/login/auth/password/api/orders";
+  const notBelow = "is not below baseUrl, and introspection would send the secret there";
+
+  it.each<[string, object, string | undefined]>([
+    [below, {}, undefined],
+    [below, { introspection }, undefined],
+    [elsewhere, {}, undefined],
+    [elsewhere, { introspection }, notBelow],
+    ["http://other.example/a", {}, "must be https"],
+    // what is wrong with the URL itself is said first
+    ["http://other.example/a", { introspection }, "must be https"],
+  ])("%s with %j: %s", (issuer, more, problem) => {
+    const apis = { orders: { ...orders, issuers: [below, issuer] } };
+    expect(problemOf({ baseUrl, apis, ...more })).toBe(
+      problem && `createResourceServer: apis.orders.issuers.1 ${problem}. ${fixes.issuers}`,
+    );
+  });
+});
+
+describe("options that are wrong are named, with what to write instead", () => {
+  it.each<[string, object | undefined, string]>([
+    ["nothing", undefined, "options must be object."],
+    [
+      "a name that no scope has (RFC 6749 §3.3)",
+      { baseUrl, apis: { orders: { ...orders, scopes: ["read", 'a"b'] } } },
+      `apis.orders.scopes.1 is not a scope name. ${fixes.scopes}`,
+    ],
+    [
+      "two scopes in one text",
+      { baseUrl, apis: { orders: { ...orders, scopes: ["a b"] } } },
+      `apis.orders.scopes.0 is not a scope name. ${fixes.scopes}`,
+    ],
+    [
+      "an option that is undefined",
+      { baseUrl, apis: { orders }, introspection: undefined },
+      `introspection is undefined. ${fixes.undefined}`,
+    ],
+    [
+      "an option of an API that is undefined",
+      { baseUrl, apis: { orders: { ...orders, name: undefined } } },
+      `apis.orders.name is undefined. ${fixes.undefined}`,
+    ],
+    [
+      "a lag without introspection",
+      { baseUrl, apis: { orders }, revocationLagSeconds: 5 },
+      "revocationLagSeconds has no effect without introspection: JWTs count until they expire. Leave it out, or write introspection.",
+    ],
+  ])("%s", (_, options, message) => {
+    expect(problemOf(options)).toBe(`createResourceServer: ${message}`);
+  });
+
+  it("a lag with introspection is right", () => {
+    expect(problemOf({ baseUrl, apis: { orders }, introspection, revocationLagSeconds: 0 })).toBe(undefined);
+  });
+});
+
+describe("the APIs of checked options", () => {
+  it("have the name of their id unless they have another one, and a list of issuers of their own", () => {
+    const issuers = ["https://host.example/login/auth/password/api/files"];
+    const files = { audience: "https://files.example", scopes: [], name: "Your files", issuers };
+    const apis = resolveResourceApis({ baseUrl, apis: { orders, files } });
+    expect(apis).toEqual([
+      {
+        apiId: "orders",
+        name: "orders",
+        audience: orders.audience,
+        baseUrl,
+        scopes: { "orders:read": "orders:read" },
+        issuers: undefined,
+        metadataUrl: "https://api.example/.well-known/oauth-protected-resource/orders",
+      },
+      {
+        apiId: "files",
+        name: "Your files",
+        audience: files.audience,
+        baseUrl,
+        scopes: {},
+        issuers,
+        metadataUrl: "https://files.example/.well-known/oauth-protected-resource",
+      },
+    ]);
+    expect(apis[1]?.issuers).not.toBe(issuers);
+  });
+});
