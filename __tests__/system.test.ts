@@ -1,3 +1,4 @@
+import crypto from "node:crypto";
 import { randomValues } from "../lib/system";
 
 describe("random values (RFC 6749 §10.10)", () => {
@@ -26,5 +27,16 @@ describe("random values (RFC 6749 §10.10)", () => {
     }
     // each place has had nearly every one of the 256 values
     expect(Math.min(...seen.map(({ size }) => size))).toBeGreaterThan(200);
+  });
+
+  it("use up each draw from the system to its last byte, as draws are slow", () => {
+    const draws = jest.spyOn(crypto, "randomFillSync");
+    const { randomToken } = randomValues();
+    const drawn = Array.from({ length: 257 }, () => {
+      randomToken();
+      return draws.mock.calls.length;
+    });
+    expect([drawn[0], drawn[127], drawn[128], drawn[255], drawn[256]]).toEqual([1, 1, 2, 2, 3]);
+    jest.restoreAllMocks();
   });
 });

@@ -1,24 +1,8 @@
 /** A property that is there and undefined is a mistake, a misspelt constant say: it must not count as left out. */
 import request from "supertest";
-import { type AuthServerOptions, createAuthServer, defaultLifetimes, memoryStorage } from "../lib";
+import { memoryStorage } from "../lib";
 import { testHost } from "./fixture/host";
 import { confidentialRecord } from "./fixture/records";
-
-const api = {
-  audience: "https://api.example/orders",
-  authMethods: ["password"],
-  scopes: { "orders:read": "See your orders" },
-};
-const good: AuthServerOptions = {
-  baseUrl: "https://host.example/login",
-  secrets: ["a test secret of at least 32 characters"],
-  storage: memoryStorage({ clients: [] }),
-  authMethods: { password: { authenticate: () => ({ kind: "denied" }) } },
-  apis: { orders: api },
-};
-
-beforeEach(() => void jest.spyOn(process, "emitWarning").mockImplementation(() => undefined));
-afterEach(() => jest.restoreAllMocks());
 
 describe("a route whose scope is undefined (RFC 6750 §3.1)", () => {
   const { requireBearer } = testHost().auth;
@@ -33,47 +17,6 @@ describe("a route whose scope is undefined (RFC 6750 §3.1)", () => {
   it("may leave the scope out", () => {
     expect(() => requireBearer({ api: "orders" })).not.toThrow();
   });
-});
-
-describe("an option of createAuthServer that is undefined", () => {
-  const optional = [
-    "name",
-    "defaultScopes",
-    "accessTokenSeconds",
-    "accessTokenFormat",
-    "redirectUri",
-    "scope",
-    "unknownScopes",
-    "refreshTokenExpiry",
-    "lifetimes",
-  ];
-
-  const mistakes: readonly (readonly [path: string, changes: object])[] = [
-    ...["consent", "tokens", "rateLimit", "lifetimes", "revocationLagSeconds", "redirectSchemes"].map(
-      (name) => [name, { [name]: undefined }] as const,
-    ),
-    ...Object.keys(defaultLifetimes).map(
-      (name) => [`lifetimes.${name}`, { lifetimes: { [name]: undefined } }] as const,
-    ),
-    ...optional.map(
-      (name) => [`apis.orders.${name}`, { apis: { orders: { ...api, [name]: undefined } } }] as const,
-    ),
-  ];
-
-  it.each(mistakes)("is refused by its path: %s", (path, changes) => {
-    expect(() => createAuthServer({ ...good, ...changes })).toThrow(
-      new TypeError(
-        `createAuthServer: ${path} is undefined. Leave the key out for the default, or write a value.`,
-      ),
-    );
-  });
-
-  it.each(["secrets", "signingKeys", "pages", "onEvent"])(
-    "counts as left out where nothing widens: %s",
-    (name) => {
-      expect(() => createAuthServer({ ...good, [name]: undefined })).not.toThrow();
-    },
-  );
 });
 
 const inSubscription = (name: string): object => ({ subscriptions: { orders: { [name]: undefined } } });

@@ -109,7 +109,6 @@ describe("options that would be refused", () => {
       "apis.orders.authMethods.1",
       "apis.orders.scopes.a b",
       "lifetimes.refreshTokenIdleSeconds",
-      "apis.orders.lifetimes.refreshTokenIdleSeconds",
       "signingKeys.0",
       "signingKeys.2",
     ]);

@@ -35,8 +35,25 @@ const jest = {
  * half comes first, and the other half is spread over all files.
  */
 const maxTests = Number(process.env.AUTHMOUNT_MUTATION_TESTS);
-const direct =
-  /^__tests__\/(?:clients|end-user|events|fetching|http|interaction|metadata-document|protocol|resource-server\/(?:in-turn|introspect|options|remote-\w+)|signing|storage\/client-(?:key-)?record|tokens)[./]/;
+const directNames = [
+  "clients",
+  "create-auth-server",
+  "end-user",
+  "events",
+  "fetching",
+  "http",
+  "interaction",
+  "metadata-document",
+  "on-demand",
+  "options",
+  "protocol",
+  "resource-server/(?:create-resource-server|in-turn|introspect|options|remote-\w+)",
+  "signing",
+  "storage/client-(?:key-)?record",
+  "system",
+  "tokens",
+];
+const direct = new RegExp(`^__tests__/(?:${directNames.join("|")})[./]`);
 let tried = 0;
 
 /**

@@ -42,6 +42,7 @@ const order = [
   "events",
   "end-user",
   "signing",
+  "options",
   "interaction",
   "grants",
   "endpoints",

@@ -2,6 +2,7 @@
 import { isPathId, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
 import { isSubset, parseScope } from "../protocol/scope";
+import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
 import type { ApiOptions, AuthServerOptions } from "./options";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
@@ -62,9 +63,11 @@ function* scopeProblems(
     const fix = "Name only scopes that are listed under scopes.";
     yield { path: `${path}.defaultScopes`, problem: "names a scope that this API does not have", fix };
   }
-  const again = defaultScopes.findIndex((name, index) => defaultScopes.indexOf(name) < index);
-  if (again >= 0)
-    yield { path: `${path}.defaultScopes.${again}`, problem: "is listed twice", fix: "Leave it out." };
+  for (const [index, name] of defaultScopes.entries()) {
+    const at = `${path}.defaultScopes.${index}`;
+    if (defaultScopes.indexOf(name) < index)
+      yield { path: at, problem: "is listed twice", fix: "Leave it out." };
+  }
   if (scope === "required" && defaultScopes.length > 0) {
     const fix = 'Leave out defaultScopes, or write scope: "optional".';
     yield { path: `${path}.defaultScopes`, problem: "can never be used, because scope is required", fix };
@@ -99,8 +102,8 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
 
 function* lifetimeProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Write an idle lifetime of at most refreshTokenSeconds.";
-  const ofApis = Object.entries(options.apis).map(
-    ([apiId, api]) => [`apis.${apiId}.lifetimes`, api] as const,
+  const ofApis = Object.entries(options.apis).flatMap(([apiId, api]) =>
+    api.lifetimes ? [[`apis.${apiId}.lifetimes`, api] as const] : [],
   );
   for (const [path, ofApi] of [["lifetimes", {}] as const, ...ofApis]) {
     const { refreshTokenIdleSeconds, refreshTokenSeconds } = resolveLifetimes(options, ofApi);
@@ -166,20 +169,40 @@ function* undefinedIn(value: unknown, path: string): Iterable<string> {
   }
 }
 
-/** An option that is undefined by mistake, such as a misspelt constant, would silently take its default. */
-function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
-  const fix = "Leave the key out for the default, or write a value.";
-  const { apis, lifetimes } = options;
-  const there = [
+/** The options of an adapter. What else it holds is the host's own, such as a connection, and may lead back to it. */
+function adapterOptions(adapter: ClientMetadataDocumentAdapter | ClientRegistrationAdapter): object {
+  return Object.hasOwn(adapter, "browserOrigins") ? { browserOrigins: adapter.browserOrigins } : {};
+}
+
+/** The same API, with nothing of its adapters but their options. */
+function plainApi(api: ApiOptions): object {
+  const { clientMetadataDocuments: documents, clientRegistration: registration } = api;
+  return {
+    ...api,
+    ...(documents && { clientMetadataDocuments: adapterOptions(documents) }),
+    ...(registration && { clientRegistration: adapterOptions(registration) }),
+  };
+}
+
+/** The paths of the options that are present but undefined. */
+function* undefinedOptions(options: AuthServerOptions): Iterable<string> {
+  const names = [
     "consent",
     "tokens",
     "rateLimit",
     "lifetimes",
     "revocationLagSeconds",
     "redirectSchemes",
-  ].filter((name) => name in options && options[name as keyof AuthServerOptions] === undefined);
-  const paths = [...there, ...undefinedIn(lifetimes, "lifetimes"), ...undefinedIn(apis, "apis")];
-  for (const path of paths) yield { path, problem: "is undefined", fix };
+  ] as const;
+  yield* names.filter((name) => name in options && options[name] === undefined);
+  yield* undefinedIn(options.lifetimes, "lifetimes");
+  for (const [apiId, api] of Object.entries(options.apis)) yield* undefinedIn(plainApi(api), `apis.${apiId}`);
+}
+
+/** An option that is undefined by mistake, such as a misspelt constant, would silently take its default. */
+function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const fix = "Leave the key out for the default, or write a value.";
+  for (const path of undefinedOptions(options)) yield { path, problem: "is undefined", fix };
 }
 
 /** The rules for the values of options whose shape is right, in the order in which they are told. */

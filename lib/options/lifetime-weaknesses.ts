@@ -38,7 +38,7 @@ const accessTokens: Limit = {
 };
 
 function inDays(seconds: number): string {
-  return seconds >= day ? ` (${Math.round(seconds / day)} days)` : "";
+  return seconds >= 2 * day ? ` (${Math.round(seconds / day)} days)` : "";
 }
 
 function tooLong(

@@ -25,10 +25,10 @@ export interface ScopeOptions {
 
 /**
  * True for `{ text, explanation, implies }`, false for a sentence or a record of sentences. The two cannot be confused: language
- * tags begin with two or three letters, so no language is called `text`, `explanation` or `implies`.
+ * tags begin with two or three letters, so no language is called `text`.
  */
 export function isScopeOptions(scope: ScopeSentence | ScopeOptions): scope is ScopeOptions {
-  return typeof scope === "object" && ("text" in scope || "implies" in scope);
+  return typeof scope === "object" && "text" in scope;
 }
 
 /** One API: which access tokens it gets, and which authentication methods it accepts. */

@@ -33,8 +33,8 @@ function isWithin(path: string, other: string): boolean {
 }
 
 function refusalOf(message: string): RefusedOption {
-  const text = message.replace(/^createAuthServer: /, "");
-  return { path: /^\S+/.exec(text)?.[0] ?? "options", message: text };
+  const text = message.slice("createAuthServer: ".length);
+  return { path: text.slice(0, text.indexOf(" ")), message: text };
 }
 
 function wrongClients({ storage, redirectSchemes = [] }: AuthServerOptions): readonly RefusedOption[] {

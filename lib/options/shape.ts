@@ -1,6 +1,12 @@
 /** Checks the shape of the options, and says in words what is wrong with it. RFC 6749 §10. */
 import { Ajv, type ErrorObject } from "ajv";
 
+/** The first of these methods that a value does not have. */
+function missingMethod(names: readonly string[], value: unknown): string | undefined {
+  const methods = value as Readonly<Record<string, unknown>> | undefined;
+  return names.find((name) => typeof methods?.[name] !== "function");
+}
+
 function schemaReader(report: { readonly allErrors: boolean }): Ajv {
   // compiled on first use and not validated against the meta-schema: both would slow down every start
   const reader = new Ajv({
@@ -17,10 +23,7 @@ function schemaReader(report: { readonly allErrors: boolean }): Ajv {
   });
   reader.addKeyword({
     keyword: "hasMethods",
-    validate: (names: readonly string[], value: unknown) =>
-      typeof value === "object" &&
-      value !== null &&
-      names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
+    validate: (names: readonly string[], value: unknown) => missingMethod(names, value) === undefined,
   });
   return reader;
 }
@@ -44,13 +47,10 @@ function joinPath(path: string, name: string): string {
 }
 
 /** What is wrong with a value, in words for the host developer. */
-function shapeText({ keyword, parentSchema, data, message = "is wrong" }: ErrorObject): string {
+function shapeText({ keyword, schema, data, message }: ErrorObject): string {
   switch (keyword) {
-    case "hasMethods": {
-      const names = (parentSchema?.["hasMethods"] ?? []) as readonly string[];
-      const methods = (data ?? {}) as Readonly<Record<string, unknown>>;
-      return `lacks the method ${names.find((name) => typeof methods[name] !== "function")}`;
-    }
+    case "hasMethods":
+      return `lacks the method ${missingMethod(schema as readonly string[], data)}`;
     case "isFunction":
       return "must be a function";
     case "minItems":
@@ -58,7 +58,7 @@ function shapeText({ keyword, parentSchema, data, message = "is wrong" }: ErrorO
     case "minLength":
       return "must not be empty";
     default:
-      return message;
+      return String(message);
   }
 }
 
@@ -88,7 +88,9 @@ function describeSchemaError(error: ErrorObject): OptionProblem {
 
 /** The first error in the shape of options, by their schema. */
 export function shapeProblem(schema: object, options: unknown): OptionProblem | undefined {
-  return !ajv.validate(schema, options) && ajv.errors?.[0] ? describeSchemaError(ajv.errors[0]) : undefined;
+  ajv.validate(schema, options);
+  const [first] = ajv.errors ?? [];
+  return first && describeSchemaError(first);
 }
 
 /** Says only that something inside is wrong, which has an error of its own. */
@@ -97,7 +99,7 @@ const aboutOthers = ["if", "propertyNames"];
 /** Every error in the shape of options, by their schema. */
 export function shapeProblems(schema: object, options: unknown): readonly OptionProblem[] {
   const reader = schemaReader({ allErrors: true });
-  if (reader.validate(schema, options)) return [];
+  reader.validate(schema, options);
   const errors = (reader.errors ?? []).filter(({ keyword }) => !aboutOthers.includes(keyword));
   return errors.map(describeSchemaError);
 }

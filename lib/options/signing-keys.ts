@@ -74,8 +74,8 @@ export function signingKeyProblems(
   sources: readonly SigningKeySource[],
   reading: Reading,
 ): readonly string[] {
-  const single = Array.isArray(sources)
-    ? sources.flatMap((source, index) => messageOf(() => readKeyAt(source, { index, by: reading.by })))
-    : [];
+  const single = sources.flatMap((source, index) =>
+    messageOf(() => readKeyAt(source, { index, by: reading.by })),
+  );
   return single.length > 0 ? single : messageOf(() => readSigningKeys(sources, reading));
 }

@@ -33,8 +33,8 @@ const temporaryKeys: WeaknessRule = ({ secrets, signingKeys }) => {
 /** Fewer different characters than random text of 32 characters ever has. */
 const fewCharacters = 8;
 
-const guessableSecrets: WeaknessRule = ({ secrets = [] }) =>
-  secrets.flatMap((secret, index) =>
+const guessableSecrets: WeaknessRule = ({ secrets }) =>
+  secrets?.flatMap((secret, index) =>
     new Set(secret).size >= fewCharacters
       ? []
       : {
@@ -44,7 +44,7 @@ const guessableSecrets: WeaknessRule = ({ secrets = [] }) =>
           why: "It looks chosen by a person. Whoever guesses it can forge sign-ins in progress.",
           fix: "Make a random one with: npx authmount secret.",
         },
-  );
+  ) ?? [];
 
 const storageInMemory: WeaknessRule = ({ storage }) => {
   const names = storagePortNames.filter((name) => isInMemory(storage[name]));
