@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { OpenedPool, World } from "./cli/command";
 import { failure, type Result, runCommandLine } from "./cli/run";
-import { errorText } from "./cli/wording";
+import { errorSentence } from "./cli/wording";
 import { createAuthServer } from "./create-auth-server";
 import { isProduction } from "./options/resolve";
 import { randomValues, systemClock } from "./system";
@@ -84,7 +84,7 @@ function writeAll(write: Write, text: string): Promise<string | undefined> {
 function strayError(): Promise<Result> {
   return new Promise((resolve) => {
     const tell = (error: unknown): void =>
-      resolve(failure(new Error(`The module failed by itself: ${errorText(error)}.`), args));
+      resolve(failure(new Error(`The module failed by itself: ${errorSentence(error)}`), args));
     process.on("uncaughtException", tell).on("unhandledRejection", tell);
   });
 }

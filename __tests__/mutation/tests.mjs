@@ -37,6 +37,7 @@ const folder = fileURLToPath(new URL("..", import.meta.url));
 const order = [
   "protocol",
   "clients",
+  "cli",
   "tokens",
   "http",
   "events",

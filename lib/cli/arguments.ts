@@ -36,9 +36,10 @@ function checkOperand({ operand, name }: Command, written: readonly string[]): s
   const extra = operand ? second : first;
   if (extra !== undefined)
     throw usageError(`Unexpected argument ${quoted(extra)}. See: authmount help ${name}.`);
-  if (operand?.isRequired && first === undefined)
+  if (operand === undefined) return undefined;
+  if (operand.isRequired && first === undefined)
     throw usageError(`${operand.name} is missing: authmount ${name} ${operand.name}.`);
-  if (first === "") throw usageError(`${operand?.name ?? "The argument"} is empty.`);
+  if (first === "") throw usageError(`${operand.name} is empty.`);
   return first;
 }
 

@@ -11,7 +11,7 @@ import type { Answer, Command, World } from "./command";
 import { type Found, foundByClients, foundText } from "./documents";
 import { optionsIn } from "./exported";
 import { fromModule, moduleOptions } from "./load-module";
-import { errorText, printable } from "./wording";
+import { errorSentence, printable } from "./wording";
 
 /** What was found. */
 interface Findings {
@@ -64,7 +64,7 @@ function examineSafely(options: AuthServerOptions, world: World): Findings {
   try {
     return examine(options, world);
   } catch (error) {
-    throw new Error(`The options could not be read: ${errorText(error)}.`, { cause: error });
+    throw new Error(`The options could not be read: ${errorSentence(error)}`, { cause: error });
   }
 }
 

@@ -1,17 +1,17 @@
 /** Finds the options or the storage in what a host's module exports: a value, a promise, or a function that makes it. */
 import type { AuthServerOptions } from "../options/options";
-import { errorText, printable } from "./wording";
+import { errorSentence, printable } from "./wording";
 
 type Exports = Readonly<Record<string, unknown>>;
 
 /** What is looked for, and how a host would write it. */
 interface Sought {
-  /** The file, as it was written. */
-  readonly file: string;
-  /** The names that are tried, the first one first. */
+  /** The name that the host has written: nothing else is taken then. */
+  readonly name: string | undefined;
+  /** The names that are tried otherwise, the first one first. */
   readonly names: readonly string[];
-  /** True for a default export that is itself what is sought. */
-  readonly isIt: (value: Exports) => boolean;
+  /** A default export with one of these is itself what is sought. */
+  readonly members: readonly string[];
 }
 
 function isRecord(value: unknown): value is Exports {
@@ -34,23 +34,24 @@ async function valueOf(value: unknown, name: string): Promise<unknown> {
   try {
     return await value();
   } catch (error) {
-    throw new Error(`${name} was called without arguments, and failed: ${errorText(error)}.`, {
+    throw new Error(`${name} was called without arguments, and failed: ${errorSentence(error)}`, {
       cause: error,
     });
   }
 }
 
-async function find(module: Exports, { names, isIt }: Sought): Promise<unknown> {
+async function find(module: Exports, { name, names, members }: Sought): Promise<unknown> {
   const main = await mainOf(module);
-  for (const name of names) {
-    if (name in module) return valueOf(await module[name], name);
-    if (isRecord(main) && name in main) return valueOf(await main[name], name);
+  const tried = name === undefined ? names : [name];
+  for (const one of tried) {
+    if (one in module) return valueOf(await module[one], one);
+    if (isRecord(main) && one in main) return valueOf(await main[one], one);
   }
   const made = await valueOf(main, "the default export");
   if (!isRecord(made)) return undefined;
-  const named = names.find((name) => name in made);
+  const named = tried.find((one) => one in made);
   if (named !== undefined) return valueOf(await made[named], named);
-  return isIt(made) ? made : undefined;
+  return name === undefined && members.some((one) => one in made) ? made : undefined;
 }
 
 function exportsOf(module: Exports, file: string): string {
@@ -69,12 +70,10 @@ export async function optionsIn(
   module: object,
   { file, name }: { readonly file: string; readonly name: string | undefined },
 ): Promise<AuthServerOptions> {
-  const isIt = (value: Exports): boolean => optionNames.some((one) => one in value);
-  const names = [name ?? "options"];
-  const found = await find(module as Exports, { file, names, isIt: name === undefined ? isIt : () => false });
+  const found = await find(module as Exports, { name, names: ["options"], members: optionNames });
   if (isRecord(found) && !Array.isArray(found)) return found as unknown as AuthServerOptions;
   throw new Error(
-    `No options were found. ${exportsOf(module as Exports, printable(file))} Export the object that you pass to createAuthServer as ${printable(name ?? "options")}, or a function without parameters that returns it. The module must not call createAuthServer.`,
+    `No options were found. ${exportsOf(module as Exports, file)} Export the object that you pass to createAuthServer as ${printable(name ?? "options")}, or a function without parameters that returns it. The module must not call createAuthServer.`,
   );
 }
 
@@ -87,12 +86,11 @@ export async function storageIn(
   module: object,
   { file, name }: { readonly file: string; readonly name: string | undefined },
 ): Promise<Exports> {
-  const isIt = (value: Exports): boolean => "authorizationCodes" in value || isRecord(value["storage"]);
-  const names = name === undefined ? ["storage", "options"] : [name];
-  const found = await find(module as Exports, { file, names, isIt });
+  const sought = { name, names: ["storage", "options"], members: ["authorizationCodes"] };
+  const found = await find(module as Exports, sought);
   const storage = isRecord(found) && isRecord(found["storage"]) ? found["storage"] : found;
   if (isRecord(storage)) return storage;
   throw new Error(
-    `No storage was found. ${exportsOf(module as Exports, printable(file))} Export it as storage, or the options that have it as options, or a function without parameters that returns one of them.`,
+    `No storage was found. ${exportsOf(module as Exports, file)} Export it as ${printable(name ?? "storage")}, or the options that have it as ${printable(name ?? "options")}, or a function without parameters that returns one of them.`,
   );
 }

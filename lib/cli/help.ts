@@ -42,6 +42,6 @@ export function commandHelp({ name, summary, operand, options, help }: Command):
 Usage: npx authmount ${name}${shown ?? ""} [options]
 
 ${rows([...operandRow, ...optionRows({ ...options, ...everywhere })])}
-${help.trim()}
+${help}
 `;
 }

@@ -1,6 +1,6 @@
 /** Imports a module of the host, and says in words why that has failed. */
 import { type CommandOption, type Given, usageError, type World } from "./command";
-import { errorText, printable, quoted } from "./wording";
+import { errorSentence, printable, quoted } from "./wording";
 
 const defaultSeconds = 30;
 
@@ -19,32 +19,35 @@ function secondsIn({ options: { timeout = String(defaultSeconds) } }: Given): nu
   throw usageError(`--timeout ${quoted(timeout)} is not a number of seconds. Write 1 to 3600.`);
 }
 
-const remedies: Readonly<Record<string, string>> = {
-  ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX:
-    "Node.js only leaves types out, and this file needs a compiler. Give the compiled file.",
-  ERR_REQUIRE_ASYNC_MODULE: "A module that uses await at its top level cannot be required. Use import.",
-};
+/** What helps, by the code of the error. */
+const remedies: ReadonlyMap<unknown, string> = new Map([
+  [
+    "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
+    " Node.js only leaves types out, and this file needs a compiler. Give the compiled file.",
+  ],
+  ["ERR_REQUIRE_ASYNC_MODULE", " A module that uses await at its top level cannot be required. Use import."],
+]);
 
 /** Why a module could not be loaded, without what was thrown if that is no error. */
 function reasonOf(error: unknown, { file, nodeVersion }: { file: string; nodeVersion: string }): string {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   if (code === "ERR_UNKNOWN_FILE_EXTENSION" && /\.[cm]?tsx?$/.test(file))
-    return `This Node.js (${nodeVersion}) cannot read TypeScript. Give the compiled file, use Node.js 22.18 or newer, or set NODE_OPTIONS="--import tsx" with tsx installed`;
-  const remedy = typeof code === "string" && Object.hasOwn(remedies, code) ? ` ${remedies[code]}` : "";
-  return `${errorText(error)}${remedy}`;
+    return `This Node.js (${nodeVersion}) cannot read TypeScript. Give the compiled file, use Node.js 22.18 or newer, or set NODE_OPTIONS="--import tsx" with tsx installed.`;
+  return `${errorSentence(error)}${remedies.get(code) ?? ""}`;
 }
 
 /** Where in the host's files it went wrong, as far as the error says so. */
 function placeOf(error: unknown): string {
   const { stack } = (error ?? {}) as { readonly stack?: unknown };
-  const lines = typeof stack === "string" ? stack.split("\n") : [];
+  if (typeof stack !== "string") return "";
   // of a file that cannot be parsed, the place comes first
-  const [first = ""] = lines;
-  const place = /^(?:file:\/\/|\/|[A-Za-z]:\\).*:\d+$/.test(first)
-    ? `at ${first}`
-    : lines.find(
-        (line) => /^\s+at .*(?:file:\/\/|[/\\]).*:\d+:\d+\)?$/.test(line) && !line.includes("node:"),
-      );
+  const first = /^(?:file:\/\/|\/|[A-Za-z]:\\).*:\d+(?=\n|$)/.exec(stack)?.[0];
+  const place =
+    first === undefined
+      ? stack
+          .split("\n")
+          .find((line) => /^\s+at .*(?:file:\/\/|[/\\]).*:\d+:\d+\)?$/.test(line) && !line.includes("node:"))
+      : `at ${first}`;
   if (place !== undefined) return ` (${printable(place.trim())})`;
   // Node.js keeps the place of such an error to itself
   return error instanceof SyntaxError ? " To see where, run it with: node --check" : "";
@@ -75,7 +78,7 @@ export async function fromModule<T>(
     const module = await world.importFile(file).catch((error: unknown) => {
       const { nodeVersion } = world;
       throw new Error(
-        `${quoted(file)} could not be loaded: ${reasonOf(error, { file, nodeVersion })}.${placeOf(error)}`,
+        `${quoted(file)} could not be loaded: ${reasonOf(error, { file, nodeVersion })}${placeOf(error)}`,
         { cause: error },
       );
     });

@@ -5,7 +5,7 @@ import { type Answer, type Command, type Given, usageError, type World } from ".
 import { storageIn } from "./exported";
 import { fromModule, moduleOptions } from "./load-module";
 import { nameOptions, namesIn } from "./migrations";
-import { errorText } from "./wording";
+import { errorSentence } from "./wording";
 import { parseUrl } from "../protocol/parsed-url";
 
 function done(what: string): Answer {
@@ -19,10 +19,10 @@ function done(what: string): Answer {
 
 /** What an error says, without the URL and the password in it. */
 function withoutUrl(error: unknown, url: string): Error {
-  const { password = "" } = parseUrl(url) ?? {};
-  const secrets = [url, password, decodedOf(password)].filter((secret) => secret.length > 0);
-  const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorText(error));
-  return new Error(`PostgreSQL could not be migrated: ${text}.`);
+  const password = parseUrl(url)?.password;
+  const secrets = password ? [url, password, decodedOf(password)] : [url];
+  const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorSentence(error));
+  return new Error(`PostgreSQL could not be migrated: ${text}`);
 }
 
 function decodedOf(text: string): string {
@@ -33,8 +33,10 @@ function decodedOf(text: string): string {
   }
 }
 
-async function migratePostgres(given: Given, { env, openPostgres }: World): Promise<Answer> {
-  const name = given.options["postgres"] ?? "";
+async function migratePostgres(
+  name: string,
+  { given, world: { env, openPostgres } }: { given: Given; world: World },
+): Promise<Answer> {
   if (!/^\w+$/.test(name)) {
     throw usageError(
       "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL with its password would be in your shell's history and in the list of processes.",
@@ -123,6 +125,6 @@ Next: npx authmount check ./auth-options.js`,
     checkPlaces(given);
     const { sqlite, postgres } = given.options;
     if (sqlite !== undefined) return migrateSqlite(sqlite);
-    return postgres === undefined ? migrateModule(given, world) : migratePostgres(given, world);
+    return postgres === undefined ? migrateModule(given, world) : migratePostgres(postgres, { given, world });
   },
 };

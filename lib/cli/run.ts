@@ -55,31 +55,20 @@ function help(args: readonly string[]): Result {
   return { exitCode: 0, stdout: wantsJson(args) ? print({ help: text }) : text, stderr: "" };
 }
 
-/** What can be asked without a command. */
-function answerWithout({ args, version }: Call): Result | undefined {
-  const [first] = args.filter((arg) => arg !== "--json");
-  if (first === undefined) {
-    const text = overview(commands);
-    return wantsJson(args)
-      ? failure(usageError("A command is missing. See: authmount help."), args)
-      : { exitCode: 2, stdout: "", stderr: text };
-  }
-  if (first === "--version" || first === "-v")
-    return { exitCode: 0, stdout: wantsJson(args) ? print({ version }) : `${version}\n`, stderr: "" };
-  if (first === "help" || first === "--help" || first === "-h")
-    return help(args.filter((arg) => arg !== first));
-  return undefined;
+function withoutCommand(args: readonly string[]): Result {
+  return wantsJson(args)
+    ? failure(usageError("A command is missing. See: authmount help."), args)
+    : { exitCode: 2, stdout: "", stderr: overview(commands) };
 }
 
-async function runCommand(args: readonly string[], world: World): Promise<Result> {
-  const at = args.findIndex((arg) => !arg.startsWith("-"));
-  const name = at < 0 ? undefined : args[at];
-  if (name === undefined)
-    throw usageError(
-      `Unknown option ${quoted(args.find((arg) => arg !== "--json") ?? "")}. See: authmount help.`,
-    );
+async function runCommand(
+  args: readonly string[],
+  { first, world }: { first: string; world: World },
+): Promise<Result> {
+  const name = args.find((arg) => !arg.startsWith("-"));
+  if (name === undefined) throw usageError(`Unknown option ${quoted(first)}. See: authmount help.`);
   const command = findCommand(name);
-  const others = args.toSpliced(at, 1).map((arg) => (arg === "-h" ? "--help" : arg));
+  const others = args.toSpliced(args.indexOf(name), 1).map((arg) => (arg === "-h" ? "--help" : arg));
   const given = readArguments(command, others);
   if (given.options["help"] !== undefined) return help([name, ...(wantsJson(args) ? ["--json"] : [])]);
   const { exitCode, text, advice, json } = await command.run(given, world);
@@ -88,10 +77,20 @@ async function runCommand(args: readonly string[], world: World): Promise<Result
     : { exitCode, stdout: text, stderr: advice };
 }
 
+async function answer({ args, version }: Call, world: World): Promise<Result> {
+  const [first] = args.filter((arg) => arg !== "--json");
+  if (first === undefined) return withoutCommand(args);
+  if (first === "--version" || first === "-v")
+    return { exitCode: 0, stdout: wantsJson(args) ? print({ version }) : `${version}\n`, stderr: "" };
+  if (first === "help" || first === "--help" || first === "-h")
+    return help(args.filter((arg) => arg !== first));
+  return runCommand(args, { first, world });
+}
+
 /** Runs the command that the arguments name. It rejects with nothing: what goes wrong is in the result. */
 export async function runCommandLine(call: Call, world: World): Promise<Result> {
   try {
-    return answerWithout(call) ?? (await runCommand(call.args, world));
+    return await answer(call, world);
   } catch (error) {
     return failure(error, call.args);
   }

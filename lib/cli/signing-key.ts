@@ -21,12 +21,12 @@ const defaultDelay = "+10m";
 const timeForms = "+10m, +2h or +1d from now, or a time such as 2027-01-31T04:00:00Z";
 
 function parseTime(text: string, now: EpochSeconds): EpochSeconds | undefined {
-  const delay = /^\+(\d{1,6})([smhd])$/.exec(text);
-  if (delay) return now + Number(delay[1]) * (units[delay[2] ?? ""] ?? 0);
+  const unit = units[text.slice(-1)];
+  if (unit !== undefined && /^\+\d{1,6}\D$/.test(text)) return now + Number.parseInt(text, 10) * unit;
   // without a zone, the time would be another one on another machine
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
-  const milliseconds = Date.parse(text);
-  return Number.isNaN(milliseconds) ? undefined : Math.floor(milliseconds / 1000);
+  const time = Date.parse(text) / 1000;
+  return Number.isNaN(time) ? undefined : time;
 }
 
 function readTime(text: string, now: EpochSeconds): EpochSeconds {
@@ -42,7 +42,7 @@ function readAlgorithm(text: string): SigningAlgorithm {
   const found = signingAlgorithms.find((one) => one === text);
   if (found) return found;
   throw usageError(
-    `--alg ${quoted(text)} is not known.${suggestion(text.toUpperCase(), signingAlgorithms)} Write one of: ${signingAlgorithms.join(", ")}.`,
+    `--alg ${quoted(text)} is not known.${suggestion(text, signingAlgorithms)} Write one of: ${signingAlgorithms.join(", ")}.`,
   );
 }
 
@@ -77,11 +77,10 @@ function parseList(text: string): readonly SigningKeySource[] | undefined {
 
 /** Without keys that were replaced so long ago that no token of theirs can be valid. */
 function stillNeeded(keys: readonly SigningKeySource[], now: EpochSeconds): readonly SigningKeySource[] {
-  const read = keys.map(readSigningKey);
-  const kids = keyRing({ keys: read, tokenSeconds: longestTokenSeconds })
-    .published(now)
-    .map(({ kid }) => kid);
-  return keys.filter((_, index) => kids.includes(read[index]?.kid ?? ""));
+  const read = keys.map((source) => ({ source, key: readSigningKey(source) }));
+  const ring = keyRing({ keys: read.map(({ key }) => key), tokenSeconds: longestTokenSeconds });
+  const needed = ring.published(now);
+  return read.filter(({ key }) => needed.includes(key)).map(({ source }) => source);
 }
 
 function inWords(signsFrom: EpochSeconds): string {
@@ -147,16 +146,19 @@ Next: npx authmount check ./auth-options.js, and docs/key-rotation.md.`,
   run({ options }, world): Answer {
     const now = world.clock();
     const key = generateKeyFor(readAlgorithm(options["alg"] ?? "ES256"));
-    const addTo = options["add-to"];
-    const time = options["signs-from"] ?? (addTo === undefined ? undefined : defaultDelay);
-    const signsFrom = time === undefined ? undefined : readTime(time, now);
-    if (addTo !== undefined && options["list"] !== undefined)
-      throw usageError("--list and --add-to do not go together: --add-to prints a list anyway.");
-    if (addTo !== undefined) return added(addTo, { key, signsFrom: signsFrom ?? now, world });
-    if (signsFrom !== undefined && options["list"] !== undefined)
+    const { "add-to": addTo, "signs-from": from } = options;
+    const isList = options["list"] !== undefined;
+    if (addTo !== undefined) {
+      const signsFrom = readTime(from ?? defaultDelay, now);
+      if (isList) throw usageError("--list and --add-to do not go together: --add-to prints a list anyway.");
+      return added(addTo, { key, signsFrom, world });
+    }
+    if (from === undefined) return alone(key, isList);
+    const signsFrom = readTime(from, now);
+    if (isList)
       throw usageError(
         "--list and --signs-from do not go together: a list needs a key that signs now. See --add-to.",
       );
-    return alone(signsFrom === undefined ? key : { key, signsFrom }, options["list"] !== undefined);
+    return alone({ key, signsFrom }, isList);
   },
 };

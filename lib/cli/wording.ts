@@ -32,11 +32,16 @@ function distance(a: string, b: string): number {
   return row.at(-1) ?? 0;
 }
 
+/** The same, but the beginning of a word is as near as one letter. */
+function farFrom(written: string, word: string): number {
+  return word.startsWith(written) ? 1 : distance(written, word);
+}
+
 /** ` Did you mean "check"?`, or nothing when no known word is near. */
 export function suggestion(written: string, known: readonly string[]): string {
   if (written.length > longest) return "";
   const [nearest] = known
-    .map((word) => ({ word, far: word.startsWith(written) ? 1 : distance(written.toLowerCase(), word) }))
+    .map((word) => ({ word, far: farFrom(written.toLowerCase(), word.toLowerCase()) }))
     .filter(({ far }) => written !== "" && far <= 2)
     .toSorted((a, b) => a.far - b.far);
   return nearest ? ` Did you mean "${nearest.word}"?` : "";
@@ -52,7 +57,7 @@ function withoutQuote(message: string): string {
  */
 export function errorText(error: unknown): string {
   if (typeof error !== "object" || error === null)
-    return `it threw ${error === undefined ? "undefined" : `a ${typeof error}`}`;
+    return `it threw ${error === undefined || error === null ? String(error) : `a ${typeof error}`}`;
   const { message, name } = error as { readonly message?: unknown; readonly name?: unknown };
   if (typeof message !== "string") return "it threw an object that is no Error";
   // several errors in one, as from a connection to a name with several addresses
@@ -60,4 +65,9 @@ export function errorText(error: unknown): string {
   if (message === "" && Array.isArray(errors)) return errors.map(errorText).join("; ");
   const kind = typeof name === "string" && name !== "Error" ? `${name}: ` : "";
   return printable(`${kind}${message === "" ? "an error without a message" : withoutQuote(message)}`);
+}
+
+/** The same as a sentence. Most errors end without a full stop, and those of this package with one. */
+export function errorSentence(error: unknown): string {
+  return errorText(error).replace(/\.?$/, ".");
 }

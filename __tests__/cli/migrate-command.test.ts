@@ -1,0 +1,234 @@
+/** `authmount migrate`: which storage is migrated, and what is said when it fails. A pool that only logs stands for PostgreSQL. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { postgresMigrations } from "../../lib/postgres";
+import { sqliteStorage } from "../../lib/sqlite";
+import { tableShapes } from "../../lib/storage/postgres/table-shapes";
+import { failed, ran, ranWith, wronglyWritten } from "../fixture/world";
+
+const nothing = (): void => undefined;
+const migrated = (what: string): object => ({
+  exitCode: 0,
+  stdout: "",
+  stderr: `Migrated: ${what} is at the newest version.\n`,
+});
+
+describe("authmount migrate of a module", () => {
+  const ofModule = migrated("the storage of the module");
+
+  it("calls migrate() and then close() of its storage, as methods", async () => {
+    const calls: unknown[] = [];
+    const storage = {
+      migrate(): Promise<unknown> {
+        return Promise.resolve().then(() => calls.push("migrated", this));
+      },
+      close(): Promise<unknown> {
+        return Promise.resolve().then(() => calls.push("closed", this));
+      },
+    };
+    expect(await ranWith({ storage }, ["migrate", "a.js"])).toEqual(ofModule);
+    expect(calls).toEqual(["migrated", storage, "closed", storage]);
+  });
+
+  it.each([
+    ["that has no close()", { storage: { migrate: nothing } }, []],
+    ["whose close is no function", { storage: { migrate: nothing, close: 5 } }, []],
+    ["of options", { options: { storage: { migrate: nothing } } }, []],
+    ["by another name", { mine: { migrate: nothing } }, ["--export", "mine", "--timeout", "5"]],
+  ])("migrates storage %s", async (_, module, args) => {
+    expect(await ranWith(module, ["migrate", "a.js", ...args])).toEqual(ofModule);
+  });
+
+  it("says so as JSON", async () => {
+    const module = { storage: { migrate: nothing } };
+    expect(await ranWith(module, ["migrate", "a.js", "--json"])).toEqual({
+      exitCode: 0,
+      stdout: '{\n  "migrated": true\n}\n',
+      stderr: "",
+    });
+  });
+
+  it.each([{}, { migrate: 5 }])("fails if its storage cannot be migrated: %j", async (storage) => {
+    expect(await ranWith({ storage }, ["migrate", "a.js"])).toEqual(
+      failed(
+        "The storage has no migrate(), as memoryStorage has none. A storage put together as { ...storage, clients } keeps it.",
+      ),
+    );
+  });
+
+  it("fails as its storage does", async () => {
+    const storage = { migrate: () => Promise.reject(new Error("locked")) };
+    expect(await ranWith({ storage }, ["migrate", "a.js"])).toEqual(failed("locked"));
+  });
+
+  it("does not take the default export in place of another one that was asked for", async () => {
+    const storage = { migrate: () => Promise.reject(new Error("the wrong one")) };
+    expect(await ranWith({ default: { storage } }, ["migrate", "a.js", "--export", "mine"])).toEqual(
+      failed(
+        'No storage was found. "a.js" exports: default. Export it as mine, or the options that have it as mine, or a function without parameters that returns one of them.',
+      ),
+    );
+  });
+});
+
+describe("authmount migrate --sqlite", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), "authmount-migrate-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it("makes the tables, and closes the file", async () => {
+    const file = path.join(folder, "a.sqlite");
+    expect(await ran(["migrate", "--sqlite", file])).toEqual(migrated("the SQLite file"));
+    const storage = sqliteStorage({ file });
+    expect(await storage.clients.find("nobody")).toBeUndefined();
+    await storage.close();
+  });
+
+  it("fails as the storage does", async () => {
+    expect(await ran(["migrate", "--sqlite", "file:a"])).toEqual(
+      failed(
+        'sqliteStorage: file must be the path of a file on disk, neither empty nor a URI nor ":memory:". In memory, use memoryStorage.',
+      ),
+    );
+  });
+});
+
+/** A pool that fails at its first statement, and what was done with it. */
+function failingPool(error: unknown, end: () => Promise<void> = () => Promise.resolve()) {
+  const log: unknown[] = [];
+  const openPostgres = (url: string) => {
+    log.push(url);
+    return {
+      query: (text: string, values?: unknown[]) => {
+        log.push([text.slice(0, 24), values]);
+        // eslint-disable-next-line typescript/prefer-promise-reject-errors -- a driver may reject with anything
+        return Promise.reject(error);
+      },
+      end: () => {
+        log.push("end");
+        return end();
+      },
+    };
+  };
+  return { log, openPostgres };
+}
+
+/** What a database with all tables answers. */
+function rowsFor(statement: string): readonly Record<string, unknown>[] {
+  const tables = Object.entries(tableShapes).map(([name, shape]) => ({
+    ...shape,
+    table: `authmount_${name}`,
+  }));
+  if (statement.includes("max(version)")) return [{ version: postgresMigrations().length }];
+  if (statement.includes("AS key")) return tables.map(({ table, key }) => ({ table, key: key.join() }));
+  return tables.flatMap(({ table, columns, added }) =>
+    Object.entries({ ...columns, ...added }).map(([name, type]) => ({ table, name, type })),
+  );
+}
+
+const url = "postgres://anna:hunter%2122@db.example/shop";
+
+function migrateFailing(error: unknown, DATABASE_URL = url) {
+  const { openPostgres } = failingPool(error);
+  return ran(["migrate", "--postgres", "DATABASE_URL"], { env: { DATABASE_URL }, openPostgres });
+}
+
+describe("authmount migrate --postgres", () => {
+  it("sends its statements to the database of the variable, and ends the pool, also when that fails", async () => {
+    const endings = [() => Promise.resolve(), () => Promise.reject(new Error("not ended"))];
+    for (const end of endings) {
+      const { log, openPostgres } = failingPool(new Error("no rights"), end);
+      const args = ["migrate", "--postgres", "DATABASE_URL", "--schema", "auth", "--prefix", "my_"];
+      expect(await ran(args, { env: { DATABASE_URL: url }, openPostgres })).toEqual(
+        failed("PostgreSQL could not be migrated: no rights."),
+      );
+      const tables = expect.arrayContaining(["my_clients", "my_migrations"]) as object;
+      expect(log).toEqual([url, ["SELECT class.relname::te", ["auth", tables]], "end"]);
+    }
+  });
+
+  it("says that all is well, and ends the pool", async () => {
+    const statements: string[] = [];
+    const openPostgres = () => ({
+      query: (text: string) => {
+        statements.push(text);
+        return Promise.resolve({ rows: rowsFor(text) });
+      },
+      end: () => Promise.resolve(void statements.push("end")),
+    });
+    const env = { DATABASE_URL: url };
+    const args = ["migrate", "--postgres", "DATABASE_URL", "--schema", "auth"];
+    expect(await ran(args, { env, openPostgres })).toEqual(migrated("PostgreSQL"));
+    expect(statements.at(-1)).toBe("end");
+    expect(statements).toContain('SELECT max(version) AS version FROM "auth"."authmount_migrations"');
+  });
+
+  it.each([
+    ["the URL", `cannot connect to ${url}`, "cannot connect to …"],
+    ["the password", "password hunter%2122, twice: hunter%2122", "password …, twice: …"],
+    ["the password as it is meant", "for anna: hunter!22.", "for anna: …"],
+    ["nothing else", "host db.example of undefined", "host db.example of undefined"],
+  ])("leaves out of an error: %s", async (_, message, shown) => {
+    expect(await migrateFailing(new Error(message))).toEqual(
+      failed(`PostgreSQL could not be migrated: ${shown}.`),
+    );
+  });
+
+  it.each([
+    ["postgres://db.example/shop", "no undefined password", "no undefined password"],
+    ["hunter2 is not a URL", "bad: hunter2 is not a URL of undefined", "bad: … of undefined"],
+    ["postgres://a:100%zz@b/c", "of undefined: 100%zz", "of undefined: …"],
+  ])("leaves out what is secret of %s", async (DATABASE_URL, message, shown) => {
+    expect(await migrateFailing(new Error(message), DATABASE_URL)).toEqual(
+      failed(`PostgreSQL could not be migrated: ${shown}.`),
+    );
+  });
+
+  it.each([undefined, ""])("fails if the variable is not set: %j", async (DATABASE_URL) => {
+    const message = "The environment variable DATABASE_URL is not set. Set it to the URL of the database.";
+    const ended = await ran(["migrate", "--postgres", "DATABASE_URL"], { env: { DATABASE_URL } });
+    expect(ended).toEqual(failed(message));
+  });
+
+  it("fails if no pool can be opened", async () => {
+    const world = {
+      env: { URL: url },
+      openPostgres: (): never => {
+        throw new Error("The package pg is not installed here.");
+      },
+    };
+    const ended = await ran(["migrate", "--postgres", "URL"], world);
+    expect(ended).toEqual(failed("The package pg is not installed here."));
+  });
+});
+
+describe("authmount migrate, written wrongly", () => {
+  const onlyOne = "Write only one of a module, --postgres and --sqlite.";
+  const aName =
+    "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL with its password would be in your shell's history and in the list of processes.";
+  it.each([
+    [
+      [],
+      "Nothing to migrate. Write a module, --postgres NAME or --sqlite FILE. See: authmount help migrate.",
+    ],
+    [["a.js", "--sqlite", "b"], onlyOne],
+    [["a.js", "--postgres", "B"], onlyOne],
+    [["--postgres", "B", "--sqlite", "b"], onlyOne],
+    [["a.js", "--prefix", "b"], "--prefix goes with --postgres only: elsewhere the storage has its names."],
+    [
+      ["--sqlite", "b", "--schema", "b"],
+      "--schema goes with --postgres only: elsewhere the storage has its names.",
+    ],
+    [["--sqlite", "b", "--timeout", "3"], "--timeout goes with a module only."],
+    [["--postgres", "B", "--export", "b"], "--export goes with a module only."],
+    [["--postgres", url], aName],
+    [["--postgres", "A B"], aName],
+    [["--postgres", "A!"], aName],
+    [["--postgres", "!A"], aName],
+  ])("%j", async (args, message) => {
+    expect(await ran(["migrate", ...args])).toEqual(wronglyWritten(message));
+  });
+});

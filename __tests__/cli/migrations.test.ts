@@ -1,0 +1,70 @@
+/** `authmount migrations`: the SQL for other tools, under the names that were asked for. */
+import { namesIn } from "../../lib/cli/migrations";
+import { postgresMigrations } from "../../lib/postgres";
+import { givenOf, ran, wronglyWritten } from "../fixture/world";
+
+const printed = (args: readonly string[]) => ran(["migrations", "--engine", "postgres", ...args]);
+const texts = postgresMigrations();
+const last = texts.length;
+
+function textOf(all: readonly string[], from = 1): string {
+  return all
+    .map((sql, index) => `-- authmount, version ${index + 1}\n${sql}`)
+    .slice(from - 1)
+    .join("\n");
+}
+
+describe("authmount migrations", () => {
+  it.each([
+    [[], textOf(texts)],
+    [["--from", "1"], textOf(texts)],
+    [["--from", "3"], textOf(texts, 3)],
+    [["--from", "000003"], textOf(texts, 3)],
+    [["--from", String(last)], textOf(texts, last)],
+    [["--schema", "auth"], textOf(postgresMigrations({ schema: "auth" }))],
+    [["--prefix", "my_", "--from", "2"], textOf(postgresMigrations({ prefix: "my_" }), 2)],
+  ])("prints each text with its version: %j", async (args, stdout) => {
+    expect(await printed(args)).toEqual({ exitCode: 0, stdout, stderr: "" });
+  });
+
+  it("prints each as an entry of JSON", async () => {
+    const { stdout, ...others } = await printed(["--from", "2", "--json"]);
+    const migrations = texts.map((sql, index) => ({ version: index + 1, sql })).slice(1);
+    expect(JSON.parse(stdout)).toEqual({ engine: "postgres", migrations });
+    expect(others).toEqual({ exitCode: 0, stderr: "" });
+  });
+
+  it.each<readonly [readonly string[], string]>([
+    [[], "--engine is missing: authmount migrations --engine postgres."],
+    [
+      ["--engine", "sqlite"],
+      "SQLite has no texts: its migrate() is one transaction. Run: npx authmount migrate --sqlite FILE.",
+    ],
+    [["--engine", "redis"], "Redis has no tables, so there is no SQL."],
+    [["--engine", "oracle"], '--engine "oracle" is not known. Write postgres.'],
+    [["--engine", "postgers"], '--engine "postgers" is not known. Did you mean "postgres"? Write postgres.'],
+    ...["0", String(last + 1), "0000001", "1e0", "0x1", "-1", "two"].map(
+      (from) =>
+        [
+          ["--engine", "postgres", `--from=${from}`],
+          `--from "${from}" is not a migration. Write a number from 1 to ${last}.`,
+        ] as const,
+    ),
+  ])("refuses %j", async (args, message) => {
+    expect(await ran(["migrations", ...args])).toEqual(wronglyWritten(message));
+  });
+});
+
+const plain = "must be 1 to 30 lower-case letters, digits and underscores, and must not begin with a digit.";
+
+describe("the names of tables", () => {
+  it("are those that were written, and no others", () => {
+    expect(namesIn(givenOf(undefined, {}))).toStrictEqual({});
+    expect(namesIn(givenOf(undefined, { schema: "auth" }))).toStrictEqual({ schema: "auth" });
+    expect(namesIn(givenOf(undefined, { prefix: "my_", from: "2" }))).toStrictEqual({ prefix: "my_" });
+  });
+
+  it.each(["schema", "prefix"])("are refused if they are not plain: --%s", async (name) => {
+    expect(await printed([`--${name}`, "a; DROP"])).toEqual(wronglyWritten(`--${name} ${plain}`));
+  });
+});
