@@ -48,6 +48,7 @@ const order = [
   "grants",
   "endpoints",
   "storage",
+  "assessment",
   "fetching",
   "resource-server",
   "flows",

@@ -86,6 +86,19 @@ describe("look-ups of one key at one time (RFC 7662 §4)", () => {
     expect(asked).toHaveLength(3);
   });
 
+  it("are shared with a newer one, also after an older one has ended", async () => {
+    const { clock, asked, recall } = watchedMemory(5);
+    const oldest = recall();
+    clock.now += 2;
+    const newer = recall();
+    asked[0]?.answer("yes");
+    expect(await oldest).toBe("yes");
+    const newest = recall();
+    expect(asked).toHaveLength(2);
+    asked[1]?.answer("yes");
+    expect(await Promise.all([newer, newest])).toEqual(["yes", "yes"]);
+  });
+
   it("share a failure, and the next one asks again", async () => {
     const { asked, recall } = watchedMemory(5);
     const waiting = [recall(), recall()];

@@ -2,23 +2,13 @@ import v8 from "node:v8";
 import vm from "node:vm";
 import { type Authorization, type Consent, memoryStorage, type Storage } from "../../lib";
 import { authorizationRecord } from "../fixture/records";
+import { type Looks, watchedEnd } from "../fixture/watched-end";
 
 const now = 1_000;
 const key = { subject: "alice", clientId: "web", apiId: "orders" };
 
-/** An end that counts how often it is looked at. */
-function watchedEnd(looks: { count: number }): number {
-  const end = {
-    valueOf() {
-      looks.count += 1;
-      return 9_000;
-    },
-  };
-  return end as unknown as number;
-}
-
 /** Storage with a thousand authorizations and consents of others, and the looks at them since. */
-async function crowded(): Promise<{ storage: Storage; looks: { count: number } }> {
+async function crowded(): Promise<{ storage: Storage; looks: Looks }> {
   const storage = memoryStorage({ clients: [] });
   const looks = { count: 0 };
   for (let n = 0; n < 1_000; n += 1) {

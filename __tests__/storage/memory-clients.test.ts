@@ -44,6 +44,28 @@ describe("memoryStorage registrations (RFC 7591 §3)", () => {
     expect(await found("abcde", 1_100)).toBe("abc-e");
   });
 
+  it("lets expired ones make room first, also where some were extended", async () => {
+    const { store, create, found } = await registered("ab");
+    await store.extend({ clientId: "a", expiresAt: 5_000 }, now);
+    await create("c", { limit: 10, now }, 1_100);
+    await create("d", { limit: 3, now: 1_100 });
+    expect(await found("abcd", 1_100)).toBe("ab-d");
+  });
+
+  it("never moves an end to an earlier time", async () => {
+    const { store, found } = await registered("a");
+    for (const expiresAt of [2_000, 1_500]) await store.extend({ clientId: "a", expiresAt }, now);
+    expect([await found("a", 1_999), await found("a", 2_000)]).toEqual(["a", "-"]);
+  });
+
+  it("gives no room to one that has ended already, also where it has just looked for expired ones", async () => {
+    const { create, found } = await registered("a", 1);
+    await create("b", { limit: 1, now });
+    await create("c", { limit: 3, now }, now);
+    await create("d", { limit: 2, now });
+    expect(await found("abcd")).toBe("-b-d");
+  });
+
   it("takes one that has ended already, gives it to nobody, and has the same room for others", async () => {
     const { create, found } = await registered("a", 2);
     expect(await create("b", { limit: 2, now }, now)).toBe("created");

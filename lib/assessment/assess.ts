@@ -54,7 +54,7 @@ function stateOf(
   { facts, isWeak }: { facts: Facts; isWeak: boolean },
 ): AssessmentState {
   if (appliesTo && !appliesTo(facts)) return "not-applicable";
-  return isWeak && state !== "not-met" ? "weakened" : state;
+  return isWeak ? "weakened" : state;
 }
 
 function itemOf(

@@ -48,6 +48,7 @@ export interface Requirement {
   readonly note: string;
   /** Tests that show it, as they are called below `__tests__/`. */
   readonly tests?: readonly string[];
+  /** Only of what is met or for the host to do: what is not offered cannot be weakened. */
   readonly weakenedBy?: readonly Weakener[];
   /** It is about each client, so that clients in storage would have to be looked at. */
   readonly aboutClients?: true;

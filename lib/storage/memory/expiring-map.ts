@@ -3,6 +3,7 @@ import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import { lateError } from "../../protocol/oauth-error";
 import { frozenCopies } from "./frozen-copies";
 import { keyGroups } from "./key-groups";
+import { type OwnerShares, ownerShares, type Share } from "./owner-shares";
 
 /** A record that ends by itself. */
 interface Expiring {
@@ -45,12 +46,6 @@ export interface ExpiringMap<T> {
   inGroup(group: string, now: EpochSeconds): readonly T[];
 }
 
-/** How many entries an owner holds. */
-interface Share {
-  readonly owner: string;
-  entries: number;
-}
-
 /** An entry and the share that it counts for. */
 interface Kept<T> {
   readonly value: T;
@@ -62,7 +57,7 @@ interface Kept<T> {
 function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
   const entries = new Map<string, Kept<T>>();
   const groups = keyGroups();
-  const shares = new Map<string, Share>();
+  const shares = ownerShares();
   return {
     entries,
     groups,
@@ -71,7 +66,7 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
       const { value, share } = kept;
       entries.set(key, kept);
       if (groupOf) groups.add(groupOf(value), key);
-      if (share && (share.entries += 1) === 1) shares.set(share.owner, share);
+      if (share) shares.add(share);
     },
     replace: (key: string, { before, after }: { before: Kept<T>; after: Kept<T> }): void => {
       entries.set(key, after);
@@ -79,13 +74,14 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
       groups.remove(groupOf(before.value), key);
       groups.add(groupOf(after.value), key);
     },
+    /** Nothing happens when there is no such entry. */
     drop: (key: string): void => {
       const kept = entries.get(key);
       if (!kept) return;
       const { value, share } = kept;
       entries.delete(key);
       if (groupOf) groups.remove(groupOf(value), key);
-      if (share && (share.entries -= 1) === 0) shares.delete(share.owner);
+      if (share) shares.drop(share);
     },
   };
 }
@@ -119,22 +115,24 @@ function expiryIndex(entries: ReadonlyMap<string, Kept<Expiring>>, drop: (key: s
     for (const [key, { value }] of entries) file(key, value.expiresAt);
   }
 
-  function dropFrom(bucket: number, now: EpochSeconds): void {
-    const keys = keysByBucket.get(bucket) ?? [];
-    keysByBucket.delete(bucket);
-    size -= keys.length;
-    for (const key of keys) {
-      const expiresAt = entries.get(key)?.value.expiresAt;
-      if (expiresAt === undefined) continue;
-      if (expiresAt <= now) drop(key);
-      else if (bucketOf(expiresAt) === bucket) file(key, expiresAt);
-    }
+  /** Drops the entry of a key that was filed in this bucket, or files the key again. */
+  function dropOrFile(key: string, { bucket, now }: { bucket: number; now: EpochSeconds }): void {
+    const known = entries.get(key);
+    if (!known) return;
+    const { expiresAt } = known.value;
+    if (expiresAt <= now) drop(key);
+    else if (bucketOf(expiresAt) === bucket) file(key, expiresAt);
   }
 
   /** Drops every entry of the map that has expired at `now`. */
   function dropExpired(now: EpochSeconds): void {
-    const begun = [...keysByBucket.keys()].filter((bucket) => bucket <= bucketOf(now));
-    for (const bucket of begun) dropFrom(bucket, now);
+    const begun = new Map<number, readonly string[]>();
+    for (const [bucket, keys] of keysByBucket) if (bucket <= bucketOf(now)) begun.set(bucket, keys);
+    for (const [bucket, keys] of begun) {
+      keysByBucket.delete(bucket);
+      size -= keys.length;
+    }
+    for (const [bucket, keys] of begun) for (const key of keys) dropOrFile(key, { bucket, now });
   }
 
   return { file, dropExpired };
@@ -142,7 +140,7 @@ function expiryIndex(entries: ReadonlyMap<string, Kept<Expiring>>, drop: (key: s
 
 /** Drops expired entries now and then. The clock may be wrong at times. */
 function sweeper(dropExpired: (now: EpochSeconds) => void): (now: EpochSeconds) => void {
-  let sweptAt = -Infinity;
+  let sweptAt = 0;
   return (now) => {
     if (Math.abs(now - sweptAt) < clockDriftSeconds) return;
     // only what had already ended by the sweep before: a clock that was set ahead does no harm if it is soon set back
@@ -162,12 +160,12 @@ function roomMaker(
     maxEntries,
   }: {
     entries: ReadonlyMap<string, unknown>;
-    shares: ReadonlyMap<string, Share>;
+    shares: OwnerShares;
     maxEntries: number;
   },
   dropExpired: (now: EpochSeconds) => void,
 ): (owner: string | undefined, now: EpochSeconds) => Share | undefined {
-  let roomMadeAt = -Infinity;
+  let roomMadeAt: EpochSeconds | undefined;
 
   /** Each owner may hold at most as much as is free. So one alone gets half of the room, two get a third each, and so on. */
   function shortage(share: Share | undefined): string | undefined {
@@ -178,7 +176,7 @@ function roomMaker(
   }
 
   return (owner, now) => {
-    const share = owner === undefined ? undefined : (shares.get(owner) ?? { owner, entries: 0 });
+    const share = owner === undefined ? undefined : shares.of(owner);
     if (shortage(share) === undefined) return share;
     // at most once a second: a flood must not make each refused call search for expired entries
     if (now !== roomMadeAt) dropExpired(now);
@@ -211,7 +209,7 @@ export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>):
       sweep(now);
       const before = entries.get(key);
       const share = before ? before.share : makeRoom(ownerOf?.(value, now), now);
-      if (before) drop(key);
+      drop(key);
       add(key, { value: frozenCopy(value), share });
       if (before && bucketOf(before.value.expiresAt) === bucketOf(value.expiresAt)) return;
       file(key, value.expiresAt);

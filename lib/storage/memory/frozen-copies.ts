@@ -33,8 +33,7 @@ export function frozenCopies<T extends object>(): (value: Partial<T>, base?: T) 
     const copy = Object.assign({}, base, value) as Record<string, unknown>;
     for (const name in value) {
       const part = copy[name];
-      if (Array.isArray(part)) copy[name] = frozenList(part);
-      else if (typeof part === "object") copy[name] = frozenPart(part);
+      copy[name] = Array.isArray(part) ? frozenList(part) : frozenPart(part);
     }
     return Object.freeze(copy) as T;
   };

@@ -23,17 +23,17 @@ function isSelected({ clientId, apiId, contextKey }: AuthorizationSelection) {
     (contextKey === undefined || (authorization.context?.key ?? "") === contextKey);
 }
 
-/** Below zero when `a` comes before `b` in a list: the one that expires last is first. */
+/** Below zero when `a` comes before `b` in a list: the one that expires last is first. None comes before itself. */
 function inListOrder(a: Authorization, b: Authorization): number {
   if (a.expiresAt !== b.expiresAt) return b.expiresAt - a.expiresAt;
-  return a.authorizationId === b.authorizationId ? 0 : a.authorizationId < b.authorizationId ? 1 : -1;
+  return a.authorizationId > b.authorizationId ? -1 : 1;
 }
 
 /** Those that a new authorization ends: the first to expire, where there are too many, but never the new one itself. */
 function tooMany(living: readonly Authorization[], newId: string): readonly Authorization[] {
-  if (living.length <= maxAuthorizations) return [];
+  const count = Math.max(0, living.length - maxAuthorizations);
   const earlier = living.filter(({ authorizationId }) => authorizationId !== newId);
-  return earlier.toSorted(inListOrder).slice(maxAuthorizations - 1);
+  return earlier.toSorted(inListOrder).toReversed().slice(0, count);
 }
 
 /** The authorizations that follow `last` in the list, or the first ones. */

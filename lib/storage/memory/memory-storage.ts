@@ -10,14 +10,13 @@ import type { ListedClients } from "../../clients/client-lookup";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
 import { markedInMemory } from "./in-memory";
 import { groupOf, memoryAuthorizations } from "./memory-authorizations";
-import type { ClientAssertionStore, UsedAssertion } from "../client-ports";
+import type { ClientAssertionStore } from "../client-ports";
 import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   ConsentStore,
   EndMarkStore,
   RefreshTokenStore,
-  RevokedAccessToken,
   Storage,
   StoredAccessToken,
 } from "../port";
@@ -124,11 +123,17 @@ function memoryRefreshTokens(
 }
 
 /** The owner of a record: its client. */
-const clientOf = ({ clientId }: { readonly clientId?: string }): string | undefined => clientId;
+const clientOf = ({ clientId }: { readonly clientId?: string | undefined }): string | undefined => clientId;
+
+/** A revoked token or a used assertion: its key says which, so that only its client and its end are kept. */
+interface Remembered {
+  readonly clientId: string | undefined;
+  readonly expiresAt: EpochSeconds;
+}
 
 interface AccessTokenMaps {
   readonly tokens: ExpiringMap<StoredAccessToken>;
-  readonly revoked: ExpiringMap<RevokedAccessToken>;
+  readonly revoked: ExpiringMap<Remembered>;
 }
 
 function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenStore {
@@ -136,16 +141,16 @@ function memoryAccessTokens({ tokens, revoked }: AccessTokenMaps): AccessTokenSt
     create: async (token, now) => tokens.set(token.digest, token, now),
     find: async (digest, now) => tokens.get(digest, now),
     revoke: async ({ tokenId, clientId, expiresAt }, now) =>
-      revoked.set(tokenId, { tokenId, ...(clientId !== undefined && { clientId }), expiresAt }, now),
+      revoked.set(tokenId, { clientId, expiresAt }, now),
     isRevoked: async (tokenId, now) => revoked.get(tokenId, now) !== undefined,
   };
 }
 
-function memoryAssertions(assertions: ExpiringMap<UsedAssertion>): ClientAssertionStore {
+function memoryAssertions(assertions: ExpiringMap<Remembered>): ClientAssertionStore {
   return {
     use: async ({ digest, clientId, expiresAt }, now) => {
       if (assertions.get(digest, now)) return "used-before";
-      assertions.set(digest, { digest, ...(clientId !== undefined && { clientId }), expiresAt }, now);
+      assertions.set(digest, { clientId, expiresAt }, now);
       return "used";
     },
   };
@@ -178,10 +183,10 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     refreshTokens: memoryRefreshTokens(expiringMap<RefreshToken>({ maxEntries, ownerOf }), authorizations),
     accessTokens: memoryAccessTokens({
       tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
-      revoked: expiringMap<RevokedAccessToken>({ maxEntries, ownerOf: clientOf }),
+      revoked: expiringMap<Remembered>({ maxEntries, ownerOf: clientOf }),
     }),
     endMarks: memoryEndMarks(expiringMap({ maxEntries })),
-    clientAssertions: memoryAssertions(expiringMap<UsedAssertion>({ maxEntries, ownerOf: clientOf })),
+    clientAssertions: memoryAssertions(expiringMap<Remembered>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
   });
 }

@@ -1,0 +1,244 @@
+import { type ExpiringMap, expiringMap } from "../../lib/storage/memory/expiring-map";
+import { type Looks, watchedEnd } from "../fixture/watched-end";
+
+const now = 1_000;
+
+interface Owned {
+  readonly name: string;
+  readonly group: string;
+  readonly owner?: string | undefined;
+  readonly expiresAt: number;
+}
+
+const entry = (name: string, changes: Partial<Owned> = {}): Owned => ({
+  name,
+  group: "all",
+  expiresAt: 9_000,
+  ...changes,
+});
+
+function newMap(maxEntries = 10_000): ExpiringMap<Owned> {
+  return expiringMap({ maxEntries, groupOf: ({ group }) => group, ownerOf: ({ owner }) => owner });
+}
+
+/** A map with these entries, in one group. */
+function mapOf(...names: readonly string[]): ExpiringMap<Owned> {
+  const map = newMap();
+  for (const name of names) map.set(name, entry(name), now);
+  return map;
+}
+
+const namesIn = (map: ExpiringMap<Owned>, group = "all"): readonly string[] =>
+  map.inGroup(group, now).map(({ name }) => name);
+
+describe("an entry that is changed", () => {
+  it("keeps its place in its group, and when it was used", () => {
+    const map = mapOf("a", "b", "c");
+    map.use("a", 1_100);
+    map.change("a", { name: "changed" }, 1_200);
+    expect(namesIn(map)).toEqual(["changed", "b", "c"]);
+    expect(map.usedAt("a")).toBe(1_100);
+    expect(map.usedAt("b")).toBeUndefined();
+  });
+
+  it("goes to another group when the change says so", () => {
+    const map = mapOf("a", "b");
+    map.change("a", { group: "others" }, now);
+    expect([namesIn(map), namesIn(map, "others")]).toEqual([["b"], ["a"]]);
+    expect([map.groupSize("all"), map.groupSize("others"), map.groupSize("none")]).toEqual([1, 1, 0]);
+  });
+
+  it("must live: nothing happens where there is none, or it has expired", () => {
+    const map = mapOf("a");
+    map.change("b", { name: "changed" }, now);
+    map.change("a", { name: "changed" }, 9_000);
+    expect(namesIn(map)).toEqual(["a"]);
+  });
+});
+
+describe("when an entry was used", () => {
+  it("is the last time, and the entry stays as it is", () => {
+    const map = mapOf("a", "b");
+    map.use("a", 1_100);
+    map.use("a", 1_200);
+    expect(map.usedAt("a")).toBe(1_200);
+    expect(map.get("a", now)).toEqual(entry("a"));
+    expect(namesIn(map)).toEqual(["a", "b"]);
+  });
+
+  it("is not noted of what is not there, or has expired", () => {
+    const map = mapOf("a");
+    map.use("b", 1_100);
+    map.use("a", 9_000);
+    expect([map.usedAt("a"), map.usedAt("b")]).toEqual([undefined, undefined]);
+    expect(map.get("b", now)).toBeUndefined();
+  });
+
+  it("is forgotten when the entry is set anew", () => {
+    const map = mapOf("a");
+    map.use("a", 1_100);
+    map.set("a", entry("a"), now);
+    expect(map.usedAt("a")).toBeUndefined();
+  });
+});
+
+/** How many entries the map takes of this owner, one after the other, at most 100. */
+function taken(map: ExpiringMap<Owned>, owner: string | undefined, changes: Partial<Owned> = {}): number {
+  for (let count = 0; count < 100; count += 1) {
+    try {
+      map.set(`${owner}'s ${count}`, entry("owned", { owner, ...changes }), now);
+    } catch {
+      return count;
+    }
+  }
+  return 100;
+}
+
+describe("the room of an expiring map (RFC 9700 §4.14)", () => {
+  const tooMuch =
+    'memoryStorage: "greedy" holds more records of one kind than there is room left for all others. Limit its rate, or raise maxEntries.';
+
+  it("is whole for entries that nobody owns", () => {
+    expect(taken(newMap(20), undefined)).toBe(20);
+  });
+
+  it("is refused to an owner that holds more than there is left, with words that name it", () => {
+    const map = newMap(20);
+    expect(taken(map, "greedy")).toBe(11);
+    expect(() => map.set("one more", entry("a", { owner: "greedy" }), now)).toThrow(tooMuch);
+    expect(taken(map, "another")).toBe(5);
+    expect(taken(map, undefined)).toBe(4);
+  });
+
+  it("is not used up by what an owner replaces or changes", () => {
+    const map = newMap(20);
+    for (let times = 0; times < 50; times += 1) {
+      map.set("the same", entry("a", { owner: "greedy" }), now);
+      map.change("the same", { name: "b" }, now);
+    }
+    expect(taken(map, "greedy")).toBe(10);
+  });
+
+  it("is free again by as much as an owner has given up, and no more", () => {
+    const map = newMap(20);
+    taken(map, "greedy");
+    for (const count of [0, 1, 2]) map.delete(`greedy's ${count}`);
+    map.delete("greedy's 0");
+    for (const name of ["x", "y"]) map.set(name, entry(name, { owner: "greedy" }), now);
+    map.set("z", entry("z", { owner: "greedy" }), now);
+    expect(() => map.set("one more", entry("a", { owner: "greedy" }), now)).toThrow(tooMuch);
+  });
+
+  it("is free again when what an owner holds has expired", () => {
+    const map = newMap(20);
+    expect(taken(map, "greedy", { expiresAt: 1_100 })).toBe(11);
+    for (let count = 0; count < 11; count += 1)
+      map.set(`later ${count}`, entry("a", { owner: "greedy" }), 1_100);
+    expect(() => map.set("one more", entry("a", { owner: "greedy" }), 1_100)).toThrow(tooMuch);
+  });
+});
+
+/** A map that has been swept, and the looks at ends from now on. */
+function watched(maxEntries?: number): {
+  map: ExpiringMap<Owned>;
+  looks: Looks;
+  end: (at: number) => number;
+} {
+  const looks: Looks = { count: 0 };
+  return { map: newMap(maxEntries), looks, end: (at) => watchedEnd(looks, at) };
+}
+
+/** Each call sweeps what had expired at the time of the call before. */
+function sweep(map: ExpiringMap<Owned>, ...times: readonly number[]): void {
+  for (const at of times) map.set("swept", entry("swept", { expiresAt: 90_000 }), at);
+}
+
+describe("an expiring map looks at little", () => {
+  it("at no entry whose end is far away, when it sweeps", () => {
+    const { map, looks, end } = watched();
+    for (const name of ["a", "b", "c"]) map.set(name, entry(name, { expiresAt: end(9_000) }), now);
+    looks.count = 0;
+    sweep(map, 2_000, 3_000, 4_000);
+    expect(looks.count).toBe(0);
+  });
+
+  it("at no entry that lives, once thousands have expired and others come", () => {
+    const { map, looks, end } = watched();
+    map.set("a", entry("a", { expiresAt: end(9_000) }), now);
+    for (let n = 0; n < 800; n += 1) map.set(`${n}`, entry("b", { expiresAt: 2_000 }), now);
+    looks.count = 0;
+    sweep(map, 2_000, 3_000);
+    expect(map.groupSize("all")).toBe(2);
+    for (let n = 0; n < 100; n += 1) map.set(`${n}`, entry("c", { expiresAt: 80_000 }), 3_000);
+    expect(looks.count).toBe(0);
+  });
+
+  it("at no other entry when one is set, however many there are", () => {
+    const { map, looks, end } = watched();
+    for (let n = 0; n < 1_100; n += 1) map.set(`${n}`, entry("a", { expiresAt: end(9_000) }), now);
+    looks.count = 0;
+    map.set("another", entry("b"), now);
+    expect(looks.count).toBe(0);
+  });
+
+  it.each<[string, (map: ExpiringMap<Owned>, value: Owned) => void]>([
+    [
+      "came and went",
+      (map, value) => {
+        map.delete("a");
+        map.set("a", value, now);
+      },
+    ],
+    ["was set anew", (map, value) => map.set("a", value, now)],
+  ])("at an entry that %s thousands of times no more than a bounded number of times", (_, again) => {
+    const { map, looks, end } = watched();
+    // it lives at the time of the sweep, but others of the same half minute do not
+    const value = entry("a", { expiresAt: end(2_009) });
+    for (let times = 0; times < 5_000; times += 1) again(map, value);
+    looks.count = 0;
+    sweep(map, 2_000, 3_000);
+    expect(looks.count).toBeLessThan(4_000);
+    expect(map.get("a", 2_008)).toBeDefined();
+  });
+
+  it("at an entry that was set anew for the same half minute as if it was set once", () => {
+    const { map, looks, end } = watched();
+    for (let times = 0; times < 500; times += 1) map.set("a", entry("a", { expiresAt: end(2_009) }), now);
+    looks.count = 0;
+    sweep(map, 2_000, 3_000);
+    expect(looks.count).toBeLessThan(10);
+  });
+
+  it("at an entry that was put off many times as if it was set once, when it ends at last", () => {
+    const { map, looks, end } = watched();
+    for (let times = 0; times < 500; times += 1)
+      map.set("a", entry("a", { expiresAt: end(2_000 + times * 30) }), now);
+    map.set("a", entry("a", { expiresAt: end(30_009) }), now);
+    sweep(map, 20_000, 30_000);
+    looks.count = 0;
+    sweep(map, 40_000);
+    expect(looks.count).toBeLessThan(10);
+  });
+
+  it("at what is about to end, once a second, when it is full", () => {
+    const { map, looks, end } = watched(3);
+    for (const name of ["a", "b", "c"]) map.set(name, entry(name, { expiresAt: end(1_019) }), now);
+    const refused = (at: number): number => {
+      looks.count = 0;
+      expect(() => map.set("d", entry("d"), at)).toThrow("memoryStorage is full: raise maxEntries.");
+      return looks.count;
+    };
+    expect(refused(1_001)).toBeGreaterThan(0);
+    expect(refused(1_001)).toBe(0);
+    expect(refused(1_002)).toBeGreaterThan(0);
+  });
+
+  it("at nothing that expires while there is room", () => {
+    const { map, looks, end } = watched();
+    map.set("a", entry("a", { expiresAt: end(1_010) }), now);
+    looks.count = 0;
+    for (const at of [1_010, 1_011, 1_299]) map.set(`at ${at}`, entry("b"), at);
+    expect(looks.count).toBe(0);
+    expect(map.groupSize("all")).toBe(4);
+  });
+});
