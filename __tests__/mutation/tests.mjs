@@ -50,7 +50,11 @@ const order = [
   "storage",
   "assessment",
   "fetching",
+<<<<<<< HEAD
   "resource-server",
+=======
+  "testing",
+>>>>>>> te
   "flows",
 ];
 

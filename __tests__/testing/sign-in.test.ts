@@ -5,7 +5,10 @@ import { codeVerifier } from "../fixture/authorization-request";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import type { Fields } from "../fixture/browser";
 import { clients, credentials } from "../fixture/clients";
+import { expectOwnDate } from "../fixture/clock";
 import { testHost, type TestHost } from "../fixture/host";
+
+expectOwnDate();
 
 interface Bed {
   readonly host: TestHost;

@@ -1,8 +1,7 @@
 /** Checks that a route of the host is protected: the good token first, then everything that it must refuse. RFC 6750 §3, §3.1. */
 import type { Issuer } from "../protocol/issuer";
-import { parseScope } from "../protocol/scope";
 import { type MintToken, type RefusedKind, refusedKinds } from "./kinds";
-import type { TestTokenRequest } from "./token-request";
+import { namedScopes, type TestTokenRequest } from "./token-request";
 
 /** An answer of `fetch`, supertest or light-my-request. */
 export interface RouteAnswer {
@@ -50,27 +49,23 @@ function challengeIn({ headers }: RouteAnswer): string {
 
 /** The scopes without one of them, for each that no other one implies. */
 function lackingOne(request: TestTokenRequest, issuers: readonly Issuer[]): readonly (readonly string[])[] {
-  const { scope = [] } = request;
-  const scopes = typeof scope === "string" ? (parseScope(scope) ?? []) : scope;
-  const api = issuers.find((issuer) => issuer.api.apiId === request.api)?.api;
-  return scopes
-    .map((one) => scopes.filter((other) => other !== one))
-    .filter(
-      (rest, index) =>
-        !rest.some((other) => api?.impliedScopes.get(other)?.includes(scopes[index] ?? "") === true),
-    );
+  const scopes = namedScopes(request.scope) ?? [];
+  const implied = issuers.find(({ api }) => api.apiId === request.api)?.api.impliedScopes;
+  return scopes.flatMap((one) => {
+    const rest = scopes.filter((other) => other !== one);
+    return rest.some((other) => implied?.get(other)?.includes(one)) ? [] : [rest];
+  });
 }
 
 function trialsOf(mints: Mints, by: { request: TestTokenRequest; issuers: readonly Issuer[] }): Trial[] {
   const { request, issuers } = by;
-  const { scope, ...others } = request;
+  const { scope: _, ...others } = request;
   const kinds = refusedKinds.filter((kind) => kind !== "withdrawn" || request.subject !== undefined);
   const ofKinds = kinds.map((kind): Trial => {
     const token = (): Promise<string> => mints[kind](request);
     return { what: `the token that is ${kind}`, token, status: 401, error: "invalid_token" };
   });
-  const named = scope === undefined ? [] : lackingOne(request, issuers);
-  const lacking = named.map((rest): Trial => {
+  const lacking = lackingOne(request, issuers).map((rest): Trial => {
     const less = rest.length === 0 ? others : { ...others, scope: rest };
     const what = `the token with ${rest.length === 0 ? "no scope" : `only the scope ${rest.join(" ")}`}`;
     return { what, token: () => mints.issue(less), status: 403, error: "insufficient_scope" };

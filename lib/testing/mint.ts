@@ -7,7 +7,7 @@ import type { ResolvedOptions } from "../options/resolve";
 import type { Authorization } from "../protocol/authorization";
 import { mayUseGrant, registeredScopes, subscriptionOf } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
-import { parseParameters } from "../protocol/parameters";
+import { parametersFromObject } from "../protocol/parameters";
 import { withImplied } from "../protocol/requested-scopes";
 import { isSubset } from "../protocol/scope";
 import type { Clock, EpochSeconds } from "../protocol/time";
@@ -159,7 +159,7 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
     issuer,
     client,
     endMark,
-    parameters: parseParameters(""),
+    parameters: parametersFromObject({}),
     now: mint.now,
   };
   const scopes = withImplied(asked.scopes, request);
@@ -169,9 +169,10 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
       : await storeAuthorization(mint, { ...asked, subject, request, allowed: scopes });
   const decided = await decide(mint, { request, authorization, scopes, claims, by });
   const most = decided.accessTokenSeconds;
-  if (seconds !== undefined && seconds > most)
+  const accessTokenSeconds = seconds ?? most;
+  if (accessTokenSeconds > most)
     throw new TypeError(`${by}: tokens.decide of your options gives this token ${most} seconds at most.`);
-  return { request, authorization, decided: { ...decided, accessTokenSeconds: seconds ?? most } };
+  return { request, authorization, decided: { ...decided, accessTokenSeconds } };
 }
 
 /** What the real `requireBearer` of a server with these options would find, with nothing remembered. */

@@ -73,11 +73,15 @@ function findIssuer({ by, api, authMethod }: Asked, issuers: readonly Issuer[]):
   throw new TypeError(`${by}: authMethod is not one of the API "${api}". Write one of: ${list(methods)}.`);
 }
 
+/** The distinct scopes of a list or a text, or `undefined` when they are missing or malformed. */
+export function namedScopes(scope: unknown): readonly string[] | undefined {
+  const text: unknown = Array.isArray(scope) ? scope.join(" ") : scope;
+  return typeof text === "string" ? parseScope(text) : undefined;
+}
+
 function readScopes({ by, scope }: Asked, { api }: Issuer): readonly string[] {
   if (scope === undefined) return [];
-  const given: unknown = scope;
-  const text = Array.isArray(given) ? given.join(" ") : given;
-  const scopes = typeof text === "string" ? parseScope(text) : undefined;
+  const scopes = namedScopes(scope);
   const names = list(Object.keys(api.scopes));
   if (!scopes)
     throw new TypeError(
