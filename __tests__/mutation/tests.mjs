@@ -50,11 +50,8 @@ const order = [
   "storage",
   "assessment",
   "fetching",
-<<<<<<< HEAD
   "resource-server",
-=======
   "testing",
->>>>>>> te
   "flows",
 ];
 
