@@ -601,6 +601,12 @@ const explained = [
     why: "There is no authorization with the id undefined. Only the compiler asks.",
   },
   {
+    file: "lib/testing/test-tokens.ts",
+    from: "authorization",
+    to: "true",
+    why: "Without a subject it is refused before. Only the compiler asks.",
+  },
+  {
     file: "lib/tokens/verify-access-token.ts",
     from: '"genuine"',
     to: '""',

@@ -55,11 +55,7 @@ const revoked: Spoil = async ({ storage, now }, { accessToken: { tokenId, client
 };
 
 const withdrawn: Spoil = async ({ storage, now }, { issue: { authorization }, good }) => {
-  if (!authorization)
-    throw new TypeError(
-      "tokens.withdrawn: a person takes back what they allowed, and there is no subject. Write one.",
-    );
-  await storage.authorizations.revoke(authorization.authorizationId, now);
+  if (authorization) await storage.authorizations.revoke(authorization.authorizationId, now);
   return good;
 };
 
@@ -80,6 +76,8 @@ async function mintGood(
   refuseProduction(by);
   const mint = mintOf(options, currentTime());
   const asked = readTokenRequest(request, { by, issuers: options.issuers, now: mint.now });
+  if (by === "tokens.withdrawn" && asked.subject === undefined)
+    throw new TypeError(`${by}: a person takes back what they allowed, and there is no subject. Write one.`);
   const issue = await prepareToken(mint, asked);
   const good = await issueAccessToken(mint, issue);
   const verdict = await verdictOn(mint, { token: good, issue });
