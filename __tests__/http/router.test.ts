@@ -1,8 +1,11 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Router } from "express";
 import request from "supertest";
 import { pairPath } from "../fixture/apis";
 import { hearAnswers, unsubscribeAfterEachTest } from "../fixture/channels";
 import { ownToken } from "../fixture/client-requests";
 import { testHost } from "../fixture/host";
+import { rawRequest } from "../fixture/raw-request";
 
 unsubscribeAfterEachTest();
 
@@ -52,5 +55,46 @@ describe("what those who watch requests are told of the route", () => {
       { endpoint: "token", method: "POST", route, issuer, status: 200 },
       { endpoint: "token", method: "POST", route, issuer, status: 400, oauthError: "invalid_scope" },
     ]);
+  });
+});
+
+describe("what a host adds to a router of this library", () => {
+  it.each(["/login/anything", "/login/auth/otp/api/reports/anything"])("is reached: %s", async (path) => {
+    const { app, auth } = testHost();
+    (auth.router as Router).use((_req, res) => void res.json({ from: "the host" }));
+    const { body } = await request(app).get(path);
+    expect(body).toEqual({ from: "the host" });
+  });
+});
+
+describe("two Authorization headers (RFC 6749 §2.3)", () => {
+  it("are refused, and the client is told why", async () => {
+    const { app } = testHost();
+    const basic = `Basic ${Buffer.from("web:secret").toString("base64")}`;
+    const { status, text } = await rawRequest(app, {
+      method: "POST",
+      path: `${pairPath()}/token`,
+      headers: { Authorization: [basic, basic], "Content-Type": "application/x-www-form-urlencoded" },
+    });
+    expect([status, JSON.parse(text)]).toEqual([
+      400,
+      { error: "invalid_request", error_description: "Use one client authentication method." },
+    ]);
+  });
+});
+
+describe("an answer in front of the app that can't be written", () => {
+  it("ends the connection, so that nobody waits for it", async () => {
+    const { auth, app } = testHost();
+    const listener = auth.inFrontOf(app);
+    const url = `${pairPath()}/.well-known/oauth-authorization-server`;
+    const req = { url, method: "GET", headers: {}, rawHeaders: [], socket: {} } as unknown as IncomingMessage;
+    await new Promise<void>((resolve) => {
+      const fails = (): never => {
+        throw new Error("the response is broken");
+      };
+      const res = { setHeader: fails, writeHead: fails, end: fails, destroy: () => resolve() };
+      listener(req, res as unknown as ServerResponse);
+    });
   });
 });

@@ -284,6 +284,24 @@ const explained = [
   },
   {
     file: "lib/http/router.ts",
+    from: "!isTraced()",
+    to: "false",
+    why: "Nobody listens to the trace then, and the answer is the same. It only saves time.",
+  },
+  {
+    file: "lib/http/router.ts",
+    from: "{\n    writeResponse(destination, response);\n    return undefined;\n  }",
+    to: "{}",
+    why: "The answer is written in a trace then, to which nobody listens.",
+  },
+  {
+    file: "lib/http/router.ts",
+    from: "name === undefined",
+    to: "false",
+    why: "No endpoint has the path undefined. Only the compiler asks.",
+  },
+  {
+    file: "lib/http/router.ts",
     from: '""',
     to: '"Stryker was here!"',
     why: "A request that a server has received always has a method. Only the compiler asks.",

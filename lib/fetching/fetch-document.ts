@@ -61,7 +61,6 @@ function loopbackAddresses(url: URL): readonly string[] {
 function askFor(url: URL, socket: Socket): Promise<IncomingMessage> {
   const asked = request({
     createConnection: () => socket,
-    method: "GET",
     path: `${url.pathname}${url.search}`,
     headers: {
       Host: url.host,
