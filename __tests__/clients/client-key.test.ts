@@ -6,30 +6,30 @@ import { publicKeys } from "../fixture/client-assertions";
 const [ec, rsa, okp] = publicKeys as readonly [PublicJwk, PublicJwk, PublicJwk];
 
 describe("what a key is meant for (RFC 7517 §4.2 to §4.4, 7518 §3.1, 8037 §3.1)", () => {
-  it.each<[string, PublicJwk, AssertionAlgorithm, boolean]>([
-    ["EC", ec, "ES256", true],
-    ["EC with its alg", { ...ec, alg: "ES256" }, "ES256", true],
-    ["EC with the alg of another key", { ...ec, alg: "EdDSA" }, "ES256", false],
-    ["EC with the other name of that", { ...ec, alg: "Ed25519" }, "ES256", false],
-    ["EC", ec, "RS256", false],
-    ["EC on another curve", { ...ec, crv: "P-384" }, "ES256", false],
-    ["RSA", rsa, "RS256", true],
-    ["RSA", rsa, "PS256", true],
-    ["RSA for the other padding", { ...rsa, alg: "PS256" }, "RS256", false],
-    ["RSA with the alg of another key", { ...rsa, alg: "EdDSA" }, "RS256", false],
-    ["RSA with a crv, which says nothing there", { ...rsa, crv: "P-256" }, "RS256", true],
-    ["Ed25519", okp, "EdDSA", true],
-    ["Ed25519 with its alg", { ...okp, alg: "EdDSA" }, "EdDSA", true],
-    ["Ed25519 with the other name", { ...okp, alg: "Ed25519" }, "EdDSA", true],
-    ["Ed25519 with the other name", { ...okp, alg: "EdDSA" }, "Ed25519", true],
-    ["Ed25519 with the alg of another key", { ...okp, alg: "ES256" }, "EdDSA", false],
-    ["a key for signatures", { ...ec, use: "sig" }, "ES256", true],
-    ["a key for encryption", { ...ec, use: "enc" }, "ES256", false],
-    ["a key that verifies", { ...ec, key_ops: ["verify"] }, "ES256", true],
-    ["a key that does not verify", { ...ec, key_ops: ["sign"] }, "ES256", false],
-    ["key_ops that are a text", { ...ec, key_ops: "verify" }, "ES256", false],
-    ["a key without a part", { ...ec, x: undefined }, "ES256", false],
-  ])("is read from it: %s, %p, %s is %s", (_, key, algorithm, expected) => {
+  it.each<[string, AssertionAlgorithm, boolean, PublicJwk]>([
+    ["EC", "ES256", true, ec],
+    ["EC with its alg", "ES256", true, { ...ec, alg: "ES256" }],
+    ["EC with the alg of another key", "ES256", false, { ...ec, alg: "EdDSA" }],
+    ["EC with the other name of that", "ES256", false, { ...ec, alg: "Ed25519" }],
+    ["EC", "RS256", false, ec],
+    ["EC on another curve", "ES256", false, { ...ec, crv: "P-384" }],
+    ["RSA", "RS256", true, rsa],
+    ["RSA", "PS256", true, rsa],
+    ["RSA for the other padding", "RS256", false, { ...rsa, alg: "PS256" }],
+    ["RSA with the alg of another key", "RS256", false, { ...rsa, alg: "EdDSA" }],
+    ["RSA with a crv, which says nothing there", "RS256", true, { ...rsa, crv: "P-256" }],
+    ["Ed25519", "EdDSA", true, okp],
+    ["Ed25519 with its alg", "EdDSA", true, { ...okp, alg: "EdDSA" }],
+    ["Ed25519 with the other name", "EdDSA", true, { ...okp, alg: "Ed25519" }],
+    ["Ed25519 with the other name", "Ed25519", true, { ...okp, alg: "EdDSA" }],
+    ["Ed25519 with the alg of another key", "EdDSA", false, { ...okp, alg: "ES256" }],
+    ["a key for signatures", "ES256", true, { ...ec, use: "sig" }],
+    ["a key for encryption", "ES256", false, { ...ec, use: "enc" }],
+    ["a key that verifies", "ES256", true, { ...ec, key_ops: ["verify"] }],
+    ["a key that does not verify", "ES256", false, { ...ec, key_ops: ["sign"] }],
+    ["key_ops that are a text", "ES256", false, { ...ec, key_ops: "verify" }],
+    ["a key without a part", "ES256", false, { ...ec, x: undefined }],
+  ])("is read from it: %s, %s is %s", (_, algorithm, expected, key) => {
     expect(readClientKey(key, algorithm) !== undefined).toBe(expected);
   });
 });

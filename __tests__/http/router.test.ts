@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Router } from "express";
 import request from "supertest";
 import { pairPath } from "../fixture/apis";
 import { hearAnswers, unsubscribeAfterEachTest } from "../fixture/channels";
@@ -61,7 +60,7 @@ describe("what those who watch requests are told of the route", () => {
 describe("what a host adds to a router of this library", () => {
   it.each(["/login/anything", "/login/auth/otp/api/reports/anything"])("is reached: %s", async (path) => {
     const { app, auth } = testHost();
-    (auth.router as Router).use((_req, res) => void res.json({ from: "the host" }));
+    auth.router.use((_req, res) => void res.json({ from: "the host" }));
     const { body } = await request(app).get(path);
     expect(body).toEqual({ from: "the host" });
   });
@@ -83,6 +82,10 @@ describe("two Authorization headers (RFC 6749 §2.3)", () => {
   });
 });
 
+function fails(): never {
+  throw new Error("the response is broken");
+}
+
 describe("an answer in front of the app that can't be written", () => {
   it("ends the connection, so that nobody waits for it", async () => {
     const { auth, app } = testHost();
@@ -90,9 +93,6 @@ describe("an answer in front of the app that can't be written", () => {
     const url = `${pairPath()}/.well-known/oauth-authorization-server`;
     const req = { url, method: "GET", headers: {}, rawHeaders: [], socket: {} } as unknown as IncomingMessage;
     await new Promise<void>((resolve) => {
-      const fails = (): never => {
-        throw new Error("the response is broken");
-      };
       const res = { setHeader: fails, writeHead: fails, end: fails, destroy: () => resolve() };
       listener(req, res as unknown as ServerResponse);
     });

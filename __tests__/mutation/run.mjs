@@ -100,6 +100,9 @@ function record() {
     // a run that was stopped has not tried them all
     else if (results.length === planned[file]) now[file] = scoreOfFile(file, results);
   }
+  // types alone have no mutants
+  for (const place of mutate)
+    if (mutatedFiles().includes(place) && planned[place] === undefined) now[place] = scoreOfFile(place, []);
   const kept = mutatedFiles().filter((file) => Object.hasOwn(now, file));
   writeFileSync(
     scorePath,

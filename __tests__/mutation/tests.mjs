@@ -30,7 +30,7 @@ const leftOut = [
 ].map((name) => `/__tests__/${name}`);
 const ignored = [...testPathIgnorePatterns, ...leftOut].map((pattern) => new RegExp(pattern));
 /** What `jest-in-mocha.js` lacks, and what changes Express for the whole process. */
-const unsuitable = /jest\.(?:mock|doMock|requireActual|useFakeTimers)|light-my-request/;
+const unsuitable = /jest\.(?:mock|doMock|requireActual|useFakeTimers)|"light-my-request"/;
 
 const folder = fileURLToPath(new URL("..", import.meta.url));
 /** The most exact tests come first. */
