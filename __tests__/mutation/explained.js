@@ -391,6 +391,12 @@ const explained = [
     why: "For meta and optimize it only costs time at the start. For validateSchema, which then warns, a test notices it.",
   },
   {
+    file: "lib/options/weaknesses.ts",
+    from: "[]",
+    to: '["Stryker was here"]',
+    why: "Of what the rules find, only what has a level is taken.",
+  },
+  {
     file: "lib/protocol/bearer-token.ts",
     from: "header === undefined",
     to: "false",
