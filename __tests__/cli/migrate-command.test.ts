@@ -1,5 +1,5 @@
 /** `authmount migrate`: which storage is migrated, and what is said when it fails. A pool that only logs stands for PostgreSQL. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { postgresMigrations } from "../../lib/postgres";
@@ -82,6 +82,8 @@ describe("authmount migrate --sqlite", () => {
   it("makes the tables, and closes the file", async () => {
     const file = path.join(folder, "a.sqlite");
     expect(await ran(["migrate", "--sqlite", file])).toEqual(migrated("the SQLite file"));
+    // an open file has its log beside it
+    expect(await readdir(folder)).toEqual(["a.sqlite"]);
     const storage = sqliteStorage({ file });
     expect(await storage.clients.find("nobody")).toBeUndefined();
     await storage.close();

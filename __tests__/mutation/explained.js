@@ -1,641 +1,535 @@
 // @ts-check
-/** Mutants that no test can notice, or need not, in the rooms where each one needs a reason. */
+/** Mutants that no test can notice, or need not, and why. An entry holds for every place of its file with the same text. */
 "use strict";
 
-/** @typedef {{ readonly file: string; readonly from: string; readonly to: string; readonly why: string }} Explained */
+/** @typedef {readonly [from: string, to: string, why: string]} Explained */
 
-/** @type {readonly Explained[]} */
-const explained = [
-  {
-    file: "lib/clients/client-assertion.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A client without jwks has a jwksUri. Only the compiler asks.",
-  },
-  {
-    file: "lib/clients/client-assertion.ts",
-    from: '{ hash: "sha256", input: { padding: constants.RSA_PKCS1_PADDING } }',
-    to: "{}",
-    why: "For RSA keys OpenSSL takes this hash and this padding when nothing is said. The table says it for its readers.",
-  },
-  {
-    file: "lib/clients/client-assertion.ts",
-    from: "{ padding: constants.RSA_PKCS1_PADDING }",
-    to: "{}",
-    why: "For RSA keys Node takes this padding when nothing is said. The table says it for its readers.",
-  },
-  {
-    file: "lib/clients/client-key.ts",
-    from: "{\n    // what OpenSSL says may contain the key\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/clients/client-record.ts",
-    from: "ajv.errors?.[0]",
-    to: "ajv.errors[0]",
-    why: "After a failed check there are errors. Only the compiler asks.",
-  },
-  {
-    file: "lib/clients/derivation-gate.ts",
-    from: "longest",
-    to: "true",
-    why: "When too many wait, some client has a queue. Only the compiler asks.",
-  },
-  {
-    file: "lib/clients/derivation-gate.ts",
-    from: "takeOldest(...longest)?.refuse",
-    to: "takeOldest(...longest).refuse",
-    why: "No queue is ever empty. Only the compiler asks.",
-  },
-  {
-    file: "lib/clients/derivation-gate.ts",
-    from: "oldest?.start",
-    to: "oldest.start",
-    why: "No queue is ever empty. Only the compiler asks.",
-  },
-  {
-    file: "lib/clients/document-clients.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "Of what the host left out it only matters that it is a list of texts, and this text is the origin of no redirect URI.",
-  },
-  {
-    file: "lib/clients/document-clients.ts",
-    from: "false",
-    to: "true",
-    why: "Of what the host left out it only matters that it is true or false. What is used is the answer itself.",
-  },
-  {
-    file: "lib/clients/self-described.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "No script has an origin with spaces.",
-  },
-  {
-    file: "lib/clients/metadata-document.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "These lists are only searched for a method, a grant and an origin, and this text is none of them.",
-  },
-  {
-    file: "lib/end-user/approve.ts",
-    from: "exceptEndMark === undefined",
-    to: "false",
-    why: "Some mark is new, and if it is that of approvals alone, the withdrawal is under way. Only the compiler asks.",
-  },
-  {
-    file: "lib/end-user/authenticate-end-user.ts",
-    from: "authTime === undefined",
-    to: "false",
-    why: "No comparison with undefined is true, so such a session would not be fresh either. Only the compiler asks.",
-  },
-  {
-    file: "lib/end-user/authenticate-end-user.ts",
-    from: "interactionBegan !== undefined",
-    to: "true",
-    why: "No time is later than undefined, so the comparison is false without it. Only the compiler asks.",
-  },
-  {
-    file: "lib/end-user/list-authorizations.ts",
-    from: "listed.at(-1)?.authorizationId",
-    to: "listed.at(-1).authorizationId",
-    why: "A full page has a last entry. Only the compiler asks.",
-  },
-  {
-    file: "lib/endpoints/client-endpoint.ts",
-    from: 'url.includes("?")',
-    to: "true",
-    why: "In a URL without a query there is nothing to refuse. The check only saves the work.",
-  },
-  {
-    file: "lib/endpoints/client-endpoint.ts",
-    from: '"?"',
-    to: '""',
-    why: "In a URL without a query there is nothing to refuse. The check only saves the work.",
-  },
-  {
-    file: "lib/endpoints/rate-limit.ts",
-    from: "{ kind }",
-    to: "{}",
-    why: 'Without a callback nothing is told, and whether the request goes on depends on "limited" alone.',
-  },
-  {
-    file: "lib/endpoints/rate-limit.ts",
-    from: 'decision.kind !== "allowed"',
-    to: "false",
-    why: "A decision that limits has no callback. Only the compiler asks.",
-  },
-  {
-    file: "lib/endpoints/registration.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "Redirect URIs are compared with this list by their origin, and no origin has spaces.",
-  },
-  {
-    file: "lib/events/report.ts",
-    from: "before !== undefined",
-    to: "true",
-    why: "Of a line that is new the difference is NaN, which is not less than any limit. Only the compiler asks.",
-  },
-  {
-    file: "lib/events/report.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "The text is only the end of a key, and the same for all lines without details.",
-  },
-  {
-    file: "lib/fetching/fetch-document.ts",
-    from: "stopTimer?.()",
-    to: "stopTimer()",
-    why: "A promise runs its function at once, so the timer has begun by then. Only the compiler asks.",
-  },
-  {
-    file: "lib/fetching/max-age.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "What is missing must only be no number, and no directive that counts. This text is neither.",
-  },
-  {
-    file: "lib/fetching/public-address.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "An address that is missing must only be of no family, as this text is. A subnet has always a first part.",
-  },
-  {
-    file: "lib/fetching/public-address.ts",
-    from: 'family === "ipv6"',
-    to: "true",
-    why: "Without a family, BlockList takes a text for IPv4, and gives no for what is no such address.",
-  },
-  {
-    file: "lib/fetching/public-address.ts",
-    from: "family !== undefined",
-    to: "true",
-    why: "Without a family, BlockList takes a text for IPv4, and gives no for what is no such address.",
-  },
-  {
-    file: "lib/fetching/read-document.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/grants/refresh-token.ts",
-    from: 'typeof outcome === "object"',
-    to: "true",
-    why: 'The text "not-rotated" has no usedAt, so it never counts as a use in time.',
-  },
-  {
-    file: "lib/grants/refresh-token.ts",
-    from: "refreshToken?.token",
-    to: "refreshToken.token",
-    why: "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
-  },
-  {
-    file: "lib/grants/refresh-token.ts",
-    from: "refreshToken?.statedSeconds",
-    to: "refreshToken.statedSeconds",
-    why: "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/request.ts",
-    from: 'req.headers["content-type"]?.split(";")[0]?.trim',
-    to: 'req.headers["content-type"]?.split(";")[0].trim',
-    why: "A text that is split has at least one part. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/request.ts",
-    from: "index < rawHeaders.length",
-    to: "index <= rawHeaders.length",
-    why: "Behind the last header there is no name, and no name is not counted.",
-  },
-  {
-    file: "lib/http/request.ts",
-    from: "name?.length === authorization.length",
-    to: "true",
-    why: "The names are compared afterwards. The check of the length only saves the work.",
-  },
-  {
-    file: "lib/http/request.ts",
-    from: "name?.length",
-    to: "name.length",
-    why: "Names and values come in pairs, so there is always a name. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/response.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "No answer has a header of this name, and removing a header that is not there does nothing.",
-  },
-  {
-    file: "lib/http/response.ts",
-    from: "res.writeHead === nodesOwn",
-    to: "false",
-    why: "Header by header, the client gets the same. The list is only faster.",
-  },
-  {
-    file: "lib/http/response.ts",
-    from: '"page"',
-    to: '""',
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/http/response.ts",
-    from: '"empty"',
-    to: '""',
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/http/response.ts",
-    from: 'case "empty":\n      return undefined;',
-    to: 'case "empty":',
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/http/mount-check.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "An address that is missing must only be none of this server's, and a text with spaces is none either.",
-  },
-  {
-    file: "lib/http/mount-check.ts",
-    from: '"router"',
-    to: '""',
-    why: "The kind only keeps a warning from coming twice, and the router's place is looked at once.",
-  },
-  {
-    file: "lib/http/protect-routes.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "An id that is missing must only be the id of no API, and a text with spaces is none.",
-  },
-  {
-    file: "lib/http/registration-route.ts",
-    from: "origin !== undefined",
-    to: "true",
-    why: "No list of origins contains undefined. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/require-bearer.ts",
-    from: "!isTraced()",
-    to: "false",
-    why: "Node does the same work when nobody has subscribed. The check only saves the time for it.",
-  },
-  {
-    file: "lib/http/router.ts",
-    from: "!isTraced()",
-    to: "false",
-    why: "Nobody listens to the trace then, and the answer is the same. It only saves time.",
-  },
-  {
-    file: "lib/http/router.ts",
-    from: "{\n    writeResponse(destination, response);\n    return undefined;\n  }",
-    to: "{}",
-    why: "The answer is written in a trace then, to which nobody listens.",
-  },
-  {
-    file: "lib/http/router.ts",
-    from: "name === undefined",
-    to: "false",
-    why: "No endpoint has the path undefined. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/router.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A request that a server has received always has a method. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/routes.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A request that a server has received always has a method. Only the compiler asks.",
-  },
-  {
-    file: "lib/http/routes.ts",
-    from: '"/"',
-    to: '""',
-    why: "A request that a server has received always has a URL. Only the compiler asks.",
-  },
-  {
-    file: "lib/interaction/authorization-flow.ts",
-    from: '"form"',
-    to: '""',
-    why: "How a person came back is only compared with the two other ways.",
-  },
-  {
-    file: "lib/interaction/authorization-flow.ts",
-    from: 'typeof found === "string"',
-    to: "false",
-    why: "In approve, a text has no issuer either. The check is for the compiler.",
-  },
-  {
-    file: "lib/interaction/authorization-flow.ts",
-    from: '"string"',
-    to: '""',
-    why: "In approve, a text has no issuer either. The check is for the compiler.",
-  },
-  {
-    file: "lib/interaction/consent-form.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A missing token must only be another one, and this text is too short for a token.",
-  },
-  {
-    file: "lib/interaction/pending-request.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/interaction/pending-request.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A missing header or cookie must only hold no cookie of ours, and this text is none. There is always a first secret.",
-  },
-  {
-    file: "lib/interaction/show-page.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "The part before the first # is never missing.",
-  },
-  {
-    file: "lib/on-demand.ts",
-    from: 'answer.kind === "found"',
-    to: "true",
-    why: "An answer without a document has no value. Only the compiler asks.",
-  },
-  {
-    file: "lib/on-demand.ts",
-    from: "adapters.size === 0",
-    to: "false",
-    why: "Without adapters there is no route either way. That nothing is loaded then is noticed by packaging/loaded-modules, which starts processes.",
-  },
-  {
-    file: "lib/options/problems.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "No scheme has spaces, so this one allows nothing. In the other places of the file tests notice it.",
-  },
-  {
-    file: "lib/options/shape.ts",
-    from: "{ optimize: false }",
-    to: "{}",
-    why: "It only saves time at the start.",
-  },
-  {
-    file: "lib/options/shape.ts",
-    from: "false",
-    to: "true",
-    why: "For meta and optimize it only costs time at the start. For validateSchema, which then warns, a test notices it.",
-  },
-  {
-    file: "lib/options/weaknesses.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "Of what the rules find, only what has a level is taken.",
-  },
-  {
-    file: "lib/protocol/bearer-token.ts",
-    from: "header === undefined",
-    to: "false",
-    why: 'Without a header the pattern is tried on the text "undefined", which does not fit it. Only the compiler asks.',
-  },
-  {
-    file: "lib/protocol/client-assertion.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A part that is missing must only be unreadable, and a text with spaces is as unreadable as the empty one.",
-  },
-  {
-    file: "lib/protocol/client-assertion.ts",
-    from: "!bytes",
-    to: "false",
-    why: "Without bytes the decoder gives the empty text, which is no JSON either. Only the compiler asks.",
-  },
-  {
-    file: "lib/protocol/client-assertion.ts",
-    from: "value !== null",
-    to: "true",
-    why: "Then null comes back instead of undefined, and the only caller refuses both.",
-  },
-  {
-    file: "lib/protocol/client-assertion.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/protocol/client-assertion.ts",
-    from: "iat !== undefined",
-    to: "true",
-    why: "Without iat the difference is NaN, which is not greater than any limit. Only the compiler asks.",
-  },
-  {
-    file: "lib/protocol/client-authentication.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/protocol/client-authentication.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A missing assertion must only be unreadable, and any text that is no JWT is refused with the same words.",
-  },
-  {
-    file: "lib/protocol/host-json.ts",
-    from: "{\n    // a circle, a bigint, or what the host throws\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/protocol/issuer.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "An id that is missing must only have no good form, and a text with spaces has none either.",
-  },
-  {
-    file: "lib/protocol/parameters.ts",
-    from: '!text.includes("%") && !text.includes("+")',
-    to: "false",
-    why: "A text without these characters is decoded to itself. The check only saves the work.",
-  },
-  {
-    file: "lib/protocol/parameters.ts",
-    from: '"%"',
-    to: '""',
-    why: "Then every text is decoded, also one that has nothing to decode. The check only saves the work.",
-  },
-  {
-    file: "lib/protocol/parameters.ts",
-    from: '"+"',
-    to: '""',
-    why: "Then every text is decoded, also one that has nothing to decode. The check only saves the work.",
-  },
-  {
-    file: "lib/protocol/parameters.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/protocol/parameters.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "Then every request has a parameter named S, which nobody reads.",
-  },
-  {
-    file: "lib/protocol/parsed-url.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/protocol/redirect-uri.ts",
-    from: "/^https?:\\/\\/(\\[[^/?@]+\\]|[^/?@:]+)(?::\\d*)?(?:[/?]|$)/i.exec(uri)?.[1]?.toLowerCase",
-    to: "/^https?:\\/\\/(\\[[^/?@]+\\]|[^/?@:]+)(?::\\d*)?(?:[/?]|$)/i.exec(uri)?.[1].toLowerCase",
-    why: "A text that fits has a host. Only the compiler asks.",
-  },
-  {
-    file: "lib/protocol/redirect-uri.ts",
-    from: "uri === undefined",
-    to: "false",
-    why: "What is undefined is no URL, so it is refused two lines below. Only the compiler asks.",
-  },
-  {
-    file: "lib/protocol/requested-scopes.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "An implied scope is added only if the client is registered for it, and no client is registered for this one.",
-  },
-  {
-    file: "lib/protocol/requested-scopes.ts",
-    from: "implied.length === 0",
-    to: "false",
-    why: "With no implied scopes the list comes out as it was. The check only saves the work.",
-  },
-  {
-    file: "lib/resource-server/remote-documents.ts",
-    from: '"failed"',
-    to: '""',
-    why: 'The kind of what came of a fetch is only compared with "fetched".',
-  },
-  {
-    file: "lib/resource-server/remote-issuers.ts",
-    from: "[]",
-    to: '["Stryker was here"]',
-    why: "This text is neither a key nor an issuer below baseUrl, so it is left out.",
-  },
-  {
-    file: "lib/resource-server/remote-verifier.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "An API has at least one issuer: options and metadata without one are refused. Only the compiler asks.",
-  },
-  {
-    file: "lib/resource-server/remote-verifier.ts",
-    from: '"genuine"',
-    to: '""',
-    why: 'The kind of a token that was read is only compared with "invalid".',
-  },
-  {
-    file: "lib/resource-server/remote-verifier.ts",
-    from: '"ended"',
-    to: '""',
-    why: 'Whether a token still stands is only compared with "valid".',
-  },
-  {
-    file: "lib/signing/signing-key.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A curve without a name must only be none of those that have an algorithm.",
-  },
-  {
-    file: "lib/signing/signing-key.ts",
-    from: "{\n    return false;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined, which counts as no.",
-  },
-  {
-    file: "lib/signing/signing-key.ts",
-    from: '"probe"',
-    to: '""',
-    why: "Any text shows whether the two halves of a key belong together.",
-  },
-  {
-    file: "lib/signing/verification-key.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/signing/verification-key.ts",
-    from: 'jwk["kty"] !== "EC" && jwk["kty"] !== "RSA"',
-    to: "false",
-    why: "A key of another kind has no algorithm either. The check keeps kinds that nobody uses away from OpenSSL.",
-  },
-  {
-    file: "lib/signing/verification-key.ts",
-    from: "publicKey.asymmetricKeyDetails?.modulusLength",
-    to: "publicKey.asymmetricKeyDetails.modulusLength",
-    why: "Every public key has details; only the type says that they may be missing.",
-  },
-  {
-    file: "lib/signing/verify-jwt.ts",
-    from: "{\n    return undefined;\n  }",
-    to: "{}",
-    why: "A function that ends without return gives undefined.",
-  },
-  {
-    file: "lib/signing/verify-jwt.ts",
-    from: '""',
-    to: '"Stryker was here!"',
-    why: "A missing header cannot happen, and a missing payload or signature must only fail to verify: this text is no base64url.",
-  },
-  {
-    file: "lib/storage/memory/expiring-map.ts",
-    from: "expiresAt / bucketSeconds",
-    to: "expiresAt * bucketSeconds",
-    why: "Then each second has a bucket of its own. The same entries are dropped at the same time; there are only more buckets.",
-  },
-  {
-    file: "lib/storage/memory/expiring-map.ts",
-    from: "size > 2 * entries.size + 1_000",
-    to: "size >= 2 * entries.size + 1_000",
-    why: "The bound is a round number. Filing anew one call earlier makes no difference to anybody.",
-  },
-  {
-    file: "lib/storage/memory/expiring-map.ts",
-    from: "usedAt === undefined",
-    to: "false",
-    why: "An entry that was not used has no time of its use either way. Without a place for it the entry is only smaller.",
-  },
-  {
-    file: "lib/storage/memory/key-groups.ts",
-    from: "known !== key",
-    to: "true",
-    why: "A set with one key answers as the key alone does. It is only larger.",
-  },
-  {
-    file: "lib/storage/memory/memory-authorizations.ts",
-    from: "after === undefined",
-    to: "false",
-    why: "There is no authorization with the id undefined. Only the compiler asks.",
-  },
-  {
-    file: "lib/testing/test-tokens.ts",
-    from: "authorization",
-    to: "true",
-    why: "Without a subject it is refused before. Only the compiler asks.",
-  },
-  {
-    file: "lib/tokens/verify-access-token.ts",
-    from: '"genuine"',
-    to: '""',
-    why: 'The kind of a token that was read is only compared with "invalid".',
-  },
-];
+/** File → its entries. @type {Readonly<Record<string, readonly Explained[]>>} */
+const explained = {
+  "lib/cli/load-module.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "The operand is required. Only the compiler asks. In the other places of the file tests notice it.",
+    ],
+  ],
+  "lib/cli/signing-key.ts": [
+    [
+      "{\n    // what JSON.parse says may quote the key\n    return undefined;\n  }",
+      "{}",
+      "A function that returns nothing returns undefined.",
+    ],
+    ["/^createAuthServer: /", "/createAuthServer: /", "These messages begin with it, and have it once."],
+  ],
+  "lib/clients/client-assertion.ts": [
+    ['""', '"Stryker was here!"', "A client without jwks has a jwksUri. Only the compiler asks."],
+    [
+      '{ hash: "sha256", input: { padding: constants.RSA_PKCS1_PADDING } }',
+      "{}",
+      "For RSA keys OpenSSL takes this hash and this padding when nothing is said. The table says it for its readers.",
+    ],
+    [
+      "{ padding: constants.RSA_PKCS1_PADDING }",
+      "{}",
+      "For RSA keys Node takes this padding when nothing is said. The table says it for its readers.",
+    ],
+  ],
+  "lib/clients/client-key.ts": [
+    [
+      "{\n    // what OpenSSL says may contain the key\n    return undefined;\n  }",
+      "{}",
+      "A function that ends without return gives undefined.",
+    ],
+  ],
+  "lib/clients/client-record.ts": [
+    ["ajv.errors?.[0]", "ajv.errors[0]", "After a failed check there are errors. Only the compiler asks."],
+  ],
+  "lib/clients/derivation-gate.ts": [
+    ["longest", "true", "When too many wait, some client has a queue. Only the compiler asks."],
+    [
+      "takeOldest(...longest)?.refuse",
+      "takeOldest(...longest).refuse",
+      "No queue is ever empty. Only the compiler asks.",
+    ],
+    ["oldest?.start", "oldest.start", "No queue is ever empty. Only the compiler asks."],
+  ],
+  "lib/clients/document-clients.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "Of what the host left out it only matters that it is a list of texts, and this text is the origin of no redirect URI.",
+    ],
+    [
+      "false",
+      "true",
+      "Of what the host left out it only matters that it is true or false. What is used is the answer itself.",
+    ],
+  ],
+  "lib/clients/metadata-document.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "These lists are only searched for a method, a grant and an origin, and this text is none of them.",
+    ],
+  ],
+  "lib/clients/self-described.ts": [["[]", '["Stryker was here"]', "No script has an origin with spaces."]],
+  "lib/end-user/approve.ts": [
+    [
+      "exceptEndMark === undefined",
+      "false",
+      "Some mark is new, and if it is that of approvals alone, the withdrawal is under way. Only the compiler asks.",
+    ],
+  ],
+  "lib/end-user/authenticate-end-user.ts": [
+    [
+      "authTime === undefined",
+      "false",
+      "No comparison with undefined is true, so such a session would not be fresh either. Only the compiler asks.",
+    ],
+    [
+      "interactionBegan !== undefined",
+      "true",
+      "No time is later than undefined, so the comparison is false without it. Only the compiler asks.",
+    ],
+  ],
+  "lib/end-user/list-authorizations.ts": [
+    [
+      "listed.at(-1)?.authorizationId",
+      "listed.at(-1).authorizationId",
+      "A full page has a last entry. Only the compiler asks.",
+    ],
+  ],
+  "lib/endpoints/client-endpoint.ts": [
+    [
+      'url.includes("?")',
+      "true",
+      "In a URL without a query there is nothing to refuse. The check only saves the work.",
+    ],
+    ['"?"', '""', "In a URL without a query there is nothing to refuse. The check only saves the work."],
+  ],
+  "lib/endpoints/rate-limit.ts": [
+    [
+      "{ kind }",
+      "{}",
+      'Without a callback nothing is told, and whether the request goes on depends on "limited" alone.',
+    ],
+    [
+      'decision.kind !== "allowed"',
+      "false",
+      "A decision that limits has no callback. Only the compiler asks.",
+    ],
+  ],
+  "lib/endpoints/registration.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "Redirect URIs are compared with this list by their origin, and no origin has spaces.",
+    ],
+  ],
+  "lib/events/report.ts": [
+    [
+      "before !== undefined",
+      "true",
+      "Of a line that is new the difference is NaN, which is not less than any limit. Only the compiler asks.",
+    ],
+    [
+      '""',
+      '"Stryker was here!"',
+      "The text is only the end of a key, and the same for all lines without details.",
+    ],
+  ],
+  "lib/fetching/fetch-document.ts": [
+    [
+      "stopTimer?.()",
+      "stopTimer()",
+      "A promise runs its function at once, so the timer has begun by then. Only the compiler asks.",
+    ],
+  ],
+  "lib/fetching/max-age.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "What is missing must only be no number, and no directive that counts. This text is neither.",
+    ],
+  ],
+  "lib/fetching/public-address.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "An address that is missing must only be of no family, as this text is. A subnet has always a first part.",
+    ],
+    [
+      'family === "ipv6"',
+      "true",
+      "Without a family, BlockList takes a text for IPv4, and gives no for what is no such address.",
+    ],
+    [
+      "family !== undefined",
+      "true",
+      "Without a family, BlockList takes a text for IPv4, and gives no for what is no such address.",
+    ],
+  ],
+  "lib/fetching/read-document.ts": [
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+  ],
+  "lib/grants/refresh-token.ts": [
+    [
+      'typeof outcome === "object"',
+      "true",
+      'The text "not-rotated" has no usedAt, so it never counts as a use in time.',
+    ],
+    [
+      "refreshToken?.token",
+      "refreshToken.token",
+      "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
+    ],
+    [
+      "refreshToken?.statedSeconds",
+      "refreshToken.statedSeconds",
+      "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
+    ],
+  ],
+  "lib/http/mount-check.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "An address that is missing must only be none of this server's, and a text with spaces is none either.",
+    ],
+    [
+      '"router"',
+      '""',
+      "The kind only keeps a warning from coming twice, and the router's place is looked at once.",
+    ],
+  ],
+  "lib/http/protect-routes.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "An id that is missing must only be the id of no API, and a text with spaces is none.",
+    ],
+  ],
+  "lib/http/registration-route.ts": [
+    ["origin !== undefined", "true", "No list of origins contains undefined. Only the compiler asks."],
+  ],
+  "lib/http/request.ts": [
+    [
+      'req.headers["content-type"]?.split(";")[0]?.trim',
+      'req.headers["content-type"]?.split(";")[0].trim',
+      "A text that is split has at least one part. Only the compiler asks.",
+    ],
+    [
+      "index < rawHeaders.length",
+      "index <= rawHeaders.length",
+      "Behind the last header there is no name, and no name is not counted.",
+    ],
+    [
+      "name?.length === authorization.length",
+      "true",
+      "The names are compared afterwards. The check of the length only saves the work.",
+    ],
+    [
+      "name?.length",
+      "name.length",
+      "Names and values come in pairs, so there is always a name. Only the compiler asks.",
+    ],
+  ],
+  "lib/http/require-bearer.ts": [
+    [
+      "!isTraced()",
+      "false",
+      "Node does the same work when nobody has subscribed. The check only saves the time for it.",
+    ],
+  ],
+  "lib/http/response.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "No answer has a header of this name, and removing a header that is not there does nothing.",
+    ],
+    [
+      "res.writeHead === nodesOwn",
+      "false",
+      "Header by header, the client gets the same. The list is only faster.",
+    ],
+    ['"page"', '""', "A function that ends without return gives undefined."],
+    ['"empty"', '""', "A function that ends without return gives undefined."],
+    [
+      'case "empty":\n      return undefined;',
+      'case "empty":',
+      "A function that ends without return gives undefined.",
+    ],
+  ],
+  "lib/http/router.ts": [
+    [
+      "!isTraced()",
+      "false",
+      "Nobody listens to the trace then, and the answer is the same. It only saves time.",
+    ],
+    [
+      "{\n    writeResponse(destination, response);\n    return undefined;\n  }",
+      "{}",
+      "The answer is written in a trace then, to which nobody listens.",
+    ],
+    ["name === undefined", "false", "No endpoint has the path undefined. Only the compiler asks."],
+    [
+      '""',
+      '"Stryker was here!"',
+      "A request that a server has received always has a method. Only the compiler asks.",
+    ],
+  ],
+  "lib/http/routes.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "A request that a server has received always has a method. Only the compiler asks.",
+    ],
+    ['"/"', '""', "A request that a server has received always has a URL. Only the compiler asks."],
+  ],
+  "lib/interaction/authorization-flow.ts": [
+    ['"form"', '""', "How a person came back is only compared with the two other ways."],
+    [
+      'typeof found === "string"',
+      "false",
+      "In approve, a text has no issuer either. The check is for the compiler.",
+    ],
+    ['"string"', '""', "In approve, a text has no issuer either. The check is for the compiler."],
+  ],
+  "lib/interaction/consent-form.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "A missing token must only be another one, and this text is too short for a token.",
+    ],
+  ],
+  "lib/interaction/pending-request.ts": [
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+    [
+      '""',
+      '"Stryker was here!"',
+      "A missing header or cookie must only hold no cookie of ours, and this text is none. There is always a first secret.",
+    ],
+  ],
+  "lib/interaction/show-page.ts": [
+    ['""', '"Stryker was here!"', "The part before the first # is never missing."],
+  ],
+  "lib/on-demand.ts": [
+    ['answer.kind === "found"', "true", "An answer without a document has no value. Only the compiler asks."],
+    [
+      "adapters.size === 0",
+      "false",
+      "Without adapters there is no route either way. That nothing is loaded then is noticed by packaging/loaded-modules, which starts processes.",
+    ],
+  ],
+  "lib/options/problems.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "No scheme has spaces, so this one allows nothing. In the other places of the file tests notice it.",
+    ],
+  ],
+  "lib/options/shape.ts": [
+    ["{ optimize: false }", "{}", "It only saves time at the start."],
+    [
+      "false",
+      "true",
+      "For meta and optimize it only costs time at the start. For validateSchema, which then warns, a test notices it.",
+    ],
+  ],
+  "lib/options/weaknesses.ts": [
+    ["[]", '["Stryker was here"]', "Of what the rules find, only what has a level is taken."],
+  ],
+  "lib/protocol/bearer-token.ts": [
+    [
+      "header === undefined",
+      "false",
+      'Without a header the pattern is tried on the text "undefined", which does not fit it. Only the compiler asks.',
+    ],
+  ],
+  "lib/protocol/client-assertion.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "A part that is missing must only be unreadable, and a text with spaces is as unreadable as the empty one.",
+    ],
+    [
+      "!bytes",
+      "false",
+      "Without bytes the decoder gives the empty text, which is no JSON either. Only the compiler asks.",
+    ],
+    [
+      "value !== null",
+      "true",
+      "Then null comes back instead of undefined, and the only caller refuses both.",
+    ],
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+    [
+      "iat !== undefined",
+      "true",
+      "Without iat the difference is NaN, which is not greater than any limit. Only the compiler asks.",
+    ],
+  ],
+  "lib/protocol/client-authentication.ts": [
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+    [
+      '""',
+      '"Stryker was here!"',
+      "A missing assertion must only be unreadable, and any text that is no JWT is refused with the same words.",
+    ],
+  ],
+  "lib/protocol/host-json.ts": [
+    [
+      "{\n    // a circle, a bigint, or what the host throws\n    return undefined;\n  }",
+      "{}",
+      "A function that ends without return gives undefined.",
+    ],
+  ],
+  "lib/protocol/issuer.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "An id that is missing must only have no good form, and a text with spaces has none either.",
+    ],
+  ],
+  "lib/protocol/parameters.ts": [
+    [
+      '!text.includes("%") && !text.includes("+")',
+      "false",
+      "A text without these characters is decoded to itself. The check only saves the work.",
+    ],
+    [
+      '"%"',
+      '""',
+      "Then every text is decoded, also one that has nothing to decode. The check only saves the work.",
+    ],
+    [
+      '"+"',
+      '""',
+      "Then every text is decoded, also one that has nothing to decode. The check only saves the work.",
+    ],
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+    ["[]", '["Stryker was here"]', "Then every request has a parameter named S, which nobody reads."],
+  ],
+  "lib/protocol/parsed-url.ts": [
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+  ],
+  "lib/protocol/redirect-uri.ts": [
+    [
+      "/^https?:\\/\\/(\\[[^/?@]+\\]|[^/?@:]+)(?::\\d*)?(?:[/?]|$)/i.exec(uri)?.[1]?.toLowerCase",
+      "/^https?:\\/\\/(\\[[^/?@]+\\]|[^/?@:]+)(?::\\d*)?(?:[/?]|$)/i.exec(uri)?.[1].toLowerCase",
+      "A text that fits has a host. Only the compiler asks.",
+    ],
+    [
+      "uri === undefined",
+      "false",
+      "What is undefined is no URL, so it is refused two lines below. Only the compiler asks.",
+    ],
+  ],
+  "lib/protocol/requested-scopes.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "An implied scope is added only if the client is registered for it, and no client is registered for this one.",
+    ],
+    [
+      "implied.length === 0",
+      "false",
+      "With no implied scopes the list comes out as it was. The check only saves the work.",
+    ],
+  ],
+  "lib/resource-server/remote-documents.ts": [
+    ['"failed"', '""', 'The kind of what came of a fetch is only compared with "fetched".'],
+  ],
+  "lib/resource-server/remote-issuers.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "This text is neither a key nor an issuer below baseUrl, so it is left out.",
+    ],
+  ],
+  "lib/resource-server/remote-verifier.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "An API has at least one issuer: options and metadata without one are refused. Only the compiler asks.",
+    ],
+    ['"genuine"', '""', 'The kind of a token that was read is only compared with "invalid".'],
+    ['"ended"', '""', 'Whether a token still stands is only compared with "valid".'],
+  ],
+  "lib/signing/signing-key.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "A curve without a name must only be none of those that have an algorithm.",
+    ],
+    [
+      "{\n    return false;\n  }",
+      "{}",
+      "A function that ends without return gives undefined, which counts as no.",
+    ],
+    ['"probe"', '""', "Any text shows whether the two halves of a key belong together."],
+  ],
+  "lib/signing/verification-key.ts": [
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+    [
+      'jwk["kty"] !== "EC" && jwk["kty"] !== "RSA"',
+      "false",
+      "A key of another kind has no algorithm either. The check keeps kinds that nobody uses away from OpenSSL.",
+    ],
+    [
+      "publicKey.asymmetricKeyDetails?.modulusLength",
+      "publicKey.asymmetricKeyDetails.modulusLength",
+      "Every public key has details; only the type says that they may be missing.",
+    ],
+  ],
+  "lib/signing/verify-jwt.ts": [
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
+    [
+      '""',
+      '"Stryker was here!"',
+      "A missing header cannot happen, and a missing payload or signature must only fail to verify: this text is no base64url.",
+    ],
+  ],
+  "lib/storage/memory/expiring-map.ts": [
+    [
+      "expiresAt / bucketSeconds",
+      "expiresAt * bucketSeconds",
+      "Then each second has a bucket of its own. The same entries are dropped at the same time; there are only more buckets.",
+    ],
+    [
+      "size > 2 * entries.size + 1_000",
+      "size >= 2 * entries.size + 1_000",
+      "The bound is a round number. Filing anew one call earlier makes no difference to anybody.",
+    ],
+    [
+      "usedAt === undefined",
+      "false",
+      "An entry that was not used has no time of its use either way. Without a place for it the entry is only smaller.",
+    ],
+  ],
+  "lib/storage/memory/key-groups.ts": [
+    ["known !== key", "true", "A set with one key answers as the key alone does. It is only larger."],
+  ],
+  "lib/storage/memory/memory-authorizations.ts": [
+    [
+      "after === undefined",
+      "false",
+      "There is no authorization with the id undefined. Only the compiler asks.",
+    ],
+    [
+      "inListOrder(last, authorization) < 0",
+      "inListOrder(last, authorization) <= 0",
+      "The order of two is never 0.",
+    ],
+  ],
+  "lib/testing/test-clock.ts": [
+    ["new.target === ShiftedDate", "false", "The prototype of ShiftedDate is that of the Date before."],
+  ],
+  "lib/testing/test-tokens.ts": [
+    ["authorization", "true", "Without a subject it is refused before. Only the compiler asks."],
+  ],
+  "lib/tokens/verify-access-token.ts": [
+    ['"genuine"', '""', 'The kind of a token that was read is only compared with "invalid".'],
+  ],
+};
 
 module.exports = { explained };

@@ -62,8 +62,8 @@ function readScore() {
 
 /** The survivors that `explained.js` gives no reason for. @param {string} file @param {FileScore} score */
 function unexplained(file, { survivors }) {
-  const reasons = explained.filter((each) => each.file === file);
-  return survivors.filter(({ from, to }) => !reasons.some((each) => each.from === from && each.to === to));
+  const { [file]: reasons = [] } = explained;
+  return survivors.filter(({ from, to }) => !reasons.some((each) => each[0] === from && each[1] === to));
 }
 
 /** How many of a hundred mutants were noticed. @param {readonly FileScore[]} files */

@@ -76,6 +76,17 @@ describe("clocks", () => {
     clock.restore();
   });
 
+  it("have not moved then", () => {
+    stopClock(1_000);
+    const clock = testClock();
+    const { now } = Date;
+    Date.now = () => 5;
+    expect(() => clock.advance(60)).toThrow("Date or Date.now has been replaced");
+    Date.now = now;
+    expect(clock.now()).toBe(1_000);
+    clock.restore();
+  });
+
   it("move a time that was stopped before", () => {
     const stopped = stopClock(1_000);
     const clock = testClock();
