@@ -6,7 +6,7 @@ import type { Client } from "../protocol/client";
 import { isTextList, undefinedKey } from "../protocol/host-json";
 import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownRecord } from "../protocol/own";
+import { ownAnswer } from "../protocol/own";
 import { inTime } from "../storage/calls";
 import type { ClientPlace } from "./client-lookup";
 import { clientOfDocument } from "./metadata-document";
@@ -53,7 +53,7 @@ function decisionProblem(decision: DocumentDecision): string | undefined {
 
 /** A copy, because the document is fetched before it is used, and the host may change its own object meanwhile. */
 function ownDecision(answered: unknown): DocumentDecision {
-  const decision = ownRecord((answered ?? {}) as DocumentDecision);
+  const decision = ownAnswer(answered as DocumentDecision);
   const problem = decisionProblem(decision);
   if (problem === undefined) return decision;
   throw new TypeError(`clientMetadataDocuments.accept: ${problem}.`);

@@ -2,7 +2,7 @@
 import type { ClientLookup } from "../clients/client-lookup";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownRecord, ownText } from "../protocol/own";
+import { ownAnswer, ownText } from "../protocol/own";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { checkAuthentication, ownContext } from "./check-host-answer";
 import type { Authentication, EndUser, EndUserPort } from "./port";
@@ -59,7 +59,7 @@ async function ask(
 ): Promise<NotDenied> {
   const { request, endUser } = question;
   // a copy, because the host may go on changing its own object
-  const answer = ownRecord(await endUser.authenticate({ request, reauthenticate }));
+  const answer = ownAnswer(await endUser.authenticate({ request, reauthenticate }));
   checkAuthentication(answer, question.now);
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {

@@ -6,6 +6,7 @@ import { type Consent, rememberedScopes } from "../protocol/consent";
 import { isBornUnder } from "../protocol/end-mark";
 import { withImplied } from "../protocol/requested-scopes";
 import { OAuthError } from "../protocol/oauth-error";
+import { ownAnswer } from "../protocol/own";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
@@ -194,5 +195,6 @@ export async function obtainConsent(ports: StandingPorts, question: ConsentQuest
     const scopes = request.grantableScopes;
     return { kind: "granted", scopes, context, remember: undefined, standing };
   }
-  return applyAnswer(await port.decideConsent({ request, endUser }), { question, standing });
+  const answer = ownAnswer(await port.decideConsent({ request, endUser }));
+  return applyAnswer(answer, { question, standing });
 }

@@ -14,7 +14,7 @@ import type { EmitEvent } from "../events/port";
 import { undefinedKey } from "../protocol/host-json";
 import type { Issuer } from "../protocol/issuer";
 import { isErrorDescription, isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
-import { ownRecord } from "../protocol/own";
+import { ownAnswer } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import type { Clock } from "../protocol/time";
 import { inTime } from "../storage/calls";
@@ -65,7 +65,7 @@ async function askHost(
 ): Promise<Approved> {
   const answered = await inTime("clientRegistration.approve", () => adapter.approve(req, metadata));
   // a copy: what is checked is what counts, whatever the host does with its object
-  const decision = ownRecord((answered ?? {}) as RegistrationDecision);
+  const decision = ownAnswer(answered as RegistrationDecision);
   const missing = undefinedKey(decision);
   if (missing !== undefined)
     throw new TypeError(

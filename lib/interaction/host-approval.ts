@@ -1,6 +1,7 @@
 /** The decision that the host's consent page passes to `auth.approve`. RFC 6749 §10.2. */
 import type { ConsentDecision } from "../end-user/port";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
+import { ownAnswer } from "../protocol/own";
 import type { PendingRequest } from "./pending-request";
 
 /** What the host's consent page may pass to `auth.approve`. */
@@ -20,11 +21,12 @@ const fix =
  */
 export function readApproval(decision: unknown): HostApproval | TypeError {
   if (typeof decision !== "object" || decision === null || Array.isArray(decision)) return new TypeError(fix);
-  const { scopes, context, ...others } = decision as HostApproval;
+  const own = ownAnswer(decision as HostApproval);
+  const { scopes, context, ...others } = own;
   const isClear =
-    Object.keys(others).length === 0 && (!Object.hasOwn(decision, "scopes") || Array.isArray(scopes));
+    Object.keys(others).length === 0 && (!Object.hasOwn(own, "scopes") || Array.isArray(scopes));
   if (!isClear) return new TypeError(fix);
-  const read = Object.hasOwn(decision, "context") ? readContext(context) : undefined;
+  const read = Object.hasOwn(own, "context") ? readContext(context) : undefined;
   if (typeof read === "string") return new TypeError(`auth.approve: ${read}.`);
   return { ...(scopes && { scopes }), ...(read && { context: read }) };
 }

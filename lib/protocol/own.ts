@@ -15,7 +15,32 @@ export function ownRecord<T extends object>(record: T): T {
   const copy = Object.assign({}, record);
   for (const name in copy) {
     const value: unknown = copy[name];
-    if (Array.isArray(value)) copy[name] = value.slice() as T[typeof name];
+    // not what somebody has added to all objects
+    if (Array.isArray(value) && Object.hasOwn(copy, name)) copy[name] = value.slice() as T[typeof name];
   }
   return copy;
+}
+
+/** The names of an object's properties and of all that it inherits, but not those of `Object.prototype`. */
+function namesOf(object: object): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let holder: object | null = object; holder; holder = Object.getPrototypeOf(holder) as object | null) {
+    // of another realm, perhaps, so it is recognised by what it holds
+    if (Object.hasOwn(holder, "hasOwnProperty")) break;
+    for (const name of Object.getOwnPropertyNames(holder)) names.add(name);
+  }
+  return names;
+}
+
+/**
+ * A copy of what the host has answered, with copied lists. What the answer inherits, or has by a getter of its class, is there too: a
+ * limit must not count as left out because of how the host makes its objects. The methods of its class are left out.
+ */
+export function ownAnswer<T extends object>(answer: T): T {
+  // whatever a host in JavaScript returns
+  const object = Object(answer) as T;
+  if (Object.getPrototypeOf(object) === Object.prototype) return ownRecord(object);
+  const values = [...namesOf(object)].map((name) => [name, Reflect.get(object, name) as unknown] as const);
+  const parts = values.filter(([name, value]) => typeof value !== "function" || Object.hasOwn(object, name));
+  return ownRecord(Object.fromEntries(parts) as T);
 }

@@ -6,7 +6,7 @@ import type { GrantType } from "../protocol/client";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
 import { parseHostObject, undefinedKey } from "../protocol/host-json";
 import { isErrorDescription, OAuthError } from "../protocol/oauth-error";
-import { ownRecord } from "../protocol/own";
+import { ownAnswer } from "../protocol/own";
 import { intersect, isSubset } from "../protocol/scope";
 import { inTime } from "../storage/calls";
 import type { Storage } from "../storage/port";
@@ -216,7 +216,7 @@ export async function decideToken(ports: TokenDecisionPorts, proposal: TokenProp
   const ask = (): unknown => (returned = tokens.decide(questionOf(proposal, late)));
   const answered = await inTime("tokens.decide", ask, late.abort);
   // a copy: what is checked is what counts, whatever the host does with its object
-  const answer = ownRecord(answered as TokenDecision);
+  const answer = ownAnswer(answered as TokenDecision);
   checkDefined(answer);
   switch (answer.kind) {
     case "issue": {

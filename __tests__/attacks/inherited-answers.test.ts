@@ -1,0 +1,94 @@
+// The host makes its answers by classes with getters, or from defaults that they inherit. What such an answer limits must count: left out, it
+// would mean "everything".
+import { decodeJwt } from "jose";
+import type {
+  Authentication,
+  ConsentAnswer,
+  DocumentDecision,
+  RegistrationDecision,
+  TokenDecision,
+} from "../../lib";
+import { readApproval } from "../../lib/interaction/host-approval";
+import { bikes, contextHost, toldOf } from "../fixture/contexts";
+import { documentServer } from "../fixture/document-server";
+import { testHost } from "../fixture/host";
+import { obtainTokens } from "../fixture/journey";
+import { nativeMetadata, registered, registrationHost } from "../fixture/registration";
+import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
+
+/** An object with this kind that inherits everything else. */
+function heir<T extends { readonly kind: string }>({ kind, ...limits }: T): T {
+  return Object.assign(Object.create(limits) as T, { kind });
+}
+
+describe("a limit that the host's answer inherits counts", () => {
+  it("in clientRegistration.approve (RFC 7591 §3.2.1)", async () => {
+    const approve = () => heir<RegistrationDecision>({ kind: "approved", scopes: ["orders:read"] });
+    expect((await registered(registrationHost({ approve }), nativeMetadata)).scope).toBe("orders:read");
+  });
+
+  it("in clientMetadataDocuments.accept", async () => {
+    const server = await documentServer();
+    const accept = () => heir<DocumentDecision>({ kind: "accepted", scopes: ["orders:read"] });
+    const host = strangersHost({ accept });
+    const asked = { clientId: serveDocument(server), fields: { scope: "orders:write" } };
+    const { headers } = await askAs(host.browser(), asked);
+    expect(headers["location"]).toContain("error=invalid_scope");
+    await server.close();
+  });
+
+  it("in tokens.decide, as a getter of a class too (RFC 6749 §3.3)", async () => {
+    class Narrow {
+      readonly kind = "issue";
+      get scopes(): readonly string[] {
+        return ["orders:read"];
+      }
+      get accessTokenSeconds(): number {
+        return 7;
+      }
+    }
+    const host = testHost({ tokens: { decide: (): TokenDecision => new Narrow() } });
+    const fields = { scope: "orders:read orders:write" };
+    expect(await obtainTokens(host, { client: "web", fields })).toMatchObject({
+      scope: "orders:read",
+      expires_in: 7,
+    });
+  });
+
+  it("in authenticate: how the person signed in (RFC 9068 §2.2.1)", async () => {
+    const host = testHost();
+    host.session = heir<Authentication>({
+      kind: "authenticated",
+      subject: "alice",
+      acr: "urn:strong",
+      amr: ["hwk"],
+    });
+    const { access_token: token } = await obtainTokens(host, { client: "web" });
+    expect(decodeJwt(token)).toMatchObject({ sub: "alice", acr: "urn:strong", amr: ["hwk"] });
+  });
+
+  it("in authenticate and consent.decide: the context that was chosen", async () => {
+    for (const answer of ["authenticate", "consent.decide"] as const) {
+      const made = contextHost();
+      const inBikes = { context: bikes };
+      made.host.session = heir<Authentication>({
+        kind: "authenticated",
+        subject: "alice",
+        ...(answer === "authenticate" && inBikes),
+      });
+      made.answer = heir<ConsentAnswer>({
+        kind: "granted",
+        scopes: ["orders:read"],
+        ...(answer === "consent.decide" && inBikes),
+      });
+      await obtainTokens(made.host, { client: "web" });
+      expect(toldOf(made)).toEqual([bikes]);
+    }
+  });
+
+  it("in auth.approve: what the person chose on the page", () => {
+    const decision = Object.create({ scopes: ["orders:read"], context: bikes }) as object;
+    expect(readApproval(decision)).toEqual({ scopes: ["orders:read"], context: bikes });
+    expect(readApproval(Object.create({ scope: [] }) as object)).toBeInstanceOf(TypeError);
+  });
+});
