@@ -21,13 +21,18 @@ export function ownRecord<T extends object>(record: T): T {
   return copy;
 }
 
+function parentOf(object: object): object | undefined {
+  return (Object.getPrototypeOf(object) as object | undefined) ?? undefined;
+}
+
 /** The names of an object's properties and of all that it inherits, but not those of `Object.prototype`. */
 function namesOf(object: object): ReadonlySet<string> {
   const names = new Set<string>();
-  for (let holder: object | null = object; holder; holder = Object.getPrototypeOf(holder) as object | null) {
-    // of another realm, perhaps, so it is recognised by what it holds
-    if (Object.hasOwn(holder, "hasOwnProperty")) break;
+  let holder: object | undefined = object;
+  // that of another realm, perhaps, so it is recognised by what it holds
+  while (holder !== undefined && !Object.hasOwn(holder, "hasOwnProperty")) {
     for (const name of Object.getOwnPropertyNames(holder)) names.add(name);
+    holder = parentOf(holder);
   }
   return names;
 }

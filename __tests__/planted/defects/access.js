@@ -243,9 +243,16 @@ const defects = [
     tests: ["attacks/shared-objects"],
   },
   {
+    name: "limits that an answer of the host inherits are left out",
+    file: "lib/protocol/own.ts",
+    find: "if (Object.getPrototypeOf(object) === Object.prototype) return ownRecord(object);",
+    replace: "if (object !== undefined) return ownRecord(object);",
+    tests: ["attacks/inherited-answers"],
+  },
+  {
     name: "lists in req.auth are those that are remembered",
     file: "lib/protocol/own.ts",
-    find: "if (Array.isArray(value)) copy[name] = value.slice() as T[typeof name];",
+    find: "if (Array.isArray(value) && Object.hasOwn(copy, name)) copy[name] = value.slice() as T[typeof name];",
     replace: "void value;",
     tests: ["attacks/shared-objects"],
   },
