@@ -1,19 +1,46 @@
-/** A family of tokens at the moment before operations begin: Alice has allowed the client something, and it has used that. */
-import type { Storage } from "../../lib";
+/**
+ * A family of tokens at the moment before operations begin: Alice has allowed the client something, and it has used that. And what is
+ * there beside it: a token for the client itself, what Alice has allowed in another context, and a client that has registered itself.
+ */
+import type { AuthorizationContext, Client, Storage } from "../../lib";
 import type { ShownPage } from "../fixture/rule-server";
-import { type Format, newHost, type Host, type Write } from "./host";
-import { newProcess, type Outcome } from "./server";
+import { client, type Format, newHost, type Host, type Write } from "./host";
+import { newProcess, type Outcome, type Process, type Visit } from "./server";
 import { aroundCalls } from "./touches";
+
+/** What is beside the family only where an operation needs it. */
+export type Part = "client itself" | "other context" | "registered client";
+
+/** Whose a text is. */
+export type Owner = "family" | Part | "keyed client";
 
 /** A text that a client, or a thief, has. */
 export interface Held {
   readonly kind: "refresh token" | "access token" | "code";
   readonly text: string;
-  /** The authorization that it descends from. */
-  readonly authorizationId: string;
+  readonly owner: Owner;
+  /** The authorization that it descends from; none of a token for a client itself. */
+  readonly authorizationId?: string;
 }
 
-/** What the client has before operations begin. */
+/** What Alice has allowed the same client in another context. */
+interface OtherContext {
+  readonly refreshToken: string;
+  readonly accessToken: string;
+  readonly authorizationId: string;
+  /** A consent page that Alice sees there. */
+  readonly page: ShownPage;
+}
+
+/** A client that nobody has approved yet. */
+interface RegisteredClient {
+  readonly client: Pick<Client, "clientId" | "redirectUris">;
+  readonly credentials: Readonly<Record<"client_id" | "client_secret", string>>;
+  /** A consent page that Alice sees about it. */
+  readonly page: ShownPage;
+}
+
+/** What there is before operations begin. */
 export interface Family {
   readonly format: Format;
   /** The refresh tokens in their order: the last one is unused, and the one before it can be repeated. */
@@ -26,7 +53,28 @@ export interface Family {
   readonly page: ShownPage;
   /** The authorizations of the refresh tokens and of the code. */
   readonly authorizationIds: readonly [ofTokens: string, ofCode: string];
-  readonly writes: readonly Write[];
+  /** An access token for the client itself. */
+  readonly ownToken: string;
+  readonly other: OtherContext;
+  readonly registered: RegisteredClient;
+  readonly writes: Readonly<Record<"family" | Part, readonly Write[]>>;
+}
+
+/** The other context. */
+const otherContext: AuthorizationContext = { key: "tea" };
+
+/** What Alice has allowed there. */
+export const otherSelection = {
+  subject: "alice",
+  clientId: client.clientId,
+  apiId: "orders",
+  contextKey: otherContext.key,
+} as const;
+
+/** The visit at which approvals of this owner are given without a page. */
+export function visitOf(owner: Owner, { registered }: Family): Visit {
+  if (owner === "other context") return { context: otherContext };
+  return owner === "registered client" ? { client: registered.client } : {};
 }
 
 /** The id of the authorization of a refresh token or a code. */
@@ -34,29 +82,34 @@ export function authorizationOf(text: string): string {
   return text.split(".")[0] ?? "";
 }
 
-/** The same storage, whose writes are kept. */
-function recording(storage: Storage, writes: Write[]): Storage {
-  return aroundCalls(storage, (name, args, call) => {
+/** The same storage, and what has been written since the last look. */
+function recording(storage: Storage): { storage: Storage; taken: () => readonly Write[] } {
+  const writes: Write[] = [];
+  const recorded = aroundCalls(storage, (name, args, call) => {
     const [port, method] = name.split(".") as [keyof Storage, string];
     if (!/^(?:find|list|isRevoked|isBrowserOrigin)$/.test(method)) writes.push({ port, method, args });
     return call();
   });
+  return { storage: recorded, taken: () => writes.splice(0) };
 }
 
-function textOf({ body = {} }: Outcome, name: "access_token" | "refresh_token"): string {
+function textOf(
+  { body = {} }: Outcome,
+  name: "access_token" | "refresh_token" | "client_id" | "client_secret",
+): string {
   const text = body[name];
   if (typeof text !== "string") throw new Error(`the preparation got no ${name}`);
   return text;
 }
 
-/** Lets Alice allow something and the client use it, and keeps what that stores. */
-export async function newFamily(format: Format): Promise<Family> {
-  const writes: Write[] = [];
-  const plain = newHost({ format });
-  const host: Host = { ...plain, storage: recording(plain.storage, writes) };
-  const process = newProcess(host, { name: "before", lagSeconds: 0 });
-  const { code: first = "" } = await process.answer(await process.show("orders:read"), "yes");
-  const redeemed = await process.post("token", { grant_type: "authorization_code", code: first });
+const redeem = (process: Process, code: string): Promise<Outcome> =>
+  process.post("token", { grant_type: "authorization_code", code });
+
+const everyScope = "orders:read orders:write";
+
+async function newTokens(process: Process): Promise<Omit<Family, "format" | "writes" | Others>> {
+  const { code: first = "" } = await process.answer(await process.show(everyScope), "yes");
+  const redeemed = await redeem(process, first);
   const refresh = (from: Outcome): Promise<Outcome> =>
     process.post("token", { grant_type: "refresh_token", refresh_token: textOf(from, "refresh_token") });
   const second = await refresh(redeemed);
@@ -65,19 +118,73 @@ export async function newFamily(format: Format): Promise<Family> {
   const [a, b, c] = answers.map((answer) => textOf(answer, "refresh_token"));
   const { code = "" } = await process.silent();
   return {
-    format,
     refreshTokens: [a ?? "", b ?? "", c ?? ""],
     accessTokens: answers.map((answer) => textOf(answer, "access_token")),
     code,
-    page: await process.show("orders:write"),
+    page: await process.show(everyScope),
     authorizationIds: [authorizationOf(first), authorizationOf(code)],
-    writes,
   };
 }
 
-/** Stores what the family has, without doing it all again. */
-export async function restore({ storage }: Host, { writes }: Family): Promise<void> {
-  for (const { port, method, args } of writes) {
+type Others = "ownToken" | "other" | "registered";
+
+async function newOtherContext(process: Process): Promise<OtherContext> {
+  const visit: Visit = { context: otherContext };
+  const { code = "" } = await process.answer(await process.show("orders:read", visit), "yes");
+  const redeemed = await redeem(process, code);
+  return {
+    refreshToken: textOf(redeemed, "refresh_token"),
+    accessToken: textOf(redeemed, "access_token"),
+    authorizationId: authorizationOf(code),
+    page: await process.show(everyScope, visit),
+  };
+}
+
+async function newRegisteredClient(process: Process): Promise<RegisteredClient> {
+  const registered = await process.register();
+  const clientId = textOf(registered, "client_id");
+  const redirectUris = registered.body?.["redirect_uris"] as readonly string[];
+  return {
+    client: { clientId, redirectUris },
+    credentials: { client_id: clientId, client_secret: textOf(registered, "client_secret") },
+    page: await process.show("orders:read", { client: { clientId, redirectUris } }),
+  };
+}
+
+/** Lets Alice allow something and the client use it, and keeps what that stores. */
+export async function newFamily(format: Format): Promise<Family> {
+  const plain = newHost({ format });
+  const { storage, taken } = recording(plain.storage);
+  const process = newProcess({ ...plain, storage }, { name: "before", lagSeconds: 0 });
+  const tokens = await newTokens(process);
+  const ofFamily = taken();
+  const asked = await process.post("token", { grant_type: "client_credentials" });
+  const ofItself = taken();
+  const other = await newOtherContext(process);
+  const ofOther = taken();
+  const registered = await newRegisteredClient(process);
+  return {
+    format,
+    ...tokens,
+    ownToken: textOf(asked, "access_token"),
+    other,
+    registered,
+    writes: {
+      family: ofFamily,
+      "client itself": ofItself,
+      "other context": ofOther,
+      "registered client": taken(),
+    },
+  };
+}
+
+/** Stores what the family has, and these parts, without doing it all again. */
+export async function restore(
+  { storage }: Host,
+  { family, parts }: { family: Family; parts: readonly Part[] },
+): Promise<void> {
+  const { writes } = family;
+  for (const { port, method, args } of [writes.family, ...parts.map((part) => writes[part])].flat()) {
     const methods = storage[port] as unknown as Record<string, (...given: readonly unknown[]) => unknown>;
     await methods[method]?.(...args);
   }

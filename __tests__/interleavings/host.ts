@@ -8,6 +8,7 @@ import { type KeyRing, keyRing } from "../../lib/signing/jwt-signer";
 import { newClientEnd } from "../../lib/storage/end-marks";
 import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
 import { confidentialRecord, issuerRecord } from "../fixture/records";
+import { keyedClient } from "./keyed-client";
 import { newScheduler, type Scheduler } from "./scheduler";
 
 /** When everything begins. */
@@ -107,7 +108,7 @@ function storageOver(clients: Map<string, Client>): Storage {
 
 /** A host at which nothing has happened yet. */
 export function newHost({ format, plant = (storage) => storage }: HostOptions): Host {
-  const clients = new Map([[client.clientId, client]]);
+  const clients = new Map([client, keyedClient].map((record) => [record.clientId, record]));
   const issuer = issuers[format];
   const ring = keyRing({ keys: keysBefore, tokenSeconds: issuer.api.accessTokenSeconds });
   let now = start;

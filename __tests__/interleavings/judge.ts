@@ -1,31 +1,22 @@
-/** What must hold once all operations have ended: the real server is asked. */
+/** What must hold once all operations have ended. */
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
-import { authorizationOf, type Family, type Held } from "./family";
-import type { Host } from "./host";
-import type { Operation, OperationName } from "./operations";
-import { newProcess, type Heard, type Outcome, type Process } from "./server";
-
-/** An operation and how it went. */
-export interface Ran {
-  readonly name: OperationName;
-  readonly operation: Operation;
-  /** `undefined` when its process has crashed. */
-  readonly outcome: Outcome | undefined;
-  readonly events: readonly Heard[];
-  /** The call at which a fault was injected. */
-  readonly faultAt: string | undefined;
-}
-
-/** All that a judge knows. */
-export interface Case {
-  readonly host: Host;
-  readonly family: Family;
-  readonly ran: readonly Ran[];
-  /** Processes that were there all the time. */
-  readonly processes: readonly Process[];
-  /** How long a process may rely on what it remembers. */
-  readonly lagSeconds: number;
-}
+import { authorizationOf, type Held, otherSelection, type Owner } from "./family";
+import { assertions, registrations } from "./judge-clients";
+import {
+  broughtBy,
+  type Case,
+  has,
+  isAcknowledged,
+  isFaulty,
+  isLongAgo,
+  type Living,
+  livingOf,
+  lootOf,
+  type Ran,
+  silentVisit,
+} from "./loot";
+import type { OperationName } from "./operations";
+import { newProcess, type Heard, type Process } from "./server";
 
 /** The events of success, each of which must tell of one. */
 const successes: readonly (Heard["kind"] | undefined)[] = [
@@ -43,113 +34,96 @@ const successes: readonly (Heard["kind"] | undefined)[] = [
   "client-registered",
 ];
 
-const has = ({ ran }: Case, ...names: readonly OperationName[]): boolean =>
-  ran.some(({ name }) => names.includes(name));
-
-/** Everything that the client has by now. */
-function lootOf({ family, ran }: Case): readonly Held[] {
-  const [ofTokens, ofCode] = family.authorizationIds;
-  const before: readonly Held[] = [
-    ...family.refreshTokens.map(
-      (text) => ({ kind: "refresh token", text, authorizationId: ofTokens }) as const,
-    ),
-    ...family.accessTokens.map(
-      (text) => ({ kind: "access token", text, authorizationId: ofTokens }) as const,
-    ),
-    { kind: "code", text: family.code, authorizationId: ofCode },
-  ];
-  const since = ran.flatMap(({ outcome }): readonly Held[] => {
-    const { code, body } = outcome ?? {};
-    if (code !== undefined) return [{ kind: "code", text: code, authorizationId: authorizationOf(code) }];
-    const [access, refresh] = [body?.["access_token"], body?.["refresh_token"]];
-    if (typeof access !== "string" || typeof refresh !== "string") return [];
-    const authorizationId = authorizationOf(refresh);
-    return [
-      { kind: "access token", text: access, authorizationId },
-      { kind: "refresh token", text: refresh, authorizationId },
-    ];
-  });
-  return [...new Map([...before, ...since].map((held) => [held.text, held])).values()];
-}
-
-/** What still works, and with which scopes. */
-interface Living extends Held {
-  readonly scope: string;
-}
-
-/** Which scopes the text still has; `undefined` when it no longer works. */
-async function scopeOf(process: Process, { kind, text }: Held): Promise<string | undefined> {
-  if (kind === "access token") return (await process.accepts(text)) ? "" : undefined;
-  if (kind === "code") {
-    const { kind: answer, body } = await process.post("token", {
-      grant_type: "authorization_code",
-      code: text,
-    });
-    return answer === "done" ? String(body?.["scope"]) : undefined;
-  }
-  const { body } = await process.post("introspect", { token: text });
-  return body?.["active"] === true ? "" : undefined;
-}
-
-/** What of the loot works. Codes come last, because asking uses them up. */
-async function livingOf(
-  { now, before }: { now: Process; before: readonly Process[] },
-  loot: readonly Held[],
-): Promise<readonly Living[]> {
-  const living: Living[] = [];
-  const inOrder = [
-    ...loot.filter(({ kind }) => kind !== "code"),
-    ...loot.filter(({ kind }) => kind === "code"),
-  ];
-  for (const held of inOrder) {
-    const scope = await scopeOf(now, held);
-    if (scope !== undefined) living.push({ ...held, scope });
-    // processes that were there before remember what they have accepted, but not for longer than the lag
-    const others = held.kind === "access token" && scope === undefined ? before : [];
-    for (const process of others) if (await process.accepts(held.text)) living.push({ ...held, scope: "" });
-  }
-  return living;
-}
-
-const isReplayed = ({ ran }: Case, authorizationId: string): boolean =>
+const isReplayed = ({ ran }: Case, { authorizationId }: Pick<Held, "authorizationId">): boolean =>
+  authorizationId !== undefined &&
   ran.some(({ events }) =>
     events.some((event) => event.kind === "replay-detected" && event.authorizationId === authorizationId),
   );
 
+/**
+ * True when a client itself has asked for its token after everything of the client was ended: it has read the mark of that end. An end
+ * that was interrupted was repeated since, so it ends this too.
+ */
+function isSpared({ ran }: Case, { end, held }: { end: Ran; held: Held }): boolean {
+  if (held.owner !== "client itself" || !end.operation.sparesLater || end.outcome?.kind !== "done")
+    return false;
+  const giver = ran.find((one) => broughtBy(one).some(({ text }) => text === held.text));
+  const [read, stored] = [giver?.stepOf("endMarks.find") ?? -1, end.stepOf("endMarks.save") ?? Infinity];
+  return read > stored;
+}
+
+/** The operations that were begun to end this. */
+function endsOf(all: Case, held: Held): readonly Ran[] {
+  return all.ran.filter(
+    (end) => end.operation.ends?.(held, all.family) === true && !isSpared(all, { end, held }),
+  );
+}
+
 /** True when something was begun that ends this, or a replay has ended it, or has tried to when it was interrupted. */
-function mayHaveEnded({ ran, family, ...all }: Case, held: Held): boolean {
-  const { authorizationId } = held;
+function mayHaveEnded(all: Case, held: Held): boolean {
+  const { ran, family } = all;
   const byReplay = ran.some(
     ({ operation: { presents }, faultAt }) =>
       faultAt === "authorizations.revoke" &&
       presents &&
-      authorizationOf(presents(family)) === authorizationId,
+      authorizationOf(presents(family)) === held.authorizationId,
   );
-  const byOperation = ran.some(({ operation }) => operation.ends?.(held, family) === true);
-  return byReplay || byOperation || isReplayed({ ...all, ran, family }, authorizationId);
+  return byReplay || endsOf(all, held).length > 0 || isReplayed(all, held);
 }
+
+const named = ({ kind, owner }: Held): string =>
+  `${kind === "access token" ? "an" : "a"} ${kind} of the ${owner}`;
 
 /** What was ended does not work. */
 function endedOnes(all: Case, living: readonly Held[]): readonly string[] {
   return living.flatMap((held) => {
-    const by = all.ran.filter(({ operation }) => operation.ends?.(held, all.family) === true);
-    const found = by.map(
-      ({ name }) => `"${name}" has resolved, and a ${held.kind} of the family still works`,
-    );
-    const replayed = isReplayed(all, held.authorizationId)
-      ? ["a replay was detected, and something works"]
-      : [];
+    // what the host has not said, because something else was refused first, ends nothing
+    const by = endsOf(all, held).filter((end) => end.operation.word === undefined || isAcknowledged(end));
+    const found = by.map(({ name }) => `"${name}" has resolved, and ${named(held)} still works`);
+    const replayed = isReplayed(all, held) ? ["a replay was detected, and something works"] : [];
     return [...found, ...replayed];
   });
 }
 
+const isWide = (scope: unknown): boolean => String(scope).includes("orders:write");
+
 /** A client gets no scope that it may no longer have. */
 function takenScopes(all: Case, living: readonly Living[]): readonly string[] {
-  const isChanged = all.ran.some(
+  const changes = all.ran.filter(
     ({ name, outcome }) => name === "client changed" && outcome?.kind === "done",
   );
-  const isWide = isChanged && living.some(({ scope }) => scope.includes("orders:write"));
-  return isWide ? ["the client has changed, and gets a scope that it may no longer have"] : [];
+  const asked = all.ran.filter(({ stepOf }) =>
+    changes.some((change) => (stepOf("clients.find") ?? -1) > (change.stepOf("clients.save") ?? Infinity)),
+  );
+  const wide = [
+    ...living.filter(({ kind, owner, scope }) => kind === "code" && owner === "family" && isWide(scope)),
+    ...asked.filter((one) => broughtBy(one).length > 0 && isWide(one.outcome?.body?.["scope"])),
+  ];
+  return changes.length > 0 && wide.length > 0
+    ? ["the client has changed, and gets a scope that it may no longer have"]
+    : [];
+}
+
+/** The host's word holds for the one access token that it was said about, and for nothing else. */
+function saidScopes(all: Case, living: readonly Living[]): readonly string[] {
+  const words = all.ran.filter(({ operation: { word } }) => word?.kind === "issue");
+  const narrow = words.flatMap(broughtBy).filter(({ kind }) => kind === "access token");
+  const wide = living.filter(
+    ({ text, scope }) => scope !== "orders:read" && narrow.some((one) => one.text === text),
+  );
+  const others = words.filter(
+    ({ outcome }) => outcome?.kind === "done" && outcome.body?.["scope"] !== "orders:read",
+  );
+  const [ofTokens] = all.family.authorizationIds;
+  const narrowed = living.filter(
+    ({ kind, authorizationId, scope }) =>
+      kind === "refresh token" && authorizationId === ofTokens && scope !== "orders:read orders:write",
+  );
+  return [
+    ...(wide.length > 0 ? ["the host has said fewer scopes, and the access token has more"] : []),
+    ...(others.length > 0 ? ["the host has said fewer scopes, and the client is told others"] : []),
+    ...(narrowed.length > 0 ? ["a refresh token has lost scopes that the person has granted"] : []),
+  ];
 }
 
 /** A code or a refresh token has one living successor at most, and is not used without having one. */
@@ -166,10 +140,13 @@ function successors(all: Case, living: readonly Held[]): readonly string[] {
 }
 
 /** Whether an access token or a code must still work, by time alone. */
-const mayHaveExpired = (all: Case, { kind }: Held): boolean => kind !== "refresh token" && has(all, "expire");
+const mayHaveExpired = (all: Case, { kind }: Held): boolean => kind !== "refresh token" && isLongAgo(all);
 
 /** True for a text that something has used up, or may have. */
-function mayBeSpent(all: Case, { kind, text }: Held, loot: readonly Held[]): boolean {
+function mayBeSpent(
+  all: Case,
+  { held: { kind, text }, loot }: { held: Held; loot: readonly Held[] },
+): boolean {
   const { family, ran } = all;
   if (kind === "code") return text === family.code && has(all, "redeem");
   if (kind === "access token") return false;
@@ -187,9 +164,9 @@ function lostOnes(
 ): readonly string[] {
   const alive = new Set(living.map(({ text }) => text));
   return loot
-    .filter((held) => !mayHaveEnded(all, held) && !mayHaveExpired(all, held) && !mayBeSpent(all, held, loot))
-    .filter(({ text }) => !alive.has(text))
-    .map(({ kind }) => `a ${kind} was acknowledged and no longer works, though nothing has ended it`);
+    .filter((held) => !mayHaveEnded(all, held) && !mayHaveExpired(all, held))
+    .filter((held) => !mayBeSpent(all, { held, loot }) && !alive.has(held.text))
+    .map((held) => `${named(held)} was acknowledged and no longer works, though nothing has ended it`);
 }
 
 /** The client repeats what has failed or whose answer was lost. It must not be taken for a thief. */
@@ -200,11 +177,11 @@ async function repeated(all: Case, process: Process): Promise<readonly string[]>
     if (faultAt === undefined || outcome?.kind === "done" || !operation.presents) continue;
     const text = operation.presents(family);
     const kind = name === "redeem" ? "code" : "refresh token";
-    const held: Held = { kind, text, authorizationId: authorizationOf(text) };
+    const held: Held = { kind, text, owner: "family", authorizationId: authorizationOf(text) };
     // a code that was used up is refused, and after some time a refresh token too; others present it as well
     const isSpent = kind === "code" && faultAt === "authorizationCodes.consume";
     const others = ran.filter((one) => one.operation.presents && one.faultAt === undefined);
-    if (name === "replay" || mayHaveEnded(all, held) || isSpent || has(all, "expire") || others.length > 0)
+    if (name === "replay" || mayHaveEnded(all, held) || isSpent || isLongAgo(all) || others.length > 0)
       continue;
     const fields: Record<string, string> =
       kind === "code"
@@ -222,26 +199,36 @@ function falseAlarms(all: Case): readonly string[] {
   const [ofTokens, ofCode] = all.family.authorizationIds;
   const count = (...names: readonly OperationName[]): number =>
     all.ran.filter(({ name }) => names.includes(name)).length;
-  const isAlarm = has(all, "replay", "expire") || (count("retry") > 0 && count("refresh") > 0);
+  const refreshes = count("refresh", "refresh to fewer scopes");
+  const isAlarm = has(all, "replay") || isLongAgo(all) || (count("retry") > 0 && refreshes > 0);
+  const [tokens, code] = [{ authorizationId: ofTokens }, { authorizationId: ofCode }];
   return [
-    ...(isReplayed(all, ofTokens) && !isAlarm ? ["a refresh was taken for a replay"] : []),
-    ...(isReplayed(all, ofCode) && count("redeem") < 2 ? ["a redemption was taken for a replay"] : []),
+    ...(isReplayed(all, tokens) && !isAlarm ? ["a refresh was taken for a replay"] : []),
+    ...(isReplayed(all, code) && count("redeem") < 2 ? ["a redemption was taken for a replay"] : []),
   ];
 }
 
+/** Whether the events of success tell of what happened and of nothing else. */
+function isTold({ operation: { succeeds, word }, outcome }: Ran, heard: readonly Heard["kind"][]): boolean {
+  if (outcome?.kind === "done") return heard.length <= 1 && succeeds.includes(heard[0]);
+  // the host's no reaches the client only when it has ended what it is about
+  const isEnd = word?.kind === "refuse" && outcome?.description === word.description;
+  return isEnd ? heard.join() === "authorization-ended" : heard.length === 0;
+}
+
 /** No failure without a fault, and events that tell of what happened and of nothing else. */
-function told({ name, operation, outcome, events, faultAt }: Ran): readonly string[] {
-  const { succeeds } = operation;
+function told(all: Case, one: Ran): readonly string[] {
+  const { name, outcome, events, faultAt } = one;
   const kinds = events.map(({ kind }) => kind);
   const problems: string[] = [];
-  const isFailed = outcome?.kind === "failed" || kinds.includes("server-error");
+  // a request that takes longer than its token would live may come again
+  const isTooLate = outcome?.error === "temporarily_unavailable" && isLongAgo(all);
+  const isFailed = (outcome?.kind === "failed" && !isTooLate) || kinds.includes("server-error");
   if (isFailed && faultAt === undefined)
     problems.push(`"${name}" has failed, and no fault was injected into it`);
   const heard = kinds.filter((kind) => successes.includes(kind));
   if (outcome === undefined) return problems;
-  const isTold =
-    outcome.kind === "done" ? heard.length <= 1 && succeeds.includes(heard[0]) : heard.length === 0;
-  if (!isTold)
+  if (!isTold(one, heard))
     problems.push(`"${name}" was ${outcome.kind}, and the events say: ${kinds.join(", ") || "nothing"}`);
   const refused = kinds.some((kind) => /-(?:refused|denied)$/.test(kind));
   if (outcome.kind === "refused" && !refused && !/^(?:ask|interaction|bearer)$/.test(outcome.error ?? ""))
@@ -249,27 +236,65 @@ function told({ name, operation, outcome, events, faultAt }: Ran): readonly stri
   return problems;
 }
 
-/** A no is a no: to this page, and to what the person has allowed. */
+/** What has remained of what the person has allowed this owner. */
+async function consentAt(
+  all: Case,
+  { process, owner }: { process: Process; owner: Owner },
+): Promise<readonly string[]> {
+  const { ran, family, parts } = all;
+  const takers = ran.filter(({ operation }) => operation.takesConsent?.includes(owner));
+  const approvals = ran.filter(
+    ({ name, operation }) => name.startsWith("approve") && (operation.brings ?? "family") === owner,
+  );
+  const isApproved = approvals.some(({ outcome }) => outcome?.code !== undefined);
+  // nobody has allowed a registered client anything before
+  const isGiven = parts.length > 0 && (owner !== "registered client" || isApproved);
+  // an approval that is ended while it is stored, or whose consent may be saved later, takes along what was remembered before: the person
+  // is asked again
+  const isOverwritten = approvals.some(
+    ({ outcome, faultAt }) =>
+      outcome?.kind !== "done" && (isAnyEnded(all, owner) || faultAt === "consents.save"),
+  );
+  if (takers.length === 0 && (!isGiven || isOverwritten)) return [];
+  const code = await silentVisit(process, { owner, family });
+  if (takers.length > 0)
+    return code === undefined ? [] : ["the consent was taken back, and the next visit is silent"];
+  return code === undefined ? [`what the person has allowed the ${owner} is forgotten`] : [];
+}
+
+/** True when something was begun that ends approvals of this owner. */
+const isAnyEnded = ({ ran, family }: Case, owner: Owner): boolean =>
+  ran.some(({ operation }) => operation.ends?.({ kind: "code", text: "", owner }, family) === true);
+
+/** The consents of this owner that the person sees. */
+async function listedConsents({ family }: Case, { process, owner }: { process: Process; owner: Owner }) {
+  const listed = await listConsents(process.ports, "alice");
+  const { clientId } = owner === "registered client" ? family.registered.client : otherSelection;
+  const ofContext = owner === "other context" ? otherSelection.contextKey : "";
+  return listed.filter((consent) => consent.clientId === clientId && consent.contextKey === ofContext);
+}
+
+/** A no is a no: to this page, and to what the person has allowed. And a yes is remembered. */
 async function noes(all: Case, process: Process): Promise<readonly string[]> {
-  const { ran, host } = all;
+  const { ran, host, parts } = all;
   const problems = ran
     .filter(({ name, outcome }) => name.startsWith("deny") && outcome?.kind === "done")
     .map(({ name }) => `"${name}" gave a code`);
-  if (!ran.some(({ operation }) => operation.takesConsent)) return problems;
   host.signIn("in");
-  const next = await process.silent();
-  if (next.code !== undefined) problems.push("the consent was taken back, and the next visit is silent");
-  const isListed = (await listConsents(process.ports, "alice")).length > 0;
-  // an approval that was interrupted may leave its record, which counts for nothing
-  if (isListed && ran.every(({ faultAt }) => faultAt === undefined))
-    problems.push("the consent was taken back, and is still listed");
+  for (const owner of ["family", ...parts.filter((part) => part !== "client itself")] as const) {
+    problems.push(...(await consentAt(all, { process, owner })));
+    const isTaken = ran.some(({ operation }) => operation.takesConsent?.includes(owner));
+    // an approval that was interrupted may leave its record, which counts for nothing
+    const listed = isTaken && !isFaulty(all) ? await listedConsents(all, { process, owner }) : [];
+    if (listed.length > 0) problems.push("the consent was taken back, and is still listed");
+  }
   return problems;
 }
 
 /** Records that name a person who was erased. */
 async function leftOvers(all: Case): Promise<readonly string[]> {
-  const { host, ran } = all;
-  if (!has(all, "erase the subject") || ran.some(({ faultAt }) => faultAt !== undefined)) return [];
+  const { host } = all;
+  if (!has(all, "erase the subject") || isFaulty(all)) return [];
   const left = await host.storage.authorizations.erase({ subject: "alice" }, host.now());
   return left > 0 ? [`"erase the subject" has resolved, and ${left} authorizations name the person`] : [];
 }
@@ -282,45 +307,38 @@ async function listedIds(process: Process): Promise<ReadonlySet<string>> {
 /** What lives on is listed, so that the person can end it. */
 function unlisted(living: readonly Living[], listed: ReadonlySet<string>): readonly string[] {
   return living
-    .filter(({ authorizationId }) => !listed.has(authorizationId))
+    .filter(({ authorizationId }) => authorizationId !== undefined && !listed.has(authorizationId))
     .map(({ kind }) => `a ${kind} works, and its authorization is not listed`);
 }
 
-async function registrations({ host, ran }: Case): Promise<readonly string[]> {
-  const problems: string[] = [];
-  for (const { name, outcome } of ran) {
-    if (name !== "register" || outcome?.kind !== "done") continue;
-    const found = await host.storage.clientRegistrations.find(
-      String(outcome.body?.["client_id"]),
-      host.now(),
-    );
-    if (!found) problems.push("a registration was acknowledged and is lost");
-  }
-  return problems;
-}
-
 /** Ends that were interrupted are repeated until they resolve, as the documentation asks. */
-async function repeatEnds({ host, family, ran }: Case, process: Process): Promise<void> {
-  for (const { operation, outcome } of ran)
-    if (operation.ends && outcome?.kind !== "done") await operation.begin({ host, family, process });
+async function repeatEnds({ host, family, ran }: Case): Promise<void> {
+  for (const [number, one] of ran.entries()) {
+    const { word } = one.operation;
+    if (!one.operation.ends || isAcknowledged(one)) continue;
+    // whom the host has refused something else is not asked again
+    if (word && one.outcome?.kind === "refused") continue;
+    const process = newProcess(host, { name: `again ${number}`, lagSeconds: 0, word });
+    await one.operation.begin({ host, family, process });
+  }
 }
 
 /**
  * What is wrong, or nothing. First, ends that were interrupted are repeated; then late calls do their work; then the server is asked.
  */
 export async function judged(all: Case, lateCalls: () => Promise<void>): Promise<readonly string[]> {
-  const { host, lagSeconds } = all;
-  const process = newProcess(host, { name: "after", lagSeconds: 0 });
-  await repeatEnds(all, process);
+  const { host, family, lagSeconds } = all;
+  await repeatEnds(all);
   await lateCalls();
   host.advance(lagSeconds);
+  const process = newProcess(host, { name: "after", lagSeconds: 0 });
   const loot = lootOf(all);
-  const spoken = [...all.ran.flatMap(told), ...falseAlarms(all)];
+  const spoken = [...all.ran.flatMap((one) => told(all, one)), ...falseAlarms(all)];
   const again = await repeated(all, process);
   const consents = await noes(all, process);
   // read before codes are presented, which may be a replay
   const listed = await listedIds(process);
-  const processes = { now: process, before: all.processes };
+  const processes = { now: process, before: all.processes, family };
   const living = await livingOf(processes, again.length > 0 ? [] : loot);
   return [
     ...spoken,
@@ -329,9 +347,11 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
     ...endedOnes(all, living),
     ...successors(all, living),
     ...takenScopes(all, living),
+    ...saidScopes(all, living),
     ...(again.length > 0 ? [] : lostOnes(all, { loot, living })),
     ...unlisted(living, listed),
     ...(await leftOvers(all)),
     ...(await registrations(all)),
+    ...(await assertions(all, process)),
   ];
 }

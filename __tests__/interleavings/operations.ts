@@ -1,5 +1,5 @@
-/** What can happen to a family, as data: how each operation begins, what it ends, and which events tell of it. */
-import type { AuthServerEvent } from "../../lib";
+/** What can happen, as data: how each operation begins, what it ends, and which events tell of it. */
+import type { TokenDecision } from "../../lib";
 import {
   endAuthorization,
   endClient,
@@ -7,35 +7,20 @@ import {
   type SubjectEnd,
   withdrawConsent,
 } from "../../lib/end-user/ends";
-import { authorizationOf, type Family, type Held } from "./family";
-import { changedClient, client, clientEnd, type Host } from "./host";
-import type { Outcome, Process } from "./server";
-
-/** What an operation works on. */
-export interface Scene {
-  readonly host: Host;
-  readonly family: Family;
-  readonly process: Process;
-}
-
-/** Something that can happen to a family. */
-export interface Operation {
-  readonly begin: (scene: Scene) => Promise<Outcome>;
-  /** What no longer works once it has resolved. */
-  readonly ends?: (held: Held, family: Family) => boolean;
-  /** True when approvals without a page no longer work either: what the person has allowed is taken back. */
-  readonly takesConsent?: true;
-  /** The events that may tell of its success, one of them each time; `undefined` for "none". */
-  readonly succeeds: readonly (AuthServerEvent["kind"] | undefined)[];
-  /** Which text it presents. */
-  readonly presents?: (family: Family) => string;
-}
+import { authorizationOf, type Family, type Held, otherSelection, type Owner } from "./family";
+import { changedClient, client, clientEnd, type Host, start } from "./host";
+import { sameAssertion } from "./keyed-client";
+import type { Operation, Scene } from "./operation";
+import type { Outcome } from "./server";
 
 const longestLifeSeconds = 1_000_000;
 const selection = { subject: "alice", clientId: client.clientId, apiId: "orders" };
 
 /** Until then codes, access tokens and the time for retries have run out, and refresh tokens have not. */
 const passingSeconds = 700;
+
+/** Until then a registration has ended that nobody has approved. */
+const unusedSeconds = 3_600;
 
 /** An end of the host, which rejects when it fails. */
 async function ended(end: Promise<void>): Promise<Outcome> {
@@ -58,19 +43,43 @@ const refreshing = (place: 0 | 1 | 2): Pick<Operation, "begin" | "succeeds" | "p
   presents: (family) => family.refreshTokens[place],
 });
 
+const isOf =
+  (...owners: readonly Owner[]) =>
+  ({ owner }: Held): boolean =>
+    owners.includes(owner);
+
+/** Everything that a person has allowed. */
+const ofPeople: readonly Owner[] = ["family", "other context", "registered client"];
+
+/** Everything of the client of the family, with or without a person. */
+const ofClient = isOf("family", "other context", "client itself");
+
+/** What a person has allowed that client. */
+const allowedClient: readonly Owner[] = ["family", "other context"];
+
+/** The host has disabled the person. */
+const no: TokenDecision = { kind: "refuse", description: "The person was disabled.", revoke: true };
+
+/** The host lets the client do less. */
+const less: TokenDecision = { kind: "issue", scopes: ["orders:read"] };
+
 /** The host signs the person out, and then ends what is theirs. */
 const subjectEnd = (end: SubjectEnd): Operation => ({
   begin: async ({ host, process }) => {
     await process.held("host.signOut", () => host.signIn("out"));
     return ended(endSubject(process.ports, { subject: "alice", end, longestLifeSeconds }));
   },
-  ends: () => true,
-  ...(end !== "keep-consents" && { takesConsent: true }),
+  ends: isOf(...ofPeople),
+  ...(end !== "keep-consents" && { takesConsent: ofPeople }),
   succeeds: [end === "erase" ? "subject-erased" : "subject-ended"],
 });
 
 const ofTokens = ({ authorizationId }: Held, { authorizationIds }: Family): boolean =>
   authorizationId === authorizationIds[0];
+
+/** The parameters of the one assertion of the keyed client, which is as old as everything. */
+const assertionAt = ({ issuer }: Host): Record<string, string> =>
+  sameAssertion({ issuer: issuer.identifier, now: start });
 
 async function deleteClient({ host, process }: Scene): Promise<Outcome> {
   const now = host.now();
@@ -99,8 +108,8 @@ export const operations = {
   "deny on a page of the host": { begin: ({ process }) => process.deny(), succeeds: [] },
   withdraw: {
     begin: ({ process }) => ended(withdrawConsent(process.ports, { selection, longestLifeSeconds })),
-    ends: () => true,
-    takesConsent: true,
+    ends: isOf(...allowedClient),
+    takesConsent: allowedClient,
     succeeds: ["consent-revoked", "nothing-to-revoke"],
   },
   "revoke the refresh token": {
@@ -130,11 +139,17 @@ export const operations = {
   "erase the subject": subjectEnd("erase"),
   "revoke the client": {
     begin: ({ process }) => ended(endClient(process.ports, client.clientId)),
-    ends: () => true,
-    takesConsent: true,
+    ends: ofClient,
+    sparesLater: true,
+    takesConsent: allowedClient,
     succeeds: ["client-ended"],
   },
-  "delete the client": { begin: deleteClient, ends: () => true, takesConsent: true, succeeds: [undefined] },
+  "delete the client": {
+    begin: deleteClient,
+    ends: ofClient,
+    takesConsent: allowedClient,
+    succeeds: [undefined],
+  },
   "client changed": {
     begin: step("clients.save", ({ saveClient }) => saveClient(changedClient)),
     succeeds: [undefined],
@@ -146,7 +161,7 @@ export const operations = {
   },
   "call the API": {
     begin: async ({ process, family }) => ({
-      kind: (await process.accepts(family.accessTokens[2] ?? "")) ? "done" : "refused",
+      kind: (await process.scopeOf(family.accessTokens[2] ?? "")) === undefined ? "refused" : "done",
       error: "bearer",
     }),
     succeeds: [undefined],
@@ -156,7 +171,99 @@ export const operations = {
     begin: step("host.rotateSecrets", ({ rotateSecrets }) => rotateSecrets()),
     succeeds: [undefined],
   },
-  expire: { begin: step("host.clock", ({ advance }) => advance(passingSeconds)), succeeds: [undefined] },
+  expire: {
+    begin: step("host.clock", ({ advance }) => advance(passingSeconds)),
+    passesTime: true,
+    succeeds: [undefined],
+  },
+
+  // a token for the client itself
+  "ask for the client itself": {
+    needs: "client itself",
+    begin: ({ process }) =>
+      process.post("token", { grant_type: "client_credentials", scope: "orders:read orders:write" }),
+    brings: "client itself",
+    succeeds: ["token-issued"],
+  },
+  "revoke the token of the client itself": {
+    needs: "client itself",
+    begin: ({ process, family }) => process.post("revoke", { token: family.ownToken }),
+    ends: ({ text }, { ownToken }) => text === ownToken,
+    succeeds: ["token-revoked", undefined],
+  },
+
+  // a client that has registered itself, and that nobody has approved yet
+  "approve the registered client": {
+    needs: "registered client",
+    begin: ({ process, family }) => process.answer(family.registered.page, "yes"),
+    brings: "registered client",
+    succeeds: ["authorization-granted"],
+  },
+  "registrations expire": {
+    needs: "registered client",
+    begin: step("host.clock", ({ advance }) => advance(unusedSeconds)),
+    passesTime: true,
+    succeeds: [undefined],
+  },
+  "register where there is no room": {
+    needs: "registered client",
+    begin: ({ process }) => process.register({ room: 1 }),
+    succeeds: ["client-registered"],
+  },
+  "revoke the registered client": {
+    needs: "registered client",
+    begin: ({ process, family }) => ended(endClient(process.ports, family.registered.client.clientId)),
+    ends: isOf("registered client"),
+    takesConsent: ["registered client"],
+    succeeds: ["client-ended"],
+  },
+  "withdraw from the registered client": {
+    needs: "registered client",
+    begin: ({ process, family: { registered } }) =>
+      ended(
+        withdrawConsent(process.ports, {
+          selection: { ...selection, clientId: registered.client.clientId },
+          longestLifeSeconds,
+        }),
+      ),
+    ends: isOf("registered client"),
+    takesConsent: ["registered client"],
+    succeeds: ["consent-revoked", "nothing-to-revoke"],
+  },
+
+  // the same client in another context
+  "approve in the other context": {
+    needs: "other context",
+    begin: ({ process, family }) => process.answer(family.other.page, "yes"),
+    brings: "other context",
+    succeeds: ["authorization-granted"],
+  },
+  "withdraw the other context": {
+    needs: "other context",
+    begin: ({ process }) =>
+      ended(withdrawConsent(process.ports, { selection: otherSelection, longestLifeSeconds })),
+    ends: isOf("other context"),
+    takesConsent: ["other context"],
+    succeeds: ["consent-revoked", "nothing-to-revoke"],
+  },
+
+  // what the host says about a token, after some time
+  "refresh to the host's no": { ...refreshing(2), word: no, ends: ofTokens, succeeds: [] },
+  "refresh to fewer scopes": { ...refreshing(2), word: less },
+
+  // one assertion, presented twice
+  "prove by the assertion": {
+    begin: ({ host, process }) =>
+      process.post("token", { grant_type: "client_credentials", ...assertionAt(host) }),
+    brings: "keyed client",
+    succeeds: ["token-issued"],
+  },
+  "introspect by the assertion": {
+    begin: ({ host, process, family }) =>
+      process.post("introspect", { token: family.accessTokens[2] ?? "", ...assertionAt(host) }),
+    brings: "keyed client",
+    succeeds: [undefined],
+  },
 } as const satisfies Readonly<Record<string, Operation>>;
 
 /** The name of an operation. */

@@ -25,7 +25,122 @@ function postponed<Args extends readonly unknown[]>(call: (...args: Args) => Pro
   };
 }
 
+/** Extending says yes, whether there is such a registration or not. */
+function extendingAny(storage: Storage): Storage {
+  const extend: Storage["clientRegistrations"]["extend"] = async (registration, now) => {
+    await storage.clientRegistrations.extend(registration, now);
+    return true;
+  };
+  return { ...storage, clientRegistrations: { ...storage.clientRegistrations, extend } };
+}
+
+/** Mistakes about what is beside the family. */
+const others: Readonly<Record<string, Mistake>> = {
+  "the token of a client itself does not carry its end mark": {
+    names: ["ask for the client itself", "revoke the client"],
+    found: /an access token of the client itself was acknowledged and no longer works/,
+    plant(storage) {
+      const create: Storage["accessTokens"]["create"] = ({ clientEndMark: _mark, ...token }, now) =>
+        storage.accessTokens.create(token, now);
+      return { ...storage, accessTokens: { ...storage.accessTokens, create } };
+    },
+  },
+  "an end of the client is not seen by its own tokens": {
+    names: ["ask for the client itself", "revoke the client"],
+    found: /"revoke the client" has resolved, and an access token of the client itself still works/,
+    plant: (storage) => ({ ...storage, endMarks: { ...storage.endMarks, save: async () => undefined } }),
+  },
+  "a registration that has expired can be extended": {
+    names: ["approve the registered client", "registrations expire"],
+    found: /the approval of a registered client was acknowledged, and the client is unknown/,
+    plant: extendingAny,
+  },
+  "a registration that made room for another one can be extended": {
+    names: ["approve the registered client", "register where there is no room"],
+    found: /the approval of a registered client was acknowledged, and the client is unknown/,
+    plant: extendingAny,
+  },
+  "a table that is full drops clients that people use": {
+    names: ["approve the registered client", "register where there is no room"],
+    found: /the approval of a registered client was acknowledged, and the client is unknown/,
+    plant(storage) {
+      // found, and counted as one that nobody uses
+      const extend: Storage["clientRegistrations"]["extend"] = async ({ clientId }, now) =>
+        (await storage.clientRegistrations.find(clientId, now)) !== undefined;
+      return { ...storage, clientRegistrations: { ...storage.clientRegistrations, extend } };
+    },
+  },
+  "a withdrawal does not look at the context": {
+    names: ["withdraw the other context", "refresh"],
+    found:
+      /of the family was acknowledged and no longer works|what the person has allowed the family is forgotten/,
+    plant(storage) {
+      const revokeAll: Storage["authorizations"]["revokeAll"] = ({ contextKey: _key, ...selection }, now) =>
+        storage.authorizations.revokeAll(selection, now);
+      return { ...storage, authorizations: { ...storage.authorizations, revokeAll } };
+    },
+  },
+  "a withdrawal forgets the consents of every context": {
+    names: ["withdraw the other context", "refresh"],
+    found: /what the person has allowed the family is forgotten/,
+    plant(storage) {
+      const forget: Storage["consents"]["delete"] = ({ selection, exceptEndMark }, now) => {
+        const { contextKey: _key, ...all } = selection;
+        return storage.consents.delete({ selection: all, exceptEndMark }, now);
+      };
+      return { ...storage, consents: { ...storage.consents, delete: forget } };
+    },
+  },
+  "the host's no is told before it has ended anything": {
+    names: ["refresh to the host's no", "introspect"],
+    plan: "all",
+    found: /"refresh to the host's no" has resolved, and a refresh token of the family still works/,
+    plant(storage) {
+      const revoke: Storage["authorizations"]["revoke"] = async (authorizationId, now) => {
+        // not awaited
+        void storage.authorizations.revoke(authorizationId, now).catch(() => undefined);
+      };
+      return { ...storage, authorizations: { ...storage.authorizations, revoke } };
+    },
+  },
+  "an access token has all scopes, whatever the host says": {
+    names: ["refresh to fewer scopes", "introspect"],
+    found: /the host has said fewer scopes, and the access token has more/,
+    plant(storage) {
+      const scopes = ["orders:read", "orders:write"];
+      const create: Storage["accessTokens"]["create"] = (token, now) =>
+        storage.accessTokens.create({ ...token, scopes }, now);
+      return { ...storage, accessTokens: { ...storage.accessTokens, create } };
+    },
+  },
+  "each process keeps the jti that it has seen": {
+    names: ["prove by the assertion", "prove by the assertion"],
+    found: /an assertion was accepted [23] times/,
+    plant(storage) {
+      const seen = new Set<string>();
+      const use: Storage["clientAssertions"]["use"] = async ({ digest }) => {
+        if (seen.has(digest)) return "used-before";
+        seen.add(digest);
+        return "used";
+      };
+      return { ...storage, clientAssertions: { use } };
+    },
+  },
+  "a jti is kept again when its acknowledgement was lost": {
+    names: ["prove by the assertion", "introspect"],
+    plan: "all",
+    found: /an assertion was accepted 2 times/,
+    plant(storage) {
+      // the failure counts as "used": it may not have been kept
+      const use: Storage["clientAssertions"]["use"] = (assertion, now) =>
+        storage.clientAssertions.use(assertion, now).catch(() => "used" as const);
+      return { ...storage, clientAssertions: { use } };
+    },
+  },
+};
+
 const mistakes: Readonly<Record<string, Mistake>> = {
+  ...others,
   "a code is read, and then used up": {
     names: ["redeem", "redeem"],
     found: /a code has bought tokens twice/,
@@ -123,7 +238,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   "a rotation that failed counts as one that was made": {
     names: ["refresh", "introspect"],
     plan: "all",
-    found: /a refresh token was acknowledged and no longer works/,
+    found: /a refresh token of the family was acknowledged and no longer works/,
     plant: (storage) => ({
       ...storage,
       refreshTokens: {
@@ -159,6 +274,9 @@ describe("orders that are left out", () => {
     ["remembered", ["redeem", "revoke the authorization of the code"]],
     ["fresh", ["refresh", "client changed"]],
     ["fresh", ["call the API", "delete the client"]],
+    ["fresh", ["ask for the client itself", "revoke the client"]],
+    ["remembered", ["refresh to the host's no", "revoke the refresh token"]],
+    ["fresh", ["prove by the assertion", "prove by the assertion"]],
   ] as readonly (readonly [Memory, readonly OperationName[]])[])(
     "%s: %j end in the same ways as those that are not",
     async (memory, names) => {

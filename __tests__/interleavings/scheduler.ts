@@ -46,6 +46,8 @@ export interface Scheduler {
   /** The operations that have ended; those that crashed never do. */
   readonly ended: () => readonly number[];
   readonly crashed: () => readonly number[];
+  /** The number of the step in which the operation has made its last call of this name; none when it never has. */
+  readonly stepOf: (operation: number, name: string) => number | undefined;
   /** From now on calls are not held. */
   readonly stop: () => void;
 }
@@ -62,6 +64,8 @@ export function newScheduler(): Scheduler {
   const counts = new Map<number, number>();
   const crashed = new Set<number>();
   const ended = new Set<number>();
+  const made = new Map<string, number>();
+  let steps = 0;
 
   function crash(operation: number): void {
     crashed.add(operation);
@@ -115,11 +119,14 @@ export function newScheduler(): Scheduler {
       const held = waiting.find((one) => one.id === id);
       if (!held) throw new Error(`no call ${id} waits: ${waiting.map((one) => one.id).join(", ")}`);
       waiting = waiting.filter((one) => one !== held);
+      steps += 1;
+      made.set(`${held.operation} ${held.name}`, steps);
       await go(held, fault);
       await settled();
     },
     ended: () => [...ended],
     crashed: () => [...crashed],
+    stepOf: (operation, name) => made.get(`${operation} ${name}`),
     stop: () => void (isRunning = false),
   };
 }

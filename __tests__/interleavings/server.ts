@@ -1,7 +1,9 @@
 /** A process of the server: the real endpoints and ends, with no HTTP around them. Each operation has a process of its own. */
 import type { IncomingMessage } from "node:http";
-import type { AuthServerEvent } from "../../lib";
+import type { AuthorizationContext, AuthServerEvent, Client, Storage, TokenDecision } from "../../lib";
 import { clientLookup } from "../../lib/clients/client-lookup";
+import type { ClientRegistrationAdapter } from "../../lib/clients/port";
+import { selfDescribedClients, type SelfDescribedPorts } from "../../lib/clients/self-described";
 import {
   authorizationEndpoint,
   type AuthorizationOutcome,
@@ -27,6 +29,7 @@ export interface Outcome {
   readonly kind: "done" | "refused" | "failed";
   /** The OAuth error of a refusal. */
   readonly error?: string;
+  readonly description?: string;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly code?: string;
 }
@@ -39,15 +42,46 @@ export interface Heard {
   readonly authorizationId?: string;
 }
 
-/** Any text that tells the process from others; a number for one whose calls are held. */
 interface ProcessOptions {
-  readonly name: number | "before" | "after";
+  /** Any text that tells the process from others; a number for one whose calls are held. */
+  readonly name: number | "before" | "after" | `again ${number}`;
   readonly lagSeconds: number;
+  /** What the host says about every token: that it may be issued, when left out. */
+  readonly word?: TokenDecision | undefined;
+}
+
+/** Who asks for an approval, and in which context the person is there. Left out: the client of the family, and none. */
+export interface Visit {
+  readonly client?: Pick<Client, "clientId" | "redirectUris">;
+  readonly context?: AuthorizationContext;
 }
 
 type AllPorts = AuthorizationPorts & ClientEndpointPorts & EndPorts & RegistrationPorts;
 
-function portsOf(host: Host, { name, lagSeconds }: ProcessOptions) {
+/** How clients are looked up: those of the table, and those that have registered themselves. */
+function lookupOf(
+  { issuer, now: clock }: Host,
+  {
+    storage,
+    lagSeconds,
+    adapter,
+  }: { storage: Storage; lagSeconds: number; adapter: ClientRegistrationAdapter },
+) {
+  const selfDescribed = selfDescribedClients({
+    storage,
+    clock,
+    registrars: new Map([[issuer.api.apiId, adapter]]),
+    adapters: new Map(),
+    // no client has one
+    documents: {} as SelfDescribedPorts["documents"],
+    emit: () => undefined,
+    redirectSchemes: [],
+    insecureLoopback: false,
+  });
+  return clientLookup(storage, { lagSeconds, clock, redirectSchemes: [], selfDescribed });
+}
+
+function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: ProcessOptions) {
   const events: Heard[] = [];
   function held<T>(call: string, answer: () => T): Promise<T> {
     const given = async (): Promise<T> => answer();
@@ -63,9 +97,12 @@ function portsOf(host: Host, { name, lagSeconds }: ProcessOptions) {
         )
       : host.storage;
   const clock = host.now;
+  const adapter: ClientRegistrationAdapter = {
+    approve: () => held("host.approveRegistration", () => ({ kind: "approved" }) as const),
+  };
   const ports: AllPorts = {
     storage,
-    clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes: [] }),
+    clients: lookupOf(host, { storage, lagSeconds, adapter }),
     signer: jwtSigner(host.ring, clock),
     successors: host.successorsOf(drawOf(`${name} salt`, 22)),
     emit: (event) => void events.push(event),
@@ -75,19 +112,19 @@ function portsOf(host: Host, { name, lagSeconds }: ProcessOptions) {
     randomToken: drawOf(`${name}`, 43),
     verifySecret,
     fetchKeys: async () => undefined,
-    tokens: { decide: () => held("host.decideToken", () => ({ kind: "issue" }) as const) },
-    adapter: { approve: () => held("host.approveRegistration", () => ({ kind: "approved" }) as const) },
+    tokens: { decide: () => held("host.decideToken", () => word) },
+    adapter,
   };
-  const endUser: EndUserPort = {
+  const endUserIn = (context: AuthorizationContext | undefined): EndUserPort => ({
     authenticate: () =>
       held("host.authenticate", () =>
         host.isSignedIn()
-          ? ({ kind: "authenticated", subject: "alice" } as const)
+          ? ({ kind: "authenticated", subject: "alice", ...(context && { context }) } as const)
           : ({ kind: "interaction", url: "/sign-in" } as const),
       ),
     decideConsent: () => held("host.decideConsent", () => ({ kind: "ask" }) as const),
-  };
-  return { ports, events, endUser, held };
+  });
+  return { ports, events, endUserIn, held };
 }
 
 function outcomeOf(outcome: AuthorizationOutcome): Outcome {
@@ -107,59 +144,59 @@ const endpoints = {
   introspect: introspectionEndpoint,
 } as const;
 
-function requestsOf(host: Host, { ports, endUser }: ReturnType<typeof portsOf>) {
+/** A visit to the authorization endpoint: the first one, or the way back from a page. */
+interface Authorizing extends Visit {
+  readonly scope: string;
+  readonly prompt?: "none" | "consent";
+  readonly page?: ShownPage;
+  readonly decision?: ConsentDecision;
+}
+
+function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>) {
   const { issuer } = host;
 
-  function authorize(
-    scope: string,
-    { page, ...more }: { prompt?: string; page?: ShownPage; decision?: ConsentDecision } = {},
-  ): Promise<AuthorizationOutcome> {
+  function authorize({ scope, client: by = client, ...more }: Authorizing): Promise<AuthorizationOutcome> {
+    const { prompt, page, decision, context } = more;
     const parameters = parametersFromObject({
-      client_id: client.clientId,
+      client_id: by.clientId,
       response_type: "code",
-      redirect_uri: client.redirectUris[0] ?? "",
+      redirect_uri: by.redirectUris[0] ?? "",
       scope,
-      ...(more.prompt !== undefined && { prompt: more.prompt }),
+      ...(prompt !== undefined && { prompt }),
     });
     return authorizationEndpoint(ports, {
       issuer,
       parameters,
-      endUser,
+      endUser: endUserIn(context),
       interactionBegan: page && host.now(),
       shown: page?.request,
-      shownClient: undefined,
-      decision: more.decision,
+      shownClient: page?.request.client.selfDescription?.digest,
+      decision,
+      wasAsked: page !== undefined,
       choosesAccount: false,
     });
   }
 
   return {
-    async post(endpoint: keyof typeof endpoints, fields: Record<string, string>): Promise<Outcome> {
-      const parameters = parametersFromObject({
-        client_id: client.clientId,
-        client_secret: clientSecret,
-        ...fields,
-      });
-      const request = { issuer, parameters, method: "POST", url: "/", headers: {} };
-      const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
-      const body = answer.body as Readonly<Record<string, unknown>>;
-      if (answer.status === 200) return { kind: "done", body };
-      return { kind: answer.status >= 500 ? "failed" : "refused", error: String(body["error"]) };
-    },
-    async show(scope: string): Promise<ShownPage> {
-      const outcome = await authorize(scope);
+    /** A consent page, whatever the person has allowed before. */
+    async show(scope: string, visit: Visit = {}): Promise<ShownPage> {
+      const outcome = await authorize({ scope, prompt: "consent", ...visit });
       if (outcome.kind !== "ask") throw new Error("no page was shown");
       return outcome;
     },
-    silent: async (): Promise<Outcome> => outcomeOf(await authorize("orders:read", { prompt: "none" })),
+    silent: async (visit: Visit = {}): Promise<Outcome> =>
+      outcomeOf(await authorize({ scope: "orders:read", prompt: "none", ...visit })),
     async answer(page: ShownPage, answer: "yes" | "no"): Promise<Outcome> {
-      const { requestedScopes } = page.request;
+      const { requestedScopes, client: by } = page.request;
+      const { standing, endUser } = page.asked;
       const decision: ConsentDecision = {
         isBy: () => true,
-        endMarks: page.asked.standing.endMarks,
+        endMarks: standing.endMarks,
         answer: (requested) => (answer === "yes" ? requested : "denied"),
       };
-      return outcomeOf(await authorize(requestedScopes.join(" "), { page, decision }));
+      const { context } = endUser;
+      const scope = requestedScopes.join(" ");
+      return outcomeOf(await authorize({ scope, client: by, page, decision, ...(context && { context }) }));
     },
     /** The no of a page of the host: `auth.deny`. */
     async deny(): Promise<Outcome> {
@@ -169,16 +206,57 @@ function requestsOf(host: Host, { ports, endUser }: ReturnType<typeof portsOf>) 
         redirect_uri: client.redirectUris[0] ?? "",
         scope: "orders:write",
       });
-      const response = await denyAuthorization(ports, { issuer, parameters });
+      const response = await denyAuthorization(ports, { issuer, parameters, wasAsked: true });
       return outcomeOf({ kind: "answered", response, isDecided: true });
     },
-    async register(): Promise<Outcome> {
-      const value = { redirect_uris: ["https://new.example/callback"], client_name: "New" };
+  };
+}
+
+/** The same storage, with room for so many registrations. */
+function withRoomFor(
+  room: number,
+  { clientRegistrations }: RegistrationPorts["storage"],
+): RegistrationPorts["storage"] {
+  const create: typeof clientRegistrations.create = (registration, { now }) =>
+    clientRegistrations.create(registration, { limit: room, now });
+  return { clientRegistrations: { ...clientRegistrations, create } };
+}
+
+function clientRequestsOf({ issuer }: Host, { ports, events }: ReturnType<typeof portsOf>) {
+  return {
+    /** A request of the client of the family, unless the fields name another one or present an assertion. */
+    async post(endpoint: keyof typeof endpoints, fields: Record<string, string>): Promise<Outcome> {
+      const isOther = "client_id" in fields || "client_assertion" in fields;
+      const parameters = parametersFromObject({
+        ...(!isOther && { client_id: client.clientId, client_secret: clientSecret }),
+        ...fields,
+      });
+      const request = { issuer, parameters, method: "POST", url: "/", headers: {} };
+      const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
+      const body = answer.body as Readonly<Record<string, unknown>>;
+      if (answer.status === 200) return { kind: "done", body };
+      return {
+        kind: answer.status >= 500 ? "failed" : "refused",
+        error: String(body["error"]),
+        description: String(body["error_description"]),
+      };
+    },
+    /** Registers a client of a stranger. There is room for so many at most. */
+    async register({ room = 10_000 }: { readonly room?: number } = {}): Promise<Outcome> {
+      const value = {
+        redirect_uris: ["https://new.example/callback"],
+        client_name: "New",
+        token_endpoint_auth_method: "client_secret_post",
+        grant_types: ["authorization_code", "refresh_token"],
+      };
       const message = { kind: "json", value } as const;
       const req = {} as IncomingMessage;
-      const { status, body } = await registrationEndpoint(ports, { issuer, req, message });
+      const bounded = { ...ports, storage: withRoomFor(room, ports.storage) };
+      const { status, body } = await registrationEndpoint(bounded, { issuer, req, message });
       if (status === 201) return { kind: "done", body: body as Readonly<Record<string, unknown>> };
-      return { kind: status >= 500 ? "failed" : "refused" };
+      // a table that is full is no failure, though the client hears 503
+      const isRefusal = events.at(-1)?.kind === "registration-refused";
+      return { kind: status >= 500 && !isRefusal ? "failed" : "refused" };
     },
   };
 }
@@ -194,9 +272,16 @@ export function newProcess(host: Host, options: ProcessOptions) {
     events,
     /** A step of the host's own. It touches whatever `touchesOf` says of its name. */
     held,
-    ...requestsOf(host, bound),
-    /** Whether an API behind this process accepts the token. It remembers those that it has accepted for the lag. */
-    accepts: async (accessToken: string): Promise<boolean> => (await verify(accessToken)).kind === "valid",
+    ...browserOf(host, bound),
+    ...clientRequestsOf(host, bound),
+    /**
+     * The scopes of a token that an API behind this process accepts, `undefined` of another one. The API remembers those that it has
+     * accepted for the lag.
+     */
+    async scopeOf(accessToken: string): Promise<string | undefined> {
+      const verdict = await verify(accessToken);
+      return verdict.kind === "valid" ? verdict.accessToken.scopes.join(" ") : undefined;
+    },
     /** Looks up the client and accepts these tokens, so that both are remembered for the lag. */
     remember: async (accessTokens: readonly string[]): Promise<void> => {
       const place = { issuer: host.issuer, mayFetch: () => false };

@@ -1,5 +1,5 @@
 /** What a call reads and writes: two calls that touch nothing in common, or only read it, give the same in either order. */
-import type { RefreshToken, Storage } from "../../lib";
+import type { ConsentKey, ConsentSelection, RefreshToken, Storage } from "../../lib";
 import type { TokenHandle } from "../../lib/protocol/token-value";
 
 /** A thing that a call reads or writes. `*` at its end stands for all things that begin so. */
@@ -17,6 +17,12 @@ const reads = (...things: readonly string[]): readonly Touch[] =>
 const writes = (...things: readonly string[]): readonly Touch[] =>
   things.map((thing) => ({ thing, how: "writes" }));
 
+/** The consents of this client in this context, or in every one. There is one end user only. */
+const consentsOf = ({ clientId, contextKey }: Omit<ConsentSelection, "subject">): string =>
+  `consent:${clientId}:${contextKey ?? "*"}`;
+
+const consentAt = ({ contextKey = "", ...key }: ConsentKey): string => consentsOf({ ...key, contextKey });
+
 /** How each call of storage touches, by its arguments. A call that is not here is taken to touch everything. */
 const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = {
   "clients.find": (clientId: string) => reads(`client:${clientId}`),
@@ -24,10 +30,10 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "clients.save": () => writes("client:*"),
   "endMarks.find": (keys: readonly string[]) => reads(...keys.map((key) => `mark:${key}`)),
   "endMarks.save": ({ key }: { key: string }) => writes(`mark:${key}`),
-  "consents.find": () => reads("consent"),
-  "consents.list": () => reads("consent"),
-  "consents.save": () => writes("consent"),
-  "consents.delete": () => writes("consent"),
+  "consents.find": (key: ConsentKey) => reads(consentAt(key)),
+  "consents.list": () => reads("consent:*"),
+  "consents.save": (consent: ConsentKey) => writes(consentAt(consent)),
+  "consents.delete": ({ selection }: { selection: ConsentSelection }) => writes(consentsOf(selection)),
   "authorizations.create": ({ authorizationId }: { authorizationId: string }) =>
     writes(`authorization:${authorizationId}`),
   "authorizations.find": (authorizationId: string) => reads(`authorization:${authorizationId}`),
@@ -47,8 +53,11 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "accessTokens.find": (digest: string) => reads(`access:${digest}`),
   "accessTokens.revoke": ({ tokenId }: { tokenId: string }) => writes(`revoked:${tokenId}`),
   "accessTokens.isRevoked": (tokenId: string) => reads(`revoked:${tokenId}`),
-  "clientRegistrations.create": () => writes("registrations"),
-  "clientRegistrations.find": () => reads("registrations"),
+  "clientAssertions.use": ({ digest }: { digest: string }) => writes(`assertion:${digest}`),
+  // a table that is full drops others, or takes nothing
+  "clientRegistrations.create": () => writes("registration:*"),
+  "clientRegistrations.find": (clientId: string) => reads(`registration:${clientId}`),
+  "clientRegistrations.extend": ({ clientId }: { clientId: string }) => writes(`registration:${clientId}`),
   "host.authenticate": () => reads("session"),
   "host.signOut": () => writes("session"),
   "host.decideConsent": () => [],

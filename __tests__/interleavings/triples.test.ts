@@ -5,6 +5,12 @@ import { expectNothing, isLong, settingsOf, stopTimers } from "./search";
 
 stopTimers();
 
+const long: readonly (readonly OperationName[])[] = [
+  ["approve in the other context", "withdraw the other context", "refresh"],
+  ["refresh to fewer scopes", "refresh", "revoke the refresh token"],
+  ["refresh to fewer scopes", "refresh to the host's no", "refresh"],
+];
+
 const triples: readonly (readonly OperationName[])[] = [
   ["refresh", "refresh", "revoke the subject"],
   ["redeem", "redeem", "withdraw"],
@@ -12,6 +18,15 @@ const triples: readonly (readonly OperationName[])[] = [
   ["approve", "deny", "withdraw"],
   ["approve", "revoke the client", "redeem"],
   ["refresh", "client changed", "revoke the authorization of the tokens"],
+  ["ask for the client itself", "revoke the client", "revoke the token of the client itself"],
+  ["ask for the client itself", "revoke the subject", "delete the client"],
+  ["approve the registered client", "register where there is no room", "registrations expire"],
+  ["approve the registered client", "register where there is no room", "revoke the registered client"],
+  ["refresh to the host's no", "refresh", "retry"],
+  ["refresh to the host's no", "redeem", "revoke the authorization of the tokens"],
+  ["prove by the assertion", "prove by the assertion", "introspect by the assertion"],
+  // the short form has no time for these
+  ...(isLong ? long : []),
 ];
 
 describe("three operations on one family, in every order of their calls", () => {

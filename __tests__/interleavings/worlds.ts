@@ -1,9 +1,10 @@
 /** Worlds in which some operations are about to begin on one family, each in a process of its own. */
 import type { Storage } from "../../lib";
 import type { World } from "./explore";
-import { type Family, newFamily, restore } from "./family";
+import { type Family, newFamily, type Part, restore } from "./family";
 import { type Format, newHost } from "./host";
-import { judged, type Ran } from "./judge";
+import { judged } from "./judge";
+import type { Ran } from "./loot";
 import { operationNames, operationOf, type OperationName } from "./operations";
 import { newProcess, type Outcome } from "./server";
 
@@ -17,6 +18,8 @@ export interface Setting {
   readonly format: Format;
   /** Turns the storage of each process into one with a mistake. */
   readonly plant?: (storage: Storage) => Storage;
+  /** What is there although none of the operations needs it. */
+  readonly parts?: readonly Part[];
 }
 
 const lagOf: Readonly<Record<Memory, number>> = { fresh: 0, remembered: 10 };
@@ -29,15 +32,33 @@ function familyOf(format: Format): Promise<Family> {
   return family;
 }
 
+/** What these operations need beside the family. */
+export function partsOf(names: readonly OperationName[]): readonly Part[] {
+  return [...new Set(names.flatMap((name) => operationOf(name).needs ?? []))];
+}
+
+/** The access tokens that are there. */
+function tokensIn({ accessTokens, ownToken, other }: Family, parts: readonly Part[]): readonly string[] {
+  return [
+    ...accessTokens,
+    ...(parts.includes("client itself") ? [ownToken] : []),
+    ...(parts.includes("other context") ? [other.accessToken] : []),
+  ];
+}
+
 /** A new world with this setting. */
-export async function newWorld({ names, memory, format, plant }: Setting): Promise<World> {
+export async function newWorld(setting: Setting): Promise<World> {
+  const { names, memory, format, plant, parts = partsOf(names) } = setting;
   const family = await familyOf(format);
   const host = newHost({ format, plant });
-  await restore(host, family);
+  await restore(host, { family, parts });
   const lagSeconds = lagOf[memory];
   const outcomes: (Outcome | undefined)[] = names.map(() => undefined);
-  const processes = names.map((_, name) => newProcess(host, { name, lagSeconds }));
-  if (memory === "remembered") for (const process of processes) await process.remember(family.accessTokens);
+  const processes = names.map((one, name) =>
+    newProcess(host, { name, lagSeconds, word: operationOf(one).word }),
+  );
+  const remembered = memory === "remembered" ? tokensIn(family, parts) : [];
+  if (memory === "remembered") for (const process of processes) await process.remember(remembered);
   const faultsAt = new Map<number, string>();
   const { scheduler } = host;
   return {
@@ -62,6 +83,7 @@ export async function newWorld({ names, memory, format, plant }: Setting): Promi
         {
           host,
           family,
+          parts,
           lagSeconds,
           processes,
           ran: names.map((name, number): Ran => ({
@@ -70,6 +92,7 @@ export async function newWorld({ names, memory, format, plant }: Setting): Promi
             outcome: outcomes[number],
             events: processes[number]?.events ?? [],
             faultAt: faultsAt.get(number),
+            stepOf: (call) => scheduler.stepOf(number, call),
           })),
         },
         lateCalls,

@@ -6,7 +6,7 @@ import { redisStorage } from "../../lib/redis";
 import { sqliteStorage } from "../../lib/sqlite";
 import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
 import { expectAgreement, type OpenedStorage } from "../fixture/protocol-property";
-import { clientRecords } from "../fixture/protocol-world";
+import { clientRecords } from "../fixture/protocol-clients";
 import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
 import { describeWith } from "../fixture/server-process";
 import { drivers, newFile } from "../fixture/sqlite-files";

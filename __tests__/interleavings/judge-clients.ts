@@ -1,0 +1,55 @@
+/** What must hold of clients that have registered themselves, and of a client that presents an assertion twice. RFC 7591 §3, 7523 §3. */
+import { type Case, has, isFaulty, isLongAgo } from "./loot";
+import { operationOf } from "./operations";
+import type { Process } from "./server";
+
+const withoutRoom = "register where there is no room";
+
+async function isKnown({ host }: Case, clientId: string): Promise<boolean> {
+  return (await host.storage.clientRegistrations.find(clientId, host.now())) !== undefined;
+}
+
+/** A registration that was acknowledged is there, unless time or a later one has ended it. */
+async function acknowledged(all: Case): Promise<readonly string[]> {
+  const made = all.ran.filter(({ name, outcome }) => /^register\b/.test(name) && outcome?.kind === "done");
+  if (made.length === 0 || isLongAgo(all)) return [];
+  const ids = made.map(({ outcome }) => String(outcome?.body?.["client_id"]));
+  const known = await Promise.all(ids.map((clientId) => isKnown(all, clientId)));
+  // where there is no room, the last one drops the others, also where nobody hears of it
+  const isUnheard = all.ran.some(({ name, faultAt }) => name === withoutRoom && faultAt !== undefined);
+  const isEnough = has(all, withoutRoom) ? known.includes(true) || isUnheard : !known.includes(false);
+  return isEnough ? [] : ["a registration was acknowledged and is lost"];
+}
+
+/** Once a person has approved a registered client, it stays; and only then it takes the place of a new one. */
+export async function registrations(all: Case): Promise<readonly string[]> {
+  const approvals = all.ran.filter(({ name }) => name === "approve the registered client");
+  const isApproved = approvals.some(({ outcome }) => outcome?.kind === "done");
+  const isLost = isApproved && !(await isKnown(all, all.family.registered.client.clientId));
+  const refused = all.ran.filter(({ name, outcome }) => name === withoutRoom && outcome?.kind === "refused");
+  return [
+    ...(await acknowledged(all)),
+    ...(isLost ? ["the approval of a registered client was acknowledged, and the client is unknown"] : []),
+    ...(refused.length > 0 && approvals.length === 0
+      ? ["a registration was refused, though nobody uses the one that takes its place"]
+      : []),
+  ];
+}
+
+/** Of all that present one assertion, exactly one is the client: whoever presents it afterwards is nobody. */
+export async function assertions(all: Case, process: Process): Promise<readonly string[]> {
+  const { host, family } = all;
+  const ran = all.ran.filter(({ operation }) => operation.brings === "keyed client");
+  if (ran.length === 0) return [];
+  const accepted = ran.filter(({ outcome }) => outcome?.kind === "done").length;
+  let since = 0;
+  for (const name of ["prove by the assertion", "introspect by the assertion"] as const) {
+    const outcome = await operationOf(name).begin({ host, family, process });
+    if (outcome.kind === "done") since += 1;
+  }
+  const isMissing = accepted === 0 && !isFaulty(all) && !isLongAgo(all);
+  return [
+    ...(accepted + since > 1 ? [`an assertion was accepted ${accepted + since} times`] : []),
+    ...(isMissing ? ["a good assertion was refused each time"] : []),
+  ];
+}
