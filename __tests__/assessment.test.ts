@@ -53,6 +53,13 @@ function weakened(options: AuthServerOptions): Readonly<Record<string, readonly 
   return Object.fromEntries(items.map(({ standard, section, by }) => [`${standard} ${section}`, by]));
 }
 
+/** The items that these changes weaken, in their order. */
+function weakenedItems(changes: object): readonly string[] {
+  return assessed({ ...strong, ...changes })
+    .items.filter(({ state }) => state === "weakened")
+    .map(({ standard, section, title }) => `${standard} ${section} ${title}`);
+}
+
 function stateOfStrangers(options: AuthServerOptions): unknown {
   return assessed(options).items.find(({ section }) => section === "10.4.7")?.state;
 }
@@ -184,6 +191,24 @@ describe("an option flips its items", () => {
     const client = { ...keyClient, subscriptions: { orders: { grantTypes: ["authorization_code"] } } };
     const found = weakened({ ...strong, ...orders({ scopes }), ...listed(client) });
     expect(found).toEqual({ "ASVS 5.0 10.4.11": ['client "app": subscriptions.orders'] });
+  });
+
+  it("open registration weakens what it can break", () => {
+    const common = [
+      "RFC 9700 2.5 Clients that can keep a secret prove themselves, best with a key",
+      "RFC 9700 2.6 Answers with a code do not travel over http, but for native clients on loopback",
+      "OAuth 2.1 7.3 A client cannot pass as another one",
+      "FAPI 2.0 5.3.2.1 All clients are confidential",
+      "FAPI 2.0 5.3.2.1 Clients authenticate by mutual TLS or private_key_jwt",
+      "FAPI 2.0 5.3.2.2 Redirect URIs use https, but for native clients on loopback",
+      "ASVS 5.0 10.4.11 A client has only the scopes that it needs",
+      "ASVS 5.0 10.4.16 Clients are confidential and prove themselves with a key (level 3)",
+    ];
+    // only what accept answers can let assertions for another address count
+    const byDocument = "ASVS 5.0 10.4.10 A confidential client proves itself at every endpoint that it calls";
+    expect(weakenedItems(orders({ clientRegistration: { approve() {} } }))).toEqual(common);
+    const withDocuments = weakenedItems(orders({ clientMetadataDocuments: { accept() {} } }));
+    expect(withDocuments.toSorted()).toEqual([...common, byDocument].toSorted());
   });
 
   it("clients with keys that are confined weaken nothing", () => {

@@ -38,6 +38,15 @@ describe("documents of strangers (RFC 9728 §7.7)", () => {
     expect(server.asked).toEqual(["/keys"]);
   });
 
+  it("are kept once somebody known has asked", async () => {
+    const url = server.url("/keys");
+    const found = { kind: "found", value: { keys: [] } };
+    const looked = () => [documents.fresh(url, "anyone"), documents.fresh(url)];
+    expect([await documents.find(url, "anyone"), ...looked()]).toEqual([found, found, undefined]);
+    expect([await documents.find(url), ...looked()]).toEqual([found, found, found]);
+    expect(server.asked).toEqual(["/keys"]);
+  });
+
   it("are asked for again on demand, and failures are remembered", async () => {
     const url = server.url("/none");
     expect(await documents.refresh(url)).toMatchObject({ kind: "failed" });

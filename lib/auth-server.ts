@@ -74,7 +74,7 @@ export interface AuthServer {
   /**
    * Ends the host's consent page with a yes, for all scopes that `auth.interaction` shows or for those in `scopes`. Accepts only
    * a POST from this origin. An empty list means no. `scopes: undefined` is refused, because that is what a form with nothing
-   * ticked produces; to allow all scopes, leave `scopes` out.
+   * ticked produces; to allow all scopes, leave `scopes` out. Anything but a plain object is refused, too, such as a promise.
    */
   readonly approve: (req: Request, res: Response, decision?: HostApproval) => Promise<void>;
   /** Ends any page of the host with a no: the client gets `access_denied`. */
@@ -136,8 +136,9 @@ export interface AuthServer {
   /** Everything of one client. */
   readonly clients: {
     /**
-     * Ends everything that was issued to this client: consents, codes and tokens. The client itself stays registered. Call it before
-     * you give its id to another client, unless you delete clients with `ClientRegistry.delete`, which does the same.
+     * Ends everything that was issued to this client: consents, codes and tokens. The client itself stays registered. To give its id to
+     * another client, delete it from your table first, then call this, then register the other one: what it gets before it is deleted
+     * would otherwise count as the other one's. `ClientRegistry.delete` does both.
      *
      * @throws TypeError (as a rejection) when the id is missing.
      */

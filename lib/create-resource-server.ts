@@ -18,7 +18,7 @@ import {
   type ResourceServerOptions,
 } from "./resource-server/options";
 import { type ApiIssuers, issuersOf, publications } from "./resource-server/remote-issuers";
-import { remoteVerifier } from "./resource-server/remote-verifier";
+import { type Introspection, remoteVerifier } from "./resource-server/remote-verifier";
 import { hostEmitter, systemClock as clock } from "./system";
 
 /** The middleware of APIs whose tokens another server issues. Its functions do not use `this`. */
@@ -63,6 +63,16 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
   });
 }
 
+/** Each kind of token has its own turns: anybody can make up opaque ones. */
+function introspectionOf({ introspection: client }: ResourceServerOptions): Introspection | undefined {
+  return (
+    client && {
+      opaque: introspector({ ...client }, takingTurns()),
+      signed: introspector({ ...client }, takingTurns()),
+    }
+  );
+}
+
 /**
  * Protects the routes of APIs whose tokens another server issues: one that `createAuthServer` has made, in another process or on
  * another machine. Nothing is fetched before the first request with a token.
@@ -71,15 +81,15 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
  */
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
   checkResourceServerOptions(options);
-  const { introspection, onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
+  const { onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
   const apis = resolveResourceApis(options).map((api) => ({ api, issuers: issuersOf(api, clock) }));
   const emit = hostEmitter({ onEvent, isProduction: isProduction() });
   const published = publications(clock);
-  const introspect = introspection && introspector({ ...introspection }, takingTurns());
+  const introspection = introspectionOf(options);
   emit({ kind: "started", rootDocuments: apis.map(({ api }) => api.metadataUrl) });
   const verified = apis.map(({ api, issuers }) => ({
     api,
-    verify: remoteVerifier({ published, issuers, introspect, clock, revocationLagSeconds }, api),
+    verify: remoteVerifier({ published, issuers, introspection, clock, revocationLagSeconds }, api),
   }));
   return {
     ...protectRoutes({ apis: verified, emit }),

@@ -34,9 +34,9 @@ export function documentsOnDemand(insecureLoopback: boolean, clock: Clock): Reme
     return rememberedDocuments({ fetchDocument: (url) => fetcher()(url), clock });
   });
   return {
-    find: (url) => documents().find(url),
+    find: (url, asker) => documents().find(url, asker),
     refresh: (url) => documents().refresh(url),
-    fresh: (url) => documents().fresh(url),
+    fresh: (url, asker) => documents().fresh(url, asker),
     peek: (url) => documents().peek(url),
     isAgeing: (url) => documents().isAgeing(url),
     isFailing: (url) => documents().isFailing(url),

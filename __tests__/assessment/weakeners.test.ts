@@ -6,6 +6,7 @@ import {
   clientsWithSecrets,
   codesLongerThan,
   consentByHost,
+  foreignAssertionsOfStrangers,
   inventedSchemes,
   plainHttp,
   publicClients,
@@ -51,6 +52,19 @@ describe("what the rules about weak options have found (RFC 6819 §5)", () => {
     ["another problem of a client", inventedSchemes, 'client "app": redirectUris.0', "names localhost"],
   ])("is of another kind: %s", (_, weakener, path, problem) => {
     expect(foundOf(weakener, path, problem)).toEqual([]);
+  });
+});
+
+describe("clients with a metadata document (RFC 7523 §3)", () => {
+  it("may have assertions for the token endpoint accepted", () => {
+    const clientMetadataDocuments = { accept: () => ({ kind: "accepted" }) };
+    const apis = { orders: { ...goodApi, clientMetadataDocuments }, reports: goodApi };
+    expect(foreignAssertionsOfStrangers.find(factsOf({ apis }))).toEqual([
+      {
+        path: "apis.orders.clientMetadataDocuments",
+        problem: "may accept assertions for the token endpoint",
+      },
+    ]);
   });
 });
 

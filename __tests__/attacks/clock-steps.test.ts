@@ -2,12 +2,15 @@
 // minutes of difference goes through.
 import type { Authentication } from "../../lib";
 import { memoryStorage } from "../../lib";
+import type { Pair } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
+import { refresh, revoke } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
+import { callApi, consentKey, type Family, familyOf, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
+import { tokensOf } from "../fixture/token-requests";
 
 const clock = stopClockForEachTest();
 
@@ -146,6 +149,71 @@ describe("a clock that is set ahead and back", () => {
     await authorize(host.browser(), { client: "web" });
     expect(calls).toContain("clients.find");
   });
+});
+
+describe("an end that is made while the clock is ahead (RFC 7009 §2.1)", () => {
+  const ahead = 299;
+  const lifetimes = { refreshTokenIdleSeconds: 700, refreshTokenSeconds: 700 };
+
+  /** Makes an end by a clock that is ahead, and sets it right. */
+  async function endWhileAhead(end: () => Promise<unknown>): Promise<void> {
+    clock.advance(ahead);
+    await end();
+    clock.advance(-ahead);
+  }
+
+  it.each<[string, Pair, lifeSeconds: number]>([
+    ["a JWT", { api: "orders" }, 600],
+    ["an opaque token", { api: "reports" }, 120],
+  ])(
+    "a token that is revoked while the clock is ahead stays revoked when it is right: %s",
+    async (...given) => {
+      const [, pair, lifeSeconds] = given;
+      const host = testHost({ revocationLagSeconds: 0 });
+      const { accessToken } = await familyOf(host, "web", pair);
+      clock.advance(lifeSeconds - 10);
+      await endWhileAhead(() => revoke(host, { pair, token: accessToken }));
+      expect(host.events.at(-1)).toMatchObject({ kind: "token-revoked", revoked: "access_token" });
+      expect((await callApi(host, `/${pair.api}`, accessToken)).status).toBe(401);
+    },
+  );
+
+  const refreshTokenEnds: Record<string, (host: TestHost, family: Family) => Promise<unknown>> = {
+    "revocation of the refresh token": (host, { refreshToken }) => revoke(host, { token: refreshToken }),
+    "auth.authorizations.revoke": ({ auth }, { refreshToken }) =>
+      auth.authorizations.revoke({ subject: "alice", authorizationId: refreshToken.slice(0, 22) }),
+    "auth.subjects.revoke": ({ auth }) => auth.subjects.revoke("alice"),
+    "auth.consents.revoke": ({ auth }) => auth.consents.revoke(consentKey({})),
+  };
+
+  it.each(Object.entries(refreshTokenEnds))(
+    "a token that is revoked while the clock is ahead stays revoked when it is right: %s",
+    async (_, end) => {
+      const host = testHost({ revocationLagSeconds: 0, lifetimes });
+      const family = await familyOf(host);
+      // ten seconds before the refresh token ends
+      clock.advance(690);
+      await endWhileAhead(() => end(host, family));
+      expect((await refresh(host, { client: "web", refreshToken: family.refreshToken })).status).toBe(400);
+    },
+  );
+
+  it.each(Object.entries(refreshTokenEnds).slice(1))(
+    "ends the last access token of an authorization too: %s",
+    async (_, end) => {
+      const host = testHost({ revocationLagSeconds: 0, lifetimes });
+      const family = await familyOf(host);
+      clock.advance(690);
+      const { refreshToken } = family;
+      const { access_token } = tokensOf(await refresh(host, { client: "web", refreshToken }));
+      // five seconds before it ends, and a few more before its authorization does
+      clock.advance(595);
+      expect((await callApi(host, "/orders", access_token)).status).toBe(200);
+      await endWhileAhead(() => end(host, family));
+      expect(host.events.at(-1)?.kind).not.toBe("nothing-to-revoke");
+      expect((await callApi(host, "/orders", access_token)).status).toBe(401);
+    },
+  );
 });
 
 describe("requests that come at once (RFC 7662 §4)", () => {

@@ -1,7 +1,7 @@
 // The client asks without a scope and waits until what the host offers has changed, or until a form says less than it seems.
 // Only what a person was shown can be granted.
 import type { Response } from "supertest";
-import type { AuthServerOptions, Client } from "../../lib";
+import { type AuthServerOptions, type Client, memoryStorage } from "../../lib";
 import { apis, pairPath } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
@@ -9,6 +9,7 @@ import { redeem } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { signedOut, type TestHost, testHost } from "../fixture/host";
+import { changingClients } from "../fixture/watched-host";
 
 stopClockForEachTest();
 
@@ -144,6 +145,47 @@ describe("consent is for what the page has shown (RFC 6749 §10.2, 9700 §4.11.2
     const page = await late.get(`${pairPath()}/authorize/resume`, { interaction });
     expect(page.text).toContain("See your orders");
     expect(page.text).not.toContain("Delete your orders");
+  });
+});
+
+describe("the answer goes where the page has said (RFC 6749 §3.1.2.3, 9700 §4.11.2)", () => {
+  const pair = { api: "reports" } as const;
+  const other = "https://other.example/callback";
+  const shown = clients.web.redirectUris[0];
+
+  /** Alice before a page for a request without `redirect_uri`; then the client has other redirect URIs. */
+  async function changedMeanwhile(redirectUris: readonly string[]) {
+    const records = new Map<string, Client>([["web", clients.web]]);
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web", pair, fields: { redirect_uri: undefined } });
+    expect(page.text).toContain("https://web.example");
+    records.set("web", { ...clients.web, redirectUris });
+    return { host, browser, page };
+  }
+
+  it("the destination is the one that was shown, also where redirect_uri was left out", async () => {
+    for (const decision of ["approve", "deny"] as const) {
+      const { browser, page } = await changedMeanwhile([other]);
+      const answer = await browser.answer(page, decision);
+      expect([answer.status, answer.headers["location"]]).toEqual([400, undefined]);
+    }
+  });
+
+  it("is not missing because there are two of them by now, and names the code's at the token endpoint", async () => {
+    for (const [redirect_uri, status] of [
+      [undefined, 200],
+      [shown, 200],
+      [other, 400],
+    ] as const) {
+      const { host, browser, page } = await changedMeanwhile([other, shown]);
+      const answer = await browser.answer(page, "approve");
+      expect(String(answer.headers["location"]).split("?")[0]).toBe(shown);
+      const { code = "" } = redirectParameters(answer);
+      const redeemed = await redeem(host, { client: "web", pair, code, fields: { redirect_uri } });
+      expect(redeemed.status).toBe(status);
+    }
   });
 });
 

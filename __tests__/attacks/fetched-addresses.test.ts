@@ -169,6 +169,26 @@ describe("a name that leads into the host's network (RFC 6890 §2.2)", () => {
     expect(connected).not.toHaveBeenCalled();
   });
 
+  it.each([
+    ["of both families", 2_000, 2_000, ["8.0.0.1", "8.0.1.1", "2606:2800::", "2606:2800::1"]],
+    ["of one family", 2_000, 0, ["8.0.0.1", "8.0.1.1"]],
+    ["of the other family", 0, 2_000, ["2606:2800::", "2606:2800::1"]],
+  ])(
+    "a name with thousands of addresses %s has all of them looked at, and few connected to",
+    async (_, ipv4, ipv6, expected) => {
+      const addresses = [
+        ...Array.from({ length: ipv4 }, (__, index) => `8.${index >> 8}.${index & 255}.1`),
+        ...Array.from({ length: ipv6 }, (__, index) => `2606:2800::${index === 0 ? "" : index.toString(16)}`),
+      ];
+      const host = await tlsHost(answerJson("{}"));
+      const wire = wireTo(host, { answers: [addresses, [...addresses, "10.0.0.1"]] });
+      expect(await wire.fetch(strangeUrl)).toMatchObject({ kind: "fetched" });
+      expect(wire.targets.map((target) => target.addresses)).toEqual([expected]);
+      expect(await wire.fetch(strangeUrl)).toEqual(notPublic);
+      expect(host.connections()).toBe(1);
+    },
+  );
+
   it("never makes localhost mean something else: DNS is not asked for it", async () => {
     const victim = await forbiddenHost();
     const wire = wireTo(victim, { insecureLoopback: true, remoteAddress: "10.0.0.1" });

@@ -1,4 +1,4 @@
-// The attacker sends more than a server can work on: authorization requests, bad tokens. They hold no credential; in the flood
+// The attacker sends more than a server can work on: authorization requests, bad tokens, long bodies. They hold no credential; in the flood
 // of approvals they are a signed-in end user. They did not get to stall the server, to lock others out, or to have it keep what
 // it does not need.
 import { type Client, memoryStorage } from "../../lib";
@@ -11,6 +11,7 @@ import { clients } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
 import { signedOut, testHost, type TestHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
+import { interactionOf } from "../fixture/interaction";
 import { listen, type ListeningApp } from "../fixture/listening";
 import { intercept, watchWrites } from "../fixture/slow-storage";
 
@@ -197,5 +198,36 @@ describe("a flood of answers to one page (RFC 6749 §10.12)", () => {
       expect((await app.send({ path: `${pairPath()}/authorize/consent`, form, headers })).status).toBe(200);
     });
     expect(writes).toEqual([]);
+  });
+});
+
+/** A body as a parser of the host has left it. Nobody may ask what is in it, or read anything but the interaction. */
+function closedBody(body: object): object {
+  return new Proxy(body, {
+    ownKeys() {
+      throw new Error("somebody walks through the body");
+    },
+    get(target, name) {
+      if (name === "interaction") return Reflect.get(target, name) as unknown;
+      throw new Error(`somebody reads ${String(name)}`);
+    },
+  });
+}
+
+describe("a flood of data in the body of a page of the host (RFC 6749 §10)", () => {
+  it("the interaction id is read without walking through the body", async () => {
+    const host = testHost();
+    host.session = signedOut;
+    const browser = host.browser();
+    const interaction = interactionOf(await authorize(browser, { client: "web" }));
+    let body: object = {};
+    host.app.post("/large", async (req, res) => {
+      req.body = closedBody(body);
+      await host.auth.deny(req, res);
+    });
+    for (body of [Array.from({ length: 9 }, () => 0), Buffer.alloc(9), { interactions: interaction }])
+      expect((await browser.post("/large")).status).toBe(400);
+    body = { other: "x", interaction };
+    expect(redirectParameters(await browser.post("/large"))).toMatchObject({ error: "access_denied" });
   });
 });

@@ -23,14 +23,15 @@ function heir<T extends { readonly kind: string }>({ kind, ...limits }: T): T {
 
 describe("a limit that the host's answer inherits counts", () => {
   it("in clientRegistration.approve (RFC 7591 §3.2.1)", async () => {
-    const approve = () => heir<RegistrationDecision>({ kind: "approved", scopes: ["orders:read"] });
-    expect((await registered(registrationHost({ approve }), nativeMetadata)).scope).toBe("orders:read");
+    const decision = heir<RegistrationDecision>({ kind: "approved", scopes: ["orders:read"] });
+    const host = registrationHost({ approve: () => decision });
+    expect((await registered(host, nativeMetadata)).scope).toBe("orders:read");
   });
 
   it("in clientMetadataDocuments.accept", async () => {
     const server = await documentServer();
-    const accept = () => heir<DocumentDecision>({ kind: "accepted", scopes: ["orders:read"] });
-    const host = strangersHost({ accept });
+    const decision = heir<DocumentDecision>({ kind: "accepted", scopes: ["orders:read"] });
+    const host = strangersHost({ accept: () => decision });
     const asked = { clientId: serveDocument(server), fields: { scope: "orders:write" } };
     const { headers } = await askAs(host.browser(), asked);
     expect(headers["location"]).toContain("error=invalid_scope");
@@ -86,9 +87,9 @@ describe("a limit that the host's answer inherits counts", () => {
     }
   });
 
-  it("in auth.approve: what the person chose on the page", () => {
-    const decision = Object.create({ scopes: ["orders:read"], context: bikes }) as object;
-    expect(readApproval(decision)).toEqual({ scopes: ["orders:read"], context: bikes });
-    expect(readApproval(Object.create({ scope: [] }) as object)).toBeInstanceOf(TypeError);
+  it("in auth.approve: what the person chose on the page, by being refused", () => {
+    const decision = { scopes: ["orders:read"], context: bikes };
+    expect(readApproval(decision)).toEqual(decision);
+    expect(readApproval(Object.create(decision) as object)).toBeInstanceOf(TypeError);
   });
 });

@@ -3,10 +3,11 @@
 import { type Client, memoryStorage } from "../../lib";
 import { pairPath } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
-import { postToken, refresh } from "../fixture/client-requests";
+import { postToken, redeem, refresh } from "../fixture/client-requests";
 import { clients, credentials, machineSecret } from "../fixture/clients";
 import { testHost, type TestHost } from "../fixture/host";
-import { obtainTokens, type Tokens } from "../fixture/journey";
+import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
+import { maxAuthorizations } from "../../lib/storage/port";
 import request from "supertest";
 
 const everything: readonly Client[] = [
@@ -94,6 +95,23 @@ describe("one client that fills memoryStorage (maxEntries; RFC 6749 §4.4, 9700 
     };
     expect(await untilRefused(approve)).toEqual(half);
     expect((await obtainTokens(host, { client: "web" })).refresh_token).toBeDefined();
+  });
+
+  it("a flood of silent requests ends nobody's refresh", async () => {
+    const host = testHost();
+    const phone = await obtainTokens(host, { client: "other" });
+    const laptop = await obtainTokens(host, { client: "other" });
+    // a page that the person visits opens frames, and nobody redeems the codes
+    const browser = host.browser();
+    const silent = { client: "other", fields: { prompt: "none" } } as const;
+    for (let count = 0; count < maxAuthorizations + 20; count += 1)
+      expect(redirectParameters(await authorize(browser, silent))).toHaveProperty("code");
+    // a sign-in of the person meanwhile waits for its client
+    const code = await obtainCode(host, { client: "other" });
+    for (let count = 0; count < 20; count += 1) await authorize(browser, silent);
+    for (const { refresh_token: refreshToken = "" } of [phone, laptop])
+      expect((await refresh(host, { client: "other", refreshToken })).status).toBe(200);
+    expect((await redeem(host, { client: "other", code })).status).toBe(200);
   });
 
   it("is named to the host, who can limit its rate", async () => {

@@ -1,6 +1,6 @@
 // Everything of a client is ended, or its id is given to another client, while processes still remember how it was, and under options
 // that have changed since. The attacker is the client that was ended. The victim is whoever begins anew.
-import { type Client, memoryStorage, type Storage } from "../../lib";
+import { type Client, generateClientSecret, memoryStorage, type Storage } from "../../lib";
 import { clientLookup } from "../../lib/clients/client-lookup";
 import { clientEndKey } from "../../lib/protocol/end-mark";
 import { authorize, redirectParameters } from "../fixture/authorize";
@@ -10,6 +10,8 @@ import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, testHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
 import { issuerRecord } from "../fixture/records";
+import { tokensOf } from "../fixture/token-requests";
+import { changingClients } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 const everybody = Object.values(clients);
@@ -112,6 +114,37 @@ describe("a client whose id was given to another one (RFC 6749 §2.2)", () => {
     expect(redirectParameters(await authorize(here.browser(), { client: "web", fields }))).toMatchObject({
       error: "access_denied",
     });
+  });
+
+  it("what the old client gets between the end and the deletion is not the new client's", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage });
+    const loot: string[] = [];
+    const refreshTokens: string[] = [];
+    // the old clients ask all the time, and the process remembers them for a while
+    const askForOwn = async (): Promise<void> => {
+      loot.push(tokensOf(await ownToken(host, { client: "machine" })).access_token);
+    };
+    const ask = async (): Promise<void> => {
+      await askForOwn();
+      const { access_token, refresh_token = "" } = await obtainTokens(host, { client: "native" });
+      loot.push(access_token);
+      refreshTokens.push(refresh_token);
+    };
+    await ask();
+    // in this order: docs/ending-access.md
+    for (const id of ["machine", "native"]) records.delete(id);
+    await ask();
+    for (const id of ["machine", "native"]) await host.auth.clients.revoke(id);
+    await askForOwn();
+    const secretDigests = [generateClientSecret().digest];
+    records.set("machine", { ...clients.machine, name: "Another", secretDigests });
+    records.set("native", { ...clients.native, name: "Another", redirectUris: ["https://new.example/"] });
+    clock.advance(5);
+    for (const token of loot) expect((await callApi(host, "/orders", token)).status).toBe(401);
+    for (const refreshToken of refreshTokens)
+      expect((await refresh(host, { client: "native", refreshToken })).status).toBe(400);
   });
 
   it("does not keep people from a client that only had everything ended", async () => {

@@ -5,7 +5,10 @@ import { authorize, redirectParameters } from "../fixture/authorize";
 import { redeem } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClock, stopClockForEachTest } from "../fixture/clock";
+import { bothScopes, grantedScopes, onOwnPage, outcomeOf } from "../fixture/consent";
+import { aliceIn, tea } from "../fixture/contexts";
 import { signedIn, testHost } from "../fixture/host";
+import { interactionOf } from "../fixture/interaction";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { confidentialRecord } from "../fixture/records";
 import { intercept } from "../fixture/slow-storage";
@@ -97,9 +100,46 @@ describe("what the host's adapters are asked with is a copy (OpenID Connect Core
     const again = await authorize(browser, { client: "web", fields: { prompt: "consent" } });
     expect(again.status).toBe(200);
   });
+
+  it("the context in the question to consent.decide", async () => {
+    const told: unknown[] = [];
+    const host = testHost({
+      consent: {
+        decide({ context = tea }) {
+          // neither succeeds, and in code that is strict an assignment throws
+          Reflect.set(context, "key", "org-bikes");
+          Reflect.deleteProperty(context, "data");
+          return { kind: "granted", scopes: ["orders:read"] };
+        },
+      },
+      tokens: {
+        decide({ authorization }) {
+          told.push(authorization?.context);
+          return { kind: "issue" };
+        },
+      },
+    });
+    host.session = aliceIn(tea);
+    await obtainTokens(host, { client: "web" });
+    expect(told).toEqual([tea]);
+  });
 });
 
 describe("what the host's adapters answer is copied when it is checked (RFC 6749 §3.3, 8176)", () => {
+  it("auth.approve: the list as it was when it was called", async () => {
+    const scopes = ["orders:read"];
+    const host = testHost({ consent: { decide: () => onOwnPage } });
+    host.app.post("/choose", async (req, res) => {
+      const approved = host.auth.approve(req, res, { scopes });
+      scopes.push("orders:write");
+      await approved;
+    });
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web", fields: bothScopes });
+    expect(outcomeOf(await browser.post(`/choose?interaction=${interactionOf(page)}`))).toBe("granted");
+    expect(grantedScopes(host)).toEqual(["orders:read"]);
+  });
+
   it("a list of scopes that grows later grants no more", async () => {
     const scopes = ["orders:read"];
     const memory = memoryStorage({ clients: Object.values(clients) });

@@ -2,15 +2,17 @@
 // They did not get the verifier, the client's secret, or the client's own place (client and issuer); at the end they did.
 import { createHash, randomBytes } from "node:crypto";
 import request from "supertest";
+import { type Client, memoryStorage } from "../../lib";
 import { type Pair, pairPath } from "../fixture/apis";
 import { codeChallenge, codeVerifier } from "../fixture/authorization-request";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { encode, type Fields } from "../fixture/browser";
 import { redeem, refresh } from "../fixture/client-requests";
-import { type ClientName, credentials } from "../fixture/clients";
+import { type ClientName, clients, credentials } from "../fixture/clients";
 import { stopClock } from "../fixture/clock";
-import { testHost } from "../fixture/host";
+import { testHost, type TestHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
+import { changingClients } from "../fixture/watched-host";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -299,6 +301,40 @@ describe("PKCE downgrade (RFC 9700 §2.1.1, §4.8.2)", () => {
       state: "a state",
       iss: "https://host.example/login/auth/password/api/orders",
     });
+  });
+});
+
+/** A host whose client `web` can be changed. */
+function changeableHost(): { readonly host: TestHost; change: (kind: "native" | "browser") => void } {
+  const records = new Map<string, Client>(Object.entries(clients));
+  const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+  const { secretDigests: _, ...others } = clients.web;
+  return {
+    host: testHost({ storage, revocationLagSeconds: 0 }),
+    change: (platform) => void records.set("web", { ...others, confidential: false, platform }),
+  };
+}
+
+describe("a code of a client that was confidential, and is public by now (RFC 9700 §2.1.1, §4.14)", () => {
+  it("a code without a challenge buys nothing once its client is public", async () => {
+    stopClock();
+    const { host, change } = changeableHost();
+    const fields = { code_challenge: undefined, code_challenge_method: undefined };
+    const code = await obtainCode(host, { client: "web", fields });
+    change("native");
+    const stolen = { client_secret: undefined, code_verifier: undefined };
+    const { status, body } = await redeem(host, { client: "web", code, fields: stolen });
+    expect({ status, body: body as object }).toEqual({ status: 400, body: refused });
+  });
+
+  it("a code with a challenge still buys something, but no refresh token for a browser client", async () => {
+    stopClock();
+    const { host, change } = changeableHost();
+    const code = await obtainCode(host, { client: "web" });
+    change("browser");
+    const { body } = await redeem(host, { client: "web", code, fields: { client_secret: undefined } });
+    expect(body).toHaveProperty("access_token");
+    expect(body).not.toHaveProperty("refresh_token");
   });
 });
 

@@ -1,23 +1,27 @@
 // The attacker names the URLs of slow servers, as many as the server fetches from at once, to keep others out.
 import { generateKeyPairSync } from "node:crypto";
 import { memoryStorage } from "../../lib";
-import { issuer } from "../fixture/apis";
+import { issuer, pairPath } from "../fixture/apis";
 import { assertionOf, jwkOf, presenting } from "../fixture/client-assertions";
 import { postToken } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { documentServer, type DocumentServer } from "../fixture/document-server";
+import type { TestHost } from "../fixture/host";
 import { newLatch } from "../fixture/latch";
-import { askAs, strangersHost } from "../fixture/strangers";
+import { listen } from "../fixture/listening";
+import { askAs, redirectUri, refreshAs, serveDocument, strangersHost, tokensFor } from "../fixture/strangers";
 
 const slowFetches = 32;
-let slow: DocumentServer;
+const slowFetchesOfHost = 8;
+let slow: DocumentServer[];
 let good: DocumentServer;
 
 beforeEach(async () => {
-  [slow, good] = [await documentServer(), await documentServer()];
+  const hosts = Array.from({ length: slowFetches / slowFetchesOfHost }, documentServer);
+  [slow, good] = [await Promise.all(hosts), await documentServer()];
 });
 
-afterEach(() => Promise.all([slow.close(), good.close()]));
+afterEach(() => Promise.all([...slow, good].map((server) => server.close())));
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
@@ -28,6 +32,29 @@ function ownTokenBy(clientId: string, scope: string): Record<string, string> {
   return { grant_type: "client_credentials", scope, ...proof };
 }
 
+/** True when the server fetches from this host as often as it may at once. */
+const isFull = ({ asked: { length } }: DocumentServer): boolean => length === slowFetchesOfHost;
+
+/** What is answered while so many documents of each of these hosts are asked for and do not arrive. */
+async function whileHeld<T>(
+  { host, servers, each }: { host: TestHost; servers: readonly DocumentServer[]; each: number },
+  ask: () => Promise<T>,
+): Promise<T> {
+  const latch = newLatch();
+  const browser = host.browser();
+  const asked = servers.flatMap((server) => {
+    server.hold = () => latch.opened;
+    return Array.from({ length: each }, (_, index) =>
+      askAs(browser, { clientId: server.url(`/${index}/client.json`) }),
+    );
+  });
+  while (!servers.every(isFull)) await new Promise((resolve) => setImmediate(resolve));
+  const answer = await ask();
+  latch.open();
+  await Promise.all(asked);
+  return answer;
+}
+
 describe("as many slow documents as are fetched at once (client id metadata documents §8)", () => {
   it("do not keep out a registered client whose keys are at a URL", async () => {
     good.documents.set("/jwks", { body: { keys: [jwkOf(publicKey, { kid: "one" })] } });
@@ -35,16 +62,64 @@ describe("as many slow documents as are fetched at once (client id metadata docu
     const jwksUri = good.url("/jwks");
     const record = { clientId, name, confidential, redirectUris, subscriptions, jwksUri };
     const host = strangersHost({ storage: memoryStorage({ clients: [record] }) });
-    const latch = newLatch();
-    slow.hold = () => latch.opened;
-    const browser = host.browser();
-    const asked = Array.from({ length: slowFetches }, (_, index) =>
-      askAs(browser, { clientId: slow.url(`/${index}/client.json`) }),
+    const response = await whileHeld({ host, servers: slow, each: slowFetchesOfHost }, () =>
+      postToken(host, { fields: ownTokenBy(clientId, "orders:read") }),
     );
-    while (slow.asked.length < slowFetches) await new Promise((resolve) => setImmediate(resolve));
-    const response = await postToken(host, { fields: ownTokenBy(clientId, "orders:read") });
-    latch.open();
-    await Promise.all(asked);
     expect(response.status).toBe(200);
+  });
+
+  it("do not keep out a client that somebody has approved, not even in a process that has just started", async () => {
+    const { storage, clientId, token } = await approved();
+    const host = strangersHost({ storage });
+    const response = await whileHeld({ host, servers: slow, each: slowFetchesOfHost }, () =>
+      refreshAs(host, { clientId, token }),
+    );
+    expect(response.status).toBe(200);
+  });
+
+  it("of one host take no more than eight places: documents of others are fetched", async () => {
+    const host = strangersHost();
+    const clientId = serveDocument(good);
+    const [one] = slow;
+    const page = await whileHeld({ host, servers: [one!], each: slowFetches }, () =>
+      askAs(host.browser(), { clientId }),
+    );
+    expect(page.status).toBe(200);
+  });
+});
+
+/** A client with a metadata document that somebody has approved, and its refresh token. */
+async function approved(): Promise<{
+  host: TestHost;
+  storage: TestHost["storage"];
+  clientId: string;
+  token: string;
+}> {
+  const host = strangersHost();
+  const clientId = serveDocument(good);
+  const { refresh_token: token = "" } = await tokensFor(host, clientId);
+  return { host, storage: host.storage, clientId, token };
+}
+
+describe("more documents than are remembered (client id metadata documents §8)", () => {
+  it("a thousand documents of one host push out no client that somebody has approved", async () => {
+    const { host, clientId, token } = await approved();
+    const app = await listen(host.app);
+    const [flood] = slow;
+    const askOnce = async (index: number): Promise<string> => {
+      const path = `/${index}/client.json`;
+      const stranger = flood!.url(path);
+      flood!.documents.set(path, { body: { client_id: stranger, redirect_uris: [redirectUri] } });
+      const query = new URLSearchParams({ client_id: stranger }).toString();
+      return (await app.send({ path: `${pairPath()}/authorize?${query}` })).text;
+    };
+    for (let index = 0; index < 1_000; index += slowFetchesOfHost) {
+      const batch = Array.from({ length: slowFetchesOfHost }, (_, place) => askOnce(index + place));
+      // the client is known by then, whatever else the request lacks
+      for (const page of await Promise.all(batch)) expect(page).toContain("redirect_uri is missing.");
+    }
+    await app.close();
+    await good.close();
+    expect((await refreshAs(host, { clientId, token })).status).toBe(200);
   });
 });

@@ -3,6 +3,7 @@
 import type { ConsentAdapter, DocumentDecision } from "../../lib";
 import { clientOfDocument } from "../../lib/clients/metadata-document";
 import { authorize, redirectParameters } from "../fixture/authorize";
+import { formFields } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import { documentServer, type DocumentServer } from "../fixture/document-server";
 import { signedIn, signedOut } from "../fixture/host";
@@ -79,6 +80,29 @@ describe("a link that would lead straight to a stranger's site (RFC 9700 §4.11.
     const back = await browser.get(resumePath(interactionOf(signIn)));
     expect(back.status).toBeGreaterThanOrEqual(400);
     expect(back.headers).not.toHaveProperty("location");
+  });
+
+  it("a no on the sign-in page, before a consent page has said where it leads", async () => {
+    const host = strangersHost({ accept: acceptEvil });
+    host.app.post("/cancel", (req, res) => host.auth.deny(req, res));
+    host.session = signedOut;
+    const clientId = serveDocument(server, { redirect_uris: [evil] });
+    const browser = host.browser();
+    const signIn = await askAs(browser, { clientId, fields: { redirect_uri: evil } });
+    const cancelled = await browser.post(`/cancel?interaction=${interactionOf(signIn)}`);
+    expect(cancelled.status).toBe(400);
+    expect(cancelled.headers).not.toHaveProperty("location");
+  });
+
+  it("but a no on the consent page, which names the site, is told to the client", async () => {
+    const host = strangersHost({ accept: acceptEvil });
+    host.app.post("/cancel", (req, res) => host.auth.deny(req, res));
+    const clientId = serveDocument(server, { redirect_uris: [evil] });
+    const browser = host.browser();
+    const page = await askAs(browser, { clientId, fields: { redirect_uri: evil } });
+    const { interaction = "" } = formFields(page.text);
+    const cancelled = await browser.post(`/cancel?interaction=${interaction}`);
+    expect(redirectParameters(cancelled)["error"]).toBe("access_denied");
   });
 
   it("a request too long for a cookie is told to a program on the person's own device", async () => {

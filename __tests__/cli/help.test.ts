@@ -59,7 +59,9 @@ Usage: npx authmount secret [options]
 
 The secret seals sign-ins in progress. Everything that is printed on stdout is the secret:
 
-  npx authmount secret > secret.txt
+  (umask 077; npx authmount secret > secret.txt)
+
+umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
 
 Then keep it where your platform keeps secrets, for example in the variable AUTHMOUNT_SECRET, and write
   secrets: [process.env["AUTHMOUNT_SECRET"] ?? ""]
@@ -84,7 +86,9 @@ Usage: npx authmount signing-key [options]
 
 Everything on stdout is the private key, as JSON on one line:
 
-  npx authmount signing-key --list > signing-keys.json
+  (umask 077; npx authmount signing-key --list > signing-keys.json)
+
+umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
 
 Then keep it where your platform keeps secrets, for example in the variable SIGNING_KEYS, and write
   signingKeys: JSON.parse(process.env["SIGNING_KEYS"] || "[]")
@@ -108,8 +112,10 @@ Usage: npx authmount client-secret [options]
 
 The client gets the secret. You keep only its digest, which is no secret. stdout has the secret, stderr the digest:
 
-  npx authmount client-secret > secret.txt
+  (umask 077; npx authmount client-secret > secret.txt)
   npx authmount client-secret --json        both, as {"secret": …, "digest": …}
+
+umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
 
 Write the digest in the client record: secretDigests: ["sha256:…"]. Give the secret to whoever runs the client, once, by a way
 that nobody else can read. If it is lost, make a new one. To change it, list both digests until the client has the new secret.
@@ -132,8 +138,10 @@ Usage: npx authmount client-key [options]
 The client gets the private key. You keep the public one, which is no secret. stdout has the private key as JSON, stderr the
 public one:
 
-  npx authmount client-key > private-key.json
+  (umask 077; npx authmount client-key > private-key.json)
   npx authmount client-key --json           both, as {"privateKey": …, "jwks": …}
+
+umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
 
 Write the public key in the client record: jwks: {"keys": […]}, without secretDigests. A client that can make its own key should:
 then its private key never travels, and it sends you the public one.

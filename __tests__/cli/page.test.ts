@@ -1,5 +1,5 @@
 /** The commands of docs/command-line.md, as they stand on the page, one after the other. */
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { commands } from "../../lib/cli/commands";
 import { type Ended, type HostFolder, hostFolder, program, runProgram } from "../fixture/command-line";
@@ -18,10 +18,17 @@ function run(
   heading: string,
   { index = 0, env = {} }: { index?: number; env?: Record<string, string> } = {},
 ): Promise<Ended> {
-  const written = codeBelow(page, heading, "sh")[index] ?? "exit 99";
-  const command = written.replaceAll("npx authmount", `"${process.execPath}" "${program}"`);
-  return runProgram("sh", ["-ec", command], { cwd: host.folder, env });
+  return inShell(codeBelow(page, heading, "sh")[index] ?? "exit 99", env);
 }
+
+/** Runs lines where new files can be read by everybody, as on most machines. */
+function inShell(written: string, env: Record<string, string> = {}): Promise<Ended> {
+  const command = written.replaceAll("npx authmount", `"${process.execPath}" "${program}"`);
+  return runProgram("sh", ["-ec", `umask 022\n${command}`], { cwd: host.folder, env });
+}
+
+/** The permissions of a file, as `chmod` writes them. */
+const modeOf = (file: string): string => (statSync(path.join(host.folder, file)).mode & 0o777).toString(8);
 
 const made = (file: string): string => readFileSync(path.join(host.folder, file), "utf8").trim();
 
@@ -34,6 +41,7 @@ describe("docs/command-line.md", () => {
   it("makes keys and secrets, adds a key, checks the options with them, and migrates", async () => {
     expect(await run("Keys and secrets")).toMatchObject({ code: 0 });
     const first = made("signing-keys.json");
+    expect(["secret.txt", "signing-keys.json"].map(modeOf)).toEqual(["600", "600"]);
     const added = await run("Keys and secrets", { index: 1, env: { SIGNING_KEYS: first } });
     expect(added).toMatchObject({ code: 0 });
 
@@ -51,5 +59,22 @@ describe("docs/command-line.md", () => {
 
     expect(await run("Migrations", { env: settings })).toMatchObject({ code: 0 });
     expect((await run("Migrations", { index: 1 })).stdout).toContain("-- authmount, version 4\nCREATE TABLE");
+  });
+});
+
+describe("the lines of the help that write a secret into a file", () => {
+  const lines = commands.flatMap(({ name, help }) =>
+    [...help.matchAll(/^ {2}(.*> (\S+?)\)?)$/gm)].map(([, line = "", file = ""]) => ({ name, line, file })),
+  );
+  const secrets = lines.filter(({ name }) => name !== "migrations");
+
+  it("are there for each command that makes one", () => {
+    expect(secrets.map(({ name }) => name)).toEqual(["secret", "signing-key", "client-secret", "client-key"]);
+  });
+
+  it.each(secrets)("$name: nobody else on the machine can read the file", async ({ line, file }) => {
+    rmSync(path.join(host.folder, file), { force: true });
+    expect(await inShell(line)).toMatchObject({ code: 0 });
+    expect(modeOf(file)).toBe("600");
   });
 });

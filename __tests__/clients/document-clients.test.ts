@@ -25,6 +25,8 @@ interface Given {
   readonly remembered?: Partial<Record<"fresh" | "peek", FoundDocument>>;
   readonly fetched?: DocumentAnswer;
   readonly mayFetch?: boolean;
+  /** True for a token request. */
+  readonly byGrant?: boolean;
   readonly sought?: string;
 }
 
@@ -35,6 +37,7 @@ function look({
   remembered = {},
   fetched = found,
   mayFetch = true,
+  byGrant = false,
   sought = clientId,
 }: Given = {}) {
   const log: string[] = [];
@@ -46,15 +49,15 @@ function look({
   const ports: DocumentClientPorts = {
     adapters: new Map([["orders", { accept: () => note("accept", answer as never), ...adapter }]]),
     documents: {
-      fresh: () => note("fresh", remembered.fresh),
+      fresh: (_, asker) => note(`fresh for ${asker}`, remembered.fresh),
       peek: () => note("peek", remembered.peek),
-      find: async () => note("find", fetched),
+      find: async (_, asker) => note(`find for ${asker}`, fetched),
     },
     emit: (event) => void events.push(event),
     redirectSchemes: [],
     insecureLoopback: false,
   };
-  const at = { issuer, mayFetch: () => note("mayFetch", mayFetch) };
+  const at = { issuer, mayFetch: () => note("mayFetch", mayFetch), byGrant };
   return { work: findDocumentClient(ports, { clientId: sought, ...at }), log, events };
 }
 
@@ -92,20 +95,20 @@ describe("a client with a metadata document (client id metadata documents §4)",
       confidential: false,
       platform: "native",
     });
-    expect(log).toEqual(["accept", "fresh", "mayFetch", "find"]);
+    expect(log).toEqual(["accept", "fresh for anyone", "mayFetch", "find for anyone"]);
     expect(events).toEqual([]);
   });
 
   it("is not fetched while its document is fresh", async () => {
     const { work, log } = look({ remembered: { fresh: found } });
     expect(await work).toMatchObject({ clientId });
-    expect(log).toEqual(["accept", "fresh"]);
+    expect(log).toEqual(["accept", "fresh for anyone"]);
   });
 
   it("has its last good document where it may not be fetched", async () => {
     const { work, log } = look({ remembered: { peek: found }, mayFetch: false });
     expect(await work).toMatchObject({ clientId });
-    expect(log).toEqual(["accept", "fresh", "mayFetch", "peek"]);
+    expect(log).toEqual(["accept", "fresh for anyone", "mayFetch", "peek"]);
   });
 
   it.each<[string, Given, string]>([
@@ -130,6 +133,45 @@ describe("a client with a metadata document (client id metadata documents §4)",
     const { work, events } = look(given);
     expect(await work).toBeUndefined();
     expect(events).toEqual([{ kind: "client-document-refused", issuer: issuer.identifier, reason }]);
+  });
+
+  it.each<[string, Given, readonly string[]]>([
+    ["while its document is fresh and kept", { remembered: { fresh: found } }, []],
+    ["otherwise its document is kept from now on", {}, ["mayFetch", "find for known"]],
+    [
+      "but not kept without such a grant",
+      { remembered: { peek: found }, mayFetch: false },
+      ["mayFetch", "peek"],
+    ],
+  ])("is found for its code or refresh token: %s", async (_, given, asked) => {
+    const { work, log } = look({ ...given, byGrant: true });
+    expect(await work).toMatchObject({ clientId });
+    expect(log).toEqual(["accept", "fresh for known", ...asked]);
+  });
+
+  it("may try again with its code or refresh token when its server is back, and an event says why", async () => {
+    const { work, events } = look({ byGrant: true, fetched: { kind: "failed", reason: "no connection" } });
+    await expect(work).rejects.toMatchObject({
+      code: "temporarily_unavailable",
+      description: "The client's metadata document cannot be fetched now.",
+      reason:
+        "the metadata document of the client cannot be fetched now, which is up to the client's server: the event client-document-refused says why",
+      retryAfterSeconds: 30,
+    });
+    expect(events).toEqual([
+      { kind: "client-document-refused", issuer: issuer.identifier, reason: "no connection" },
+    ]);
+  });
+
+  it.each<[string, Given]>([
+    ["whose URL may not be asked", { fetched: { kind: "refused", reason: "not public" } }],
+    ["whose document is another one", { fetched: { kind: "found", value: {} } }],
+    ["without a grant of its own", { mayFetch: false }],
+    ["that the host refuses", { answer: { kind: "refused" } }],
+  ])("is none, and may not try again: a client %s", async (_, given) => {
+    const { work, events } = look({ ...given, byGrant: true });
+    expect(await work).toBeUndefined();
+    expect(events).toHaveLength(1);
   });
 
   it("may try again when too many are being fetched", async () => {

@@ -374,6 +374,22 @@ describe.each(apps)("$name", (app) => {
     cells["iss"] = "yes";
   });
 
+  it.each([
+    ["an error", { status: 503, body: { error: "temporarily_unavailable" } }],
+    ["no name", { status: 200, body: {} }],
+    ["something else than a name", { status: 200, body: { subject: { name: "alice" } } }],
+  ])("nobody is signed in when the API does not say who it is, but %s", (_, said) =>
+    withProgram({ library: app }, async () => {
+      host.apiSays = said;
+      const refused = await openSignIn(app, host.browser());
+      host.apiSays = undefined;
+      // the app leads only those to its front page who are signed in
+      expect(refused.url.pathname).not.toBe("/");
+      const signedIn = await openSignIn(app, host.browser());
+      expect(signedIn.url.pathname).toBe("/");
+    }),
+  );
+
   const { withoutIss } = app;
   if (withoutIss !== undefined)
     it("does so because the program compares it: the library does not", async () => {

@@ -9,6 +9,8 @@ const authorizationId = "A".repeat(22);
 const token = formatToken(authorizationId, "r".repeat(43));
 const none = formatToken("B".repeat(22), "r".repeat(43));
 
+const both = ["code", "refresh_token"];
+
 interface Given {
   readonly fields?: Record<string, string>;
   readonly grantParameters?: readonly string[];
@@ -37,20 +39,26 @@ describe("a request that shows a code or a refresh token of its client (RFC 6749
     ["a code of another client", { fields: { code: token }, clientId: "other" }, false],
     ["a code of another issuer", { fields: { code: token }, authMethodId: "otp" }, false],
     ["a code that nobody was given", { fields: { code: none } }, false],
+    ["a refresh token", { fields: { refresh_token: token }, grantParameters: both }, true],
     [
-      "a refresh token",
-      { fields: { refresh_token: token }, grantParameters: ["code", "refresh_token"] },
+      "what is no code beside a refresh token",
+      { fields: { code: "undefined", refresh_token: token }, grantParameters: both },
       true,
-    ],
-    [
-      "two, of which the first is not its own",
-      { fields: { code: none, refresh_token: token }, grantParameters: ["code", "refresh_token"] },
-      false,
     ],
   ])("has been approved before, or not: %s", async (_, given, expected) => {
     const { answer, calls } = await ask(given);
     expect(answer).toBe(expected);
     expect(calls).toHaveLength(1);
+  });
+
+  it.each<[string, Record<string, string>, boolean]>([
+    ["the first", { code: token, refresh_token: none }, true],
+    ["the second", { code: none, refresh_token: token }, true],
+    ["neither", { code: none, refresh_token: none }, false],
+  ])("shows two, of which it was given %s", async (_, fields, expected) => {
+    const { answer, calls } = await ask({ fields, grantParameters: both });
+    expect(answer).toBe(expected);
+    expect(calls).toHaveLength(2);
   });
 
   it.each<[string, Given]>([

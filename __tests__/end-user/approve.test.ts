@@ -38,20 +38,28 @@ interface Given {
   readonly remembers?: boolean;
   /** In force when the request began. */
   readonly before?: Marks;
+  /** What was remembered when the request began. */
+  readonly remembered?: readonly string[];
   /** Stored while the request was under way. */
   readonly meanwhile?: Marks;
   readonly answers?: Parameters<typeof loggedStorage>[0];
 }
 
-async function standingUnder(log: LoggedStorage, before: Marks): Promise<Standing> {
+async function standingUnder(
+  log: LoggedStorage,
+  { before, remembered }: { before: Marks; remembered: readonly string[] | undefined },
+): Promise<Standing> {
   await saveMarks(log, before);
-  return findStanding(log, { key, withConsent: false, clientDigest: undefined, now });
+  const endMarks = Object.values(before);
+  if (remembered) await log.storage.consents.save({ ...remember, scopes: remembered, endMarks }, now);
+  return findStanding(log, { key, withConsent: true, clientDigest: undefined, now });
 }
 
 /** What an approval asks of storage, what it tells, and what comes of it. */
-async function approved({ client, remembers = true, before = {}, meanwhile = {}, answers }: Given = {}) {
+async function approved(given: Given = {}) {
+  const { client, remembers = true, before = {}, remembered, meanwhile = {}, answers } = given;
   const log = loggedStorage(answers);
-  const standing = await standingUnder(log, before);
+  const standing = await standingUnder(log, { before, remembered });
   await saveMarks(log, meanwhile);
   log.calls.length = 0;
   const events: unknown[] = [];
@@ -81,6 +89,16 @@ async function approved({ client, remembers = true, before = {}, meanwhile = {},
 
 function names(calls: readonly LoggedCall[]): readonly string[] {
   return calls.map(([name]) => name);
+}
+
+/** The consent that was saved. */
+function saved(calls: readonly LoggedCall[]): unknown {
+  return calls.find(([name]) => name === "consents.save")?.[1];
+}
+
+/** The end marks that were saved. */
+function savedMarks(calls: readonly LoggedCall[]): unknown[] {
+  return calls.filter(([name]) => name === "endMarks.save").map(([, mark]) => mark);
 }
 
 describe("an approval (RFC 6749 §4.1.2)", () => {
@@ -124,6 +142,62 @@ describe("an approval (RFC 6749 §4.1.2)", () => {
   });
 });
 
+describe("what an approval remembers (RFC 6749 §10.2)", () => {
+  // the mark is an id like any other, and lives as long as the consent may live by another clock
+  const narrowing = [endedKey({ key: consentEndKey(key), mark: authorizationId }), consentEndKey(key)].map(
+    (markKey) => ({
+      key: markKey,
+      mark: authorizationId,
+      expiresAt: remember.expiresAt + 300,
+    }),
+  );
+
+  it("has no end marks where there are none", async () => {
+    const { work, calls } = await approved();
+    await work;
+    expect(saved(calls)).toEqual(remember);
+  });
+
+  it("has the end marks that are in force", async () => {
+    const { work, calls } = await approved({ before: { [subjectEndKey("alice")]: "S" } });
+    await work;
+    expect(saved(calls)).toEqual({ ...remember, endMarks: ["S"] });
+  });
+
+  it.each([[["orders:read"]], [[]]])("ends nothing where %j was remembered before", async (remembered) => {
+    const { work, calls } = await approved({ remembered });
+    await work;
+    expect(savedMarks(calls)).toEqual([]);
+  });
+
+  it("ends the consent before it that allowed more, and is born under that mark", async () => {
+    const before = { [consentEndKey(key)]: "W" };
+    const remembered = ["orders:read", "orders:write"];
+    const { work, calls } = await approved({ before, remembered });
+    expect(await work).toMatchObject({ kind: "redirect" });
+    expect(savedMarks(calls)).toEqual(narrowing);
+    expect(saved(calls)).toEqual({ ...remember, endMarks: ["W", authorizationId] });
+    expect(names(calls).slice(2)).toEqual([
+      "endMarks.save",
+      "endMarks.save",
+      "consents.save",
+      "endMarks.find",
+    ]);
+  });
+
+  it("does not count where it could not be stored, and the failure is told", async () => {
+    const { work, calls } = await approved({ answers: { "consents.save": down } });
+    expect(await refusalOf(work)).toEqual(new Error("down"));
+    expect(savedMarks(calls)).toEqual(narrowing);
+  });
+
+  it("tells the first failure where the mark cannot be stored either", async () => {
+    const answers = { "consents.save": down, "endMarks.save": () => Promise.reject(new Error("away")) };
+    const { work } = await approved({ answers });
+    expect(await refusalOf(work)).toEqual(new Error("down"));
+  });
+});
+
 describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
   const subject = { [subjectEndKey("alice")]: "S" };
   const client = { [clientEndKey("web")]: "C" };
@@ -131,7 +205,7 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
   const consents = { [subjectConsentsEndKey("alice")]: "SC" };
   const oneContext = { [consentEndKey(key)]: "W" };
   const everyContext = { [consentEndKey(pair)]: "E" };
-  const hasEnded = { [endedKey("W")]: "W" };
+  const hasEnded = { [endedKey({ key: consentEndKey(key), mark: "W" })]: "W" };
   const erase = ["authorizations.erase", { subject: "alice", authorizationId }, now];
 
   /** What is taken back: the authorization always. */
@@ -194,7 +268,7 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
     };
     log.current = loggedStorage(answers);
     const { storage, calls } = log.current;
-    const standing = await standingUnder(log.current, {});
+    const standing = await standingUnder(log.current, { before: {}, remembered: undefined });
     const work = approve(
       { storage, randomId: () => authorizationId, randomToken: () => "R".repeat(43), emit: () => undefined },
       {

@@ -101,7 +101,7 @@ describe("a withdrawal of consent (RFC 7009 §2.1)", () => {
         save(approvalEndKey(selection), "m1", lasting),
         save(consentEndKey(selection), "m2", lasting),
         ["authorizations.revokeAll", selection, now],
-        save(endedKey("m2"), "m2", now + 2 * clockDriftSeconds),
+        save(endedKey({ key: consentEndKey(selection), mark: "m2" }), "m2", now + 2 * clockDriftSeconds),
         ["consents.delete", { selection, exceptEndMark: "m2" }, now],
       ]);
     },
@@ -162,7 +162,7 @@ describe("the end of one authorization (RFC 7009 §2.1)", () => {
   ])("is told %s", async (_, changes, more) => {
     const { calls, events } = await ended(theirs, { authorizations: [authorizationRecord(changes)] });
     expect(calls).toEqual([
-      ["authorizations.find", authorizationId, now],
+      ["authorizations.find", authorizationId, now - clockDriftSeconds],
       ["authorizations.revoke", authorizationId, now],
     ]);
     // strict: a member that is undefined is there
@@ -230,7 +230,7 @@ describe("the end of an end user (RFC 7009 §2.1)", () => {
     now,
   ];
   const forgetAll = [
-    ["consents.list", subject, now],
+    ["consents.list", subject, 0],
     forget({ ...consent, contextKey: "" }),
     forget(inContext),
   ];

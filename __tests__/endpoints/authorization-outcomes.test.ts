@@ -70,6 +70,7 @@ async function visit(given: Visit = {}) {
     shown: undefined,
     shownClient: undefined,
     decision: undefined,
+    wasAsked: false,
     choosesAccount: false,
     ...given,
   });

@@ -300,6 +300,7 @@ describe("a scope by request", () => {
     ["undefined", () => undefined],
     ["null", () => null],
     ["an empty text", () => ""],
+    ["an empty list", () => []],
     ["a scope of another API", () => "files:read"],
     ["a list with a gap", () => ["orders:read", undefined]],
     ["a promise", () => Promise.resolve("orders:read")],

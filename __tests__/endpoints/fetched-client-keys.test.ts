@@ -22,6 +22,20 @@ interface Asked {
   readonly mayFetch: boolean;
 }
 
+const authorizationId = "A".repeat(22);
+/** What Alice has approved for the client `keyed`. */
+const approved = {
+  authorizationId,
+  authMethodId: "password",
+  apiId: "orders",
+  clientId: "keyed",
+  subject: "alice",
+  grantedScopes: [],
+  createdAt: 1,
+  expiresAt: 2_000_000_000,
+  revoked: false,
+};
+
 /** A server whose client has its keys at a URL. `documents` are what is found there, in order; the last one stays. */
 function serverOf(
   documents: readonly unknown[],
@@ -55,7 +69,7 @@ function serverOf(
     const request = {
       issuer: issuerRecord(),
       parameters,
-      grantParameters: ["code"],
+      grantParameters: ["code", "refresh_token"],
       authorizationHeader: undefined,
     };
     try {
@@ -175,20 +189,9 @@ describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
     const { authenticate, asked, mayFetched, storage } = serverOf([{ keys: publicKeys }], {
       client: { ...remote, selfDescription },
     });
-    const authorizationId = "A".repeat(22);
     const code = `${authorizationId}.${"B".repeat(43)}`;
     expect(await authenticate(assertionOf(), { code })).toBe("keyed");
-    jest.spyOn(storage.authorizations, "find").mockResolvedValue({
-      authorizationId,
-      authMethodId: "password",
-      apiId: "orders",
-      clientId: "keyed",
-      subject: "alice",
-      grantedScopes: [],
-      createdAt: 1,
-      expiresAt: 2_000_000_000,
-      revoked: false,
-    });
+    jest.spyOn(storage.authorizations, "find").mockResolvedValue(approved);
     expect(await authenticate(assertionOf(), { code })).toBe("keyed");
     // its document is not fetched either, when the assertion could not be good
     expect(await authenticate(assertionOf({ claims: { aud: "elsewhere" } }), { code })).toBe(
@@ -197,6 +200,28 @@ describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
     expect(asked.map(({ mayFetch }) => mayFetch)).toEqual([false, true]);
     expect(mayFetched).toEqual([false, true, false]);
   });
+});
+
+describe("a key that the client has replaced (RFC 7517 §5)", () => {
+  const worthless = ["x", `${"C".repeat(22)}.${"D".repeat(43)}`];
+
+  it.each(worthless)(
+    "a worthless code beside a refresh token does not keep an old key alive: %s",
+    async (code) => {
+      const selfDescription = { by: "document", digest: "a" } as const;
+      const client = { ...remote, selfDescription };
+      const { authenticate, asked, mayFetched, storage } = serverOf([{ keys: publicKeys }], { client });
+      await storage.authorizations.create(approved, clock.now());
+      const refresh_token = `${authorizationId}.${"B".repeat(43)}`;
+      await authenticate(assertionOf(), { code, refresh_token });
+      await authenticate(assertionOf(), { code: refresh_token, refresh_token: code });
+      // where nothing may be fetched, the document and the keys that are remembered count, for up to a day
+      expect([mayFetched, asked.map(({ mayFetch }) => mayFetch)]).toEqual([
+        [true, true],
+        [true, true],
+      ]);
+    },
+  );
 });
 
 describe("time passes while keys are fetched (RFC 7523 §3)", () => {

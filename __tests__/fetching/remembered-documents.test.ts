@@ -1,4 +1,5 @@
 import type { FetchedDocument } from "../../lib/fetching/fetch-document";
+import type { Asker } from "../../lib/fetching/fetches-under-way";
 import { rememberedDocuments } from "../../lib/fetching/remembered-documents";
 import { everythingUnderWay } from "../fixture/latch";
 
@@ -16,6 +17,9 @@ function found(name: string) {
   return { kind: "found", value: { name } };
 }
 
+/** Another URL of the same host. */
+const other = (index: number): string => `${url}?${index}`;
+
 /** A memory whose fetches wait to be answered, one by one. */
 function watchedMemory() {
   const clock = { now: 1_800_000_000 };
@@ -27,10 +31,14 @@ function watchedMemory() {
   /** What `find` or `refresh` gives when every fetch that it begins ends like this. */
   async function ask(
     outcome: FetchedDocument,
-    { how = "find", from = url }: { readonly how?: "find" | "refresh"; readonly from?: string } = {},
+    {
+      how = "find",
+      from = url,
+      asker = "known",
+    }: { readonly how?: "find" | "refresh"; readonly from?: string; readonly asker?: Asker } = {},
   ) {
     const before = asked.length;
-    const answer = documents[how](from);
+    const answer = documents[how](from, asker);
     for (const { answer: give } of asked.slice(before)) give(outcome);
     return { answer: await answer, fetches: asked.length - before };
   }
@@ -126,7 +134,7 @@ describe("a stale document (RFC 9111 §4.2.4)", () => {
     const { ask, clock, documents } = watchedMemory();
     await ask(document("old"));
     clock.now += 300;
-    for (let other = 0; other < 32; other += 1) void documents.find(`${url}?${other}`);
+    for (let index = 0; index < 32; index += 1) void documents.find(other(index));
     expect(await documents.find(url)).toEqual(found("old"));
     expect(await documents.refresh(url)).toEqual(found("old"));
   });
@@ -331,5 +339,83 @@ describe("many requests at once (RFC 9728 §7.7)", () => {
     expect(documents.peek(url)).toEqual(found("good"));
     expect((await ask(down, { from: `${url}?1499` })).fetches).toBe(0);
     expect((await ask(down, { from: `${url}?499` })).fetches).toBe(1);
+  });
+});
+
+describe("documents that anybody can have fetched (client id metadata documents §8)", () => {
+  const asker = "anyone" as const;
+
+  it("are remembered as others are", async () => {
+    const { ask, clock } = watchedMemory();
+    expect(await ask(document("old"), { asker })).toEqual({ answer: found("old"), fetches: 1 });
+    expect(await ask(document("new"), { asker })).toEqual({ answer: found("old"), fetches: 0 });
+    clock.now += 300;
+    expect(await ask(down, { asker })).toEqual({ answer: found("old"), fetches: 1 });
+  });
+
+  it("push out none that is kept, though they are fetched anew, and 1,000 of them are remembered", async () => {
+    const { ask, clock, documents } = watchedMemory();
+    await ask(document("kept"));
+    clock.now += 300;
+    await ask(document("kept, and new"), { asker });
+    for (let index = 0; index < 1_500; index += 1)
+      await ask(document(`${index}`), { asker, from: other(index) });
+    expect(documents.peek(url)).toEqual(found("kept, and new"));
+    expect([documents.peek(other(499)), documents.peek(other(500))]).toEqual([undefined, found("500")]);
+  });
+
+  it.each(["find", "refresh"] as const)("are kept from the first %s on", async (how) => {
+    const { ask, documents } = watchedMemory();
+    await ask(document("good"), { asker });
+    expect([documents.fresh(url, asker), documents.fresh(url)]).toEqual([found("good"), undefined]);
+    expect(await ask(down, { how })).toEqual({ answer: found("good"), fetches: 0 });
+    expect(documents.fresh(url)).toEqual(found("good"));
+    for (let index = 0; index < 1_000; index += 1)
+      await ask(document("other"), { asker, from: other(index) });
+    expect(documents.peek(url)).toEqual(found("good"));
+  });
+
+  it("are kept if they arrive for both", async () => {
+    const { asked, documents } = watchedMemory();
+    const waiting = [documents.find(url, asker), documents.find(url)];
+    expect(asked).toHaveLength(1);
+    asked[0]?.answer(document("good"));
+    expect(await Promise.all(waiting)).toEqual([found("good"), found("good")]);
+    expect(documents.fresh(url)).toEqual(found("good"));
+  });
+
+  it("are no longer kept once they are a day old and did not come again", async () => {
+    const { ask, clock, documents } = watchedMemory();
+    await ask(document("old"));
+    clock.now += day;
+    await ask(down);
+    clock.now += 30;
+    await ask(document("new"), { asker });
+    expect([documents.fresh(url, asker), documents.fresh(url)]).toEqual([found("new"), undefined]);
+  });
+
+  it("come in eight fetches from one host, and 32 from all, and leave 32 for others", async () => {
+    const { asked, documents } = watchedMemory();
+    const refused: unknown[] = [];
+    const askFor = (host: number, index: number): void =>
+      void documents.find(`https://${host}.example/${index}`, asker).then((answer) => refused.push(answer));
+    for (let index = 0; index < 9; index += 1) askFor(1, index);
+    await everythingUnderWay();
+    expect([asked.length, refused]).toEqual([8, [tooMany]]);
+    for (let host = 2; host < 6; host += 1) for (let index = 0; index < 8; index += 1) askFor(host, index);
+    await everythingUnderWay();
+    expect([asked.length, refused.length]).toEqual([32, 9]);
+    for (let index = 0; index < 33; index += 1) void documents.find(`https://1.example/own/${index}`);
+    await everythingUnderWay();
+    expect(asked).toHaveLength(64);
+  });
+
+  it("make room for others of their host when they arrive", async () => {
+    const { asked, ask, documents } = watchedMemory();
+    for (let index = 0; index < 8; index += 1) void documents.find(other(index), asker);
+    expect((await ask(document("late"), { asker })).answer).toEqual(tooMany);
+    asked[0]?.answer(down);
+    await everythingUnderWay();
+    expect((await ask(document("late"), { asker })).answer).toEqual(found("late"));
   });
 });

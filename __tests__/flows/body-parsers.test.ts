@@ -4,17 +4,25 @@ import { digestClientSecret } from "../../lib";
 import { pairPath } from "../fixture/apis";
 import { codeVerifier } from "../fixture/authorization-request";
 import { authorize, redirectParameters } from "../fixture/authorize";
-import { encode } from "../fixture/browser";
+import { encode, formFields } from "../fixture/browser";
 import { clients, credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
 import { formType } from "../fixture/json-answers";
 import { parsedHost, parsers } from "../fixture/parsers";
+import {
+  closeServersAfterEachTest,
+  closing,
+  message,
+  serverOf,
+  statusesOf,
+  talk,
+} from "../fixture/raw-connections";
 import { rawRequest } from "../fixture/raw-request";
+import { registerPath, registrationHost, webMetadata } from "../fixture/registration";
 import { clientCredentials, postTokenText } from "../fixture/token-requests";
 import { addPages, travel, wholeJourney } from "../fixture/whole-journey";
 
-stopClockForEachTest();
+closeServersAfterEachTest();
 
 const rows = Object.entries(parsers);
 
@@ -167,4 +175,60 @@ describe("body parsers of the host after the router", () => {
     const own = await request(app).post(`${pairPath()}/token`).type("form").send(clientCredentials);
     expect(own.body).toMatchObject({ token_type: "bearer" });
   });
+});
+
+/** What the logger of a host has seen. */
+const logged: string[] = [];
+
+const setsEncoding: RequestHandler = (req, _res, next) => {
+  req.setEncoding("utf8");
+  next();
+};
+
+const logsBodies: RequestHandler = (req, _res, next) => {
+  let text = "";
+  req.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
+  req.on("end", () => void (text !== "" && logged.push(text)));
+  next();
+};
+
+/** A good POST for each route, and the status of its answer. */
+async function goodPosts(host: ReturnType<typeof testHost>) {
+  const browser = host.browser();
+  const page = await authorize(browser, { client: "web" });
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const headers = [`Content-Type: ${formType}`, `Cookie: ${cookie}`, closing];
+  const question = encode({ ...credentials("web"), token: "none" });
+  const answer = encode({ ...formFields(page.text), decision: "approve" });
+  const json = ["Content-Type: application/json", closing];
+  return [
+    { path: `${pairPath()}/token`, headers, body: clientCredentials, status: 200 },
+    { path: `${pairPath()}/revoke`, headers, body: question, status: 200 },
+    { path: `${pairPath()}/introspect`, headers, body: question, status: 200 },
+    { path: `${pairPath()}/authorize/consent`, headers, body: answer, status: 303 },
+    { path: registerPath(), headers: json, body: JSON.stringify(webMetadata), status: 201 },
+  ];
+}
+
+describe("what a host may do to a body that it leaves to the router (RFC 6749 §3.2)", () => {
+  it.each([
+    ["and nothing else", setsEncoding],
+    ["and logs each body", logsBodies],
+  ])(
+    "a host that has called setEncoding: body in one packet and in two, at every POST route (%s)",
+    async (_, handler) => {
+      const host = registrationHost({}, { before: (app) => void app.use(handler) });
+      const server = await serverOf(host.app);
+      for (const { status, ...post } of await goodPosts(host)) {
+        const text = message(post);
+        const body = text.length - post.body.length;
+        for (const cut of [text.length, body, body + 7]) {
+          logged.length = 0;
+          const packets = [text.slice(0, cut), text.slice(cut)].filter((packet) => packet !== "");
+          expect([post.path, statusesOf(await talk(server, ...packets))]).toEqual([post.path, [status]]);
+          expect(logged).toEqual(handler === logsBodies ? [post.body] : []);
+        }
+      }
+    },
+  );
 });

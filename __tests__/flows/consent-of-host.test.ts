@@ -17,6 +17,7 @@ import {
 } from "../fixture/consent";
 import { bob, signedIn, signedOut, testHost, type TestHostOptions } from "../fixture/host";
 import { interactionOf } from "../fixture/interaction";
+import { everythingUnderWay } from "../fixture/latch";
 import { watchedHost, type WatchedHost } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
@@ -218,6 +219,60 @@ describe("a consent page of the host: auth.approve and auth.deny", () => {
       expect(outcomeOf(await browser.post("/allow", { interaction: id }))).toBe("granted");
       expect(questions).toHaveLength(time);
     }
+  });
+});
+
+/** A decision as a class of the host makes it. */
+class Decision {
+  readonly scopes = ["orders:read"];
+}
+
+/** What a host in JavaScript may pass to `auth.approve`, each meant as "orders:read and no more". */
+const unclearDecisions: readonly [string, () => unknown][] = [
+  ["a promise", () => Promise.resolve({ scopes: ["orders:read"] })],
+  ["a promise that fails", () => Promise.reject(new Error("late"))],
+  ["a Map", () => new Map([["scopes", ["orders:read"]]])],
+  ["a Set", () => new Set(["orders:read"])],
+  ["a Date", () => new Date()],
+  ["an Error", () => new Error("no")],
+  ["a form", () => new URLSearchParams("scopes=orders:read")],
+  ["a class instance", () => new Decision()],
+  ["an object that inherits", () => Object.create({ scopes: ["orders:read"] })],
+  ["a key that is a symbol", () => ({ [Symbol("scopes")]: ["orders:read"] })],
+  ["a key that is hidden", () => Object.defineProperty({}, "scope", { value: ["orders:read"] })],
+];
+
+describe("what auth.approve takes for a decision (RFC 6749 §10.2)", () => {
+  it.each(unclearDecisions)("auth.approve refuses what is no plain object: %s", async (_, decision) => {
+    const { host, writes, browser, id } = await askOnOwnPage();
+    host.app.post("/unclear", (req, res) => host.auth.approve(req, res, decision() as never));
+    const answer = await browser.post(`/unclear?interaction=${id}`);
+    expect([answer.status, answer.headers["location"]]).toEqual([500, undefined]);
+    expect(host.events.at(-1)).toMatchObject({
+      kind: "server-error",
+      cause: expect.objectContaining({ message: expect.stringContaining("a plain object") as string }),
+    });
+    expect(writes).toEqual([]);
+    expect(outcomeOf(await browser.post("/allow", { interaction: id }))).toBe("granted");
+  });
+
+  it("takes an object without a prototype, as parsers of forms make it", async () => {
+    const { host, browser, id } = await askOnOwnPage();
+    const decision = Object.assign(Object.create(null) as object, { scopes: ["orders:read"] });
+    host.app.post("/plain", (req, res) => host.auth.approve(req, res, decision));
+    expect(outcomeOf(await browser.post(`/plain?interaction=${id}`))).toBe("granted");
+    expect(grantedScopes(host)).toEqual(["orders:read"]);
+  });
+
+  it("leaves no rejection to the process where a link or another site calls", async () => {
+    const { host, browser, id } = await askOnOwnPage();
+    host.app.all("/late", (req, res) =>
+      host.auth.approve(req, res, Promise.reject(new Error("late")) as never),
+    );
+    const path = `/late?interaction=${id}`;
+    expect((await browser.get(path)).status).toBe(500);
+    expect((await browser.post(path, {}, { Origin: "https://evil.example" })).status).toBe(400);
+    await everythingUnderWay();
   });
 });
 

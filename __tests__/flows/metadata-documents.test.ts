@@ -292,7 +292,77 @@ describe("when a document is fetched (§6)", () => {
     expect(body).toHaveProperty("refresh_token");
     clock.advance(1_000);
     const late = await refreshAs(host, { clientId, token: (body as Tokens).refresh_token ?? "" });
-    expect(late.body).toMatchObject({ error: "invalid_client" });
+    expect(late.status).toBe(503);
+    expect(late.body).toMatchObject({ error: "temporarily_unavailable" });
+  });
+});
+
+/** A client with a refresh token, whose server is down, and a process that has just started. */
+async function afterRestart(): Promise<{ host: TestHost; clientId: string; token: string }> {
+  const host = strangersHost();
+  const clientId = serve();
+  const { refresh_token: token = "" } = await tokensFor(host, clientId);
+  server.documents.set(documentPath, { status: 503, body: {} });
+  return { host: strangersHost({ storage: host.storage }), clientId, token };
+}
+
+describe("a client whose document cannot be fetched now (RFC 6749 §5.2)", () => {
+  it("keeps its refresh token: 503, and it works when the client comes back as told", async () => {
+    const clock = stopClock();
+    const { host, clientId, token } = await afterRestart();
+    const refused = await refreshAs(host, { clientId, token });
+    expect(refused.status).toBe(503);
+    expect(refused.body).toMatchObject({
+      error: "temporarily_unavailable",
+      error_description: "The client's metadata document cannot be fetched now.",
+    });
+    serve();
+    clock.advance(Number(refused.headers["retry-after"]));
+    expect((await refreshAs(host, { clientId, token })).status).toBe(200);
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it("keeps what it wants to revoke: 503", async () => {
+    const { host, clientId, token } = await afterRestart();
+    const form = { client_id: clientId, token };
+    const refused = await request(host.app).post(`${pairPath()}/revoke`).type("form").send(form);
+    expect(refused.body).toMatchObject({ error: "temporarily_unavailable" });
+  });
+
+  it("looks like no failure of this server in events, which say why", async () => {
+    const { host, clientId, token } = await afterRestart();
+    await refreshAs(host, { clientId, token });
+    expect(host.events).toMatchObject([
+      {
+        kind: "client-document-refused",
+        reason: "the answer has another status than 200, and redirects are not followed",
+      },
+      { kind: "token-refused", error: "temporarily_unavailable" },
+    ]);
+  });
+
+  it("is unknown to whoever has no grant of its own: introspection, another client's token, a person", async () => {
+    const { host, clientId, token } = await afterRestart();
+    const form = { client_id: clientId, token };
+    const introspected = await request(host.app).post(`${pairPath()}/introspect`).type("form").send(form);
+    expect(introspected.body).toMatchObject({ error: "invalid_client" });
+    const foreign = await refreshAs(host, { clientId: server.url("/other.json"), token });
+    expect(foreign.body).toMatchObject({ error: "invalid_client" });
+    // a person is shown a page, and is led nowhere
+    const page = await askAs(host.browser(), { clientId });
+    expect(page.status).toBe(400);
+    expect(page.headers).not.toHaveProperty("location");
+  });
+
+  it.each([
+    ["that is wrong", () => serve({ client_id: "https://other.example/client.json" })],
+    ["of a client that the policy refuses", undefined],
+  ])("stays apart from a document %s: invalid_client", async (_, change) => {
+    const { host, clientId, token } = await afterRestart();
+    change?.();
+    const refusing = strangersHost({ storage: host.storage, accept: () => ({ kind: "refused" }) });
+    const refused = await refreshAs(change ? host : refusing, { clientId, token });
+    expect(refused.body).toMatchObject({ error: "invalid_client" });
   });
 });
 

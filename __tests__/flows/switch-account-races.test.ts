@@ -151,6 +151,45 @@ describe('"Not you?" too late (RFC 6749 §10.12)', () => {
   });
 });
 
+/** Alice has said yes, and her form is sent once more when Bob has signed in: the page that he sees. */
+async function repeatedAsBob() {
+  const { host, browser, page } = await open();
+  expect(outcomeOf(await browser.answer(page, "approve"))).toBe("granted");
+  host.session = bob;
+  const asked = await browser.answer(page, "approve");
+  expect(outcomeOf(asked)).toBe("asked");
+  expect(asked.text).toContain("<bdi>Bob</bdi>");
+  return { host, browser, asked };
+}
+
+describe("an answer that is sent again when somebody else has signed in (RFC 6749 §10.2)", () => {
+  it.each([
+    ["approve", "granted", ["alice", "bob"]],
+    ["deny", "access_denied", ["alice"]],
+    ["switch", "/signin?interaction", ["alice"]],
+  ] as const)(
+    "a repeated yes after the account changed: the new person can say no (%s)",
+    async (decision, outcome, granted) => {
+      const { host, browser, asked } = await repeatedAsBob();
+      expect(outcomeOf(await browser.answer(asked, decision))).toBe(outcome);
+      expect(grantedTo(host)).toEqual(granted);
+    },
+  );
+
+  it("leaves the new person the time of any page, and not the moment in which an answer can be repeated", async () => {
+    const { browser, asked } = await repeatedAsBob();
+    clock.advance(60);
+    expect(outcomeOf(await browser.answer(asked, "deny"))).toBe("access_denied");
+    expect((await browser.answer(asked, "approve")).status).toBe(400);
+  });
+
+  it("ends with the request: nobody gets more time than it had", async () => {
+    const { browser, asked } = await repeatedAsBob();
+    clock.advance(600);
+    expect((await browser.answer(asked, "deny")).status).toBe(400);
+  });
+});
+
 describe('"Not you?" and what the client demands of a sign-in (OpenID Connect Core §3.1.2.1)', () => {
   /** Bob, whose session is older than this request. */
   const oldBob = { ...bob, authTime: signedIn.authTime };

@@ -1,6 +1,6 @@
 import type { Response } from "supertest";
 import { type Client, memoryStorage } from "../../lib";
-import { issuer, type Pair } from "../fixture/apis";
+import { apis, issuer, type Pair } from "../fixture/apis";
 import { codeVerifier } from "../fixture/authorization-request";
 import type { Fields } from "../fixture/browser";
 import { redeem, refresh } from "../fixture/client-requests";
@@ -116,6 +116,26 @@ describe("redeeming an authorization code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §
     const code = await obtainCode(host, { client: "web", fields: { scope: "orders:read orders:write" } });
     records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
     expect(tokensOf(await redeem(host, { client: "web", code })).scope).toBe("orders:read");
+  });
+
+  it("is invalid_scope when the subscription has lost all that was approved, and burns nothing", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const code = await obtainCode(host, { client: "web", fields: { scope: "orders:write" } });
+    records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
+    const description = "The client may have none of these scopes at this API.";
+    expect(answerOf(await redeem(host, { client: "web", code }))).toEqual(
+      refusal(400, "invalid_scope", description),
+    );
+    records.set("web", clients.web);
+    expect(tokensOf(await redeem(host, { client: "web", code })).scope).toBe("orders:write");
+  });
+
+  it("issues a token without scope where none was approved", async () => {
+    const host = testHost({ apis: { ...apis, orders: { ...apis["orders"]!, defaultScopes: [] } } });
+    const code = await obtainCode(host, { client: "web", fields: { scope: undefined } });
+    expect(tokensOf(await redeem(host, { client: "web", code }))).not.toHaveProperty("scope");
   });
 
   const rightUris = [

@@ -356,6 +356,41 @@ describe("scopes of a refresh (RFC 6749 §6)", () => {
     expect(third.scope).toBe("orders:read");
   });
 
+  const lost = refusal(400, "invalid_scope", "The client may have none of these scopes at this API.");
+
+  it.each<[string, Fields]>([
+    ["by name", { scope: "orders:write" }],
+    ["by leaving scope out", {}],
+  ])("asked for only what the subscription has lost, it is invalid_scope: %s", async (_, fields) => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const refreshToken = await obtainRefreshToken(host, { fields: { scope: "orders:write" } });
+    records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
+    expect(answerOf(await refresh(host, { client: "web", refreshToken, fields }))).toEqual(lost);
+    expect(host.events.at(-1)).toMatchObject({
+      kind: "token-refused",
+      error: "invalid_scope",
+      reason: expect.stringContaining("lost all of these scopes"),
+    });
+    // nothing was spent
+    records.set("web", clients.web);
+    const { scope } = tokensOf(await refresh(host, { client: "web", refreshToken }));
+    expect(scope).toBe("orders:write");
+  });
+
+  it("narrowed to what the subscription has lost, it is invalid_scope", async () => {
+    const records = new Map<string, Client>(Object.entries(clients));
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage, revocationLagSeconds: 0 });
+    const fields = { scope: "orders:read orders:write" };
+    const refreshToken = await obtainRefreshToken(host, { fields });
+    records.set("web", { ...clients.web, subscriptions: { orders: { scopes: ["orders:read"] } } });
+    const narrowed = { scope: "orders:write" };
+    expect(answerOf(await refresh(host, { client: "web", refreshToken, fields: narrowed }))).toEqual(lost);
+    expect(tokensOf(await refresh(host, { client: "web", refreshToken })).scope).toBe("orders:read");
+  });
+
   it("serves no client that was taken out of the table", async () => {
     const records = new Map<string, Client>(Object.entries(clients));
     const host = testHost({

@@ -1,5 +1,5 @@
 import { memoryStorage, type TokenAdapter, type TokenDecision, type TokenDecisionRequest } from "../../lib";
-import { pairPath, type Pair } from "../fixture/apis";
+import { apis, pairPath, type Pair } from "../fixture/apis";
 import { introspect, postToken, redeem, refresh } from "../fixture/client-requests";
 import { clients, credentials } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
@@ -266,6 +266,87 @@ describe("narrower and shorter tokens (RFC 6749 §3.3, §6)", () => {
     expect(answerOf(await redeem(host, { client: "web", code }))).toEqual(serverError);
     next.decision = () => ({ kind: "issue" });
     expect((await redeem(host, { client: "web", code })).status).toBe(200);
+  });
+});
+
+/** A host that decides after so many seconds, and says how long its refresh tokens live. */
+function slowHost(accessTokenSeconds: number) {
+  const stating = { ...apis["orders"]!, refreshTokenExpiry: "state" } as const;
+  const { storage, writes } = watchWrites(memoryStorage({ clients: Object.values(clients) }));
+  const slow = { seconds: 3 };
+  const lifetimes = { refreshTokenIdleSeconds: 100 };
+  const host = hostWith(
+    async () => {
+      clock.advance(slow.seconds);
+      return { kind: "issue", accessTokenSeconds };
+    },
+    { apis: { ...apis, orders: stating }, lifetimes, storage },
+  );
+  return { host, writes, slow };
+}
+
+describe("a decision that takes a while (RFC 6749 §5.1)", () => {
+  it.each(formats)("expires_in is what is left when decide was slow: %s", async (_, pair) => {
+    const { host } = slowHost(10);
+    const introspected = async (token: string): Promise<unknown> =>
+      ((await introspect(host, { pair, token })).body as { exp: number }).exp - clock.now();
+    const told = pair.api === "orders" ? { refresh_token_expires_in: 97 } : {};
+    const first = await obtainTokens(host, { client: "web", pair });
+    expect(first).toMatchObject({ expires_in: 7, ...told });
+    expect(await introspected(first.access_token)).toBe(7);
+    const next = await refresh(host, { client: "web", pair, refreshToken: first.refresh_token ?? "" });
+    expect(next.body).toMatchObject({ expires_in: 7, ...told });
+    expect(await introspected(tokensOf(next).access_token)).toBe(7);
+  });
+
+  it.each([
+    ["a second that has just ended", 1],
+    ["a clock that was set back", -100],
+  ])("does not count %s", async (_, seconds) => {
+    const { host, slow } = slowHost(10);
+    slow.seconds = seconds;
+    expect((await machineToken(host)).body).toMatchObject({ expires_in: 10 });
+  });
+
+  it("is counted for a client's own token too", async () => {
+    expect((await machineToken(slowHost(10).host)).body).toMatchObject({ expires_in: 7 });
+  });
+
+  const late = refusal(503, "temporarily_unavailable", "Try again later.");
+
+  it.each(formats)("spends nothing when the token would be dead: %s", async (_, pair) => {
+    const { host, writes, slow } = slowHost(3);
+    const code = await obtainCode(host, { client: "web", pair });
+    writes.length = 0;
+    expect(answerOf(await redeem(host, { client: "web", pair, code }))).toEqual(late);
+    expect(host.events.at(-1)).toMatchObject({
+      kind: "token-refused",
+      error: "temporarily_unavailable",
+      reason: expect.stringContaining("took as long as the access token lives"),
+    });
+    slow.seconds = 2;
+    const { body } = await redeem(host, { client: "web", pair, code });
+    expect(body).toMatchObject({ expires_in: 1 });
+    const { refresh_token: refreshToken } = body as { refresh_token: string };
+    slow.seconds = 4;
+    expect(answerOf(await refresh(host, { client: "web", pair, refreshToken }))).toEqual(late);
+    expect(writes.filter((name) => /consume|rotate/.test(name))).toEqual(["authorizationCodes.consume"]);
+    slow.seconds = 0;
+    expect((await refresh(host, { client: "web", pair, refreshToken })).status).toBe(200);
+  });
+
+  it("gives a client no dead token of its own", async () => {
+    expect(answerOf(await machineToken(slowHost(3).host))).toEqual(late);
+  });
+
+  it("never says 0, which some clients take for no end, when spending took the rest", async () => {
+    const memory = memoryStorage({ clients: Object.values(clients) });
+    const storage = intercept(memory, (name, call) => {
+      if (name === "authorizationCodes.consume") clock.advance(10);
+      return call();
+    });
+    const host = hostWith(() => ({ kind: "issue", accessTokenSeconds: 10 }), { storage });
+    expect(await obtainTokens(host, { client: "web" })).toMatchObject({ expires_in: 1 });
   });
 });
 

@@ -57,6 +57,19 @@ describe("a body of JSON (RFC 8259)", () => {
     await expect(readText(`${most}x`)).resolves.toEqual({ kind: "too-large" });
   });
 
+  it("is refused before it is walked through where a parser of the host has let a long list pass", async () => {
+    const entries = jest.spyOn(Object, "entries");
+    await expect(readParsed(Array(100_000).fill("x"))).resolves.toEqual({ kind: "too-large" });
+    expect(entries.mock.calls.filter(([value]) => Array.isArray(value))).toEqual([]);
+    entries.mockRestore();
+  });
+
+  it("is refused where a parser of the host has let pass what nothing can write again", async () => {
+    const circle: unknown[] = [];
+    circle.push(circle);
+    await expect(readParsed(circle)).resolves.toEqual({ kind: "not-json" });
+  });
+
   it("is not another media type (RFC 7591 §3.1)", async () => {
     const req = requestOf({ headers: { "Content-Type": "text/plain" } });
     await expect(readJson(req)).resolves.toEqual({ kind: "wrong-media-type" });

@@ -91,6 +91,7 @@ describe("the options of a route are checked when it is made (RFC 6750 §3.1)", 
 describe("a scope function that gives no scopes (RFC 6750 §3.1)", () => {
   it.each([
     ["undefined", () => undefined],
+    ["an empty list", () => []],
     ["a promise", () => Promise.resolve("orders:read")],
     ["a scope of another API", () => "files:read"],
   ])("is the host's mistake, and the event says so: %s", async (_, scope) => {
@@ -101,7 +102,7 @@ describe("a scope function that gives no scopes (RFC 6750 §3.1)", () => {
     expect(host.events.at(-1)).toMatchObject({
       kind: "server-error",
       cause: new TypeError(
-        `requireBearer: the scope function returned a wrong value (it must not be async): ${scopeProblem}`,
+        `requireBearer: the scope function returned no scopes, or a wrong value (it must not be async): ${scopeProblem}`,
       ),
     });
   });

@@ -52,6 +52,9 @@ describe("the interaction id that a page of the host received", () => {
     ["the URL", "/sign-in?interaction=a", undefined, "a"],
     ["the form", "/sign-in", { interaction: "b" }, "b"],
     ["the URL rather than the form", "/sign-in?interaction=a", { interaction: "b" }, "a"],
+    ["nowhere, where the form repeats it", "/sign-in", { interaction: ["b", "c"] }, undefined],
+    ["nowhere, where the form leaves it empty", "/sign-in", { interaction: "" }, undefined],
+    ["nowhere, where the form has inherited it", "/sign-in", Object.create({ interaction: "b" }), undefined],
     ["nowhere, with a body of null", "/sign-in", null, undefined],
     ["nowhere, with a body of text", "/sign-in", "interaction=b", undefined],
   ])("comes from %s", (_, url, body, id) => {
@@ -99,6 +102,42 @@ describe("a form as it arrives (RFC 6749 §3.2)", () => {
     const form = await arriving(most, headersFor(most));
     expect(form.kind === "form" && form.parameters.get("a")).toBe(most.slice(2));
     await expect(arriving(`${most}x`, headersFor(`${most}x`))).resolves.toEqual({ kind: "too-large" });
+  });
+
+  describe.each(["utf8", "latin1", "hex", "base64"] as const)(
+    "as %s, by setEncoding of the host",
+    (encoding) => {
+      async function arrivingAsText(...chunks: readonly Buffer[]) {
+        const bytes = Buffer.concat(chunks).length;
+        const req = requestOf({ headers: { ...ofForm, "Content-Length": String(bytes) } });
+        req.setEncoding(encoding);
+        for (const chunk of chunks) req.push(chunk);
+        req.push(null);
+        return readForm(req);
+      }
+
+      it("is the same, also where a letter is cut in two", async () => {
+        const bytes = Buffer.from("a=é");
+        for (const cut of [0, 1, 3]) {
+          const form = await arrivingAsText(bytes.subarray(0, cut), bytes.subarray(cut));
+          expect(form.kind === "form" && form.parameters.get("a")).toBe("é");
+        }
+      });
+
+      it("may have 64 KB, and no more, of bytes and not of letters", async () => {
+        const most = Buffer.from(`a=${"é".repeat(maxBodyBytes / 2 - 1)}`);
+        expect((await arrivingAsText(most)).kind).toBe("form");
+        expect((await arrivingAsText(most, Buffer.from("x"))).kind).toBe("too-large");
+      });
+    },
+  );
+
+  it("is empty where a parser of the host has made a list of it, which is not walked through", async () => {
+    const entries = jest.spyOn(Object, "entries");
+    const form = await readForm(parsedRequestOf({ headers: ofForm, body: ["client_id=web"] }));
+    expect(form.kind === "form" && form.parameters.get("0")).toBeUndefined();
+    expect(entries.mock.calls.filter(([value]) => Array.isArray(value))).toEqual([]);
+    entries.mockRestore();
   });
 
   it("is not read where the client disconnects while it is sending", async () => {

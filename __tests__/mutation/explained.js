@@ -178,16 +178,6 @@ const explained = {
       "true",
       'The text "not-rotated" has no usedAt, so it never counts as a use in time.',
     ],
-    [
-      "refreshToken?.token",
-      "refreshToken.token",
-      "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
-    ],
-    [
-      "refreshToken?.statedSeconds",
-      "refreshToken.statedSeconds",
-      "There is always a refresh token here: without one the request was refused before. Only the compiler asks.",
-    ],
   ],
   "lib/http/mount-check.ts": [
     [

@@ -49,7 +49,12 @@ describe("the key of an end mark (RFC 7009 §2.1, 6749 §10.2)", () => {
       "alice",
       ["consent", "web", "orders", "acme"],
     ],
-    ["an end that is complete", () => endedKey("a mark"), "a mark", ["ended"]],
+    [
+      "an end that is complete",
+      () => endedKey({ key: subjectEndKey("alice"), mark: "a mark" }),
+      "alice",
+      ["a mark", "ended"],
+    ],
   ])("of %s is the same in every version, and names nobody", (_, keyOf, owner, parts) => {
     const key = keyOf();
     expect(key).toBe(`${digestOf(owner).slice(0, 22)}.${digestOf(parts)}`);

@@ -62,13 +62,13 @@ describe("copies of what the host has answered (RFC 6749 §3.3)", () => {
   });
 
   it("hold functions that the answer has itself", () => {
-    const answered = (): void => undefined;
+    const answered = jest.fn();
     expect(ownAnswer(Object.assign(new Narrow(), { answered }))).toEqual({ ...plain, answered });
   });
 
   it("have lists of their own", () => {
     const scopes = ["read"];
-    const copy = ownAnswer({ scopes }) as { scopes: string[] };
+    const copy = ownAnswer({ scopes });
     scopes.push("write");
     expect(copy).toEqual({ scopes: ["read"] });
   });

@@ -19,6 +19,7 @@ import {
   codeRecord,
   confidentialRecord,
   issuerRecord,
+  publicRecord,
   refreshTokenRecord,
 } from "../fixture/records";
 
@@ -168,6 +169,12 @@ describe("redemption of a code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1)", ()
       "code_verifier was sent, but the authorization request had no code_challenge",
     ],
     ["no verifier for a challenge", withChallenge, {}, "code_verifier is missing"],
+    [
+      "neither a challenge nor a secret: the client was confidential then, and is public now",
+      codeRecord(),
+      { client: publicRecord("native", { clientId: "web" }) },
+      "the client is public by now, and the authorization request had no code_challenge",
+    ],
     [
       "another verifier",
       withChallenge,

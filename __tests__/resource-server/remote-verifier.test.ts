@@ -22,7 +22,7 @@ const noKeys: RemoteKeys = new Map();
 const accessToken = accessTokenRecord({ issuer: identifier });
 const claims = accessTokenClaims(accessToken, api.audience);
 const active: Introspected = { active: true, claims };
-const opaque = "an opaque token";
+const opaque = "o".repeat(43);
 
 /** A JWT with these claims in place of those of `accessToken`, signed with `key`. */
 function jwtWith(changes: object = {}, header: object = {}): string {
@@ -77,6 +77,13 @@ function watchedVerifier(changes: Partial<Said> = {}) {
     find: () => said.issuers,
     refresh: () => said.newIssuers ?? said.issuers,
   });
+  const introspect =
+    (kind: "opaque" | "signed") =>
+    async (endpoint: string, token: string): Promise<Introspected> => {
+      asked.push(`introspect ${endpoint} ${token === opaque ? "opaque" : "JWT"} as ${kind}`);
+      if (said.introspected instanceof Error) throw said.introspected;
+      return said.introspected as Introspected;
+    };
   const verify = remoteVerifier(
     {
       published: {
@@ -84,13 +91,7 @@ function watchedVerifier(changes: Partial<Said> = {}) {
         keySets: documents("keys", { find: () => said.keys, refresh: () => said.newKeys }),
       },
       issuers: { find: () => lists.find("list"), refresh: () => lists.refresh("list") },
-      introspect:
-        said.introspected &&
-        (async (endpoint, token) => {
-          asked.push(`introspect ${endpoint} ${token === opaque ? "opaque" : "JWT"}`);
-          if (said.introspected instanceof Error) throw said.introspected;
-          return said.introspected as Introspected;
-        }),
+      introspection: said.introspected && { opaque: introspect("opaque"), signed: introspect("signed") },
       clock: () => clock.now,
       revocationLagSeconds: 5,
     },
@@ -224,7 +225,7 @@ describe("introspection of a JWT (RFC 7662 §2.2)", () => {
   ])("decides whether it still stands: %s", async (_, introspected, verdict) => {
     const { asked, verify } = watchedVerifier({ introspected });
     expect(await verify(jwtWith())).toMatchObject(verdict);
-    expect(asked.slice(-2)).toEqual([metadata, `introspect ${identifier}/introspect JWT`]);
+    expect(asked.slice(-2)).toEqual([metadata, `introspect ${identifier}/introspect JWT as signed`]);
   });
 });
 
@@ -239,7 +240,7 @@ describe("an opaque token (RFC 7662 §2)", () => {
     expect(asked).toEqual([]);
   });
 
-  const question = `introspect ${identifier}/introspect opaque`;
+  const question = `introspect ${identifier}/introspect opaque as opaque`;
 
   it.each<[string, Introspected, object, string[]]>([
     ["active", active, valid, [listed]],
@@ -257,6 +258,17 @@ describe("an opaque token (RFC 7662 §2)", () => {
     expect(await verify(opaque)).toMatchObject(verdict);
     expect(asked).toEqual([listed, metadata, question, ...more]);
   });
+
+  it.each(["", "a", "o".repeat(42), "o".repeat(44), `${"o".repeat(42)}=`])(
+    "has one form, and nobody is asked about another text: %p",
+    async (text) => {
+      for (const introspected of [active, undefined]) {
+        const { asked, verify } = watchedVerifier({ introspected });
+        expect(await verify(text)).toEqual(unknown);
+        expect(asked).toEqual([]);
+      }
+    },
+  );
 
   it("is asked about once when that fails and the first issuer is the same", async () => {
     const failure = new Error("introspection: the answer has status 500");

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { memoryStorage, type Storage } from "../../lib";
 import { allStored, inTime, timeLimited } from "../../lib/storage/calls";
 import { storageMethods } from "../../lib/storage/port";
@@ -36,6 +38,23 @@ describe("a call of the host's code (RFC 6749 §4.1.2.1, §5.2)", () => {
   it("has the answer undefined where a database says null", async () => {
     expect(await inTime("a call", () => null)).toBeUndefined();
     expect(await inTime("a call", () => nextTurn().then(() => null))).toBeUndefined();
+  });
+
+  it("is not late when its answer has arrived while the process was stopped", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const [database, [here]] = [connect(port, "127.0.0.1"), (await once(server, "connection")) as [Socket]];
+    const onLate = jest.fn();
+    const answer = inTime("a call", () => once(here, "data"), onLate);
+    await nextTurn();
+    database.write("answer");
+    // longer than the limit. Timers come next, and then what has arrived
+    for (const begin = performance.now(); performance.now() < begin + 20;) continue;
+    expect(String(await answer)).toBe("answer");
+    expect(onLate).not.toHaveBeenCalled();
+    database.destroy();
+    server.close();
   });
 
   it("says once that it is late", async () => {

@@ -289,7 +289,7 @@ describe("expiring map groups", () => {
     const map = grouped();
     for (const name of ["a", "b"]) map.set(name, named(name, "one"), now);
     map.set("a", named("new a", "two"), now);
-    map.change("b", { name: "new b" }, now);
+    map.change("b", { name: "new b" });
     expect([namesIn(map, "one"), namesIn(map, "two")]).toEqual([["new b"], ["new a"]]);
     map.delete("b");
     map.delete("a");

@@ -1,6 +1,6 @@
 import { type Authorization, memoryStorage, type Storage } from "../../lib";
 import { maxAuthorizations } from "../../lib/storage/port";
-import { authorizationRecord } from "../fixture/records";
+import { authorizationRecord, codeRecord } from "../fixture/records";
 import { type Looks, watchedEnd } from "../fixture/watched-end";
 
 const now = 1_000;
@@ -150,6 +150,34 @@ describe("the limit of authorizations in memory (RFC 9700 §4.14.2)", () => {
   it("never revokes the new one, also where it expires first", async () => {
     const store = await storeOf(...full, { authorizationId: "new", expiresAt: 1_010 });
     expect(await revokedOf(store, ["new", "000", "001"])).toEqual(["000"]);
+  });
+
+  it("revokes what was never used before what was used, the oldest first, then the first to expire", async () => {
+    const storage = memoryStorage({ clients: [] });
+    const { authorizations: store, authorizationCodes } = storage;
+    const use = async (authorizationId: string): Promise<void> => {
+      const code = { ...codeRecord(authorizationId), authorizationId };
+      await authorizationCodes.create(code, now);
+      await authorizationCodes.consume(code, now);
+    };
+    const create = (authorizationId: string, record: Partial<Authorization>) =>
+      store.create(authorizationRecord({ authorizationId, ...record }), now);
+    // the older one expires later
+    await create("young", { createdAt: 20, expiresAt: 5_000 });
+    await create("old", { createdAt: 10, expiresAt: 7_000 });
+    const used = full.slice(2);
+    for (const { authorizationId = "", ...record } of used) {
+      await create(authorizationId, { ...record, createdAt: 1 });
+      await use(authorizationId);
+    }
+    const ids = ["young", "old", ...used.map((one) => one.authorizationId)];
+    await create("next", { createdAt: 30, expiresAt: 1_500 });
+    expect(await revokedOf(store, ids)).toEqual(["old"]);
+    await create("another", { createdAt: 40, expiresAt: 1_400 });
+    expect(await revokedOf(store, [...ids, "next"])).toEqual(["young", "old"]);
+    for (const id of ["next", "another"]) await use(id);
+    await create("last", { createdAt: 50, expiresAt: 1_300 });
+    expect(await revokedOf(store, [...ids, "next", "another"])).toEqual(["young", "old", "another"]);
   });
 
   it("revokes none for one that has expired already", async () => {

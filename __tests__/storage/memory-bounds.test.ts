@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import v8 from "node:v8";
 import vm from "node:vm";
 import { type Authorization, type Consent, memoryStorage, type Storage } from "../../lib";
+import { endClient, endSubject, withdrawConsent } from "../../lib/end-user/ends";
 import { authorizationRecord } from "../fixture/records";
 import { type Looks, watchedEnd } from "../fixture/watched-end";
 
@@ -25,6 +27,24 @@ async function crowded(): Promise<{ storage: Storage; looks: Looks }> {
   looks.count = 0;
   return { storage, looks };
 }
+
+describe("end marks in memory (RFC 7009 §2.1, floods)", () => {
+  it("one person's withdrawals leave room for the ends of others", async () => {
+    const storage = memoryStorage({ clients: [], maxEntries: 300 });
+    const ports = { storage, emit: () => undefined, clock: () => now, randomId: randomUUID };
+    const withdraw = (subject: string, clientId: string) =>
+      withdrawConsent(ports, { selection: { ...key, subject, clientId }, longestLifeSeconds: 900 });
+    let done = 0;
+    const flood = async (): Promise<void> => {
+      for (; ; done += 1) await withdraw("mallory", `client-${done}`);
+    };
+    await expect(flood()).rejects.toThrow("holds more records of one kind");
+    expect(done).toBe(50);
+    await withdraw("alice", "web");
+    await endSubject(ports, { subject: "alice", end: "erase", longestLifeSeconds: 900 });
+    await endClient(ports, "web");
+  });
+});
 
 describe("memoryStorage looks at the records of one person alone, however many there are (floods)", () => {
   it("in authorizations.revokeAll", async () => {

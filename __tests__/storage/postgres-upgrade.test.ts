@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { endSubject } from "../../lib/end-user/ends";
 import { postgresStorage } from "../../lib/postgres";
 import { tablesIn } from "../../lib/storage/postgres/names";
 import { schemaVersions } from "../../lib/storage/postgres/schema";
@@ -14,7 +16,7 @@ import {
   untilOneWaits,
   useStorage,
 } from "../fixture/postgres-storage";
-import { authorizationRecord, codeRecord, refreshTokenRecord } from "../fixture/records";
+import { accessTokenRecord, authorizationRecord, codeRecord, refreshTokenRecord } from "../fixture/records";
 
 const consent = { ...aliceAtOrders, scopes: ["orders:read"], grantedAt: 1_000, expiresAt: 9_000 };
 const use = { usedAt: 1_000, salt: "S".repeat(22), secretId: "secret" };
@@ -298,7 +300,78 @@ function registrationTests(): void {
   });
 }
 
+function preparedTests(): void {
+  it("goes on with prepared statements when a later version adds columns", async () => {
+    const prefix = newName();
+    await openStorage({ prefix });
+    // one connection, which keeps what it has prepared
+    const connection = await server.pool({ max: 1 }).connect();
+    const query = (text: string, values: unknown[] = []) =>
+      connection.query<Record<string, unknown>>({
+        name: createHash("sha256").update(text).digest("base64url"),
+        text,
+        values,
+      });
+    const storage = postgresStorage({ prefix, schema: "public", pool: { query } });
+    const { authorizationId } = authorizationRecord();
+    await storage.authorizations.create(authorizationRecord(), 1_000);
+    await storage.authorizationCodes.create(codeRecord(), 1_000);
+    await storage.refreshTokens.create(refreshTokenRecord(), 1_000);
+    await storage.accessTokens.create({ ...accessTokenRecord(), digest: "digest" }, 1_000);
+    await storage.consents.save(consent, 1_000);
+    const inContext = { ...consent, contextKey: "acme" };
+    await storage.consents.save(inContext, 1_000);
+    const reads = [
+      () => storage.authorizations.find(authorizationId, 1_000),
+      () => storage.authorizations.list("alice", { limit: 9 }, 1_000),
+      () => storage.authorizations.list("alice", { limit: 9, after: authorizationId }, 1_000),
+      () => storage.authorizationCodes.find(codeRecord(), 1_000),
+      () => storage.refreshTokens.find(refreshTokenRecord(), 1_000),
+      () => storage.accessTokens.find("digest", 1_000),
+      () => storage.consents.find(consent, 1_000),
+      () => storage.consents.find(inContext, 1_000),
+      () => storage.consents.list("alice", 1_000),
+      () => storage.endMarks.find(["key"], 1_000),
+      () => storage.clients.list({ limit: 9 }),
+    ];
+    const before = [];
+    for (const read of reads) before.push(await read());
+    expect(before).not.toContain(undefined);
+    for (const { table } of await ask(
+      `SELECT table_name AS table FROM information_schema.tables WHERE table_name LIKE '${prefix}%'`,
+    ))
+      await ask(`ALTER TABLE ${String(table)} ADD COLUMN later text NOT NULL DEFAULT ''`);
+    const after = [];
+    for (const read of reads) after.push(await read());
+    expect(after).toEqual(before);
+    connection.release();
+  });
+}
+
+function erasedTests(): void {
+  it("erase leaves no row that names the person, whatever has expired before", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    for (const [index, expiresAt] of [1_100, 9_000].entries()) {
+      await storage.authorizations.create(
+        authorizationRecord({ authorizationId: `${index}`, expiresAt }),
+        1_000,
+      );
+      await storage.consents.save({ ...consent, clientId: `${index}`, expiresAt }, 1_000);
+      await storage.consents.save({ ...consent, contextKey: `${index}`, expiresAt }, 1_000);
+    }
+    await endSubject(
+      { storage, emit: () => undefined, clock: () => 2_000, randomId: () => "I".repeat(22) },
+      { subject: "alice", end: "erase", longestLifeSeconds: 9_000 },
+    );
+    for (const table of ["authorizations", "consents", "consents_by_context"])
+      expect(await ask(`SELECT subject FROM ${prefix}${table}`)).toEqual([]);
+  });
+}
+
 describeWithPostgres(() => {
+  describe("postgresStorage and prepared statements (RFC 6749 §10.5)", preparedTests);
+  describe("postgresStorage and the end of a person (RFC 7009 §2.1)", erasedTests);
   describe("postgresStorage registrations (RFC 7591 §3)", registrationTests);
   describe("postgresStorage migrate() from earlier versions (RFC 6749 §10.5)", upgradeTests);
   describe("postgresStorage ends against what is under way (RFC 7009 §2.1)", endTests);

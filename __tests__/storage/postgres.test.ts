@@ -294,6 +294,15 @@ function retryTests(): void {
     expect(await storage.authorizationCodes.consume(codeRecord(), 1_000)).toBe("not-consumed");
   });
 
+  it("pauses before it repeats, each time a little longer, so that calls that met do not meet again", async () => {
+    const { storage } = await failing("40001", 4);
+    const longest = jest.spyOn(Math, "random").mockReturnValue(1);
+    const begin = performance.now();
+    await storage.authorizationCodes.create(codeRecord(), 1_000);
+    expect(performance.now() - begin).toBeGreaterThan(40);
+    longest.mockRestore();
+  });
+
   it.each(["40001", "40P01"])("gives up what the server undoes again and again, %s", async (code) => {
     const { storage, state } = await failing(code, Infinity);
     await expect(storage.authorizationCodes.consume(codeRecord(), 1_000)).rejects.toMatchObject({ code });

@@ -10,8 +10,9 @@ import {
   newRefreshToken,
   newUse,
 } from "../../lib/storage/contract/records";
+import { endSubject } from "../../lib/end-user/ends";
 import { redis } from "../fixture/redis-server";
-import { ask, type Bed, keysOf, now, openBed } from "../fixture/redis-storage";
+import { ask, type Bed, clockDriftSeconds, keysOf, now, openBed } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
 const idsOf = (records: readonly Authorization[]): readonly string[] =>
@@ -57,9 +58,14 @@ function amongMany(bed: () => Bed): void {
   it("is erased without a look at others, and leaves no key with their name but those of consents", async () => {
     const { storage, prefix, subject, own } = await crowd();
     expect(await storage.authorizations.erase({ subject }, now)).toBe(own.length);
-    const { zrange, zrem, ...rest } = await executed(bed());
+    const { zrange, zrem, zremrangebyscore, ...rest } = await executed(bed());
     expect(rest).toEqual({ mget: 1, del: 1 });
-    expect([zrange, zrem]).toEqual([1 + own.length, 1 + own.length]);
+    const indexes = 1 + own.length;
+    expect({ zrange, zrem, zremrangebyscore }).toEqual({
+      zrange: 2 * indexes,
+      zrem: indexes,
+      zremrangebyscore: indexes,
+    });
     const keys = await keysOf(bed().client, prefix);
     expect(keys.filter((key) => key.includes(subject))).toEqual([`${prefix}consents:${subject}`]);
     expect(keys.filter((key) => own.some((one) => key.includes(one.authorizationId)))).toEqual([]);
@@ -119,7 +125,81 @@ function listed(bed: () => Bed): void {
   });
 }
 
+function cutOff(bed: () => Bed): void {
+  it("go on behind an entry that is erased between two looks of one call", async () => {
+    const { storage, prefix } = bed().fresh();
+    const subject = newId();
+    const newOne = (expiresAt: number): Authorization => newAuthorization(now, { subject, expiresAt });
+    const ended = [now + 9_000, now + 9_000, now + 9_000].map(newOne);
+    const living = [now + 9_000, now + 5_000, now + 4_000].map(newOne);
+    for (const one of [...ended, ...living]) await storage.authorizations.create(one, now);
+    for (const one of ended) await storage.authorizations.revoke(one.authorizationId, now);
+    let gone = 0;
+    const watching = redisStorage({
+      allowEviction: true,
+      prefix,
+      client: {
+        async sendCommand(args: string[]) {
+          const answer = await bed().client.sendCommand(args);
+          if (args[1]?.includes("ZREVRANK") !== true || gone > 0) return answer;
+          const authorizationId = (answer as unknown as readonly string[]).at(-2) ?? "";
+          gone += await storage.authorizations.erase({ subject, authorizationId }, now);
+          return answer;
+        },
+      },
+    });
+    const first = await watching.authorizations.list(subject, { limit: 3 }, now);
+    expect(gone).toBe(1);
+    // all that still live, whether or not the one that was erased was one of them
+    expect(idsOf(first)).toEqual(idsOf(await storage.authorizations.list(subject, { limit: 9 }, now)));
+    const index = `${prefix}authorizations:${JSON.stringify([subject])}`;
+    expect(await ask(bed().client, "ZCARD", index)).toBe(5);
+  });
+}
+
+function erased(bed: () => Bed): void {
+  it("erase leaves no key that names the person, whatever has expired before", async () => {
+    const { storage, prefix } = bed().fresh();
+    const [subject, clientId, lasting, year] = [newId(), newId(), newId(), 31_536_000];
+    // what Redis has removed when the person is erased, beside what it would keep much longer
+    const gone = [clientId, lasting, newId()].map((of) =>
+      newAuthorization(now, { subject, clientId: of, expiresAt: now + 100 }),
+    );
+    const kept = newAuthorization(now, { subject, clientId: lasting, expiresAt: now + year });
+    const lost = newAuthorization(now, { subject, clientId, expiresAt: now + year });
+    for (const one of [...gone, kept, lost]) await storage.authorizations.create(one, now);
+    // an approval that was ended while it was stored takes itself back
+    const { authorizationId } = lost;
+    await storage.authorizations.erase({ subject, authorizationId }, now);
+    for (const expiresAt of [now + 100, now + year])
+      await storage.consents.save(newConsent(now, { subject, expiresAt }), now);
+    for (const one of gone) await ask(bed().client, "DEL", `${prefix}{${one.authorizationId}}`);
+    const later = now + 100 + clockDriftSeconds + 1;
+    await endSubject(
+      { storage, emit: () => undefined, clock: () => later, randomId: newId },
+      { subject, end: "erase", longestLifeSeconds: year },
+    );
+    const named = (await keysOf(bed().client, prefix)).filter((key) => key.includes(subject));
+    // the clock of Redis is not there yet: an index ends with its last record
+    const ends = await Promise.all(named.map((key) => bed().expiryOf(key)));
+    expect(named.filter((_, place) => (ends[place] ?? 0) >= later)).toEqual([]);
+  });
+}
+
 function limited(bed: () => Bed): void {
+  it("leaves in the index what only a clock that is ahead calls expired, so that an end finds it", async () => {
+    const { storage } = bed().fresh();
+    const old = newAuthorization(now, { expiresAt: now + 120 });
+    const { subject, clientId, apiId } = old;
+    const key = { subject, clientId, apiId };
+    await storage.authorizations.create(old, now);
+    for (let count = 0; count < maxAuthorizations; count += 1)
+      await storage.authorizations.create(newAuthorization(now, key), now + 290);
+    expect((await storage.authorizations.find(old.authorizationId, now))?.revoked).toBe(false);
+    await storage.authorizations.revokeAll(key, now);
+    expect((await storage.authorizations.find(old.authorizationId, now))?.revoked).toBe(true);
+  });
+
   it("is kept by a flood of one person, without reading again what has ended", async () => {
     const { storage, prefix } = bed().fresh({ allowEviction: true });
     const [subject, clientId] = [newId(), newId()];
@@ -236,7 +316,11 @@ describeWith(redis, {
   tests() {
     const bed = openBed();
     describe("a person", () => amongMany(bed));
-    describe("the pages of a list", () => listed(bed));
+    describe("the pages of a list", () => {
+      listed(bed);
+      cutOff(bed);
+    });
+    describe("the end of a person", () => erased(bed));
     describe("the limit", () => limited(bed));
     describe("a refresh token that is rotated", () => rotated(bed));
     describe("the last use", () => lastUsed(bed));

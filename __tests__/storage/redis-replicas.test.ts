@@ -87,6 +87,7 @@ async function given({ connect }: Bed) {
     deleteClient: (storage) => storage.clients.delete(spa.clientId),
     deleteUnknownClient: (storage) => storage.clients.delete("a client"),
     saveEndMark: (storage) => storage.endMarks.save(newEndMark(now), now),
+    saveConsent: (storage) => storage.consents.save(newConsent(now), now),
     deleteConsent: (storage) => storage.consents.delete({ selection: consent, exceptEndMark: "a mark" }, now),
     useAssertion: ({ clientAssertions }) => clientAssertions.use(assertion, now),
     createRegistration: ({ clientRegistrations }) =>
@@ -134,7 +135,6 @@ function waitedFor(bed: () => Bed): void {
           useAssertion: "SET",
           saveClient: "ZADD",
           deleteClient: "SET",
-          deleteUnknownClient: "DEL",
           erase: "DEL",
         };
         const sent = other[name] ?? "EVAL";
@@ -200,6 +200,71 @@ function acknowledged(bed: () => Bed): void {
       expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
     }
     await replica.start();
+  });
+}
+
+/** What this adds to what the server sends to its replicas, in bytes. */
+async function propagated({ server }: Bed, run: () => Promise<unknown>): Promise<number> {
+  const offset = (): Promise<number> =>
+    askRedis(server.url, async (client) => {
+      const info = String(await client.sendCommand(["INFO", "replication"]));
+      return Number(/^master_repl_offset:(\d+)/m.exec(info)?.[1]);
+    });
+  const before = await offset();
+  await run();
+  return (await offset()) - before;
+}
+
+function repeated(bed: () => Bed): void {
+  it("a repeated revocation waits for the replicas, over a new connection too", async () => {
+    const { connect, whileStalled } = bed();
+    const { spending } = await given(bed());
+    const calls = Object.entries(spending).filter(([name]) =>
+      /^(?:revoke|delete(?:Unknown)?Client)/.test(name),
+    );
+    const plain = redisStorage({ client: await connect() });
+    for (const [, call] of calls) await call(plain);
+    // a server sends PING to its replicas by itself, which has 14 bytes
+    for (const [name, call] of calls)
+      expect([name, (await propagated(bed(), () => call(plain))) > 50]).toEqual([name, true]);
+    const anew = redisStorage({ client: await connect(), replicas: 1 });
+    await whileStalled(async () => {
+      await expect(spending["revoke"]?.(anew)).rejects.toThrow("0 of 1 replicas");
+    });
+  });
+
+  it("a rotation whose answer was lost waits for the replicas when it is sent again", async () => {
+    const { connect, whileStalled } = bed();
+    const plain = redisStorage({ client: await connect() });
+    const from = newRefreshToken(now);
+    const to = { ...from, digest: newDigest() };
+    await plain.refreshTokens.create(from, now);
+    const rotate = (storage: RedisStorage) => storage.refreshTokens.rotate({ from, to }, now);
+    expect(await rotate(plain)).toBe("rotated");
+    expect(await propagated(bed(), () => rotate(plain))).toBeGreaterThan(50);
+    expect(await plain.refreshTokens.find(to, now)).toEqual(to);
+    const anew = redisStorage({ client: await connect(), replicas: 1 });
+    await whileStalled(() => expect(rotate(anew)).rejects.toThrow("0 of 1 replicas"));
+  });
+}
+
+function narrowed(bed: () => Bed): void {
+  it("a consent that was narrowed waits for the replicas", async () => {
+    const { connect, whileStalled, replica } = bed();
+    const storage = redisStorage({ client: await connect(), replicas: 1 });
+    const wide = newConsent(now);
+    const narrow = { ...wide, scopes: ["orders:read"] };
+    await storage.consents.save(wide, now);
+    await whileStalled(() => expect(storage.consents.save(narrow, now)).rejects.toThrow("0 of 1 replicas"));
+    let isSaved = false;
+    while (!isSaved)
+      isSaved = await storage.consents.save(narrow, now).then(
+        () => true,
+        () => false,
+      );
+    await askRedis(replica.url, async (client) => {
+      expect(await redisStorage({ client }).consents.find(wide, now)).toEqual(narrow);
+    });
   });
 }
 
@@ -328,6 +393,8 @@ describeWith(redis, {
     const bed = openBed();
     waitedFor(bed);
     acknowledged(bed);
+    repeated(bed);
+    narrowed(bed);
     standingStill(bed);
     ownConnections(bed);
   },

@@ -204,11 +204,11 @@ function commandsSent(bed: () => Bed): void {
         "SET",
         "ZADD",
         "ZRANGE",
-        "ZREM",
       ]),
     );
     expect(new Set(inScripts)).toEqual(
       new Set([
+        "DEL",
         "EXISTS",
         "EXPIREAT",
         "GET",

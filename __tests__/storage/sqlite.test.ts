@@ -1,5 +1,6 @@
 import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
+import { endSubject } from "../../lib/end-user/ends";
 import { sqliteStorage, type SqliteStorage, type SqliteStorageOptions } from "../../lib/sqlite";
 import { authorizationRecord, codeRecord, confidentialRecord, refreshTokenRecord } from "../fixture/records";
 import { drivers, newFile, type OpenedHandle, type SqliteDriver } from "../fixture/sqlite-files";
@@ -325,5 +326,22 @@ describe("an end of more authorizations than one statement changes (RFC 7009 §2
     expect(await storage.authorizations.revokeAll({ subject }, 1_000)).toBe(501);
     expect(await storage.authorizations.list(subject, { limit: 1 }, 1_000)).toEqual([]);
     expect(await storage.authorizations.erase({ subject }, 1_000)).toBe(501);
+  });
+
+  it("erase leaves no row that names the person, whatever has expired before", async () => {
+    const file = newFile();
+    const storage = await migrated(file);
+    const consent = { subject: "alice", clientId: "web", apiId: "orders", scopes: [], grantedAt: 1_000 };
+    for (const [index, expiresAt] of [1_100, 9_000].entries()) {
+      const authorization = authorizationRecord({ authorizationId: `${index}`, expiresAt });
+      await storage.authorizations.create(authorization, 1_000);
+      await storage.consents.save({ ...consent, contextKey: `${index}`, expiresAt }, 1_000);
+    }
+    await endSubject(
+      { storage, emit: () => undefined, clock: () => 2_000, randomId: () => "I".repeat(22) },
+      { subject: "alice", end: "erase", longestLifeSeconds: 9_000 },
+    );
+    for (const table of ["authorizations", "consents"])
+      expect(open(file).prepare(`SELECT subject FROM authmount_${table}`).all()).toEqual([]);
   });
 });

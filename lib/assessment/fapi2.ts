@@ -57,7 +57,7 @@ export const fapi2: Standard = {
       state: "host",
       note: "Give each client a key instead of a secret: npx authmount client-key.",
       tests: ["endpoints/token-client-assertion"],
-      weakenedBy: [clientsWithSecrets, publicClients],
+      weakenedBy: [clientsWithSecrets, publicClients, strangers],
       aboutClients: true,
     },
     {
@@ -127,7 +127,7 @@ export const fapi2: Standard = {
       state: "met",
       note: "http is accepted on loopback only.",
       tests: ["storage/client-record"],
-      weakenedBy: [httpRedirects],
+      weakenedBy: [httpRedirects, strangers],
       aboutClients: true,
     },
     {

@@ -13,6 +13,7 @@ import {
   plainHttp,
   refreshRetries,
   slowRevocation,
+  strangers,
   temporarySecrets,
 } from "./weakeners";
 
@@ -76,7 +77,7 @@ export const rfc9700: Standard = {
       state: "met",
       note: "Each confidential client must prove itself, by private_key_jwt or with a secret.",
       tests: ["endpoints/token-client-authentication", "attacks/client-assertions"],
-      weakenedBy: [chosenSecrets, foreignAssertions, loopbackFetches],
+      weakenedBy: [chosenSecrets, foreignAssertions, loopbackFetches, strangers],
       aboutClients: true,
     },
     {
@@ -92,7 +93,7 @@ export const rfc9700: Standard = {
       state: "met",
       note: "Redirect URIs with http are accepted on loopback only.",
       tests: ["storage/client-record"],
-      weakenedBy: [httpRedirects],
+      weakenedBy: [httpRedirects, strangers],
       aboutClients: true,
     },
     {

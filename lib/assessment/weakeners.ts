@@ -101,6 +101,22 @@ export const foreignAssertions: Weakener = foundAt(
   /^client ".*": allowTokenEndpointAudience$/,
 );
 
+/** The same for clients with a metadata document, where the host's policy says so. What it answers cannot be seen beforehand. */
+export const foreignAssertionsOfStrangers: Weakener = {
+  option: "clientMetadataDocuments",
+  find: ({ options }) =>
+    Object.entries(options.apis).flatMap(([apiId, { clientMetadataDocuments }]) =>
+      clientMetadataDocuments
+        ? [
+            {
+              path: `apis.${apiId}.clientMetadataDocuments`,
+              problem: "may accept assertions for the token endpoint",
+            },
+          ]
+        : [],
+    ),
+};
+
 /** A request may leave out where the answer goes. */
 export const optionalRedirectUri: Weakener = foundAt("redirectUri", /^apis\..+\.redirectUri$/);
 

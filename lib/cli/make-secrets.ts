@@ -2,6 +2,7 @@
 import { generateClientKey } from "../clients/client-key";
 import { digestClientSecret, generateClientSecret } from "../clients/client-secret";
 import { type Answer, type Command, usageError } from "./command";
+import { aboutUmask } from "./wording";
 
 /** `authmount secret` */
 export const secret: Command = {
@@ -10,7 +11,9 @@ export const secret: Command = {
   options: {},
   help: `The secret seals sign-ins in progress. Everything that is printed on stdout is the secret:
 
-  npx authmount secret > secret.txt
+  (umask 077; npx authmount secret > secret.txt)
+
+${aboutUmask}
 
 Then keep it where your platform keeps secrets, for example in the variable AUTHMOUNT_SECRET, and write
   secrets: [process.env["AUTHMOUNT_SECRET"] ?? ""]
@@ -49,8 +52,10 @@ export const clientSecret: Command = {
   options: { read: { text: "Read a secret that there is already from stdin, and print its digest only." } },
   help: `The client gets the secret. You keep only its digest, which is no secret. stdout has the secret, stderr the digest:
 
-  npx authmount client-secret > secret.txt
+  (umask 077; npx authmount client-secret > secret.txt)
   npx authmount client-secret --json        both, as {"secret": …, "digest": …}
+
+${aboutUmask}
 
 Write the digest in the client record: secretDigests: ["sha256:…"]. Give the secret to whoever runs the client, once, by a way
 that nobody else can read. If it is lost, make a new one. To change it, list both digests until the client has the new secret.
@@ -81,8 +86,10 @@ export const clientKey: Command = {
   help: `The client gets the private key. You keep the public one, which is no secret. stdout has the private key as JSON, stderr the
 public one:
 
-  npx authmount client-key > private-key.json
+  (umask 077; npx authmount client-key > private-key.json)
   npx authmount client-key --json           both, as {"privateKey": …, "jwks": …}
+
+${aboutUmask}
 
 Write the public key in the client record: jwks: {"keys": […]}, without secretDigests. A client that can make its own key should:
 then its private key never travels, and it sends you the public one.

@@ -11,7 +11,7 @@ import {
   type SigningKeySource,
 } from "../signing/signing-key";
 import { type Answer, type Command, usageError, type World } from "./command";
-import { quoted, suggestion } from "./wording";
+import { aboutUmask, quoted, suggestion } from "./wording";
 
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** The longest life that an access token can have: no token of a key that was replaced longer ago is valid. */
@@ -133,7 +133,9 @@ export const signingKey: Command = {
   },
   help: `Everything on stdout is the private key, as JSON on one line:
 
-  npx authmount signing-key --list > signing-keys.json
+  (umask 077; npx authmount signing-key --list > signing-keys.json)
+
+${aboutUmask}
 
 Then keep it where your platform keeps secrets, for example in the variable SIGNING_KEYS, and write
   signingKeys: JSON.parse(process.env["SIGNING_KEYS"] || "[]")

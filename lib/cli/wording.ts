@@ -2,6 +2,10 @@
 
 const longest = 80;
 
+/** Why a line that writes a secret into a file sets the umask. */
+export const aboutUmask =
+  "umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.";
+
 /** Text from outside on one line: control characters could move the cursor of a terminal, or hide something. */
 export function printable(text: string): string {
   return text.replaceAll(

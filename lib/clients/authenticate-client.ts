@@ -148,7 +148,7 @@ function couldProve(
  * only if there is such a client: no input gets into events.
  *
  * @throws OAuthError `invalid_client` or `invalid_request`; `temporarily_unavailable` when too many secrets are being checked, or when
- * the client's keys cannot be had.
+ * the client's metadata document or keys cannot be had.
  */
 export async function authenticateClient(
   ports: ClientAuthenticationPorts,
@@ -164,7 +164,7 @@ export async function authenticateClient(
     if (!couldProve(presented, { issuer, now })) return false;
     return presentsOwnGrant(storage, { issuer, parameters, grantParameters, clientId, now });
   };
-  const registered = await clients.findRegistered(clientId, { issuer, mayFetch });
+  const registered = await clients.findRegistered(clientId, { issuer, mayFetch, byGrant: true });
   const client = registered?.client;
   const problem = client && (await proofProblem(ports, { client, presented, issuer, mayFetch }));
   if (registered && problem === undefined) return registered;

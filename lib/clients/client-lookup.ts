@@ -56,6 +56,8 @@ export interface ClientPlace {
   readonly issuer: Issuer;
   /** Whether the metadata document of the client may be fetched. Asked only if it is not remembered. */
   readonly mayFetch: () => boolean | Promise<boolean>;
+  /** True where only a code or refresh token of the client lets its document be fetched: somebody has approved it. Left out: anybody can ask. */
+  readonly byGrant?: boolean;
 }
 
 /** Clients that the host has not registered: those with a metadata document, and those that have registered themselves. */

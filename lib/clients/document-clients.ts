@@ -4,7 +4,6 @@ import { isFetchableUrl } from "../fetching/fetchable-url";
 import type { FoundDocument, RememberedDocuments } from "../fetching/remembered-documents";
 import type { Client } from "../protocol/client";
 import { isTextList, undefinedKey } from "../protocol/host-json";
-import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownAnswer } from "../protocol/own";
 import { inTime } from "../storage/calls";
@@ -24,9 +23,15 @@ export interface DocumentClientPorts {
 }
 
 /** A client id to be found at an issuer. */
-interface Sought {
+interface Sought extends ClientPlace {
   readonly clientId: string;
-  readonly issuer: Issuer;
+}
+
+/** Why there is no client. */
+interface NoClient {
+  readonly problem: string;
+  /** True when a client that somebody has approved may work again soon. */
+  readonly mayPass?: boolean;
 }
 
 /** True for a client id that can be the URL of a document. @rfc draft-ietf-oauth-client-id-metadata-document §3 */
@@ -67,27 +72,44 @@ function tooMany(): OAuthError {
   });
 }
 
+/** As much as lies between two attempts to fetch a document. */
+const retryAfterSeconds = 30;
+
+/** The client must keep its tokens: `invalid_client` would have it throw all credentials away. @rfc 6749 §5.2 */
+function notNow(): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "The client's metadata document cannot be fetched now.",
+    reason:
+      "the metadata document of the client cannot be fetched now, which is up to the client's server: the event client-document-refused says why",
+    retryAfterSeconds,
+  });
+}
+
 const notRemembered =
   "the document is not remembered by this process, and only an authorization request, or a code or refresh token of this client, makes the server fetch it";
 
 /** The document, fetched if it must be and may be, or why there is none. */
 async function findDocument(
   { documents }: Pick<DocumentClientPorts, "documents">,
-  { clientId, mayFetch }: { clientId: string; mayFetch: ClientPlace["mayFetch"] },
-): Promise<FoundDocument | { readonly problem: string }> {
-  const fresh = documents.fresh(clientId);
+  { clientId, mayFetch, byGrant = false }: Sought,
+): Promise<FoundDocument | NoClient> {
+  const asker = byGrant ? "known" : "anyone";
+  const fresh = documents.fresh(clientId, asker);
   if (fresh) return fresh;
   if (!(await mayFetch())) return documents.peek(clientId) ?? { problem: notRemembered };
-  const answer = await documents.find(clientId);
+  const answer = await documents.find(clientId, asker);
   if (answer.kind === "too-many") throw tooMany();
-  return answer.kind === "found" ? answer : { problem: answer.reason };
+  if (answer.kind === "found") return answer;
+  // at authorize anybody can name a URL that fails: to the person it is an unknown client, and no failure of this server
+  return { problem: answer.reason, mayPass: byGrant && answer.kind === "failed" };
 }
 
 /** The client, or why there is none. */
 async function findClient(
   ports: DocumentClientPorts,
-  { clientId, issuer, mayFetch }: Sought & ClientPlace,
-): Promise<Client | { readonly problem: string } | undefined> {
+  sought: Sought,
+): Promise<Client | NoClient | undefined> {
+  const { clientId, issuer } = sought;
   const { apiId } = issuer.api;
   const adapter = ports.adapters.get(apiId);
   if (!adapter || !isDocumentUrl(clientId, ports)) return undefined;
@@ -96,7 +118,7 @@ async function findClient(
   const decision = ownDecision(answer);
   if (decision.kind === "refused")
     return { problem: "clientMetadataDocuments.accept refused this client id" };
-  const document = await findDocument(ports, { clientId, mayFetch });
+  const document = await findDocument(ports, sought);
   if ("problem" in document) return document;
   const { redirectSchemes } = ports;
   const { browserOrigins = [] } = adapter;
@@ -106,15 +128,17 @@ async function findClient(
 /**
  * The client with this id, if its document describes one that may be used at this issuer. Otherwise an event says why not.
  *
- * @throws OAuthError `temporarily_unavailable` when too many documents are being fetched
+ * @throws OAuthError `temporarily_unavailable` when too many documents are being fetched, or when that of a client that somebody has
+ * approved cannot be fetched now
  * @throws TypeError when the host's answer is wrong
  */
 export async function findDocumentClient(
   ports: DocumentClientPorts,
-  sought: Sought & ClientPlace,
+  sought: Sought,
 ): Promise<Client | undefined> {
   const found = await findClient(ports, sought);
   if (!found || !("problem" in found)) return found;
   ports.emit({ kind: "client-document-refused", issuer: sought.issuer.identifier, reason: found.problem });
+  if (found.mayPass) throw notNow();
   return undefined;
 }

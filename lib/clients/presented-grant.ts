@@ -19,18 +19,21 @@ export interface PresentedGrant {
 }
 
 /**
- * True when the authorization of the presented code or refresh token was given to this client here. Only then is its metadata
- * document fetched again: anybody can name a URL, but who has such a token has been approved before. Whether the token itself is good
- * is checked later.
+ * True when the authorization of a presented code or refresh token was given to this client here. Only then is its metadata document
+ * fetched again: anybody can name a URL, but who has such a token has been approved before. Whether the token itself is good is
+ * checked later. One of several is enough: a worthless code beside a refresh token must not keep the server from fetching, for what is
+ * remembered may have a key that the client has replaced.
  */
 export async function presentsOwnGrant(
   { authorizations }: Pick<Storage, "authorizations">,
   { issuer, parameters, grantParameters, clientId, now }: PresentedGrant,
 ): Promise<boolean> {
-  const [handle] = grantParameters.flatMap((name) => parameters.get(name) ?? []).map(parseTokenHandle);
-  if (!handle) return false;
-  const authorization = await authorizations.find(handle.authorizationId, now);
-  return (
-    authorization !== undefined && authorization.clientId === clientId && belongsTo(authorization, issuer)
+  const handles = grantParameters.flatMap((name) => parseTokenHandle(parameters.get(name) ?? "") ?? []);
+  const found = await Promise.all(
+    handles.map(({ authorizationId }) => authorizations.find(authorizationId, now)),
+  );
+  return found.some(
+    (authorization) =>
+      authorization !== undefined && authorization.clientId === clientId && belongsTo(authorization, issuer),
   );
 }

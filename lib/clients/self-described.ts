@@ -22,10 +22,10 @@ export function selfDescribedClients(ports: SelfDescribedPorts): SelfDescribedCl
   );
   const origins = new Set(listed);
   return {
-    async find(clientId, { issuer, mayFetch }) {
-      if (!isRegistrationId(clientId)) return findDocumentClient(ports, { clientId, issuer, mayFetch });
-      const { apiId } = issuer.api;
-      if (!registrars.has(apiId) || !clientId.startsWith(registrationIdsOf(issuer))) return undefined;
+    async find(clientId, at) {
+      if (!isRegistrationId(clientId)) return findDocumentClient(ports, { clientId, ...at });
+      const { apiId } = at.issuer.api;
+      if (!registrars.has(apiId) || !clientId.startsWith(registrationIdsOf(at.issuer))) return undefined;
       return findRegistration(ports, { clientId, apiId });
     },
     async mayHoldTokens(clientId, apiId) {

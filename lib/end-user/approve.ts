@@ -1,11 +1,13 @@
 /** Turns an approval into a code, unless something that it relies on is ended while it is stored. RFC 6749 §4.1.2, 7009 §2.1. */
 import type { EmitEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
+import type { Consent } from "../protocol/consent";
 import { successLocation } from "../protocol/authorization-response";
 import { endedKey, isBornUnder } from "../protocol/end-mark";
 import { OAuthError } from "../protocol/oauth-error";
 import type { RedirectResponse } from "../protocol/protocol-response";
-import type { EpochSeconds } from "../protocol/time";
+import { isSubset } from "../protocol/scope";
+import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
 import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
@@ -33,6 +35,23 @@ export interface Approved {
 }
 
 /**
+ * Stores a mark that ends the consents of this key which were given until now, also one that is only being saved. Nobody has withdrawn, so
+ * nothing else ends.
+ */
+async function endEarlierConsents(
+  { storage, randomId }: ApprovalPorts,
+  { consent: { remember, standing }, now }: Approved,
+): Promise<string> {
+  const mark = randomId();
+  const [, , key] = standing.endKeys.consent;
+  const expiresAt = (remember?.expiresAt ?? now) + clockDriftSeconds;
+  // the second mark says that nobody waits for the consents to be deleted
+  await storage.endMarks.save({ key: endedKey({ key, mark }), mark, expiresAt }, now);
+  await storage.endMarks.save({ key, mark, expiresAt }, now);
+  return mark;
+}
+
+/**
  * Forgets the consent that this request has stored. A withdrawal that has not ended yet deletes it itself; if it fails, the consent
  * must stay listed, so that it can be withdrawn again.
  */
@@ -47,7 +66,9 @@ async function forgetConsent(
   const [subject, client, approval] = marks.approval;
   const [ofSubject, ...ofConsent] = marks.consent;
   const withdrawals = ofConsent.filter(isNew);
-  const ended = await findMarks(storage.endMarks, { keys: withdrawals.map(endedKey), now });
+  const [key] = standing.endKeys.consent;
+  const keys = withdrawals.map((mark) => endedKey({ key, mark }));
+  const ended = await findMarks(storage.endMarks, { keys, now });
   // the mark for approvals is stored first, so without the other one the withdrawal has just begun
   const isUnderWay = ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0);
   const [exceptEndMark] = [...withdrawals, ofSubject, subject, client].filter(isNew);
@@ -61,10 +82,14 @@ async function forgetConsent(
  */
 async function checkNotEnded(
   ports: Pick<ApprovalPorts, "storage">,
-  { approved, authorizationId }: { approved: Approved; authorizationId: string },
+  {
+    approved,
+    authorizationId,
+    endMarks,
+  }: { approved: Approved; authorizationId: string; endMarks: readonly string[] },
 ): Promise<void> {
   const { endUser, consent, now } = approved;
-  const { endKeys, endMarks } = consent.standing;
+  const { endKeys } = consent.standing;
   const marks = await readMarks(ports, { endKeys, now });
   if (isBornUnder(endMarks, [...marks.approval, ...marks.consent])) return;
   const { subject } = endUser;
@@ -74,6 +99,31 @@ async function checkNotEnded(
     forgetConsent(ports, { approved, marks }),
   ]);
   throw endedMeanwhile();
+}
+
+/** True when the person no longer allows something that is remembered. */
+function narrows(before: Consent | undefined, { scopes }: Consent): boolean {
+  return before !== undefined && !isSubset(before.scopes, scopes);
+}
+
+/**
+ * Stores what to remember. Returns the end marks that the approval is born under from now on. A consent that allows less than the one
+ * before ends that one, and with it what another page of the person is about to remember of it.
+ */
+async function rememberConsent(ports: ApprovalPorts, approved: Approved): Promise<readonly string[]> {
+  const { consent, now } = approved;
+  const { remember, standing } = consent;
+  if (!remember) return standing.endMarks;
+  const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, approved)] : [];
+  const endMarks = [...standing.endMarks, ...ended];
+  try {
+    await ports.storage.consents.save({ ...remember, ...(endMarks.length > 0 && { endMarks }) }, now);
+  } catch (failure) {
+    // it may be saved all the same, or only later, and the person is about to be asked again: the next answer may be a no
+    await endEarlierConsents(ports, approved).catch(() => undefined);
+    throw failure;
+  }
+  return endMarks;
 }
 
 /** For how long a client that registered itself stays known after its last authorization has ended: 30 days. */
@@ -106,13 +156,13 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const { request, endUser, consent, now } = approved;
   const { subject, facts } = endUser;
   const { issuer, client, target, state } = request;
-  const { scopes, context, remember, standing } = consent;
-  const { endMarks } = standing;
+  const { scopes, context } = consent;
+  const { endMarks } = consent.standing;
   const approval = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   await keepRegistration(ports, approved);
   const { code, authorizationId } = await issueAuthorizationCode(ports, approval);
-  if (remember) await ports.storage.consents.save(remember, now);
-  await checkNotEnded(ports, { approved, authorizationId });
+  const newest = await rememberConsent(ports, approved);
+  await checkNotEnded(ports, { approved, authorizationId, endMarks: newest });
   const iss = issuer.identifier;
   ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
   return { kind: "redirect", location: successLocation(target, { code, state, iss }) };

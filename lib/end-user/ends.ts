@@ -11,7 +11,7 @@ import {
   subjectEndKey,
 } from "../protocol/end-mark";
 import { isRandomId } from "../protocol/token-value";
-import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
+import { bySlowestClock, type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
 import type { Storage } from "../storage/port";
 
@@ -84,11 +84,13 @@ export async function withdrawConsent(
   const life = { longestLifeSeconds, now };
   // in this order: nobody who knows the consent's mark can have missed the other one
   await saveMark(ports, { key: approvalEndKey(selection), ...life });
-  const mark = await saveMark(ports, { key: consentEndKey(selection), ...life });
+  const consentKey = consentEndKey(selection);
+  const mark = await saveMark(ports, { key: consentKey, ...life });
   const revoked = await storage.authorizations.revokeAll(selection, now);
   // until here the consent stays listed, so that the person can try again; from here on anybody may delete it. Only an approval
   // that began before the first marks reads this one, so it need not live long
-  await storage.endMarks.save({ key: endedKey(mark), mark, expiresAt: now + 2 * clockDriftSeconds }, now);
+  const key = endedKey({ key: consentKey, mark });
+  await storage.endMarks.save({ key, mark, expiresAt: now + 2 * clockDriftSeconds }, now);
   const forgotten = await storage.consents.delete({ selection, exceptEndMark: mark }, now);
   checkAnswers({ counts: [revoked], flags: [forgotten] });
   const kind = revoked > 0 || forgotten ? "consent-revoked" : "nothing-to-revoke";
@@ -109,7 +111,7 @@ export async function endAuthorization(
   const now = clock();
   // an id from a form may be any text, which not every database takes as a key
   const isId = isRandomId(authorizationId);
-  const found = isId ? await storage.authorizations.find(authorizationId, now) : undefined;
+  const found = isId ? await storage.authorizations.find(authorizationId, bySlowestClock(now)) : undefined;
   if (found?.subject !== subject) {
     emit({ kind: "nothing-to-revoke", subject });
     return;
@@ -146,7 +148,8 @@ async function forgetConsents(
   { storage }: EndPorts,
   { subject, mark, now }: { subject: string; mark: string; now: EpochSeconds },
 ): Promise<void> {
-  const consents = (await storage.consents.list(subject, now)) ?? [];
+  // at time 0, so that of what has expired nothing stays that names the person
+  const consents = (await storage.consents.list(subject, 0)) ?? [];
   const flags = await allStored(
     consents.map(({ clientId, apiId, contextKey = "" }) =>
       storage.consents.delete(

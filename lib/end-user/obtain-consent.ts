@@ -109,7 +109,7 @@ async function applyDecision(
   const { request, endUser, now } = question;
   const context = decision.context ?? endUser.context;
   const standing = await standingOf(ports, { question, context });
-  const { key, endMarks } = standing;
+  const { key } = standing;
   const clientDigest = request.client.selfDescription?.digest;
   const answer = decision.answer(request.requestedScopes);
   if (answer === "denied") throw denied();
@@ -124,7 +124,6 @@ async function applyDecision(
     scopes: rememberedScopes(standing.consent, { askedScopes: request.grantableScopes, grantedScopes }),
     grantedAt: now,
     expiresAt: now + request.issuer.api.lifetimes.consentSeconds,
-    ...(endMarks.length > 0 && { endMarks }),
     ...(clientDigest !== undefined && { clientDigest }),
   };
   return { kind: "granted", scopes: grantedScopes, context, remember, standing };
@@ -132,12 +131,16 @@ async function applyDecision(
 
 /**
  * The host's answer, but a client that nobody registered gets nothing before the person was asked: it could be anybody's, and a link
- * would lead straight to its site, with a code. A host that answers for people has registered clients in mind. @rfc 9700 §4.11.2
+ * would lead straight to its site, with a code. A host that answers for people has registered clients in mind. And where a page was
+ * answered that was shown to somebody else, or in another context, the next answer comes from a page too: a no must never become what
+ * the host allows here. @rfc 9700 §4.11.2
  */
-function heldBack(answer: ConsentAnswer, { client }: AuthorizationRequest): ConsentAnswer {
-  if (answer.kind !== "granted" || !client.selfDescription) return answer;
+function heldBack(answer: ConsentAnswer, { request: { client }, decision }: ConsentQuestion): ConsentAnswer {
+  if (answer.kind !== "granted") return answer;
+  // the built-in page would not know of the context
+  if (decision) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };
+  if (!client.selfDescription) return answer;
   if (answer.context === undefined) return { kind: "ask" };
-  // the built-in page would not know of it
   throw new TypeError(
     "consent.decide answered granted with a context for a client that nobody registered, whose people must be asked. Answer interaction where client.selfDescribed is set.",
   );
@@ -149,7 +152,7 @@ function applyAnswer(
 ): ConsentResult {
   const { request, endUser } = question;
   checkConsentAnswer(given);
-  const answer = heldBack(given, request);
+  const answer = heldBack(given, question);
   const silent = request.prompt.includes("none");
   switch (answer.kind) {
     case "granted":
@@ -191,7 +194,8 @@ export async function obtainConsent(ports: StandingPorts, question: ConsentQuest
   if (decision?.isBy(endUser)) return applyDecision(ports, { question, decision });
   // read before the host answers, so that an end in between is noticed when the marks are read again
   const standing = await standingOf(ports, { question, context });
-  if (needsNoQuestion(request, standing)) {
+  // an answer that does not count leads to a page: it may have been a no
+  if (!decision && needsNoQuestion(request, standing)) {
     const scopes = request.grantableScopes;
     return { kind: "granted", scopes, context, remember: undefined, standing };
   }

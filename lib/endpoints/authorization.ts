@@ -45,6 +45,8 @@ export interface AuthorizationEndpointRequest {
   readonly shownClient: string | undefined;
   /** The answer that the person has just given on a consent page. */
   readonly decision: ConsentDecision | undefined;
+  /** True once a consent page was shown, which says where its answer leads. */
+  readonly wasAsked: boolean;
   /** True when the person has just asked for another account on the consent page. */
   readonly choosesAccount: boolean;
 }
@@ -188,15 +190,21 @@ export function refuseAtOnce(
     : refuseByRedirect(ports, refusal);
 }
 
-/** The answer when a page of the host ends with a no: `access_denied`, without asking the adapters again. @rfc 6749 §4.1.2.1 */
+/**
+ * The answer when a page ends with a no: `access_denied`, without asking the adapters again. Before a consent page was shown, it is a no
+ * to signing in.
+ *
+ * @rfc 6749 §4.1.2.1
+ */
 export async function denyAuthorization(
   ports: RecognitionPorts & RefusalPorts,
-  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+  { issuer, parameters, wasAsked }: { issuer: Issuer; parameters: Parameters; wasAsked: boolean },
 ): Promise<RedirectResponse | ErrorPageResponse> {
   try {
     const recognised = await recogniseClient(ports, { issuer, parameters });
     const error = new OAuthError("access_denied", { description: "The end user did not grant access." });
-    return refuseByRedirect(ports, { ...recognised, issuer, state: parameters.get("state"), error });
+    const refuse = wasAsked ? refuseByRedirect : refuseAtOnce;
+    return refuse(ports, { ...recognised, issuer, state: parameters.get("state"), error });
   } catch (thrown) {
     return refuseByPage(ports, { issuer, thrown });
   }
@@ -218,7 +226,8 @@ export async function authorizationEndpoint(
     return await decide(ports, { endpointRequest, recognised });
   } catch (thrown) {
     const error = toOAuthError(thrown);
-    const refuse = endpointRequest.decision ? refuseByRedirect : refuseAtOnce;
+    const { decision, wasAsked } = endpointRequest;
+    const refuse = decision && wasAsked ? refuseByRedirect : refuseAtOnce;
     const response = refuse(ports, { issuer, ...recognised, state: parameters.get("state"), error });
     return { kind: "answered", response, isDecided: error.code === "access_denied" };
   }

@@ -3,6 +3,7 @@ import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
 import { ownershipProblem } from "../protocol/authorization";
+import { bySlowestClock } from "../protocol/time";
 import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import type { Storage } from "../storage/port";
@@ -21,10 +22,11 @@ async function revokeRefreshToken(
 ): Promise<void> {
   const { issuer, client, now } = request;
   const { authorizationId } = handle;
+  const slowest = bySlowestClock(now);
   const [token, code, authorization] = await Promise.all([
-    storage.refreshTokens.find(handle, now),
-    storage.authorizationCodes.find(handle, now),
-    storage.authorizations.find(authorizationId, now),
+    storage.refreshTokens.find(handle, slowest),
+    storage.authorizationCodes.find(handle, slowest),
+    storage.authorizations.find(authorizationId, slowest),
   ]);
   if (!authorization || ownershipProblem(authorization, request) !== undefined) return;
   // a code has the form of a refresh token: without this, a client would believe that it has ended one
@@ -46,23 +48,24 @@ async function revokeRefreshToken(
   });
 }
 
-/** Revoking an access token ends that token only. Expired ones need no record. */
+/** Revoking an access token ends that token only. One that has expired by every clock needs no record. */
 async function revokeAccessToken(
   ports: TokenReadPorts & { readonly emit: EmitEvent },
   { request, token }: { request: ClientRequest; token: string },
 ): Promise<void> {
   const { issuer, client, now } = request;
+  const slowest = bySlowestClock(now);
   const genuine = await readAccessToken(ports, {
     token,
     digest: digestToken(token),
     api: issuer.api,
-    now,
+    now: slowest,
   });
   if (typeof genuine === "string") return;
   const { accessToken } = genuine;
   if (accessToken.issuer !== issuer.identifier || accessToken.clientId !== client.clientId) return;
   const { tokenId, expiresAt, clientId } = accessToken;
-  if (expiresAt <= now) return;
+  if (expiresAt <= slowest) return;
   await ports.storage.accessTokens.revoke({ tokenId, clientId, expiresAt }, now);
   ports.emit({ kind: "token-revoked", revoked: "access_token", issuer: issuer.identifier, clientId });
 }

@@ -1,5 +1,6 @@
 /** What is remembered of the documents of other servers, and for how long it counts. RFC 9111 §4.2 (freshness), §4.2.4 (stale answers). */
 import { LRUCache } from "lru-cache";
+import { ownText } from "../protocol/own";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { FetchedDocument } from "./fetch-document";
 
@@ -31,10 +32,15 @@ export interface DocumentMemory {
   isFailing(url: string): boolean;
   /** What to answer without asking again, because the last attempt was less than 30 seconds ago. */
   tooEarlyToAsk(url: string): FetchedDocument | undefined;
+  /** True while a document is remembered for which `keep` was called. */
+  isKept(url: string): boolean;
+  /** Keeps the document, if there is one, apart from those of strangers, and also those that come later from this URL. */
+  keep(url: string): void;
   /** Notes what came of an attempt that began at this moment. */
   note(url: string, attempt: { readonly at: EpochSeconds; readonly outcome: FetchedDocument }): void;
 }
 
+/** Of those that are kept, and once more of the others: anybody can have these fetched, and they push no kept one out. */
 const maxDocuments = 1_000;
 /** URLs without a document. They have their own memory, so that a flood of them pushes no document out. */
 const maxFailures = 1_000;
@@ -66,26 +72,34 @@ function steadyClock(clock: Clock, onSetBack: (now: EpochSeconds) => void): Cloc
   };
 }
 
-/** What is known of URLs, those with a document and those without apart. */
-function entriesByUrl(): {
+/** What is known of URLs: those whose document is kept, those with another document, and those without one. */
+function entriesByUrl(): Pick<DocumentMemory, "isKept" | "keep"> & {
   readonly get: (url: string) => Entry | undefined;
   readonly set: (url: string, entry: Entry) => void;
 } {
-  const documents = new LRUCache<string, Entry>({ max: maxDocuments });
+  const kept = new LRUCache<string, Entry>({ max: maxDocuments });
+  const others = new LRUCache<string, Entry>({ max: maxDocuments });
   const failures = new LRUCache<string, Entry>({ max: maxFailures });
   return {
-    get: (url) => documents.get(url) ?? failures.get(url),
+    get: (url) => kept.get(url) ?? others.get(url) ?? failures.get(url),
+    isKept: (url) => kept.has(url),
+    keep(url) {
+      const entry = others.get(url);
+      // a URL that is part of a request must not keep all of the request in memory
+      if (entry) kept.set(ownText(url), entry);
+      others.delete(url);
+    },
     set(url, entry) {
-      documents.delete(url);
-      failures.delete(url);
+      const documents = kept.has(url) ? kept : others;
+      for (const entries of [kept, others, failures]) entries.delete(url);
       (entry.good ? documents : failures).set(url, entry);
     },
   };
 }
 
 /**
- * A memory of at most 1,000 documents and 1,000 failures; those that were used longest ago are forgotten first. A clock that is set
- * back makes every document stale, because nobody knows how much time has passed.
+ * A memory of at most 1,000 documents that are kept, 1,000 others and 1,000 failures; of each kind those that were used longest ago are
+ * forgotten first. A clock that is set back makes every document stale, because nobody knows how much time has passed.
  *
  * @rfc 9111 §4.2.1, §4.2.4
  */
@@ -119,6 +133,8 @@ export function documentMemory(clock: Clock): DocumentMemory {
       const attempt = entries.get(url)?.attempt;
       return attempt?.failure !== undefined && now() < attempt.at + failingSeconds;
     },
+    isKept: entries.isKept,
+    keep: entries.keep,
     tooEarlyToAsk(url) {
       const attempt = entries.get(url)?.attempt;
       if (!attempt || now() >= attempt.at + floorSeconds) return undefined;

@@ -1,6 +1,6 @@
 /** Fetches small JSON documents from URLs that strangers name. RFC 9728 §7.7 (SSRF), RFC 6890 §2.2, RFC 9110 §15.4 (redirects). */
 import { type IncomingMessage, request } from "node:http";
-import type { Socket } from "node:net";
+import { isIPv4, isIPv6, type Socket } from "node:net";
 import { connectTo } from "./connection";
 import { hostOf, isFetchableUrl, isLoopbackUrl, type UrlRules } from "./fetchable-url";
 import { readMaxAge } from "./max-age";
@@ -43,6 +43,9 @@ interface UnderWay {
 /** For everything together: DNS, TLS, headers and body. */
 const limitMilliseconds = 5_000;
 
+/** How many addresses of a host a connection may try: so many of each family, because this machine may have only one of them. */
+const maxOfFamily = 2;
+
 const cutOff: FetchedDocument = {
   kind: "failed",
   reason: "the answer was cut off, or it is not HTTP/1.1",
@@ -52,6 +55,13 @@ const cutOff: FetchedDocument = {
 function loopbackAddresses(url: URL): readonly string[] {
   const host = hostOf(url);
   return host === "localhost" ? ["127.0.0.1", "::1"] : [host];
+}
+
+/** A few of the addresses: a name can have thousands, and a connection that fails would try them one after the other. */
+function fewOf(addresses: readonly string[]): readonly string[] {
+  return [isIPv4, isIPv6].flatMap((isOfFamily) =>
+    addresses.filter((address) => isOfFamily(address)).slice(0, maxOfFamily),
+  );
 }
 
 /**
@@ -116,7 +126,8 @@ async function inTime(
 
 /**
  * A function that fetches JSON documents from URLs of strangers. It asks only hosts on public addresses (see `isFetchableUrl` and
- * `publicAddresses`), over https, once, without following redirects, without credentials, and takes at most 5 KB in five seconds.
+ * `publicAddresses`), over https, once, at four addresses at most, without following redirects, without credentials, and takes at most
+ * 5 KB in five seconds.
  *
  * @rfc 9728 §7.7
  */
@@ -135,7 +146,7 @@ export function documentFetcher({
     if (!addresses.every(isPublic)) {
       return { kind: "refused", reason: "the host name leads to an address that is not public" };
     }
-    return fetchFrom(url, addresses, underWay);
+    return fetchFrom(url, fewOf(addresses), underWay);
   }
 
   return async (text) => {

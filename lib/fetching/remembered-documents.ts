@@ -1,8 +1,8 @@
 /** Finds documents of other servers, and limits how often and how many are fetched. RFC 9111 §4.2.4 (stale answers), RFC 9728 §7.7, §7.10. */
-import { ownText } from "../protocol/own";
 import type { Clock } from "../protocol/time";
 import { documentMemory } from "./document-memory";
 import type { FetchDocument, FetchedDocument } from "./fetch-document";
+import { type Asker, fetchesUnderWay } from "./fetches-under-way";
 import { parseJson } from "./read-document";
 
 /** A good document. */
@@ -22,14 +22,17 @@ export type DocumentAnswer =
       readonly reason: string;
     };
 
-/** Documents of other servers by their URLs. */
+/**
+ * Documents of other servers by their URLs. What was found for a `known` asker is kept: no document that `anyone` can have fetched
+ * pushes it out. Left out, the asker is `known`.
+ */
 export interface RememberedDocuments {
   /** The document that is remembered while it is fresh, otherwise a new one, or the last good one if there is no new one. Never rejects. */
-  find(url: string): Promise<DocumentAnswer>;
-  /** The same, but asks again even while the document is fresh, unless that was done less than 30 seconds ago. Never rejects. */
+  find(url: string, asker?: Asker): Promise<DocumentAnswer>;
+  /** The same for `known`, but asks again even while the document is fresh, unless that was done less than 30 seconds ago. Never rejects. */
   refresh(url: string): Promise<DocumentAnswer>;
-  /** The document if it is remembered and fresh. Nothing is fetched. */
-  fresh(url: string): FoundDocument | undefined;
+  /** The document if it is remembered and fresh, and for `known` if it is kept. Nothing is fetched. */
+  fresh(url: string, asker?: Asker): FoundDocument | undefined;
   /** The last good document, if it is remembered, fresh or not. Nothing is fetched. */
   peek(url: string): FoundDocument | undefined;
   /** True when most of the time for which the document is fresh has passed. Nothing is fetched. */
@@ -43,8 +46,6 @@ export interface RememberOptions {
   readonly fetchDocument: FetchDocument;
   readonly clock: Clock;
 }
-
-const maxUnderWay = 32;
 
 function toAnswer(document: Extract<FetchedDocument, { kind: "fetched" }>): FoundDocument;
 function toAnswer(document: FetchedDocument): DocumentAnswer;
@@ -69,36 +70,27 @@ function foundIn(
 /**
  * A memory of documents. A good one is used for as long as its headers say, but at least a minute and at most a day; without headers
  * for five minutes. Then it is asked for again, and if that fails, the last good one is used until it is a day old. A failure is not
- * kept as an answer, but 30 seconds lie between two attempts for one URL. All who wait for a URL share one fetch, and at most 32
- * fetches are under way.
+ * kept as an answer, but 30 seconds lie between two attempts for one URL. All who wait for a URL share one fetch, and there are
+ * only so many at a time (see `fetchesUnderWay`).
  *
  * @rfc 9111 §4.2.4
  */
 export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): RememberedDocuments {
   const memory = documentMemory(clock);
-  const underWay = new Map<string, Promise<FetchedDocument>>();
-
-  async function fetchNow(url: string): Promise<FetchedDocument> {
+  const underWay = fetchesUnderWay(async (url) => {
     const at = memory.now();
     const outcome = await fetchDocument(url);
     memory.note(url, { at, outcome });
     return memory.usable(url) ?? outcome;
-  }
+  });
 
-  function begin(url: string): Promise<FetchedDocument> {
-    // a URL that is part of a request must not keep all of the request in memory
-    const key = ownText(url);
-    const fetching = fetchNow(key).finally(() => underWay.delete(key));
-    underWay.set(key, fetching);
-    return fetching;
-  }
-
-  async function ask(url: string): Promise<DocumentAnswer> {
-    const begun = underWay.get(url);
+  async function ask(url: string, asker: Asker): Promise<DocumentAnswer> {
+    const begun = underWay.begun(url);
     if (begun) return toAnswer(await begun);
-    const known = memory.tooEarlyToAsk(url);
-    if (known) return toAnswer(known);
-    if (underWay.size < maxUnderWay) return toAnswer(await begin(url));
+    const lately = memory.tooEarlyToAsk(url);
+    if (lately) return toAnswer(lately);
+    const begins = underWay.begin(url, asker);
+    if (begins) return toAnswer(await begins);
     const last = memory.usable(url);
     return last
       ? toAnswer(last)
@@ -106,12 +98,20 @@ export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): 
   }
 
   return {
-    async find(url) {
+    async find(url, asker = "known") {
       const fresh = memory.fresh(url);
-      return fresh ? toAnswer(fresh) : ask(url);
+      const answer = fresh ? toAnswer(fresh) : await ask(url, asker);
+      if (asker === "known") memory.keep(url);
+      return answer;
     },
-    refresh: ask,
-    fresh: (url) => foundIn(memory.fresh(url)),
+    async refresh(url) {
+      const answer = await ask(url, "known");
+      memory.keep(url);
+      return answer;
+    },
+    fresh(url, asker = "known") {
+      return asker === "anyone" || memory.isKept(url) ? foundIn(memory.fresh(url)) : undefined;
+    },
     peek: (url) => foundIn(memory.usable(url)),
     isAgeing: (url) => memory.isAgeing(url),
     isFailing: (url) => memory.isFailing(url),

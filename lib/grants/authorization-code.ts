@@ -6,18 +6,18 @@ import {
   isCodeVerifier,
   redemptionProblem,
 } from "../protocol/authorization";
-import { registeredScopes } from "../protocol/client";
+import { mayUseGrant } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
-import { intersect } from "../protocol/scope";
-import { tokenResponse, type TokenResponse } from "../protocol/protocol-response";
+import type { TokenResponse } from "../protocol/protocol-response";
 import { parseTokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import { allStored } from "../storage/calls";
 import { authorizationStands } from "../tokens/authorization-stands";
 import { decideToken } from "../tokens/decide-token";
-import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
-import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
+import { issueAccessToken, type NewRefreshToken, newRefreshToken } from "../tokens/issue-tokens";
+import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay, stillRegistered } from "./grant";
+import { checkAlive, tokenAnswer } from "./token-answer";
 
 /** The code and its authorization. */
 interface Redeemable {
@@ -67,20 +67,31 @@ function refuseReplay(
   return revokeAfterReplay(ports, { replayed: "authorization_code", authorizationId, request });
 }
 
+/** The first refresh token, if the client may use one: its kind or its subscription may have changed since the approval. */
+function firstRefreshToken(
+  ports: GrantPorts,
+  { authorization, request }: { authorization: Authorization; request: ClientRequest },
+): NewRefreshToken | undefined {
+  const { issuer, client } = request;
+  const mayRefresh = mayUseGrant(client, { apiId: issuer.api.apiId, grantType: "refresh_token" });
+  return mayRefresh ? newRefreshToken(ports, { authorization, request, predecessor: undefined }) : undefined;
+}
+
 /** Stores the tokens before it consumes the code: if storing fails, the client can try again with the same code. */
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { code, authorization } = await findRedeemable(ports, request);
   const { issuer, client } = request;
   // scopes that were removed from the subscription since the approval are not issued
-  const granted = intersect(authorization.grantedScopes, registeredScopes(client, issuer));
-  const proposal = { grantType: "authorization_code", request, authorization, scopes: granted } as const;
+  const scopes = stillRegistered(authorization.grantedScopes, request);
+  const proposal = { grantType: "authorization_code", request, authorization, scopes } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
-  const refreshToken = newRefreshToken(ports, { authorization, request, predecessor: undefined });
+  const refreshToken = firstRefreshToken(ports, { authorization, request });
   const [accessToken] = await allStored([
     issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
+  checkAlive(ports, { request, decided });
   // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
   const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
   if (outcome !== "consumed") throw await refuseReplay(ports, { code, request });
@@ -93,15 +104,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     authorizationId: authorization.authorizationId,
     scopes: decided.scopes,
   });
-  const { scopes, accessTokenSeconds } = decided;
-  const refreshTokenSeconds = refreshToken?.statedSeconds;
-  return tokenResponse({
-    accessToken,
-    accessTokenSeconds,
-    refreshToken: refreshToken?.token,
-    refreshTokenSeconds,
-    scopes,
-  });
+  return tokenAnswer(ports, { request, decided, accessToken, refreshToken });
 }
 
 /** The authorization code grant. @rfc 6749 §4.1.3 */

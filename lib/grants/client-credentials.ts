@@ -1,11 +1,12 @@
 /** The client credentials grant: a client acts on its own behalf. RFC 6749 §4.4. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import { tokenResponse, type TokenResponse } from "../protocol/protocol-response";
+import type { TokenResponse } from "../protocol/protocol-response";
 import { checkRequestedScopes } from "../requests/check-parameters";
 import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken } from "../tokens/issue-tokens";
 import type { Grant, GrantPorts } from "./grant";
+import { checkAlive, tokenAnswer } from "./token-answer";
 
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { issuer, client, parameters } = request;
@@ -15,16 +16,16 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const proposal = { grantType: "client_credentials", ...own, scopes: grantableScopes } as const;
   const decided = await decideToken(ports, proposal);
   const accessToken = await issueAccessToken(ports, { ...own, decided });
-  const { scopes, accessTokenSeconds } = decided;
+  checkAlive(ports, { request, decided });
   ports.emit({
     kind: "token-issued",
     grantType: "client_credentials",
     issuer: issuer.identifier,
     clientId: client.clientId,
-    scopes,
+    scopes: decided.scopes,
   });
   // no refresh token (RFC 6749 §4.4.3): the client can authenticate again at any time
-  return tokenResponse({ accessToken, accessTokenSeconds, refreshToken: undefined, scopes });
+  return tokenAnswer(ports, { request, decided, accessToken, refreshToken: undefined });
 }
 
 /** The client credentials grant. Its tokens have no authorization, so each ends by expiry or its own revocation. @rfc 6749 §4.4 */

@@ -1,8 +1,11 @@
 /** What a grant of the token endpoint is, and what the refusals of all grants share. RFC 6749 §1.3, §4, §5.2; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
+import { registeredScopes } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
 import type { TokenResponse } from "../protocol/protocol-response";
+import { intersect } from "../protocol/scope";
+import type { Clock } from "../protocol/time";
 import type { Storage } from "../storage/port";
 import type { TokenDecisionPorts } from "../tokens/decide-token";
 import type { TokenIssuePorts } from "../tokens/issue-tokens";
@@ -14,6 +17,7 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
     "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens" | "endMarks"
   >;
   readonly emit: EmitEvent;
+  readonly clock: Clock;
 }
 
 /** A grant of the token endpoint. */
@@ -64,4 +68,24 @@ export async function revokeAfterReplay(
     clientId: client.clientId,
   });
   return invalidGrant("it was used before, so its authorization was revoked");
+}
+
+/**
+ * Those of the granted scopes that the client may still have at this API. An answer can say that there are fewer, but not that there is
+ * none: `scope` has no empty value, and a client that finds none takes what it has asked for as granted.
+ *
+ * @throws OAuthError `invalid_scope` when none is left
+ * @rfc 6749 §3.3, §5.1, §5.2
+ */
+export function stillRegistered(
+  scopes: readonly string[],
+  { issuer, client }: ClientRequest,
+): readonly string[] {
+  const left = intersect(scopes, registeredScopes(client, issuer));
+  if (left.length > 0 || scopes.length === 0) return left;
+  throw new OAuthError("invalid_scope", {
+    description: "The client may have none of these scopes at this API.",
+    reason:
+      "the API or the client's subscription has lost all of these scopes since the end user granted them (RFC 6749 §5.2): widen subscriptions.<api>.scopes, or start a new authorization request",
+  });
 }

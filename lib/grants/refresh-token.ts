@@ -7,11 +7,10 @@ import {
   type RefreshToken,
   type RefreshTokenUse,
 } from "../protocol/authorization";
-import { registeredScopes } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
 import { readNamedScopes } from "../protocol/requested-scopes";
-import { intersect, isSubset } from "../protocol/scope";
-import { tokenResponse, type TokenResponse } from "../protocol/protocol-response";
+import { isSubset } from "../protocol/scope";
+import type { TokenResponse } from "../protocol/protocol-response";
 import { clockDriftSeconds } from "../protocol/time";
 import { digestToken, formatToken, parseTokenHandle } from "../protocol/token-value";
 import { invalidScope, requireParameter } from "../requests/check-parameters";
@@ -24,7 +23,8 @@ import {
   type NewRefreshToken,
   newRefreshToken,
 } from "../tokens/issue-tokens";
-import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay } from "./grant";
+import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay, stillRegistered } from "./grant";
+import { checkAlive, tokenAnswer } from "./token-answer";
 
 /** A refresh token that its own client has presented, used or not. */
 interface Presented {
@@ -99,11 +99,10 @@ function scopesToIssue(
   { emit }: GrantPorts,
   { request, authorization }: { request: ClientRequest; authorization: Authorization },
 ): readonly string[] {
-  const { issuer, client, parameters } = request;
   const { grantedScopes, subject, authorizationId } = authorization;
-  const scope = parameters.get("scope");
-  const registered = registeredScopes(client, issuer);
-  if (scope === undefined) return intersect(grantedScopes, registered);
+  const scope = request.parameters.get("scope");
+  // left out, it stands for all that was granted
+  if (scope === undefined) return stillRegistered(grantedScopes, request);
   const named = readNamedScopes(scope, request);
   if (named === "none-registered") throw invalidScope(named);
   if (typeof named === "string" || !isSubset(named.requestedScopes, grantedScopes)) {
@@ -118,7 +117,7 @@ function scopesToIssue(
     ignoredScopes: named.ignoredScopes,
     about: { subject, authorizationId },
   });
-  return intersect(named.requestedScopes, registered);
+  return stillRegistered(named.requestedScopes, request);
 }
 
 /** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others repeat its answer, or count as replays. */
@@ -147,6 +146,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   // stored before the refresh token is spent: if this fails, the client can try again. A lost race leaves behind an opaque
   // access token that was given to nobody
   const accessToken = await issueAccessToken(ports, { request, authorization, decided });
+  checkAlive(ports, { request, decided });
   const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;
   const { issuer, client } = request;
   ports.emit({
@@ -157,14 +157,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     authorizationId: authorization.authorizationId,
     scopes: decided.scopes,
   });
-  const { scopes, accessTokenSeconds } = decided;
-  return tokenResponse({
-    accessToken,
-    accessTokenSeconds,
-    refreshToken: refreshToken?.token,
-    refreshTokenSeconds: refreshToken?.statedSeconds,
-    scopes,
-  });
+  return tokenAnswer(ports, { request, decided, accessToken, refreshToken });
 }
 
 /** The refresh token grant. @rfc 6749 §6 */

@@ -40,11 +40,15 @@ function parseJson(bytes: Buffer): JsonBody {
   }
 }
 
-/** What a parser of the host has left; it may accept more than this library. */
+/** What a parser of the host has left; it may accept more than this library, so its size comes first. */
 function limitedJson(parsed: object): JsonBody {
-  const json = jsonOf(parsed);
-  if (json.kind !== "json") return json;
-  return Buffer.byteLength(JSON.stringify(json.value)) > maxBodyBytes ? { kind: "too-large" } : json;
+  try {
+    if (Buffer.byteLength(JSON.stringify(parsed)) > maxBodyBytes) return { kind: "too-large" };
+  } catch {
+    // so deep that it cannot be written, or no JSON at all
+    return { kind: "not-json" };
+  }
+  return jsonOf(parsed);
 }
 
 /** The JSON of a POST. Of keys that are repeated in an object, the last one counts. Rejects when the client disconnects. */

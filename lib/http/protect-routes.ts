@@ -26,8 +26,8 @@ export interface RequireBearerOptions {
   readonly api: string;
   /**
    * The scopes that the token must have, all of them. Default: none. A function chooses them for each request. It is called
-   * before the token is verified, so `req.auth` is not set, and it must not be async. If it throws, or returns anything but
-   * scopes of the API, the answer is `server_error`.
+   * before the token is verified, so `req.auth` is not set, and it must not be async. If it throws, or returns an empty list or
+   * anything but scopes of the API, the answer is `server_error`.
    */
   readonly scope?: ScopesOfRoute | ((req: Request) => ScopesOfRoute);
   /**
@@ -115,11 +115,12 @@ function scopesOf(
   return (req) => {
     const answer: unknown = scope(req);
     const scopes = readScopes(answer, api);
-    if (scopes) return scopes;
+    // none at all would let every token of the API pass: a misspelt constant that was filtered out, for example
+    if (scopes && scopes.length > 0) return scopes;
     // an async function returned a promise; if that rejects with nobody waiting for it, Node ends the process
     Promise.resolve(answer).catch(() => undefined);
     throw new TypeError(
-      `requireBearer: the scope function returned a wrong value (it must not be async): ${scopeProblem(api)}`,
+      `requireBearer: the scope function returned no scopes, or a wrong value (it must not be async): ${scopeProblem(api)}`,
     );
   };
 }

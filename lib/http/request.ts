@@ -58,11 +58,19 @@ export function readQuery(req: IncomingMessage): Parameters {
   return parametersOfUrl(targetOf(req));
 }
 
-/** The interaction id that a page of the host received: from the page's URL, or from the form that it has posted. */
+/**
+ * The interaction id that a page of the host received: from the page's URL, or from the form that it has posted. One that is repeated
+ * or empty is none.
+ */
 export function readInteractionId(req: HttpRequest): string | undefined {
-  const body: unknown = req.body;
-  const fromForm = typeof body === "object" && body !== null ? parametersFromObject(body) : undefined;
-  return readQuery(req).get("interaction") ?? fromForm?.get("interaction");
+  return readQuery(req).get("interaction") ?? textIn(req.body, "interaction");
+}
+
+/** One field of a parsed form. The others are not looked at: a parser of the host may have made millions of them. */
+function textIn(body: unknown, name: string): string | undefined {
+  if (typeof body !== "object" || body === null || !Object.hasOwn(body, name)) return undefined;
+  const value: unknown = Reflect.get(body, name);
+  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 function parseForm(bytes: Buffer): Form {
@@ -93,25 +101,37 @@ function parsedBody(body: unknown): Body {
   return { kind: "parsed", value: typeof body === "object" && body !== null ? body : {} };
 }
 
+/** A chunk as bytes. It is text where the host has called `req.setEncoding`. */
+function bytesOf(chunk: Buffer | string, { readableEncoding }: IncomingMessage): Buffer {
+  return typeof chunk === "string" ? Buffer.from(chunk, readableEncoding ?? "utf8") : chunk;
+}
+
+/** What a listener throws would end the process. */
 function readArriving(req: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {
     const gone = (): void => reject(new Error("the client disconnected while it was sending the request"));
+    const done = (): void => resolve(limited(Buffer.concat(chunks)));
+    // an empty body, for which a parser or listener of the host has waited
+    if (req.readableEnded) return done();
     if (req.destroyed) return gone();
-    req.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= maxBodyBytes) chunks.push(chunk);
+    req.on("data", (chunk: Buffer | string) => {
+      const arrived = bytesOf(chunk, req);
+      bytes += arrived.length;
+      if (bytes <= maxBodyBytes) chunks.push(arrived);
       // the rest is read and dropped, so that the client can finish sending and read the answer
       else resolve({ kind: "too-large" });
     });
-    req.on("end", () => resolve(limited(Buffer.concat(chunks))));
+    req.on("end", done);
     req.on("close", gone);
   });
 }
 
 /** Most bodies arrive in one packet with the headers, so they can be read at once after the HTTP parser has run. */
 async function readUnparsed(req: IncomingMessage): Promise<Body> {
+  // a listener of the host would take the body in the meantime; and the length of text is not that of its bytes
+  if (req.readableFlowing === true || req.readableEncoding !== null) return readArriving(req);
   await Promise.resolve();
   if (req.readableLength !== Number(req.headers["content-length"])) return readArriving(req);
   const body: unknown = req.read();
@@ -140,10 +160,13 @@ export async function readForm(req: HttpRequest): Promise<Form> {
   switch (body.kind) {
     case "bytes":
       return parseForm(body.bytes);
-    case "parsed":
-      return leastBytes(body.value) > maxBodyBytes
+    case "parsed": {
+      // a list is no form, and may be long
+      const fields = Array.isArray(body.value) ? {} : body.value;
+      return leastBytes(fields) > maxBodyBytes
         ? { kind: "too-large" }
-        : { kind: "form", parameters: parametersFromObject(body.value) };
+        : { kind: "form", parameters: parametersFromObject(fields) };
+    }
     case "wrong-media-type":
     case "too-large":
       return body;

@@ -24,6 +24,7 @@ import {
 } from "../protocol/protocol-response";
 import { answerDocument } from "./documents";
 import {
+  type Form,
   formProblem,
   hasSeveralAuthorizationHeaders,
   type HttpRequest,
@@ -102,6 +103,7 @@ const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
 interface ClientArrival extends RoutedRequest<HttpRequest> {
   readonly name: ClientEndpointName;
   readonly endpoint: ClientEndpoint;
+  readonly form: Form;
   /** What asks the host, and the caller's address. */
   readonly limit: { readonly rateLimit: RateLimit; readonly ip: string } | undefined;
 }
@@ -121,10 +123,9 @@ function severalHeaders(): OAuthError {
 
 async function answerForm(
   { ports }: ServedParts,
-  { req, issuer, name, endpoint, limit }: ClientArrival,
+  { req, issuer, name, endpoint, form, limit }: ClientArrival,
 ): Promise<JsonResponse> {
   const { method = "", url = "/", headers } = req;
-  const form = await readForm(req);
   if (form.kind !== "form") {
     // no endpoint can read it, and the host hears of it all the same
     const refusal = refuseClient(ports, {
@@ -147,8 +148,9 @@ function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): R
   const post: RouteHandler<HttpRequest> = async (parts, request) => {
     const { req, issuer } = request;
     const limit = limitOf(parts, req);
-    const cors = await corsHeaders(parts, req.headers.origin);
-    const response = await answerForm(parts, { req, issuer, name, endpoint, limit });
+    // the body is read before anything is awaited: where the host has a listener, it is gone afterwards
+    const [form, cors] = await Promise.all([readForm(req), corsHeaders(parts, req.headers.origin)]);
+    const response = await answerForm(parts, { req, issuer, name, endpoint, form, limit });
     if (!cors) return response;
     // scripts see only a few headers unless they are named
     const exposed = { "Access-Control-Expose-Headers": "Retry-After" };
@@ -162,8 +164,11 @@ function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): R
 
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
 function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
-  const post: RouteHandler<HttpRequest> = (parts, { req, issuer }) =>
-    answerForm(parts, { req, issuer, name, endpoint, limit: limitOf(parts, req) });
+  const post: RouteHandler<HttpRequest> = async (parts, { req, issuer }) => {
+    const limit = limitOf(parts, req);
+    const form = await readForm(req);
+    return answerForm(parts, { req, issuer, name, endpoint, form, limit });
+  };
   return { endpoint: name, methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }
 

@@ -22,6 +22,7 @@ import {
   parametersOf,
   type PendingRequests,
   shownScopesOf,
+  wasAsked,
 } from "./pending-request";
 import { hostDecision, readApproval } from "./host-approval";
 import { endUserPort, type HostAdapters } from "./host-adapters";
@@ -101,6 +102,7 @@ async function continueWith(
     shown: shownScopesOf(pending),
     shownClient: pending.clientDigest,
     decision: given?.decision,
+    wasAsked: wasAsked(pending),
     choosesAccount: by === "switch",
   });
   if (outcome.kind !== "answered") {
@@ -126,6 +128,7 @@ async function start(
     shown: undefined,
     shownClient: undefined,
     decision: undefined,
+    wasAsked: false,
     choosesAccount: false,
   });
   if (outcome.kind === "answered") return outcome.response;
@@ -138,7 +141,8 @@ async function denyPending(
   options: AuthorizationFlowOptions,
   { req, found: { issuer, pending } }: { req: Request; found: Found },
 ): Promise<ProtocolResponse> {
-  const response = await denyAuthorization(options.ports, { issuer, parameters: parametersOf(pending) });
+  const denied = { issuer, parameters: parametersOf(pending), wasAsked: wasAsked(pending) };
+  const response = await denyAuthorization(options.ports, denied);
   return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
 }
 
@@ -185,6 +189,8 @@ async function approve(
   { req, interactionId, chosen }: { req: Request; interactionId: string | undefined; chosen: unknown },
 ): Promise<ProtocolResponse> {
   const { ports, origin } = options;
+  // as it is at this moment, and before anything is refused: what the host passes may change, or be a promise that fails
+  const allowed = readApproval(chosen);
   const found = findPending(options, { req, interactionId, answer: "approve" });
   const issuer = typeof found === "string" ? undefined : found.issuer;
   // every refusal is a page: until the form is proven, nobody is sent to the client
@@ -192,7 +198,6 @@ async function approve(
   if (req.method !== "POST")
     return page(new TypeError("auth.approve accepts only POST: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
-  const allowed = readApproval(chosen);
   if (allowed instanceof TypeError) return page(allowed);
   if (typeof found === "string") return lost(options, { req, loss: found });
   const decision = hostDecision(allowed, found.pending);

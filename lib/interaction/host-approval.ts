@@ -1,7 +1,7 @@
 /** The decision that the host's consent page passes to `auth.approve`. RFC 6749 §10.2. */
 import type { ConsentDecision } from "../end-user/port";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
-import { ownAnswer } from "../protocol/own";
+import { isPlain } from "../protocol/host-json";
 import type { PendingRequest } from "./pending-request";
 
 /** What the host's consent page may pass to `auth.approve`. */
@@ -13,22 +13,32 @@ export interface HostApproval {
 }
 
 const fix =
-  "auth.approve takes no decision, or { scopes, context }. Pass the ticked scopes as a list, such as [].concat(req.body.scopes ?? []); an empty list means no. Leave out what the page does not ask.";
+  "auth.approve takes no decision, or { scopes, context }. It must be a plain object: await a promise first. Pass the ticked scopes as a list, such as [].concat(req.body.scopes ?? []); an empty list means no. Leave out what the page does not ask.";
+
+function unclear(decision: unknown): TypeError {
+  // a forgotten await; if the promise rejects with nobody waiting for it, Node ends the process
+  Promise.resolve(decision).catch(() => undefined);
+  return new TypeError(fix);
+}
 
 /**
  * An own copy of the decision, where `{}` allows all scopes; a `TypeError` with the fix for anything unclear: a form with nothing
- * ticked, a list without its key, or a misspelt key must not grant everything.
+ * ticked, a list without its key, a misspelt key, or a promise must not grant everything.
  */
 export function readApproval(decision: unknown): HostApproval | TypeError {
-  if (typeof decision !== "object" || decision === null || Array.isArray(decision)) return new TypeError(fix);
-  const own = ownAnswer(decision as HostApproval);
-  const { scopes, context, ...others } = own;
+  if (!isPlain(decision)) return unclear(decision);
+  const names = Reflect.ownKeys(decision);
+  const { scopes, context } = decision;
   const isClear =
-    Object.keys(others).length === 0 && (!Object.hasOwn(own, "scopes") || Array.isArray(scopes));
-  if (!isClear) return new TypeError(fix);
-  const read = Object.hasOwn(own, "context") ? readContext(context) : undefined;
+    names.every((name) => name === "scopes" || name === "context") &&
+    (!names.includes("scopes") || Array.isArray(scopes));
+  if (!isClear) return unclear(decision);
+  const read = names.includes("context") ? readContext(context) : undefined;
   if (typeof read === "string") return new TypeError(`auth.approve: ${read}.`);
-  return { ...(scopes && { scopes }), ...(read && { context: read }) };
+  return {
+    ...(Array.isArray(scopes) && { scopes: [...(scopes as readonly string[])] }),
+    ...(read && { context: read }),
+  };
 }
 
 /** The approval as the answer of the person who was sent to the host's page. */

@@ -18,7 +18,7 @@ export interface PendingRequest {
   /** With `apiId`, the issuer that the request was sent to. */
   readonly authMethodId: string;
   readonly apiId: string;
-  /** The request's parameters without `scope`: the scopes were determined on the first visit. */
+  /** The request's parameters. On the first visit, the redirect URI was added if it was left out, and `scope` became the scopes below. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The scopes that every page of this request shows. */
   readonly shownScopes: readonly string[];
@@ -36,7 +36,10 @@ export interface PendingRequest {
   readonly contextKey?: string | undefined;
   /** The end marks that were current when the consent page was shown. */
   readonly endMarks?: readonly string[] | undefined;
-  /** Set once it was answered. Only the same answer still counts then: the second click of an impatient person. */
+  /**
+   * Set once it was answered. Only the same answer still counts then, the second click of an impatient person, unless it leads to a page
+   * once more.
+   */
   readonly answered?: PageAnswer;
 }
 
@@ -99,7 +102,8 @@ export function newPending(
     interactionId: randomId(),
     authMethodId,
     apiId: api.apiId,
-    parameters: pendingParameters(parameters),
+    // the answer goes where the pages say, whatever the client has registered by then
+    parameters: { ...pendingParameters(parameters), redirect_uri: request.target.uri },
     ...keptScopes(request),
     ...(selfDescription && { clientDigest: selfDescription.digest }),
     began: now,
@@ -110,6 +114,11 @@ export function newPending(
 /** The scopes that the pages of a pending request show; the inverse of `keptScopes`. */
 export function shownScopesOf({ shownScopes, impliedScopes = [] }: PendingRequest): ShownScopes {
   return { requestedScopes: shownScopes, grantableScopes: [...shownScopes, ...impliedScopes] };
+}
+
+/** True once a consent page was shown, which says where its answer leads. */
+export function wasAsked({ consentSubject }: PendingRequest): boolean {
+  return consentSubject !== undefined;
 }
 
 /** The parameters of a pending request, to be checked like those of a new one. */

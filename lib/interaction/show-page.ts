@@ -9,6 +9,7 @@ import {
 import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
 import { isBornUnder } from "../protocol/end-mark";
+import type { Issuer } from "../protocol/issuer";
 import type { ProtocolResponse } from "../protocol/protocol-response";
 import { bindingOf, consentFormToken } from "./consent-form";
 import type { Pages } from "../pages/pages";
@@ -42,6 +43,16 @@ function formTargets(destination: string, issuer: string): readonly string[] {
 }
 
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
+
+/**
+ * The pending request, although somebody has answered it. Its page is shown again when another person repeats that answer: they can
+ * answer as they like, and have the time that any page has.
+ */
+function reopened({ answered, ...pending }: PendingRequest, { api }: Issuer): PendingRequest {
+  return answered === undefined
+    ? pending
+    : { ...pending, expiresAt: pending.began + api.lifetimes.interactionSeconds };
+}
 
 /** The pending request once it is known who is asked, and under which end marks. */
 function askedPending(pending: PendingRequest, { endUser, standing }: AskedEndUser): PendingRequest {
@@ -85,9 +96,10 @@ function showConsent(
  */
 export function showPage(
   options: ShowPageOptions,
-  { req, outcome, pending: last }: { req: Request; outcome: Unanswered; pending: PendingRequest },
+  { req, outcome, pending: before }: { req: Request; outcome: Unanswered; pending: PendingRequest },
 ): ProtocolResponse {
   const { request, asked } = outcome;
+  const last = reopened(before, request.issuer);
   // a new id after an end, so that a page from before it can no longer be answered
   const isOutdated =
     asked !== undefined &&

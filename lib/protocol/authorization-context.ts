@@ -13,7 +13,7 @@ export interface AuthorizationContext {
 const maxDataBytes = 1_024;
 
 /**
- * An own copy of a context that a host returned, or what is wrong with it. What is checked and used is the copy: the host's object may
+ * A frozen copy of a context that a host returned, or what is wrong with it. What is checked and used is the copy: the host's object may
  * give something else each time it is read.
  */
 export function readContext(context: unknown): AuthorizationContext | string {
@@ -25,10 +25,10 @@ export function readContext(context: unknown): AuthorizationContext | string {
     return "context.key must be a string of 1 to 128 characters; leave context out when there is none";
   // no database stores these unchanged, and two organizations must not become one
   if (/[\0\p{Surrogate}]/u.test(key)) return "context.key must be well-formed Unicode without NUL";
-  if (data === undefined) return { key };
+  if (data === undefined) return Object.freeze({ key });
   if (typeof data !== "object" || data === null || Array.isArray(data))
     return "context.data must be a plain object";
   return Buffer.byteLength(JSON.stringify(data)) > maxDataBytes
     ? `context.data must not be larger than ${maxDataBytes} bytes as JSON`
-    : { key, data: data as Readonly<Record<string, unknown>> };
+    : Object.freeze({ key, data: data as Readonly<Record<string, unknown>> });
 }

@@ -150,6 +150,9 @@ export function redemptionProblem(
   if (redirectUri !== undefined && redirectUri !== code.redirectUri)
     return "redirect_uri differs from that of the authorization request";
   if (code.codeChallenge === undefined) {
+    // it was confidential then: without its secret, nothing would prove that the code is its own
+    if (!client.confidential)
+      return "the client is public by now, and the authorization request had no code_challenge";
     // an attacker may have removed the challenge from the request: a verifier without one is a downgrade, not an extra
     return codeVerifier === undefined
       ? undefined

@@ -36,9 +36,18 @@ function keyOf(owner: string, ...parts: readonly string[]): string {
   return keyIn(ownerPart(owner), ...parts);
 }
 
-/** The key of the second mark, which is stored once everything older than the first mark has been revoked. */
-export function endedKey(mark: string): string {
-  return keyOf(mark, "ended");
+/** The part of a key that says whose it is. */
+export function ownerOfMark({ key }: Pick<EndMark, "key">): string {
+  const [owner = ""] = key.split(".");
+  return owner;
+}
+
+/**
+ * The key of the second mark, which is stored once everything older than this first mark has been revoked. It belongs to the same owner,
+ * who so takes no room of others.
+ */
+export function endedKey(first: Pick<EndMark, "key" | "mark">): string {
+  return keyIn(ownerOfMark(first), first.mark, "ended");
 }
 
 /** The key of the mark that ends everything issued to a client. */

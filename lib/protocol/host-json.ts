@@ -1,6 +1,7 @@
 /** JSON objects that the host returns, as copies that nobody can change. RFC 8259 §3, §4. */
 
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+/** True for an object as a literal or `JSON.parse` makes it: no list, and of no class. */
+export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;

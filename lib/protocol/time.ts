@@ -13,3 +13,11 @@ export type Clock = () => EpochSeconds;
  * without its revocation.
  */
 export const clockDriftSeconds = 300;
+
+/**
+ * What the slowest clock may show while this one shows `now`. What ends something looks it up by this time: what has expired here may
+ * still be used where the clock is behind.
+ */
+export function bySlowestClock(now: EpochSeconds): EpochSeconds {
+  return now - clockDriftSeconds;
+}

@@ -30,6 +30,11 @@ export function isRandomId(text: string): boolean {
   return /^[A-Za-z0-9_-]{22}$/.test(text);
 }
 
+/** True for text in the form of an opaque access token: 256 random bits as base64url. */
+export function isRandomToken(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
 /** The handle of a presented code or refresh token, or `undefined` when the text has another form. */
 export function parseTokenHandle(token: string): TokenHandle | undefined {
   const authorizationId = handledToken.exec(token)?.[1];

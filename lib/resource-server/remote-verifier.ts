@@ -2,6 +2,7 @@
 import { type AccessToken, type AccessTokenClaims, readAccessTokenClaims } from "../protocol/access-token";
 import { metadataUrlBelow } from "../protocol/issuer";
 import type { Clock } from "../protocol/time";
+import { isRandomToken } from "../protocol/token-value";
 import { claimsOf, isSignedBy, parseJwt, type PresentedJwt } from "../signing/verify-jwt";
 import { isJwt, type Validity } from "../tokens/read-access-token";
 import {
@@ -22,13 +23,21 @@ import {
   type RemoteKey,
 } from "./remote-issuers";
 
+/** How to ask about tokens. Two ways, so that texts which anybody can make up do not hold up tokens whose signature is good. */
+export interface Introspection {
+  /** Asks about a text in the form of an opaque token. */
+  readonly opaque: Introspect;
+  /** Asks about a JWT, once its signature is verified. */
+  readonly signed: Introspect;
+}
+
 /** What verifying tokens of another server needs. */
 export interface RemoteVerifyPorts {
   readonly published: Published;
   /** The issuers of the API. */
   readonly issuers: ApiIssuers;
   /** `undefined` when the options have no `introspection`. */
-  readonly introspect: Introspect | undefined;
+  readonly introspection: Introspection | undefined;
   readonly clock: Clock;
   readonly revocationLagSeconds: number;
 }
@@ -92,10 +101,11 @@ async function readJwt(
 }
 
 async function ask(
-  { published, introspect }: RemoteVerifyPorts,
+  { published, introspection }: RemoteVerifyPorts,
   { token, api, issuer }: PresentedToken & { issuer: string },
 ): ReturnType<Introspect> {
   const { introspectionEndpoint } = await metadataOf(published, { issuer, api });
+  const introspect = introspection?.[isJwt(token) ? "signed" : "opaque"];
   if (introspect && introspectionEndpoint !== undefined) return introspect(introspectionEndpoint, token);
   throw new Error(`resource server: the issuer ${issuer} names no introspection endpoint of its own`);
 }
@@ -113,7 +123,9 @@ async function askFirst(ports: RemoteVerifyPorts, presented: PresentedToken): Re
 }
 
 async function readOpaque(ports: RemoteVerifyPorts, presented: PresentedToken): Promise<ReadToken> {
-  if (!ports.introspect) return noIntrospection;
+  // nothing else was ever issued as an opaque token, so nobody needs to be asked
+  if (!isRandomToken(presented.token)) return unknownToken;
+  if (!ports.introspection) return noIntrospection;
   const { api } = presented;
   const introspected = await askFirst(ports, presented);
   if (!introspected.active) return invalid(inactive);
@@ -136,7 +148,7 @@ export function remoteVerifier(
   ports: RemoteVerifyPorts,
   api: ResourceApi,
 ): (token: string) => Promise<AccessTokenVerdict> {
-  const { published, introspect, clock, revocationLagSeconds: lagSeconds } = ports;
+  const { published, introspection, clock, revocationLagSeconds: lagSeconds } = ports;
   const checks: TokenChecks = {
     read: (token) => (isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { token, api })),
     trusts(key) {
@@ -151,7 +163,7 @@ export function remoteVerifier(
       // a JWT that is remembered is not read again, and its issuer may have gone since
       if (!(await isIssuerOf(ports.issuers, accessToken.issuer)))
         return { kind: "ended", reason: ofAnotherApi.reason };
-      if (!introspect) return valid;
+      if (!introspection) return valid;
       return (await stillStands(ports, { token, api, accessToken }))
         ? valid
         : { kind: "ended", reason: inactive };

@@ -12,21 +12,30 @@ type Call = (...args: unknown[]) => unknown;
  * @param onLate is called when the answer is no longer waited for.
  */
 export async function inTime(name: string, call: () => unknown, onLate?: () => void): Promise<unknown> {
-  let isAnswered = false;
-  const answer = Promise.resolve(call()).then((value) => {
-    isAnswered = true;
-    // some databases return `null` where there is nothing
-    return value ?? undefined;
-  });
+  let isSettled = false;
+  const answer = Promise.resolve(call()).then(
+    (value) => {
+      isSettled = true;
+      // some databases return `null` where there is nothing
+      return value ?? undefined;
+    },
+    (failure: unknown) => {
+      isSettled = true;
+      throw failure;
+    },
+  );
   // an answer from memory arrives one turn later, and a timer would cost more than the answer
   await Promise.resolve();
-  if (isAnswered) return answer;
+  if (isSettled) return answer;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    const giveUp = (): void => {
+      if (isSettled) return;
       onLate?.();
       reject(lateError(`${name} did not answer within ${limitSeconds} seconds`));
-    }, limitSeconds * 1000);
+    };
+    // a process that was stopped runs its timers first: what has arrived meanwhile is read before it is given up
+    timer = setTimeout(() => setImmediate(giveUp), limitSeconds * 1000);
   });
   try {
     return await Promise.race([answer, late]);
@@ -35,13 +44,44 @@ export async function inTime(name: string, call: () => unknown, onLate?: () => v
   }
 }
 
+/**
+ * How to take back what was given up and is stored all the same: it could come after everything of the person was erased. Whatever else
+ * is stored late is spent, ended, or expires soon.
+ */
+const takingBack: Readonly<Record<string, (storage: Storage, args: readonly unknown[]) => Promise<unknown>>> =
+  {
+    "authorizations.create": ({ authorizations }, args) => {
+      const [authorization, now] = args as Parameters<Storage["authorizations"]["create"]>;
+      const { subject, authorizationId } = authorization;
+      return authorizations.erase({ subject, authorizationId }, now);
+    },
+    "consents.save": ({ consents }, args) => {
+      const [{ subject, clientId, apiId, contextKey = "" }, now] = args as Parameters<
+        Storage["consents"]["save"]
+      >;
+      return consents.delete({ selection: { subject, clientId, apiId, contextKey }, exceptEndMark: "" }, now);
+    },
+  };
+
+function limitedCall(storage: Storage, { name, call }: { name: string; call: Call }): Call {
+  const takeBack = takingBack[name];
+  if (!takeBack) return (...args) => inTime(name, () => call(...args));
+  return (...args) => {
+    let begun: unknown;
+    const onLate = (): void =>
+      void Promise.resolve(begun)
+        .then(() => takeBack(storage, args))
+        // nothing was stored, or storage fails again
+        .catch(() => undefined);
+    return inTime(name, () => (begun = call(...args)), onLate);
+  };
+}
+
 function limited<Name extends StoragePortName>(storage: Storage, portName: Name): Storage[Name] {
   const port: object = storage[portName];
   const calls = Object.keys(storageMethods[portName]).map((method) => {
-    const name = `${portName}.${method}`;
-    const call: Call = (...args) =>
-      inTime(name, () => Reflect.apply(Reflect.get(port, method) as Call, port, args));
-    return [method, call];
+    const call: Call = (...args) => Reflect.apply(Reflect.get(port, method) as Call, port, args);
+    return [method, limitedCall(storage, { name: `${portName}.${method}`, call })];
   });
   return Object.fromEntries(calls) as Storage[Name];
 }
@@ -49,8 +89,8 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
 /**
  * The same storage, where each call rejects if it takes too long, and returns `undefined` instead of `null`. The rejection leads to
  * `temporarily_unavailable`: without a limit, requests would hang behind a broken connection and hold their sockets. A call that was
- * given up may still be executed. The request has failed by then, so a code or token that it spends stays spent, and nothing is
- * issued for it.
+ * given up may still be executed. The request has failed by then, so a code or token that it spends stays spent, nothing is issued for
+ * it, and what it says of a person is taken back.
  */
 export function timeLimited(storage: Storage): Storage {
   return {

@@ -34,7 +34,9 @@ export interface ClientRegistry extends ClientStore {
   save(client: Client): Promise<void>;
   /**
    * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, nothing that was issued to the
-   * client is valid any more. It first stores an end mark under `clientEndKey`, so that a later client with this id inherits nothing.
+   * client is valid any more. It stores an end mark under `clientEndKey`, so that a later client with this id inherits nothing: in the
+   * same step, or again after the deletion. Whoever finds the client must not have read the mark that stays: what is issued to it then
+   * would count as that of the later one.
    */
   delete(clientId: string): Promise<void>;
   /** At most `limit` clients, in a fixed order that the store chooses; with `after`, those behind the client with this id. */
@@ -51,7 +53,8 @@ export interface ConsentStore {
   list(subject: string, now: EpochSeconds): Promise<readonly Consent[]>;
   /**
    * Deletes the consents of this selection, except those whose `endMarks` contain `exceptEndMark`: they were given after the
-   * withdrawal that this call belongs to. Comparing and deleting a consent is one atomic step. True when one was deleted.
+   * withdrawal that this call belongs to. Comparing and deleting a consent is one atomic step. True when one was deleted. Those that
+   * have expired at `now` are deleted too.
    */
   delete(
     withdrawal: { readonly selection: ConsentSelection; readonly exceptEndMark: string },
@@ -107,17 +110,21 @@ export const maxAuthorizations = 100;
 export interface AuthorizationStore {
   /**
    * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. If the end user
-   * then has more than `maxAuthorizations` living ones for this client at this API in this context, those of the earlier ones that
-   * expire first are revoked, never the new one. Simultaneous calls may leave a few too many until the next call.
+   * then has more than `maxAuthorizations` living ones for this client at this API in this context, earlier ones are revoked: first those
+   * that were never used (no `lastUsedAt`), the oldest first by `createdAt`; then those that expire first. Never the new one.
+   * Simultaneous calls may leave a few too many until the next call.
    */
   create(authorization: Authorization, now: EpochSeconds): Promise<void>;
   /** The authorization with this id, revoked or not, unless it has expired at `now`. */
   find(authorizationId: string, now: EpochSeconds): Promise<Authorization | undefined>;
-  /** Sets `revoked` permanently. Idempotent; nothing happens when there is none. Every later `find` sees it. */
+  /**
+   * Sets `revoked` permanently, also where the authorization has expired at `now`: the clock of another process may be behind.
+   * Idempotent; nothing happens when there is none. Every later `find` sees it.
+   */
   revoke(authorizationId: string, now: EpochSeconds): Promise<void>;
   /**
-   * Revokes every authorization of this selection. Returns how many were not revoked before. It need not be atomic as a whole: a
-   * call that failed half-way can be repeated.
+   * Revokes every authorization of this selection, also those that have expired at `now`. Returns how many were not revoked before.
+   * It need not be atomic as a whole: a call that failed half-way can be repeated.
    */
   revokeAll(selection: AuthorizationSelection, now: EpochSeconds): Promise<number>;
   /**
@@ -191,7 +198,10 @@ export interface AccessTokenStore {
   create(token: StoredAccessToken, now: EpochSeconds): Promise<void>;
   /** The token with this digest, revoked or not, unless it has expired at `now`. */
   find(digest: TokenDigest, now: EpochSeconds): Promise<StoredAccessToken | undefined>;
-  /** Remembers until `expiresAt` that the token with this id is revoked. Idempotent. Every later `isRevoked` sees it. */
+  /**
+   * Remembers until `expiresAt` that the token with this id is revoked, also where it has expired at `now`. Idempotent. Every later
+   * `isRevoked` sees it.
+   */
   revoke(token: RevokedAccessToken, now: EpochSeconds): Promise<void>;
   /** True when the token with exactly this id was revoked and its `expiresAt` has not passed at `now`. */
   isRevoked(tokenId: string, now: EpochSeconds): Promise<boolean>;

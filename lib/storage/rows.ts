@@ -44,3 +44,12 @@ export function readListed(row: Row): ListedAuthorization {
 export function readToken(row: Row): object {
   return { ...readRecord(row), digest: row["digest"] };
 }
+
+/**
+ * The order of authorizations in which those at the end have to go first, as `inEndingOrder` says it.
+ *
+ * @param createdAt the expression that reads it from the column `record`.
+ */
+export function endingLast(createdAt: string): string {
+  return `last_used_at > 0 DESC, CASE WHEN last_used_at > 0 THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`;
+}

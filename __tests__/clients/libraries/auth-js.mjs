@@ -14,7 +14,11 @@ const provider = {
   clientId: "web",
   clientSecret: CLIENT_SECRET,
   checks: ["pkce", "state"],
-  profile: ({ subject }) => ({ id: subject, name: subject }),
+  profile({ subject }) {
+    // the library also brings the error of an API that fails: it must not sign in anybody
+    if (typeof subject !== "string") throw new Error("no subject");
+    return { id: subject, name: subject };
+  },
 };
 const config = { providers: [provider], secret: SESSION_SECRET, trustHost: true };
 

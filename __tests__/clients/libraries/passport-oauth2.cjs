@@ -20,6 +20,8 @@ const settings = {
 async function signIn(accessToken, refreshToken, profile, done) {
   const answer = await fetch(API, { headers: { authorization: `Bearer ${accessToken}` } });
   const { subject } = await answer.json();
+  // an API that fails must not sign in anybody, and least of all several people as the same nobody
+  if (!answer.ok || typeof subject !== "string") throw new Error(`no subject: ${answer.status}`);
   done(null, { subject, accessToken, refreshToken });
 }
 

@@ -96,10 +96,12 @@ const defects = [
     issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
+  checkAlive(ports, { request, decided });
   // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
   const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
 `,
-    replace: `  const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
+    replace: `  checkAlive(ports, { request, decided });
+  const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
   const [accessToken] = await allStored([
     issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
@@ -124,8 +126,8 @@ const defects = [
   {
     name: "scopes that were taken out of the subscription are issued for a code",
     file: "lib/grants/authorization-code.ts",
-    find: "intersect(authorization.grantedScopes, registeredScopes(client, issuer));",
-    replace: "authorization.grantedScopes;",
+    find: "const scopes = stillRegistered(authorization.grantedScopes, request);",
+    replace: "const scopes = authorization.grantedScopes;",
     tests: ["grants/authorization-code"],
   },
   {
@@ -160,13 +162,13 @@ const defects = [
     name: "refresh may ask for every scope of the subscription",
     file: "lib/grants/refresh-token.ts",
     find: "!isSubset(named.requestedScopes, grantedScopes)",
-    replace: "!isSubset(named.requestedScopes, registered)",
+    replace: "false",
     tests: ["grants/refresh-token"],
   },
   {
     name: "refresh issues scopes that were taken out of the subscription",
     file: "lib/grants/refresh-token.ts",
-    find: "if (scope === undefined) return intersect(grantedScopes, registered);",
+    find: "if (scope === undefined) return stillRegistered(grantedScopes, request);",
     replace: "if (scope === undefined) return grantedScopes;",
     tests: ["grants/refresh-token"],
   },
@@ -236,7 +238,7 @@ const defects = [
   {
     name: "refresh token is rotated before the access token is stored",
     file: "lib/grants/refresh-token.ts",
-    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;",
+    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;",
     replace:
       "const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
     tests: ["endpoints/token-storage-failures", "grants/refresh-token"],
@@ -275,6 +277,88 @@ const defects = [
     find: "iat jti client_id scope",
     replace: "iat jti scope",
     tests: ["grants/token-decision", "grants/token-decision-careless"],
+  },
+  {
+    name: "token without any scope where the subscription has lost them all",
+    file: "lib/grants/grant.ts",
+    find: "if (left.length > 0 || scopes.length === 0) return left;",
+    replace: "return left;",
+    tests: ["grants/refresh-token", "grants/authorization-code"],
+  },
+  {
+    name: "code without a challenge of a client that is public by now",
+    file: "lib/protocol/authorization.ts",
+    find: `    if (!client.confidential)
+      return "the client is public by now, and the authorization request had no code_challenge";
+`,
+    replace: "",
+    tests: ["attacks/stolen-code", "protocol/tokens"],
+  },
+  {
+    name: "refresh token for a client that may no longer refresh",
+    file: "lib/grants/authorization-code.ts",
+    find: "return mayRefresh ? newRefreshToken(",
+    replace: "return mayRefresh || true ? newRefreshToken(",
+    tests: ["attacks/stolen-code"],
+  },
+  {
+    name: "expires_in counts from before tokens.decide",
+    file: "lib/grants/token-answer.ts",
+    find: "const passed = secondsSince(request, clock);",
+    replace: "const passed = 0;",
+    tests: ["grants/token-decision"],
+  },
+  {
+    name: "code and refresh token are spent on a token that is dead already",
+    file: "lib/grants/token-answer.ts",
+    find: "if (secondsSince(request, clock) < decided.accessTokenSeconds) return;",
+    replace: "return;",
+    tests: ["grants/token-decision"],
+  },
+  {
+    name: "code and refresh token are spent on a token that dies in this second",
+    file: "lib/grants/token-answer.ts",
+    find: "secondsSince(request, clock) < decided.accessTokenSeconds",
+    replace: "secondsSince(request, clock) <= decided.accessTokenSeconds",
+    tests: ["grants/token-decision"],
+  },
+  {
+    name: "worthless code beside a refresh token keeps a document from being fetched",
+    file: "lib/clients/presented-grant.ts",
+    find: "return found.some(",
+    replace: "return found.slice(0, 1).some(",
+    tests: ["clients/presented-grant", "endpoints/fetched-client-keys"],
+  },
+  {
+    name: "revocation looks by a clock that may be ahead",
+    file: "lib/protocol/time.ts",
+    find: "return now - clockDriftSeconds;",
+    replace: "return now;",
+    tests: ["attacks/clock-steps"],
+  },
+  {
+    name: "revocation of an access token that only a clock that is ahead calls expired is left out",
+    file: "lib/endpoints/revocation.ts",
+    find: "if (expiresAt <= slowest) return;",
+    replace: "if (expiresAt <= now) return;",
+    tests: ["attacks/clock-steps"],
+  },
+  {
+    name: "end of one authorization looks by a clock that may be ahead",
+    file: "lib/end-user/ends.ts",
+    find: "storage.authorizations.find(authorizationId, bySlowestClock(now))",
+    replace: "storage.authorizations.find(authorizationId, now)",
+    tests: ["attacks/clock-steps"],
+  },
+  {
+    name: "end of everything of a person leaves what a clock that is ahead calls expired (memory)",
+    file: "lib/storage/memory/memory-authorizations.ts",
+    find: `revokeAll: async (selection) => {
+      // what the caller's clock calls expired may still be used where a clock is behind
+      const notRevoked = livingIn(selection, -Infinity);`,
+    replace: `revokeAll: async (selection, now) => {
+      const notRevoked = livingIn(selection, now);`,
+    tests: ["attacks/clock-steps"],
   },
 ];
 

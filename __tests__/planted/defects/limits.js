@@ -1,5 +1,5 @@
 // @ts-check
-/** Defects in the host's limit on requests of clients. */
+/** Defects in the host's limit on requests of clients, and in the limits of storage. */
 "use strict";
 
 const file = "lib/endpoints/rate-limit.ts";
@@ -87,10 +87,46 @@ const defects = [
     name: "rate limit: the address is read when the client may have gone",
     file: "lib/http/routes.ts",
     find: `    const limit = limitOf(parts, req);
-    const cors = await corsHeaders(parts, req.headers.origin);`,
-    replace: `    const cors = await corsHeaders(parts, req.headers.origin);
+    // the body is read before anything is awaited: where the host has a listener, it is gone afterwards
+    const [form, cors] = await Promise.all([readForm(req), corsHeaders(parts, req.headers.origin)]);`,
+    replace: `    const [form, cors] = await Promise.all([readForm(req), corsHeaders(parts, req.headers.origin)]);
     const limit = limitOf(parts, req);`,
     tests: ["flows/rate-limit-failures"],
+  },
+  {
+    name: "limit of authorizations: those that expire first go, used or not",
+    file: "lib/storage/ending-order.ts",
+    find: "if (isUsed !== isOtherUsed) return isUsed ? 1 : -1;",
+    replace: "",
+    tests: ["attacks/one-client-floods", "storage/memory-authorizations"],
+  },
+  {
+    name: "limit of authorizations: of those never used, the newest goes",
+    file: "lib/storage/ending-order.ts",
+    find: "byAge || byEnd",
+    replace: "-byAge || byEnd",
+    tests: ["storage/memory-authorizations"],
+  },
+  {
+    name: "limit of authorizations: SQLite asks for the end alone",
+    file: "lib/storage/rows.ts",
+    find: "`last_used_at > 0 DESC, CASE WHEN last_used_at > 0 THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`",
+    replace: "`expires_at DESC${createdAt.slice(0, 0)}`",
+    tests: ["storage/sqlite-contract"],
+  },
+  {
+    name: "limit of end marks in memory: they are nobody's",
+    file: "lib/storage/memory/memory-storage.ts",
+    find: "expiringMap<EndMark>({ maxEntries, ownerOf: ownerOfMark })",
+    replace: "expiringMap<EndMark>({ maxEntries })",
+    tests: ["storage/memory-bounds"],
+  },
+  {
+    name: "limit of end marks in memory: the second mark of a withdrawal is its own owner",
+    file: "lib/protocol/end-mark.ts",
+    find: 'return keyIn(ownerOfMark(first), first.mark, "ended");',
+    replace: 'return keyOf(first.mark, first.mark, "ended");',
+    tests: ["storage/memory-bounds", "protocol/end-mark"],
   },
 ];
 

@@ -5,6 +5,55 @@
 /** @type {readonly import("../defects").Defect[]} */
 const defects = [
   {
+    name: "an answer on somebody else's page is answered from a remembered consent",
+    file: "lib/end-user/obtain-consent.ts",
+    find: "if (!decision && needsNoQuestion(request, standing)) {",
+    replace: "if (needsNoQuestion(request, standing)) {",
+    tests: ["flows/uncounted-answers"],
+  },
+  {
+    name: "an answer in another context is answered by consent.decide",
+    file: "lib/end-user/obtain-consent.ts",
+    find: 'if (decision) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };',
+    replace: "",
+    tests: ["flows/uncounted-answers"],
+  },
+  {
+    name: "a consent that was saved although saving failed counts",
+    file: "lib/end-user/approve.ts",
+    find: "await endEarlierConsents(ports, approved).catch(() => undefined);",
+    replace: "",
+    tests: ["attacks/late-consents"],
+  },
+  {
+    name: "what one page unticks is remembered by another",
+    file: "lib/end-user/approve.ts",
+    find: "const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, approved)] : [];",
+    replace: "const ended: string[] = narrows(standing.consent, remember) ? [] : [];",
+    tests: ["flows/uncounted-answers"],
+  },
+  {
+    name: "a consent that lands after an erasure stays",
+    file: "lib/storage/calls.ts",
+    find: ".then(() => takeBack(storage, args))",
+    replace: "",
+    tests: ["attacks/late-consents"],
+  },
+  {
+    name: "an answer that has arrived is given up after a pause",
+    file: "lib/storage/calls.ts",
+    find: "timer = setTimeout(() => setImmediate(giveUp), limitSeconds * 1000);",
+    replace: "timer = setTimeout(giveUp, limitSeconds * 1000);",
+    tests: ["storage/calls"],
+  },
+  {
+    name: "Cancel on the sign-in page leads to a stranger's site",
+    file: "lib/endpoints/authorization.ts",
+    find: "const refuse = wasAsked ? refuseByRedirect : refuseAtOnce;",
+    replace: "const refuse = refuseByRedirect; void wasAsked;",
+    tests: ["attacks/strangers-links"],
+  },
+  {
     name: "redirect URI that begins with a registered one",
     file: "lib/protocol/redirect-uri.ts",
     find: "if (uris.registered === uris.requested) return true;",
@@ -259,16 +308,16 @@ const defects = [
   {
     name: "no second look at the marks after an approval",
     file: "lib/end-user/approve.ts",
-    find: "await checkNotEnded(ports, { approved, authorizationId });",
+    find: "await checkNotEnded(ports, { approved, authorizationId, endMarks: newest });",
     replace: "",
     tests: ["attacks/withdrawal"],
   },
   {
     name: "consent is saved after the second look",
     file: "lib/end-user/approve.ts",
-    find: "if (remember) await ports.storage.consents.save(remember, now);\n  await checkNotEnded(ports, { approved, authorizationId });",
+    find: "const newest = await rememberConsent(ports, approved);\n  await checkNotEnded(ports, { approved, authorizationId, endMarks: newest });",
     replace:
-      "await checkNotEnded(ports, { approved, authorizationId });\n  if (remember) await ports.storage.consents.save(remember, now);",
+      "await checkNotEnded(ports, { approved, authorizationId, endMarks });\n  await rememberConsent(ports, approved);",
     tests: ["attacks/withdrawal", "attacks/withdrawal-schedules"],
   },
   {

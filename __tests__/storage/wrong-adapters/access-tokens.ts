@@ -125,4 +125,13 @@ export const accessTokenMistakes: readonly WrongAdapter[] = [
           .find(({ digest, tokenId }) => digest === key || tokenId === key),
     }),
   }),
+  wrong("accessTokens", {
+    mistake: "revoke leaves what has expired by the caller's clock",
+    caughtBy: [rule.revokeAccessAhead],
+    change: ({ storage }) => ({
+      async revoke(token, now) {
+        if (now < token.expiresAt) await storage.accessTokens.revoke(token, now);
+      },
+    }),
+  }),
 ];

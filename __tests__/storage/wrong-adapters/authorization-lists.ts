@@ -1,5 +1,5 @@
 /** Mistakes with the list of authorizations, their limit and their erasure. */
-import { type Authorization, maxAuthorizations, type Storage } from "../../../lib";
+import { type Authorization, type ListedAuthorization, maxAuthorizations, type Storage } from "../../../lib";
 import { rule } from "./rules";
 import { inListOrder, isLive, isSelected, keyOf } from "./table-storage";
 import { type Process, wrong, type WrongAdapter } from "./wrong-adapter";
@@ -129,7 +129,7 @@ function limiting(
     end,
   }: {
     caughtBy: readonly string[];
-    end: (created: Authorization, living: readonly Authorization[]) => readonly Authorization[];
+    end: (created: Authorization, living: readonly ListedAuthorization[]) => readonly Authorization[];
   },
 ): WrongAdapter {
   const create = async ({ storage, database }: Process, created: Authorization, now: number) => {
@@ -149,8 +149,10 @@ function limiting(
   });
 }
 
-const alike = (created: Authorization, living: readonly Authorization[]): readonly Authorization[] =>
-  living.filter((one) => isSelected(keyOf(created))(keyOf(one)));
+const alike = (
+  created: Authorization,
+  living: readonly ListedAuthorization[],
+): readonly ListedAuthorization[] => living.filter((one) => isSelected(keyOf(created))(keyOf(one)));
 
 /** Adapters that end the wrong authorizations where there are too many. */
 export const limitMistakes: readonly WrongAdapter[] = [
@@ -176,6 +178,35 @@ export const limitMistakes: readonly WrongAdapter[] = [
         ? own.filter((one) => one.authorizationId !== created.authorizationId)
         : [];
     },
+  }),
+  limiting("ends those that expire first, whether or not they were used", {
+    caughtBy: [rule.limitUnused],
+    end: (created, living) =>
+      alike(created, living)
+        .filter((one) => one.authorizationId !== created.authorizationId)
+        .slice(maxAuthorizations - 1),
+  }),
+  limiting("ends the newest of those that were never used", {
+    caughtBy: [rule.limitUnused],
+    end(created, living) {
+      const own = alike(created, living).filter((one) => one.authorizationId !== created.authorizationId);
+      const inOrder = own.toSorted(
+        (a, b) => (a.lastUsedAt ?? 0) - (b.lastUsedAt ?? 0) || b.createdAt - a.createdAt,
+      );
+      return inOrder.slice(0, Math.max(0, own.length - maxAuthorizations + 1));
+    },
+  }),
+  wrong("authorizations", {
+    mistake: "create drops what has expired by the caller's clock",
+    caughtBy: [rule.limitSlowClock],
+    change: ({ storage, database }) => ({
+      async create(created, now) {
+        await storage.authorizations.create(created, now);
+        await database.authorizations.deleteWhere(
+          (one) => one.subject === created.subject && !isLive(now)(one),
+        );
+      },
+    }),
   }),
   limiting("ends one too many, and not what simultaneous calls have left", {
     caughtBy: [rule.limitAfterRace],

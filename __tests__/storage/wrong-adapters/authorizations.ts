@@ -139,4 +139,13 @@ export const authorizationMistakes: readonly WrongAdapter[] = [
         id === "" ? (await database.authorizations.all())[0] : storage.authorizations.find(id, now),
     }),
   }),
+  wrong("authorizations", {
+    mistake: "revoke leaves what has expired by the caller's clock",
+    caughtBy: [rule.revokeAhead],
+    change: ({ storage }) => ({
+      async revoke(id, now) {
+        if (await storage.authorizations.find(id, now)) await storage.authorizations.revoke(id, now);
+      },
+    }),
+  }),
 ];

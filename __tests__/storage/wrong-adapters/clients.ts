@@ -1,9 +1,25 @@
 /** Mistakes with clients and their origins. */
 import { browserOriginsOf, type Client } from "../../../lib";
+import type { ClientRegistry } from "../../../lib/storage/port";
 import { rule } from "./rules";
+import { type Database, newEnd } from "./table-storage";
 import { wrong, type WrongAdapter } from "./wrong-adapter";
 
 const tail = (origin: string): string => new URL(origin).origin;
+
+/** `delete` that does this. */
+function deleting(
+  mistake: string,
+  remove: (database: Database, clientId: string) => Promise<void>,
+): WrongAdapter {
+  return wrong("clients", {
+    mistake: `delete ${mistake}`,
+    caughtBy: [rule.clientDelete],
+    change({ database }): Partial<ClientRegistry> {
+      return { delete: (clientId) => remove(database, clientId) };
+    },
+  });
+}
 
 /** Adapters that find the wrong client, or take a wrong origin for a right one. */
 export const clientMistakes: readonly WrongAdapter[] = [
@@ -100,5 +116,23 @@ export const clientMistakes: readonly WrongAdapter[] = [
           redirectUris.some((uri) => tail(uri) === origin),
         ),
     }),
+  }),
+  deleting("stores the end mark first", async ({ clients, endMarks }, clientId) => {
+    if (!(await clients.get(clientId))) return;
+    const endMark = newEnd(clientId);
+    await endMarks.set(endMark.key, endMark);
+    // its origins, say
+    await clients.all();
+    await clients.delete(clientId);
+  }),
+  deleting("stores no end mark", async ({ clients }, clientId) => void (await clients.delete(clientId))),
+  deleting("leaves the client", async ({ clients, endMarks }, clientId) => {
+    const endMark = newEnd(clientId);
+    if (await clients.get(clientId)) await endMarks.set(endMark.key, endMark);
+  }),
+  deleting("stores an end mark of a client that nobody knows", async ({ clients, endMarks }, clientId) => {
+    const endMark = newEnd(clientId);
+    await clients.delete(clientId);
+    await endMarks.set(endMark.key, endMark);
   }),
 ];

@@ -240,4 +240,24 @@ export const consentMistakes: readonly WrongAdapter[] = [
     }),
   }),
   cachingFind("consents", [rule.consentDelete]),
+  wrong("consents", {
+    mistake: "save keeps the stored one if it was given later",
+    caughtBy: [rule.consentReplaced],
+    change: ({ storage, database }) => ({
+      async save(consent, now) {
+        const stored = await database.consents.get(consentId(consent));
+        if (!stored || stored.grantedAt <= consent.grantedAt) await storage.consents.save(consent, now);
+      },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete leaves what has expired by the caller's clock",
+    caughtBy: [rule.consentDeleteAhead],
+    change: ({ storage }) => ({
+      async delete(withdrawal, now) {
+        const listed = await storage.consents.list(withdrawal.selection.subject, now);
+        return listed.length > 0 && storage.consents.delete(withdrawal, now);
+      },
+    }),
+  }),
 ];

@@ -15,6 +15,16 @@ export const endMarkMistakes: readonly WrongAdapter[] = [
     }),
   }),
   wrong("endMarks", {
+    mistake: "save keeps the stored mark unless the new one ends later",
+    caughtBy: [rule.endMarkReplaced],
+    change: ({ database, storage }) => ({
+      async save(endMark, now) {
+        const stored = await database.endMarks.get(endMark.key);
+        if (!stored || endMark.expiresAt > stored.expiresAt) await storage.endMarks.save(endMark, now);
+      },
+    }),
+  }),
+  wrong("endMarks", {
     mistake: "find repeats what it has answered",
     caughtBy: [rule.endMarkFind],
     change({ storage }) {

@@ -11,6 +11,8 @@ import { expiryMistakes } from "./ends";
 import { swallowedFailures } from "./failures";
 import { fieldMistakes } from "./fields";
 import { lastUseMistakes } from "./last-use";
+import { forgettingMistakes, partialMistakes } from "./lasting";
+import { lengthMistakes } from "./lengths";
 import { sharedMistakes } from "./ownership";
 import { refreshTokenMistakes } from "./refresh-tokens";
 import { registrationLimitMistakes, registrationMistakes } from "./registrations";
@@ -33,6 +35,9 @@ export const wrongAdapters: readonly WrongAdapter[] = [
   ...refreshTokenMistakes,
   ...retryMistakes,
   ...lastUseMistakes,
+  ...forgettingMistakes,
+  ...partialMistakes,
+  ...lengthMistakes,
   ...accessTokenMistakes,
   ...endMarkMistakes,
   ...assertionMistakes,

@@ -98,6 +98,26 @@ export const refreshTokenMistakes: readonly WrongAdapter[] = [
     }),
   }),
   wrong("refreshTokens", {
+    mistake: "rotate stores the successor in a second step, before it answers",
+    caughtBy: [rule.retryRace],
+    change: ({ database }) => ({
+      async rotate({ from, to, use }, now) {
+        let before: RefreshToken | undefined;
+        const won = await database.refreshTokens.update(from.digest, (token) => {
+          before = token;
+          return token.used || !isLive(now)(token)
+            ? undefined
+            : { ...token, used: true, ...(use && { use }) };
+        });
+        if (!won) return live(before, now)?.use ?? "not-rotated";
+        // its last use, say
+        await database.authorizations.update(from.authorizationId, (one) => ({ ...one, lastUsedAt: now }));
+        await database.refreshTokens.set(to.digest, to);
+        return "rotated";
+      },
+    }),
+  }),
+  wrong("refreshTokens", {
     mistake: "rotate stores the successor with the end of the token before it",
     caughtBy: [rule.rotateOnce, ...rotateRaces],
     change: ({ storage }) => ({

@@ -1,7 +1,7 @@
 /** Mistakes with the end of many authorizations at once. */
 import type { Authorization, AuthorizationSelection, EpochSeconds, Storage } from "../../../lib";
 import { rule } from "./rules";
-import { type Database, isSelected, joinedBy, keyOf, notRevoked } from "./table-storage";
+import { type Database, isLive, isSelected, joinedBy, keyOf, notRevoked } from "./table-storage";
 import { wrong, type WrongAdapter } from "./wrong-adapter";
 
 /** Revokes them one by one, and gives the number of those that were not revoked before. */
@@ -149,5 +149,15 @@ export const revokeAllMistakes: readonly WrongAdapter[] = [
         },
       };
     },
+  }),
+  wrong("authorizations", {
+    mistake: "revokeAll leaves what has expired by the caller's clock",
+    caughtBy: [rule.revokeAhead],
+    change: ({ storage, database }) => ({
+      async revokeAll(selection, now) {
+        const own = (await notRevoked(database, selection)).filter(isLive(now));
+        return revokeEach(storage, own, now);
+      },
+    }),
   }),
 ];

@@ -2,6 +2,8 @@
 export const rule = {
   clientFind: "clients.find returns a registered client with every property",
   clientNone: "clients.find returns nothing for an id that is not exactly a registered one",
+  clientDelete:
+    "clients.delete leaves an end mark with which nobody has found the client, and none when there was no client",
   originKnown: "clients.isBrowserOrigin is true for each origin of a browser client",
   originLike: "clients.isBrowserOrigin is false for an origin that only resembles one",
   originOther: "clients.isBrowserOrigin is false for an origin of a client that is not a browser client",
@@ -10,6 +12,8 @@ export const rule = {
   consentContexts: "consents of two contexts are two consents, and one without a context is a third",
   consentNoContext:
     "a consent whose contextKey is left out and one whose contextKey is empty are the same consent",
+  consentLongKeys:
+    "consents whose keys differ in the last character are different, also where the key is as long as it can be",
   consentReplaced: "consents.save replaces the consent with the same key",
   consentList: "consents.list returns all living consents of one end user, and no others",
   consentEnd: "a consent expires at its expiresAt, by the time that is passed in",
@@ -19,9 +23,11 @@ export const rule = {
   consentDeleteRace:
     "consents.delete does not delete what is saved at the same time under the mark of the withdrawal",
   consentDeleteExcept: "consents.delete keeps a consent that was given after the withdrawal",
+  consentDeleteAhead: "consents.delete also reaches what has expired at `now`",
   endMarkFind: "endMarks.find returns the mark that endMarks.save stored, in every process at once",
   endMarkReplaced: "endMarks.save replaces the mark of the same key, and no other",
   endMarkNone: "endMarks.find returns nothing for a key that is not exactly a stored one",
+  endMarkMany: "endMarks.find keeps all marks of one owner apart, and answers for any number of keys",
   endMarkSeveral: "endMarks.find returns the marks of several keys in the order of the keys",
   endMarkEnd: "an end mark expires at its expiresAt, by the time that is passed in",
   authorizationFind: "authorizations.find returns what authorizations.create stored, with every field",
@@ -37,6 +43,7 @@ export const rule = {
     "authorizations.revokeAll with a subject alone revokes all authorizations of this end user, and of nobody else",
   revokeAllMeanwhile:
     "authorizations.revokeAll revokes what was stored before it began, while others are being stored",
+  revokeAhead: "authorizations.revoke and revokeAll also reach what has expired at `now`",
   listOrder:
     "authorizations.list returns the living authorizations of one end user, the one that expires last first",
   listPages:
@@ -46,6 +53,8 @@ export const rule = {
   listRevoked: "authorizations.list no longer has those that revokeAll has revoked",
   limit:
     "authorizations.create revokes the one that expires first when there is one too many, and only among its own",
+  limitSlowClock: "authorizations.create leaves what a slower clock calls living where revokeAll finds it",
+  limitUnused: "authorizations.create revokes what was never used before what was used, the oldest first",
   limitAfterRace: "authorizations.create returns to the limit after simultaneous calls",
   eraseAll:
     "authorizations.erase deletes every authorization of one end user, revoked ones too, and nobody else's",
@@ -84,6 +93,10 @@ export const rule = {
   useAndRevoke: "a use does not undo a simultaneous revocation",
   useOfNone:
     "a use of what was stored without its authorization, or whose authorization was erased, creates none",
+  lastingUse: "a code stays consumed and a refresh token used until it expires, also 100 days later",
+  lastingRevocation: "what was revoked stays revoked until it expires, also 100 days later",
+  lastingMark: "an end mark and a used assertion are remembered until they expire, also 100 days later",
+  reachesAll: "authorizations.revokeAll and erase reach all that an end user has, however many",
   accessFind: "accessTokens.find returns what accessTokens.create stored, with every field",
   accessNone: "accessTokens.find returns nothing for a digest that is not exactly a stored one",
   accessEnd: "a stored access token expires at its expiresAt, by the time that is passed in",
@@ -91,6 +104,7 @@ export const rule = {
     "accessTokens.isRevoked is true after accessTokens.revoke, for this id only, until the token expires",
   revokeSibling: "accessTokens.revoke does not revoke another token of the same authorization",
   revokedFindable: "a revoked access token can still be found",
+  revokeAccessAhead: "accessTokens.revoke also remembers a token that has expired at `now`",
   assertionOnce:
     "clientAssertions.use lets an assertion be used once, and remembers it in every process until its expiresAt",
   assertionNone: "clientAssertions.use takes no other digest for a used one",

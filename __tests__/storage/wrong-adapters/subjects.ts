@@ -13,6 +13,8 @@ const sights: Readonly<Record<string, (subject: string) => string>> = {
   "spaces at the end": (subject) => subject.trimEnd(),
   "spaces in front": (subject) => subject.trimStart(),
   case: (subject) => subject.toLowerCase(),
+  "the two forms of a letter": (subject) => subject.normalize("NFC"),
+  "invisible characters": (subject) => subject.replace(/[\u00ad\u200b]/g, ""),
 };
 
 type See = (subject: string) => string;

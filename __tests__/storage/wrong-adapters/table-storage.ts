@@ -18,6 +18,9 @@ import {
   type StoredAccessToken,
   type UsedAssertion,
 } from "../../../lib";
+import { newClientEnd } from "../../../lib/storage/end-marks";
+import { inEndingOrder } from "../../../lib/storage/ending-order";
+import type { ClientRegistry } from "../../../lib/storage/port";
 
 /** What all processes share. It keeps and gives copies, as every database does. */
 export interface Table<T> {
@@ -30,6 +33,8 @@ export interface Table<T> {
   update(key: string, change: (record: T) => T | undefined): Promise<boolean>;
   /** The same as a part of another table's round trip. */
   updateAlong(key: string, change: (record: T) => T): void;
+  /** Write as a part of another round trip. */
+  setAlong(key: string, record: T): void;
   /** Look and write in one round trip, where there is nothing yet. */
   add(key: string, record: T): Promise<boolean>;
   /** Look and delete in one round trip. */
@@ -91,6 +96,9 @@ function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
     updateAlong(key, change) {
       const record = records.get(key);
       if (record) records.set(key, change(structuredClone(record)));
+    },
+    setAlong(key, record) {
+      records.set(key, structuredClone(record));
     },
     async add(key, record) {
       const sent = structuredClone(record);
@@ -199,7 +207,7 @@ function tableAuthorizations(database: Database): Storage["authorizations"] {
       const earlier = await authorizations.where(
         (record) => isLiving(record) && record.authorizationId !== authorizationId,
       );
-      const ended = earlier.toSorted(inListOrder).slice(maxAuthorizations - 1);
+      const ended = earlier.toSorted(inEndingOrder).slice(0, earlier.length - maxAuthorizations + 1);
       await Promise.all(ended.map((record) => revoke(record.authorizationId)));
     },
     async find(authorizationId, now) {
@@ -258,19 +266,36 @@ function tableRegistrations({ clientRegistrations }: Database): Storage["clientR
   };
 }
 
+/** The table of clients. Its end mark comes behind the deletion: nobody finds the client with it. */
+function tableClients({ clients, endMarks }: Database): ClientRegistry {
+  return {
+    find: (clientId) => clients.get(clientId),
+    isBrowserOrigin: async (origin) => (await clients.all()).flatMap(browserOriginsOf).includes(origin),
+    save: (client) => clients.set(client.clientId, client),
+    async delete(clientId) {
+      const endMark = newEnd(clientId);
+      if (await clients.delete(clientId)) await endMarks.set(endMark.key, endMark);
+    },
+    list: async ({ after = "", limit }) =>
+      (await clients.where(({ clientId }) => clientId > after))
+        .toSorted((a, b) => (a.clientId < b.clientId ? -1 : 1))
+        .slice(0, limit),
+  };
+}
+
+/** A mark that ends everything of this client. */
+export const newEnd = (clientId: string): EndMark => newClientEnd(clientId, Math.floor(Date.now() / 1000));
+
 /** The right adapter, as one process has it. */
 export function tableStorage(database: Database): Storage {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, consents } = database;
-  const { clients, revokedAccessTokens, endMarks, usedAssertions } = database;
+  const { revokedAccessTokens, endMarks, usedAssertions } = database;
   const use = <T extends { readonly authorizationId: string }>(used: T, now: EpochSeconds): T => {
     authorizations.updateAlong(used.authorizationId, (record) => ({ ...record, lastUsedAt: now }));
     return used;
   };
   return {
-    clients: {
-      find: (clientId) => clients.get(clientId),
-      isBrowserOrigin: async (origin) => (await clients.all()).flatMap(browserOriginsOf).includes(origin),
-    },
+    clients: tableClients(database),
     consents: {
       find: async (key, now) => live(await consents.get(consentId(key)), now),
       save: (consent) => consents.set(consentId(consent), consent),
@@ -297,14 +322,12 @@ export function tableStorage(database: Database): Storage {
       create: (token) => refreshTokens.set(token.digest, token),
       find: async ({ digest }, now) => live(await refreshTokens.get(digest), now),
       async rotate({ from, to, use: kept }, now) {
-        const won = await refreshTokens.update(from.digest, (token) =>
-          token.used || !isLive(now)(token)
-            ? undefined
-            : { ...use(token, now), used: true, ...(kept && { use: kept }) },
-        );
-        if (!won) return live(await refreshTokens.get(from.digest), now)?.use ?? "not-rotated";
-        await refreshTokens.set(to.digest, to);
-        return "rotated";
+        const won = await refreshTokens.update(from.digest, (token) => {
+          if (token.used || !isLive(now)(token)) return undefined;
+          refreshTokens.setAlong(to.digest, to);
+          return { ...use(token, now), used: true, ...(kept && { use: kept }) };
+        });
+        return won ? "rotated" : (live(await refreshTokens.get(from.digest), now)?.use ?? "not-rotated");
       },
     },
     accessTokens: {

@@ -1,5 +1,5 @@
 /** The contract of opaque and revoked access tokens. RFC 6749 §1.4, 7009 §2.1. */
-import { awkwardText, newAccessToken, newDigest, newDigestWithLookalikes, newId } from "./records";
+import { awkwardText, longText, newAccessToken, newDigest, newDigestWithLookalikes, newId } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 /** The rules of `accessTokens`. @rfc 7009 §2.1 */
@@ -19,6 +19,7 @@ export const accessTokenRules: readonly Rule[] = [
         }),
         // what the host adds (tokens.decide) is JSON of any depth
         newAccessToken(now, { claims: { deep: { list: [1, awkwardText, { none: false }] } } }),
+        newAccessToken(now, { claims: { long: longText } }),
       ]) {
         await storage.accessTokens.create(token, now);
         assertRecord(await peer.accessTokens.find(token.digest, now), token, "accessTokens.find");
@@ -91,6 +92,16 @@ export const accessTokenRules: readonly Rule[] = [
       await storage.accessTokens.create(token, now);
       await storage.accessTokens.revoke(token, now);
       assertRecord(await peer.accessTokens.find(token.digest, now), token, "accessTokens.find");
+    },
+  },
+  {
+    name: "accessTokens.revoke also remembers a token that has expired at `now`",
+    async check({ storage, peer, now }) {
+      const token = newAccessToken(now, { expiresAt: now + 120 });
+      await storage.accessTokens.create(token, now);
+      // the caller's clock may be ahead, and the others still take the token
+      await storage.accessTokens.revoke(token, now + 300);
+      assertSame(await peer.accessTokens.isRevoked(token.tokenId, now), true, "accessTokens.isRevoked");
     },
   },
 ];

@@ -1,10 +1,10 @@
-/** The contract of the limit of living authorizations: a flood by one person at one client ends that person's oldest ones only. */
+/** The contract of the limit of living authorizations: a flood by one person at one client ends that person's unused ones only. */
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import { maxAuthorizations } from "../port";
-import { newAuthorization, newId } from "./records";
-import { assertSame, race, type Rule, type RuleSubject } from "./rule";
-import { assertAll, listAll } from "./stored-authorizations";
+import { newAuthorization, newCode, newId } from "./records";
+import { assertSame, type Rule, type RuleSubject } from "./rule";
+import { assertAll, createSeveral, listAll } from "./stored-authorizations";
 
 interface Kind {
   readonly key: Partial<Authorization>;
@@ -18,15 +18,13 @@ function asManyAsMayLive({ key, now }: Kind): readonly Authorization[] {
   );
 }
 
-/** Creates them at both ends of the store, eight at a time. */
-async function createSeveral(subject: RuleSubject, records: readonly Authorization[]): Promise<void> {
-  await race(subject, {
-    runners: 8,
-    run: async ({ authorizations }, runner) => {
-      for (const [index, record] of records.entries())
-        if (index % 8 === runner) await authorizations.create(record, subject.now);
-    },
-  });
+/** Marks these as used, by a code of each. */
+async function useAll({ storage, now }: RuleSubject, records: readonly Authorization[]): Promise<void> {
+  for (const { authorizationId } of records) {
+    const code = newCode(now, { authorizationId });
+    await storage.authorizationCodes.create(code, now);
+    await storage.authorizationCodes.consume(code, now);
+  }
 }
 
 /** The rules of `maxAuthorizations`. */
@@ -80,6 +78,54 @@ export const authorizationLimitRules: readonly Rule[] = [
       const listed = await listAll(peer, { subject, now });
       assertSame(listed.length, maxAuthorizations, "the number of living ones");
       await assertAll(peer, { records: [...more, last], now, revoked: false });
+    },
+  },
+  {
+    name: "authorizations.create leaves what a slower clock calls living where revokeAll finds it",
+    async check({ storage, peer, now }) {
+      const soon = newAuthorization(now, { expiresAt: now + 200 });
+      const { subject, clientId, apiId } = soon;
+      const key = { subject, clientId, apiId };
+      await storage.authorizations.create(soon, now);
+      // another process calls it expired, and has too many in two contexts
+      const ahead = now + 240;
+      for (let count = 0; count <= maxAuthorizations; count += 1) {
+        const context = { key: `context ${count % 2}` };
+        const record = newAuthorization(ahead, { ...key, context });
+        await peer.authorizations.create(record, ahead);
+      }
+      await assertAll(storage, { records: [soon], now, revoked: false });
+      assertSame(
+        await storage.authorizations.revokeAll(key, now),
+        maxAuthorizations + 2,
+        "the number of revoked ones",
+      );
+      await assertAll(storage, { records: [soon], now, revoked: true });
+    },
+  },
+  {
+    name: "authorizations.create revokes what was never used before what was used, the oldest first",
+    async check(test) {
+      const { storage, peer, now } = test;
+      const { subject, clientId } = newAuthorization(now);
+      const newOne = (createdAt: EpochSeconds, expiresAt: EpochSeconds): Authorization =>
+        newAuthorization(now, { subject, clientId, createdAt, expiresAt });
+      const used = [newOne(now - 20, now + 300), newOne(now - 10, now + 400)];
+      // the oldest one expires last, so that its end does not say its age
+      const waiting = Array.from({ length: maxAuthorizations - used.length }, (_, index) =>
+        newOne(now - 5 + index, now + 1_000 - index),
+      );
+      await createSeveral(test, [...used, ...waiting]);
+      await useAll(test, used);
+      const flood = [1, 2, 3].map((index) => newOne(now + 200 + index, now + 500));
+      for (const record of flood) await storage.authorizations.create(record, now);
+      await assertAll(peer, { records: [...used, ...waiting.slice(3), ...flood], now, revoked: false });
+      await assertAll(peer, { records: waiting.slice(0, 3), now, revoked: true });
+      await useAll(test, [...waiting.slice(3), ...flood]);
+      const next = newOne(now, now + 200);
+      await peer.authorizations.create(next, now);
+      await assertAll(storage, { records: used.slice(0, 1), now, revoked: true });
+      await assertAll(storage, { records: [...used.slice(1), next], now, revoked: false });
     },
   },
 ];

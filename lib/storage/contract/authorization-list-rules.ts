@@ -1,7 +1,7 @@
 /** The contract of the list of an end user's authorizations: what lives, in an order that pages can follow. */
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import { newAuthorization, newId, otherTexts } from "./records";
+import { newAuthorization, newId, newSubject, otherTexts } from "./records";
 import { assertRecord, assertSame, assertTexts, type Rule, type RuleSubject } from "./rule";
 import { createAll, listAll } from "./stored-authorizations";
 
@@ -47,7 +47,7 @@ export const authorizationListRules: readonly Rule[] = [
   {
     name: "authorizations.list returns the living authorizations of one end user, the one that expires last first",
     async check({ storage, peer, now }) {
-      const subject = `a${newId()}`;
+      const subject = newSubject();
       const later = now + 60;
       const own = [
         newAuthorization(now, { subject, expiresAt: now + 500 }),

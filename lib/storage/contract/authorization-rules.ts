@@ -1,5 +1,5 @@
 /** The contract of authorizations. RFC 6749 §1.3, 7009 §2.1, 9700 §4.14.2. */
-import { awkwardText, newAuthorization, newId } from "./records";
+import { awkwardText, longText, newAuthorization, newId } from "./records";
 import { assertNothing, assertRecord, race, type Rule } from "./rule";
 import { assertAll, createAll } from "./stored-authorizations";
 
@@ -16,6 +16,7 @@ export const authorizationRules: readonly Rule[] = [
         newAuthorization(now, { subject: `${newId()}${awkwardText}` }),
         newAuthorization(now, { clientAuthentication: "key" }),
         newAuthorization(now, { context: { key: awkwardText }, endMarks: [] }),
+        newAuthorization(now, { context: { key: "acme", data: { long: longText } } }),
         newAuthorization(now, {
           context: { key: "acme", data: { deep: { list: [1, awkwardText, { none: false }] } } },
           endMarks: [newId(), newId()],

@@ -2,7 +2,7 @@
 import type { Consent, ConsentSelection } from "../../protocol/consent";
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
-import { keysJoinedAlike, newConsent, newId, otherTexts } from "./records";
+import { keysJoinedAlike, newConsent, newId, newSubject, otherTexts } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 /** Saves one consent for each of these contexts, and one without any. */
@@ -21,7 +21,7 @@ export const consentDeleteRules: readonly Rule[] = [
   {
     name: "consents.delete deletes this one consent, and does nothing when there is none",
     async check({ storage, peer, now }) {
-      const subject = `a${newId()}`;
+      const subject = newSubject();
       const [gone, kept] = [newConsent(now, { subject }), newConsent(now, { subject })];
       const otherApi = { ...gone, apiId: "reports" };
       for (const consent of [gone, kept, otherApi]) await storage.consents.save(consent, now);
@@ -117,6 +117,17 @@ export const consentDeleteRules: readonly Rule[] = [
         });
         assertRecord(await peer.consents.find(after, now), after, "given again during the withdrawal");
       }
+    },
+  },
+  {
+    name: "consents.delete also reaches what has expired at `now`",
+    async check({ storage, peer, now }) {
+      const consent = newConsent(now, { expiresAt: now + 120 });
+      await storage.consents.save(consent, now);
+      // the caller's clock may be ahead
+      const withdrawal = { selection: consent, exceptEndMark: newId() };
+      assertSame(await peer.consents.delete(withdrawal, now + 300), true, "consents.delete");
+      assertNothing(await storage.consents.find(consent, now), "found though it was deleted");
     },
   },
 ];

@@ -1,6 +1,15 @@
 /** The contract of remembered consents. RFC 6749 §10.2. */
-import type { Consent } from "../../protocol/consent";
-import { awkwardText, keysJoinedAlike, newConsent, newDigest, newId, otherTexts } from "./records";
+import type { Consent, ConsentKey } from "../../protocol/consent";
+import {
+  awkwardText,
+  keysJoinedAlike,
+  longText,
+  newConsent,
+  newDigest,
+  newId,
+  newSubject,
+  otherTexts,
+} from "./records";
 import { assertNothing, assertRecord, assertSame, type Rule } from "./rule";
 
 /** Keys that differ from this one, but become equal to it through careless concatenation. */
@@ -21,6 +30,28 @@ function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
 
 const byApi = (a: Consent, b: Consent): number => (a.apiId < b.apiId ? -1 : 1);
 
+/** A text that is one character shorter than that. */
+function almost(length: number): string {
+  return newId().padEnd(length - 1, "x");
+}
+
+/** Keys as long as the server allows, of which each differs in the last character of one part. */
+function longKeys(): readonly ConsentKey[] {
+  const [subject, clientId, contextKey] = [almost(255), almost(255), almost(128)];
+  const key = {
+    subject: `${subject}1`,
+    clientId: `${clientId}1`,
+    apiId: "orders",
+    contextKey: `${contextKey}1`,
+  };
+  return [
+    key,
+    { ...key, subject: `${subject}2` },
+    { ...key, clientId: `${clientId}2` },
+    { ...key, contextKey: `${contextKey}2` },
+  ];
+}
+
 /** The rules of `consents`. @rfc 6749 §10.2 */
 export const consentRules: readonly Rule[] = [
   {
@@ -31,6 +62,7 @@ export const consentRules: readonly Rule[] = [
         newConsent(now, { scopes: [], endMarks: [] }),
         newConsent(now, { contextKey: `b${awkwardText}a`, endMarks: [newId(), newId()] }),
         newConsent(now, { clientDigest: newDigest() }),
+        newConsent(now, { scopes: [longText, newId()] }),
         newConsent(now, { subject: `${newId()}${awkwardText}`, apiId: "a-b.c_d" }),
         newConsent(now, { subject: `${newId()}${"😀".repeat(110)}` }),
       ]) {
@@ -42,7 +74,7 @@ export const consentRules: readonly Rule[] = [
   {
     name: "consents.find returns nothing for a key that differs in any part",
     async check({ storage, now }) {
-      const consent = newConsent(now, { subject: `a${newId()}` });
+      const consent = newConsent(now, { subject: newSubject() });
       await storage.consents.save(consent, now);
       for (const key of otherKeys(consent)) {
         assertNothing(await storage.consents.find(key, now), `found by ${JSON.stringify(key)}`);
@@ -54,6 +86,19 @@ export const consentRules: readonly Rule[] = [
     },
   },
   {
+    name: "consents whose keys differ in the last character are different, also where the key is as long as it can be",
+    async check({ storage, peer, now }) {
+      const consents = longKeys().map((key) => newConsent(now, key));
+      for (const consent of consents) await storage.consents.save(consent, now);
+      for (const consent of consents)
+        assertRecord(await peer.consents.find(consent, now), consent, "consents.find");
+      const [first, ...others] = consents;
+      if (first) await peer.consents.delete({ selection: first, exceptEndMark: newId() }, now);
+      for (const consent of others)
+        assertRecord(await storage.consents.find(consent, now), consent, "after another was deleted");
+    },
+  },
+  {
     name: "consents.save replaces the consent with the same key",
     async check({ storage, peer, now }) {
       const before = newConsent(now);
@@ -62,6 +107,10 @@ export const consentRules: readonly Rule[] = [
       await peer.consents.save(after, now);
       assertRecord(await storage.consents.find(before, now), after, "consents.find");
       assertRecord(await storage.consents.list(before.subject, now), [after], "consents.list");
+      // the last one counts, also where the clock of its process is behind
+      const last = { ...after, scopes: [], grantedAt: now - 60, expiresAt: now + 300 };
+      await storage.consents.save(last, now - 60);
+      assertRecord(await peer.consents.find(before, now), last, "one that was given earlier by its clock");
     },
   },
   {
@@ -99,9 +148,11 @@ export const consentRules: readonly Rule[] = [
   {
     name: "consents.list returns all living consents of one end user, and no others",
     async check({ storage, peer, now }) {
-      const subject = `a${newId()}`;
-      const own = ["a", "b", "c"].map((apiId) => newConsent(now, { subject, apiId }));
-      const ended = newConsent(now, { subject, apiId: "d", expiresAt: now + 60 });
+      const subject = newSubject();
+      const own = Array.from({ length: 30 }, (_, index) =>
+        newConsent(now, { subject, apiId: `${10 + index}` }),
+      );
+      const ended = newConsent(now, { subject, apiId: "ended", expiresAt: now + 60 });
       const others = otherTexts(subject).map((other) => newConsent(now, { subject: other }));
       for (const consent of [...own, ended, newConsent(now), ...others]) {
         await storage.consents.save(consent, now);

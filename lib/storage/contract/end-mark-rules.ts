@@ -1,5 +1,5 @@
 /** The contract of end marks: everyone who looks after an end sees it. RFC 7009 §2.1. */
-import { newDigestWithLookalikes, newEndMark } from "./records";
+import { newDigestWithLookalikes, newEndKey, newEndMark, newId } from "./records";
 import { assertTexts, type Rule } from "./rule";
 
 /** The rules of `endMarks`. @rfc 7009 §2.1 */
@@ -24,14 +24,23 @@ export const endMarkRules: readonly Rule[] = [
       assertTexts(await storage.endMarks.find([first.key], now), [second.mark], "the second withdrawal");
       assertTexts(await storage.endMarks.find([first.key], now + 899), [second.mark], "until its own end");
       assertTexts(await storage.endMarks.find([other.key], now), [other.mark], "another key");
+      // the last one counts, also where an earlier one would last longer
+      const third = { ...newEndMark(now, { expiresAt: now + 300 }), key: first.key };
+      await peer.endMarks.save(third, now);
+      assertTexts(await storage.endMarks.find([first.key], now), [third.mark], "one that ends sooner");
+      const fourth = { ...third, mark: newEndMark(now).mark };
+      await storage.endMarks.save(fourth, now);
+      assertTexts(await peer.endMarks.find([first.key], now), [fourth.mark], "one that ends with it");
     },
   },
   {
     name: "endMarks.find returns nothing for a key that is not exactly a stored one",
     async check({ storage, now }) {
       const { digest, lookalikes } = newDigestWithLookalikes();
-      await storage.endMarks.save(newEndMark(now, { key: digest }), now);
-      for (const key of [...lookalikes, ""]) {
+      const [owner, otherOwner] = [newId(), newId()];
+      const keyOf = (rest: string): string => `${owner}.${rest}`;
+      await storage.endMarks.save(newEndMark(now, { key: keyOf(digest) }), now);
+      for (const key of [...lookalikes.map(keyOf), `${otherOwner}.${digest}`, owner, digest, ""]) {
         assertTexts(await storage.endMarks.find([key], now), [undefined], `endMarks.find("${key}")`);
       }
     },
@@ -53,6 +62,23 @@ export const endMarkRules: readonly Rule[] = [
       const other = [second.mark, first.mark];
       assertTexts(await peer.endMarks.find([second.key, first.key], now), other, "in another order");
       assertTexts(await peer.endMarks.find([], now), [], "endMarks.find of no keys");
+    },
+  },
+  {
+    name: "endMarks.find keeps all marks of one owner apart, and answers for any number of keys",
+    async check({ storage, peer, now }) {
+      const owner = newId();
+      const saved = Array.from({ length: 30 }, () => newEndMark(now, { key: newEndKey(owner) }));
+      for (const endMark of saved) await storage.endMarks.save(endMark, now);
+      const found = await peer.endMarks.find(
+        saved.map(({ key }) => key),
+        now,
+      );
+      assertTexts(
+        found,
+        saved.map(({ mark }) => mark),
+        "endMarks.find",
+      );
     },
   },
   {

@@ -1,6 +1,6 @@
 /** The contract of erasing an end user's authorizations: every record goes, and nobody else's. */
 import type { Authorization } from "../../protocol/authorization";
-import { newAuthorization, newId, otherTexts } from "./records";
+import { newAuthorization, newId, newSubject, otherTexts } from "./records";
 import { assertNothing, assertSame, race, type Rule } from "./rule";
 import { assertAll, assertGone, createAll, listAll } from "./stored-authorizations";
 
@@ -9,7 +9,7 @@ export const eraseRules: readonly Rule[] = [
   {
     name: "authorizations.erase deletes every authorization of one end user, revoked ones too, and nobody else's",
     async check({ storage, peer, now }) {
-      const first = newAuthorization(now, { subject: `a${newId()}` });
+      const first = newAuthorization(now, { subject: newSubject() });
       const { subject, clientId } = first;
       const revoked = newAuthorization(now, { subject, clientId });
       const own = [

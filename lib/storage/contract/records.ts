@@ -110,9 +110,14 @@ export function newConsent(now: EpochSeconds, changes: Partial<Consent> = {}): C
   };
 }
 
+/** A new key of an end mark: 22 characters of an owner, a dot, and a digest. */
+export function newEndKey(owner: string = newId()): string {
+  return `${owner}.${newDigest()}`;
+}
+
 /** A new end mark with these changes. */
 export function newEndMark(now: EpochSeconds, changes: Partial<EndMark> = {}): EndMark {
-  return { key: newDigest(), mark: newId(), expiresAt: now + 600, ...changes };
+  return { key: newEndKey(), mark: newId(), expiresAt: now + 600, ...changes };
 }
 
 /** A new used assertion with these changes. */
@@ -138,10 +143,22 @@ export function newRegistration(
   return { client, expiresAt };
 }
 
-/** Texts that a careless comparison takes for this one: some databases ignore trailing spaces, others ignore case. */
-export function otherTexts(text: string): readonly string[] {
-  return [`${text} `, ` ${text}`, `${text}x`, text.toUpperCase()];
+/** A new subject that has another form in Unicode, for `otherTexts`. */
+export function newSubject(): string {
+  return `\u00e9${newId()}`;
 }
+
+/**
+ * Texts that a careless comparison takes for this one: some databases ignore trailing spaces, others case, invisible characters or the
+ * two forms that a letter with an accent has.
+ */
+export function otherTexts(text: string): readonly string[] {
+  const others = [`${text} `, ` ${text}`, `${text}x`, text.toUpperCase(), `${text}\u00ad`, `${text}\u200b`];
+  return [...others, text.normalize("NFD")].filter((other) => other !== text);
+}
+
+/** Text of more than 4,000 characters, which is cut or refused where a column is too short. */
+export const longText: string = `${"long ".repeat(1_000)}${awkwardText}`;
 
 /** For each separator that an adapter may use: pairs of keys that become the same text when their parts are joined by it. */
 export function keysJoinedAlike(): readonly (readonly [ConsentKey, ConsentKey])[] {

@@ -1,7 +1,7 @@
 /** The contract of ending many authorizations at once: all that were stored before, and no others. RFC 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { AuthorizationSelection } from "../port";
-import { keysJoinedAlike, newAuthorization, newId, ofKey, otherTexts } from "./records";
+import { keysJoinedAlike, newAuthorization, newId, newSubject, ofKey, otherTexts } from "./records";
 import { assertSame, race, type Rule, type RuleSubject } from "./rule";
 import { assertAll, createAll } from "./stored-authorizations";
 
@@ -55,7 +55,7 @@ export const revokeAllRules: readonly Rule[] = [
     name: "authorizations.revokeAll revokes all authorizations of one end user for one client at one API, and no others",
     async check(test) {
       const { storage, now } = test;
-      const first = newAuthorization(now, { subject: `a${newId()}` });
+      const first = newAuthorization(now, { subject: newSubject() });
       const { subject, clientId, apiId } = first;
       const key = { subject, clientId, apiId };
       await checkSelection(test, {
@@ -113,7 +113,7 @@ export const revokeAllRules: readonly Rule[] = [
     name: "authorizations.revokeAll with a subject alone revokes all authorizations of this end user, and of nobody else",
     async check(test) {
       const { now } = test;
-      const first = newAuthorization(now, { subject: `a${newId()}` });
+      const first = newAuthorization(now, { subject: newSubject() });
       const { subject, clientId } = first;
       const own = { subject, clientId };
       await checkSelection(test, {
@@ -140,6 +140,28 @@ export const revokeAllRules: readonly Rule[] = [
       const { subject: first, clientId, apiId } = newAuthorization(subject.now);
       await revokeDuringCreation(subject, { subject: first, clientId, apiId });
       await revokeDuringCreation(subject, { subject: newId() });
+    },
+  },
+  {
+    name: "authorizations.revoke and revokeAll also reach what has expired at `now`",
+    async check({ storage, peer, now }) {
+      const { subject, clientId, apiId } = newAuthorization(now);
+      const key = { subject, clientId, apiId };
+      const selections = [{ subject }, key, { ...key, contextKey: "acme" }];
+      // the caller's clock may be ahead: the others still take the authorization, and must not do so once the end has resolved
+      const ahead = now + 300;
+      const newOne = (): Authorization =>
+        newAuthorization(now, { ...key, context: { key: "acme" }, expiresAt: now + 120 });
+      for (const selection of selections) {
+        const records = [newOne(), newOne()];
+        await createAll(storage, records, now);
+        assertSame(await peer.authorizations.revokeAll(selection, ahead), 2, "the number of revoked ones");
+        await assertAll(storage, { records, now, revoked: true });
+      }
+      const record = newOne();
+      await storage.authorizations.create(record, now);
+      await peer.authorizations.revoke(record.authorizationId, ahead);
+      await assertAll(storage, { records: [record], now, revoked: true });
     },
   },
 ];

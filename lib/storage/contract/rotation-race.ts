@@ -1,11 +1,30 @@
 /** A race for the rotation of one refresh token, and what its outcome must be. RFC 6749 §6, 9700 §4.14.2. */
 import type { RefreshToken, RefreshTokenUse } from "../../protocol/authorization";
+import type { EpochSeconds } from "../../protocol/time";
+import type { Storage } from "../port";
 import { newDigest, newRefreshToken } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type RuleSubject } from "./rule";
 
 /** A token that can follow this one. */
 export function successor({ authorizationId, expiresAt }: RefreshToken): RefreshToken {
   return { authorizationId, expiresAt: expiresAt + 60, digest: newDigest(), used: false };
+}
+
+interface Step {
+  readonly from: RefreshToken;
+  readonly to: RefreshToken;
+  readonly use?: RefreshTokenUse;
+}
+
+/** Takes this step. Whoever learns how the winner has used the token must find the winner's successor: both came in one step. */
+async function take(
+  { refreshTokens }: Storage,
+  { step, steps, now }: { step: Step; steps: readonly Step[]; now: EpochSeconds },
+): Promise<"rotated" | "not-rotated" | RefreshTokenUse> {
+  const outcome = await refreshTokens.rotate(step, now);
+  const won = typeof outcome === "object" && steps.find(({ use }) => use?.salt === outcome.salt);
+  if (won) assertRecord(await refreshTokens.find(won.to, now), won.to, "the winner's token, for a loser");
+  return outcome;
 }
 
 /** Rotates one token many times at once, each time with the `use` of that runner, if it has one. */
@@ -16,13 +35,13 @@ export async function raceToRotate(
   const { storage, peer, now } = subject;
   const from = newRefreshToken(now);
   await storage.refreshTokens.create(from, now);
-  const steps = Array.from({ length: runners }, (_, runner) => {
+  const steps: readonly Step[] = Array.from({ length: runners }, (_, runner) => {
     const use = useOf(runner);
     return { from, to: successor(from), ...(use && { use }) };
   });
   const outcomes = await race(subject, {
     runners,
-    run: (store, runner) => store.refreshTokens.rotate(steps[runner] ?? { from, to: from }, now),
+    run: (store, runner) => take(store, { step: steps[runner] ?? { from, to: from }, steps, now }),
   });
   const winner = outcomes.indexOf("rotated");
   const winners = outcomes.filter((outcome) => outcome === "rotated").length;

@@ -5,6 +5,7 @@ import { assertionRules } from "./assertion-rules";
 import { authorizationLimitRules } from "./authorization-limit-rules";
 import { authorizationListRules } from "./authorization-list-rules";
 import { authorizationRules } from "./authorization-rules";
+import { clientDeleteRules } from "./client-delete-rules";
 import { clientRules } from "./client-rules";
 import { codeRules } from "./code-rules";
 import { consentDeleteRules } from "./consent-delete-rules";
@@ -12,6 +13,7 @@ import { consentRules } from "./consent-rules";
 import { endMarkRules } from "./end-mark-rules";
 import { eraseRules } from "./erase-rules";
 import { lastUseRules } from "./last-use-rules";
+import { lastingRules } from "./lasting-rules";
 import { newClients } from "./records";
 import { refreshTokenRules } from "./refresh-token-rules";
 import { registrationLimitRules } from "./registration-limit-rules";
@@ -33,6 +35,7 @@ export interface StorageContractOptions {
 
 const rules: readonly Rule[] = [
   ...clientRules,
+  ...clientDeleteRules,
   ...consentRules,
   ...consentDeleteRules,
   ...authorizationRules,
@@ -44,6 +47,7 @@ const rules: readonly Rule[] = [
   ...refreshTokenRules,
   ...retryRules,
   ...lastUseRules,
+  ...lastingRules,
   ...accessTokenRules,
   ...endMarkRules,
   ...assertionRules,

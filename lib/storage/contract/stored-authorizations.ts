@@ -2,7 +2,7 @@
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { ListedAuthorization, Storage } from "../port";
-import { assertNothing, assertRecord, assertSame } from "./rule";
+import { assertNothing, assertRecord, assertSame, race, type RuleSubject } from "./rule";
 
 /** Creates these authorizations one after the other. */
 export async function createAll(
@@ -11,6 +11,17 @@ export async function createAll(
   now: EpochSeconds,
 ): Promise<void> {
   for (const record of records) await authorizations.create(record, now);
+}
+
+/** Creates them at both ends of the store, eight at a time. */
+export async function createSeveral(subject: RuleSubject, records: readonly Authorization[]): Promise<void> {
+  await race(subject, {
+    runners: 8,
+    run: async ({ authorizations }, runner) => {
+      for (const [index, record] of records.entries())
+        if (index % 8 === runner) await authorizations.create(record, subject.now);
+    },
+  });
 }
 
 /** Fails unless each of these authorizations is found, and is revoked or not as expected. */

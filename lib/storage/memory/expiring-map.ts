@@ -32,8 +32,8 @@ export interface ExpiringMap<T> {
    * of them than there is room left. Dropping a living entry instead could drop a revocation.
    */
   set(key: string, value: T, now: EpochSeconds): void;
-  /** Changes parts of a living entry, but not its end. Nothing happens when there is none. */
-  change(key: string, part: Partial<Omit<T, "expiresAt">>, now: EpochSeconds): void;
+  /** Changes parts of an entry, expired or not, but not its end. Nothing happens when there is none. */
+  change(key: string, part: Partial<Omit<T, "expiresAt">>): void;
   /** Notes that a living entry was used at `now`. Nothing happens when there is none. The value stays as it is. */
   use(key: string, now: EpochSeconds): void;
   /** When the entry was last used. */
@@ -214,8 +214,8 @@ export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>):
       if (before && bucketOf(before.value.expiresAt) === bucketOf(value.expiresAt)) return;
       file(key, value.expiresAt);
     },
-    change(key, part, now) {
-      const before = living(key, now);
+    change(key, part) {
+      const before = entries.get(key);
       if (!before) return;
       const value = frozenCopy(part as Partial<T>, before.value);
       const { share, usedAt } = before;

@@ -2,7 +2,13 @@
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { ExpiringMap } from "./expiring-map";
-import { type AuthorizationSelection, type AuthorizationStore, maxAuthorizations } from "../port";
+import { inEndingOrder } from "../ending-order";
+import {
+  type AuthorizationSelection,
+  type AuthorizationStore,
+  type ListedAuthorization,
+  maxAuthorizations,
+} from "../port";
 
 const livingOf = (subject: string): string => `+${subject}`;
 const revokedOf = (subject: string): string => `-${subject}`;
@@ -29,11 +35,11 @@ function inListOrder(a: Authorization, b: Authorization): number {
   return a.authorizationId > b.authorizationId ? -1 : 1;
 }
 
-/** Those that a new authorization ends: the first to expire, where there are too many, but never the new one itself. */
-function tooMany(living: readonly Authorization[], newId: string): readonly Authorization[] {
+/** Those that a new authorization ends where there are too many, but never the new one itself. */
+function tooMany(living: readonly ListedAuthorization[], newId: string): readonly Authorization[] {
   const count = Math.max(0, living.length - maxAuthorizations);
   const earlier = living.filter(({ authorizationId }) => authorizationId !== newId);
-  return earlier.toSorted(inListOrder).toReversed().slice(0, count);
+  return earlier.toSorted(inEndingOrder).slice(0, count);
 }
 
 /** The authorizations that follow `last` in the list, or the first ones. */
@@ -55,19 +61,21 @@ function allOf(
 
 /** The authorizations of this map, whose entries are grouped by `groupOf`. */
 export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
+  const revoke = (id: string): void => authorizations.change(id, { revoked: true });
   function livingIn(selection: AuthorizationSelection, now: EpochSeconds): readonly Authorization[] {
     return authorizations.inGroup(livingOf(selection.subject), now).filter(isSelected(selection));
   }
 
-  function revoke({ authorizationId }: Pick<Authorization, "authorizationId">, now: EpochSeconds): void {
-    authorizations.change(authorizationId, { revoked: true }, now);
+  function withLastUse(authorization: Authorization): ListedAuthorization {
+    const lastUsedAt = authorizations.usedAt(authorization.authorizationId);
+    return lastUsedAt === undefined ? authorization : { ...authorization, lastUsedAt };
   }
 
   function keepLimit({ context, ...added }: Authorization, now: EpochSeconds): void {
     const { authorizationId, subject, clientId, apiId } = added;
     if (authorizations.groupSize(livingOf(subject)) <= maxAuthorizations) return;
     const living = livingIn({ subject, clientId, apiId, contextKey: context?.key ?? "" }, now);
-    for (const authorization of tooMany(living, authorizationId)) revoke(authorization, now);
+    for (const one of tooMany(living.map(withLastUse), authorizationId)) revoke(one.authorizationId);
   }
 
   return {
@@ -76,19 +84,17 @@ export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>)
       keepLimit(authorization, now);
     },
     find: async (authorizationId, now) => authorizations.get(authorizationId, now),
-    revoke: async (authorizationId, now) => revoke({ authorizationId }, now),
-    revokeAll: async (selection, now) => {
-      const living = livingIn(selection, now);
-      for (const authorization of living) revoke(authorization, now);
-      return living.length;
+    revoke: async (authorizationId) => revoke(authorizationId),
+    revokeAll: async (selection) => {
+      // what the caller's clock calls expired may still be used where a clock is behind
+      const notRevoked = livingIn(selection, -Infinity);
+      for (const { authorizationId } of notRevoked) revoke(authorizationId);
+      return notRevoked.length;
     },
     list: async (subject, { after, limit }, now) => {
       const last = after === undefined ? undefined : authorizations.get(after, now);
       if (after !== undefined && last?.subject !== subject) return [];
-      return pageOf(livingIn({ subject }, now), { last, limit }).map((authorization) => {
-        const lastUsedAt = authorizations.usedAt(authorization.authorizationId);
-        return lastUsedAt === undefined ? authorization : { ...authorization, lastUsedAt };
-      });
+      return pageOf(livingIn({ subject }, now), { last, limit }).map(withLastUse);
     },
     erase: async ({ subject, authorizationId }) => {
       const erased = allOf(authorizations, subject).filter(

@@ -2,7 +2,7 @@
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Authorization, AuthorizationCode, RefreshToken } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
-import type { EndMark } from "../../protocol/end-mark";
+import { type EndMark, ownerOfMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import type { TokenHandle } from "../../protocol/token-value";
 import { checkClient, ownClient } from "../../clients/client-record";
@@ -60,10 +60,10 @@ function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
     find: async (key, now) => consents.get(consentId(key), now),
     save: async (consent, now) => consents.set(consentId(consent), consent, now),
     list: async (subject, now) => consents.inGroup(subject, now),
-    delete: async ({ selection, exceptEndMark }, now) => {
+    delete: async ({ selection, exceptEndMark }) => {
       const { subject, clientId, apiId, contextKey } = selection;
       const withdrawn = consents
-        .inGroup(subject, now)
+        .inGroup(subject, -Infinity)
         .filter((consent) => consent.clientId === clientId && consent.apiId === apiId)
         .filter((consent) => contextKey === undefined || (consent.contextKey ?? "") === contextKey)
         .filter(({ endMarks }) => endMarks?.includes(exceptEndMark) !== true);
@@ -95,7 +95,7 @@ function memoryAuthorizationCodes(
     consume: async ({ authorizationId, digest }, now) => {
       const code = codes.get(digest, now);
       if (!code || code.consumed) return "not-consumed";
-      codes.change(digest, { consumed: true }, now);
+      codes.change(digest, { consumed: true });
       authorizations.use(authorizationId, now);
       return "consumed";
     },
@@ -115,7 +115,7 @@ function memoryRefreshTokens(
       if (token.used) return token.use ?? "not-rotated";
       // the step that can fail comes first, so that a full store leaves the old token usable
       tokens.set(to.digest, to, now);
-      tokens.change(from.digest, { used: true, ...(use && { use }) }, now);
+      tokens.change(from.digest, { used: true, ...(use && { use }) });
       authorizations.use(from.authorizationId, now);
       return "rotated";
     },
@@ -185,7 +185,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
       tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
       revoked: expiringMap<Remembered>({ maxEntries, ownerOf: clientOf }),
     }),
-    endMarks: memoryEndMarks(expiringMap({ maxEntries })),
+    endMarks: memoryEndMarks(expiringMap<EndMark>({ maxEntries, ownerOf: ownerOfMark })),
     clientAssertions: memoryAssertions(expiringMap<Remembered>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
   });

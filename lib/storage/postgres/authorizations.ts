@@ -9,7 +9,7 @@ import {
   maxAuthorizations,
 } from "../port";
 import { ofKey, type Query } from "./database";
-import { readAuthorization, readListed } from "../rows";
+import { endingLast, readAuthorization, readListed } from "../rows";
 
 /** One statement locks at most so many rows: a refresh of one of them waits for its end. */
 const batchRows = 500;
@@ -19,6 +19,9 @@ const batchRows = 500;
  * another index: one that also has what was revoked or, for a page of a list, even the rows of other end users.
  */
 const indexOrder = "revoked, client_id, api_id, context_key, expires_at";
+
+/** The columns of an authorization. Named, because a prepared `SELECT *` fails once a later version has added a column. */
+const columns = "authorization_id, subject, client_id, api_id, record, revoked, expires_at, last_used_at";
 
 /** A condition and its values. */
 interface Selected {
@@ -76,10 +79,11 @@ async function create(
       INSERT INTO ${authorizations}
       (subject, client_id, api_id, context_key, authorization_id, record, revoked, expires_at)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ), living AS MATERIALIZED (
+      SELECT authorization_id, record, expires_at, last_used_at FROM ${authorizations}
+      WHERE ${ofKey} AND context_key = $4 AND NOT revoked AND expires_at > $9 ORDER BY ${indexOrder}
     )
-    SELECT authorization_id FROM ${authorizations}
-    WHERE ${ofKey} AND context_key = $4 AND NOT revoked AND expires_at > $9
-    ORDER BY expires_at DESC OFFSET ${maxAuthorizations - 1}`,
+    SELECT authorization_id FROM living ORDER BY ${endingLast("(record::json ->> 'createdAt')::bigint")} OFFSET ${maxAuthorizations - 1}`,
     [subject, clientId, apiId, contextKey, authorizationId, JSON.stringify(rest), revoked, expiresAt, now],
   );
   if (surplus.length === 0) return;
@@ -102,9 +106,9 @@ async function list(
         (SELECT expires_at, authorization_id FROM ${authorizations}
         WHERE ${ownRow({ id: "$4", subject: "$1" })} AND expires_at > $2)`;
       return `WITH own AS MATERIALIZED (
-          SELECT * FROM ${authorizations} WHERE subject = $1 AND NOT revoked ORDER BY ${indexOrder}
+          SELECT ${columns} FROM ${authorizations} WHERE subject = $1 AND NOT revoked ORDER BY ${indexOrder}
         )
-        SELECT * FROM own WHERE expires_at > $2 ${after === undefined ? "" : behind}
+        SELECT ${columns} FROM own WHERE expires_at > $2 ${after === undefined ? "" : behind}
         ORDER BY expires_at DESC, authorization_id DESC LIMIT $3`;
     },
     [subject, now, limit, ...(after === undefined ? [] : [after])],
@@ -121,7 +125,7 @@ export function postgresAuthorizations(query: Query): AuthorizationStore {
     async find(authorizationId, now) {
       const [row] = await query(
         ({ authorizations }) =>
-          `SELECT * FROM ${authorizations} WHERE authorization_id = $1 AND expires_at > $2`,
+          `SELECT ${columns} FROM ${authorizations} WHERE authorization_id = $1 AND expires_at > $2`,
         [authorizationId, now],
       );
       return row && readAuthorization(row);

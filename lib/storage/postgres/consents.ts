@@ -5,8 +5,10 @@ import { ofKey, type Query } from "./database";
 import type { Tables } from "./names";
 import { readConsent } from "../rows";
 
+const columns = "subject, client_id, api_id, record, expires_at";
+
 function select(table: string, condition: string): string {
-  return `SELECT * FROM ${table} WHERE ${condition} AND expires_at > $4`;
+  return `SELECT ${columns} FROM ${table} WHERE ${condition} AND expires_at > $4`;
 }
 
 /** Deletes the consents that this condition names and that were not given after the end $4, in one step each. */
@@ -59,15 +61,15 @@ export function postgresConsents(query: Query): ConsentStore {
         contextKey === ""
           ? await query(({ consents }) => select(consents, ofKey), values)
           : await query((tables) => select(tables.consents_by_context, ofContext), [...values, contextKey]);
-      return row && readConsent(row);
+      return row && readConsent({ ...row, context_key: contextKey });
     },
     save: (consent) => save(query, consent),
     async list(subject, now) {
       const rows = await query(
         ({ consents, consents_by_context: inContexts }) =>
-          `SELECT subject, client_id, api_id, '' AS context_key, record, expires_at FROM ${consents}
+          `SELECT ${columns}, '' AS context_key FROM ${consents}
           WHERE subject = $1 AND expires_at > $2
-          UNION ALL SELECT subject, client_id, api_id, context_key, record, expires_at FROM ${inContexts}
+          UNION ALL SELECT ${columns}, context_key FROM ${inContexts}
           WHERE subject = $1 AND expires_at > $2`,
         [subject, now],
       );

@@ -1,4 +1,5 @@
 /** What the PostgreSQL adapter needs from a connection pool, and which failures it repeats. RFC 6749 §10.5 (single use). */
+import { setTimeout as pause } from "node:timers/promises";
 
 /** A row as the driver returns it. */
 export type PostgresRow = Readonly<Record<string, unknown>>;
@@ -23,6 +24,8 @@ export type Run = (text: string, values?: readonly unknown[]) => Promise<readonl
 const undone: ReadonlySet<unknown> = new Set(["40001", "40P01"]);
 
 const maxAttempts = 20;
+/** The first pause before a repetition is at most so long, the second at most twice as long, and so on. */
+const pauseMilliseconds = 5;
 
 /** What the errors of drivers and of libraries around them have in common: a code, and maybe an inner error that has its own. */
 interface DriverError {
@@ -63,6 +66,8 @@ export async function repeatOn<T>(states: ReadonlySet<unknown>, run: () => Promi
       return await run();
     } catch (error) {
       if (attempt === maxAttempts || !states.has(sqlState(error)) || isConnectionLost(error)) throw error;
+      // random, so that those that have met once do not meet again and again
+      await pause(Math.random() * attempt * pauseMilliseconds);
     }
   }
 }

@@ -28,7 +28,7 @@ function insertInto(table: string): string {
 
 /** Reads the token and its mark in one statement. Marks are only ever added, so a spent token is never seen unspent again. */
 function selectWithMark(table: string, { spent_tokens: spent }: Tables): string {
-  return `SELECT token.*, mark.digest IS NOT NULL AS spent, mark.record AS use
+  return `SELECT token.digest, token.record, token.expires_at, mark.digest IS NOT NULL AS spent, mark.record AS use
     FROM ${table} AS token LEFT JOIN ${spent} AS mark ON mark.digest = token.digest
     WHERE token.digest = $1 AND token.expires_at > $2`;
 }
@@ -120,7 +120,8 @@ export function postgresAccessTokens(query: Query): AccessTokenStore {
     },
     async find(digest, now) {
       const [row] = await query(
-        ({ access_tokens: tokens }) => `SELECT * FROM ${tokens} WHERE digest = $1 AND expires_at > $2`,
+        ({ access_tokens: tokens }) =>
+          `SELECT digest, record, expires_at FROM ${tokens} WHERE digest = $1 AND expires_at > $2`,
         [digest, now],
       );
       return row && (readToken(row) as StoredAccessToken);

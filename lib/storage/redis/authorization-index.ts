@@ -15,15 +15,38 @@ local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
 redis.call("EXPIREAT", KEYS[1], last[2])
 return redis.call("ZCARD", KEYS[1])`;
 
-/** The last ARGV[1] ids, or those ahead of ARGV[2]; none when the index does not have it. In one step, as ranks move. */
+/** Removes the ids behind ARGV[1], and those that ended before that time. Keeps the index until its last one ends, not longer. */
+const removeScript = `
+if #ARGV > 1 then redis.call("ZREM", KEYS[1], unpack(ARGV, 2)) end
+redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[1])
+local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
+if last[2] then redis.call("EXPIREAT", KEYS[1], last[2]) end
+return 1`;
+
+/**
+ * The last ARGV[1] ids with their ends, or those ahead of ARGV[2]; none when the index does not have it. If its end ARGV[3] is known, it
+ * is put back to find its place. In one step, as ranks move.
+ */
 const pageScript = `
 local from = 0
 if ARGV[2] then
   local rank = redis.call("ZREVRANK", KEYS[1], ARGV[2])
-  if not rank then return {} end
+  if not rank then
+    if not ARGV[3] then return {} end
+    redis.call("ZADD", KEYS[1], ARGV[3], ARGV[2])
+    rank = redis.call("ZREVRANK", KEYS[1], ARGV[2]) - 1
+    redis.call("ZREM", KEYS[1], ARGV[2])
+  end
   from = rank + 1
 end
-return redis.call("ZRANGE", KEYS[1], from, from + ARGV[1] - 1, "REV")`;
+return redis.call("ZRANGE", KEYS[1], from, from + ARGV[1] - 1, "REV", "WITHSCORES")`;
+
+/** An entry of an index. */
+export interface IndexEntry {
+  readonly id: string;
+  /** When it ends, as Redis gives it. Left out: not known. */
+  readonly end?: string | undefined;
+}
 
 /** Whose authorizations, for which client, at which API. */
 export type IndexedBy = Pick<Authorization, "subject" | "clientId" | "apiId">;
@@ -38,10 +61,10 @@ export interface AuthorizationIndexes {
   add(index: string, entry: { authorization: Authorization; now: EpochSeconds }): Promise<number>;
   /** All ids, those that end first at the beginning. */
   all(index: string): Promise<readonly string[]>;
-  /** So many ids, those that end last at the beginning; with `after`, those behind it. */
-  page(index: string, page: { count: number; after: string | undefined }): Promise<readonly string[]>;
-  /** Removes these ids. Others must stay, as an approval under way writes its entries before its record. */
-  remove(index: string, ids: readonly string[]): Promise<void>;
+  /** So many entries, those that end last at the beginning; with `after`, those behind it, also if it is gone and its end is known. */
+  page(index: string, page: { count: number; after: IndexEntry | undefined }): Promise<readonly IndexEntry[]>;
+  /** Removes these ids, and those whose records are gone. Others must stay: an approval under way writes its entries before its record. */
+  remove(index: string, entries: { ids: readonly string[]; now: EpochSeconds }): Promise<void>;
 }
 
 /** The indexes. Their writes are replicated: what they lack could not be revoked. */
@@ -62,11 +85,15 @@ export function authorizationIndexes({
       return textsOf(await send(index, ["ZRANGE", index, 0, -1]));
     },
     async page(index, { count, after }) {
-      const args = after === undefined ? [count] : [count, after];
-      return textsOf(await runScript(send, { script: pageScript, keys: [index], args }));
+      const args = [count, after?.id, after?.end].filter((arg) => arg !== undefined);
+      const found = textsOf(await runScript(send, { script: pageScript, keys: [index], args }));
+      return found.flatMap((id, place) => (place % 2 === 0 ? { id, end: found[place + 1] } : []));
     },
-    async remove(index, ids) {
-      for (const some of chunksOf(ids)) await sendReplicated(index, ["ZREM", index, ...some]);
+    async remove(index, { ids, now }) {
+      for (const some of ids.length === 0 ? [[]] : chunksOf(ids)) {
+        const args = [now, ...some];
+        await runScript(sendReplicated, { script: removeScript, keys: [index], args });
+      }
     },
   };
 }

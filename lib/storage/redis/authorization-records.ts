@@ -5,14 +5,16 @@ import { numberOf } from "./answers";
 import { authorizationKey, readListed } from "./authorization-record";
 import { chunksOf, readValues, type RedisStoreOptions, runScript } from "./records";
 
-/** Flags records. KEYS: records. Returns how many had no flag before; missing records are not counted. */
+/**
+ * Flags records. KEYS: records. Returns how many had no flag before; missing records are not counted. Writes the flag of those that
+ * have it too: replicas may lack it, and `WAIT` waits for nothing behind a script that changes nothing.
+ */
 const flagScript = `
 local count = 0
 for i = 1, #KEYS do
-  if redis.call("GETRANGE", KEYS[i], 0, 0) == "0" then
-    redis.call("SETRANGE", KEYS[i], 0, "1")
-    count = count + 1
-  end
+  local flag = redis.call("GETRANGE", KEYS[i], 0, 0)
+  if flag ~= "" then redis.call("SETRANGE", KEYS[i], 0, "1") end
+  if flag == "0" then count = count + 1 end
 end
 return count`;
 

@@ -7,7 +7,8 @@ import {
   type ListedAuthorization,
   maxAuthorizations,
 } from "../port";
-import type { AuthorizationIndexes } from "./authorization-index";
+import { inEndingOrder } from "../ending-order";
+import type { AuthorizationIndexes, IndexEntry } from "./authorization-index";
 import type { AuthorizationRecords } from "./authorization-records";
 import { atOnce } from "./records";
 
@@ -23,7 +24,7 @@ const contextKeyOf = ({ context }: Authorization): string => context?.key ?? "";
 /** Revokes all of a selection. Entries without a record stay: an approval under way writes its record after them. */
 export async function revokeSelection(
   { indexes, records }: AuthorizationSets,
-  { selection, now }: { selection: AuthorizationSelection; now: EpochSeconds },
+  selection: AuthorizationSelection,
 ): Promise<number> {
   const { subject, clientId, apiId, contextKey } = selection;
   if (clientId === undefined || apiId === undefined) {
@@ -31,7 +32,8 @@ export async function revokeSelection(
   }
   const ids = await indexes.all(indexes.ofClient({ subject, clientId, apiId }));
   if (contextKey === undefined) return records.revoke(ids);
-  const found = await records.read(ids, now);
+  // those that have expired too: the caller's clock may be ahead of others
+  const found = await records.read(ids, 0);
   return records.revoke(found.filter((one) => contextKeyOf(one) === contextKey).map(idOf));
 }
 
@@ -41,20 +43,18 @@ export interface Created {
   readonly now: EpochSeconds;
 }
 
-/** Those of one context beyond `maxAuthorizations`: those that expire first, and new ones, for which somebody waits, last of all. */
+/** Those of one context beyond `maxAuthorizations`, by the order in which they end; new ones, for which somebody waits, last of all. */
 function surplusOf(
-  living: readonly Authorization[],
+  living: readonly ListedAuthorization[],
   isNew: (one: Authorization) => boolean,
 ): readonly string[] {
-  const inOrder = living.toSorted(
-    (a, b) => Number(isNew(a)) - Number(isNew(b)) || a.expiresAt - b.expiresAt || a.createdAt - b.createdAt,
-  );
+  const inOrder = living.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)) || inEndingOrder(a, b));
   return inOrder.slice(0, Math.max(0, living.length - maxAuthorizations)).map(idOf);
 }
 
 /**
- * Revokes what exceeds `maxAuthorizations` in the contexts of these new authorizations of one end user, client and API. Takes what has
- * ended out of the index of the client, so that nobody reads it again. It stays in the index of its person, where it marks its place
+ * Revokes what exceeds `maxAuthorizations` in the contexts of these new authorizations of one end user, client and API. Takes what is
+ * revoked out of the index of the client, so that nobody reads it again. It stays in the index of its person, where it marks its place
  * for pages.
  */
 export async function limitContexts(
@@ -74,7 +74,9 @@ export async function limitContexts(
     ),
   );
   await records.revoke(surplus);
-  await indexes.remove(index, [...found.filter((one) => !isLiving(one)).map(idOf), ...surplus]);
+  // what has expired stays: by a clock that is behind it still lives, and an end must find it
+  const ids = [...found.filter(({ revoked }) => revoked).map(idOf), ...surplus];
+  await indexes.remove(index, { ids, now });
 }
 
 /** A page of the living ones, from the index of their person. It goes on behind what has ended until the page is full. */
@@ -85,13 +87,15 @@ export async function listPage(
   const { limit } = page;
   const index = indexes.ofSubject(subject);
   const living: ListedAuthorization[] = [];
-  let { after } = page;
+  let after: IndexEntry | undefined = page.after === undefined ? undefined : { id: page.after };
   // more at once when many have ended: each read is a trip
   for (let count = limit; living.length < limit; count = Math.max(limit, atOnce)) {
-    const ids = await indexes.page(index, { count, after });
+    const entries = await indexes.page(index, { count, after });
+    const ids = entries.map(({ id }) => id);
     const found = await records.read(ids, now);
     living.push(...found.filter(({ revoked }) => !revoked));
-    after = ids.at(-1);
+    // with its end: it may be erased before the next look
+    after = entries.at(-1);
     if (ids.length < count) break;
   }
   return living.slice(0, limit);
@@ -115,10 +119,10 @@ async function everythingOf(
   return [...found, ...(await records.read(others, 0))];
 }
 
-/** Deletes authorizations of this person, with their entries. Returns how many there were. */
+/** Deletes authorizations of this person, with their entries and those whose records are gone. Returns how many there were. */
 export async function eraseOf(
   sets: AuthorizationSets,
-  { subject, authorizationId }: { subject: string; authorizationId?: string },
+  { subject, authorizationId, now }: { subject: string; authorizationId?: string; now: EpochSeconds },
 ): Promise<number> {
   const { indexes, records } = sets;
   const found =
@@ -134,7 +138,7 @@ export async function eraseOf(
     entries.set(index, ids);
     ids.push(idOf(one));
   }
-  for (const [index, ids] of entries) await indexes.remove(index, ids);
-  await indexes.remove(indexes.ofSubject(subject), found.map(idOf));
+  for (const [index, ids] of entries) await indexes.remove(index, { ids, now });
+  await indexes.remove(indexes.ofSubject(subject), { ids: found.map(idOf), now });
   return count;
 }

@@ -33,8 +33,8 @@ export function redisAuthorizations(options: RedisStoreOptions): AuthorizationSt
     async revoke(authorizationId) {
       await records.revoke([authorizationId]);
     },
-    revokeAll: (selection, now) => revokeSelection(sets, { selection, now }),
+    revokeAll: (selection) => revokeSelection(sets, selection),
     list: (subject, page, now) => listPage(sets, { subject, page, now }),
-    erase: (target) => eraseOf(sets, target),
+    erase: (target, now) => eraseOf(sets, { ...target, now }),
   };
 }

@@ -6,7 +6,15 @@ import { newClientEnd } from "../end-marks";
 import type { ClientRegistry, EndMarkStore } from "../port";
 import { numberOf, textOf, textsOf } from "./answers";
 import { clientKey, clientListKey } from "./client-list";
-import { readValues, type RedisStoreOptions } from "./records";
+import { readValues, type RedisStoreOptions, runScript } from "./records";
+
+/**
+ * Deletes the record. It always writes: `WAIT` waits for nothing behind a command that changes nothing, and an earlier call may have
+ * failed before the replicas had its deletion.
+ */
+const deleteScript = `
+redis.call("SET", KEYS[1], "")
+return redis.call("DEL", KEYS[1])`;
 
 const readClient = (value: string | undefined): Client | undefined =>
   value === undefined ? undefined : (JSON.parse(value) as Client);
@@ -42,7 +50,7 @@ async function listPage(
  */
 export function redisClients(
   options: RedisStoreOptions,
-  { endMarks, clock }: { endMarks: Pick<EndMarkStore, "save">; clock: Clock },
+  { endMarks, clock }: { endMarks: EndMarkStore; clock: Clock },
 ): ClientRegistry {
   const { prefix, send, sendReplicated } = options;
   const originKey = (origin: string): string => `${prefix}origin:${origin}`;
@@ -69,12 +77,14 @@ export function redisClients(
     async delete(clientId) {
       const key = clientKey(prefix, clientId);
       const now = clock();
+      const [first, second] = [newClientEnd(clientId, now), newClientEnd(clientId, now)];
       const exists = numberOf(await send(key, ["EXISTS", key])) === 1;
-      if (exists) await endMarks.save(newClientEnd(clientId, now), now);
-      // also when there is none: an earlier call may have failed before the replicas had it
-      await sendReplicated(key, ["DEL", key]);
+      if (exists) await endMarks.save(first, now);
+      // also when there is none: an earlier call may have failed before the replicas had it, or before the second mark
+      const isEnded = exists || (await endMarks.find([first.key], now))[0] !== undefined;
+      await runScript(sendReplicated, { script: deleteScript, keys: [key], args: [] });
       // a server that looked in between may have issued something under the first mark
-      if (exists) await endMarks.save(newClientEnd(clientId, now), now);
+      if (isEnded) await endMarks.save(second, now);
     },
     list: (page) => listPage(options, page),
   };

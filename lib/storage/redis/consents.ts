@@ -58,8 +58,9 @@ export function redisConsents({ prefix, send, sendReplicated }: RedisStoreOption
       return consent && now < consent.expiresAt ? consent : undefined;
     },
     async save(consent, now) {
+      // replicated: it may allow less than the one that it replaces
       const args = [fieldOf(consent), JSON.stringify(consent), consent.expiresAt, now, clockDriftSeconds];
-      await runScript(send, { script: saveConsentScript, keys: [keyOf(consent.subject)], args });
+      await runScript(sendReplicated, { script: saveConsentScript, keys: [keyOf(consent.subject)], args });
     },
     async list(subject, now) {
       const key = keyOf(subject);

@@ -7,7 +7,7 @@ import {
   type AuthorizationStore,
   maxAuthorizations,
 } from "../port";
-import { readAuthorization, readListed } from "../rows";
+import { endingLast, readAuthorization, readListed } from "../rows";
 import type { SqliteRow, Statements } from "./connection";
 import type { Database } from "./database";
 import type { SqliteValue } from "./handle";
@@ -57,7 +57,7 @@ function create({ rows, run }: Statements, authorization: Authorization, now: Ep
   const surplus = rows(
     `SELECT authorization_id FROM authmount_authorizations
     WHERE subject = ? AND client_id = ? AND api_id = ? AND context_key = ? AND NOT revoked AND expires_at > ?
-    ORDER BY expires_at DESC LIMIT -1 OFFSET ${maxAuthorizations - 1}`,
+    ORDER BY ${endingLast("json_extract(record, '$.createdAt')")} LIMIT -1 OFFSET ${maxAuthorizations - 1}`,
     ...ofContext,
     now,
   );
