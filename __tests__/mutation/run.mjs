@@ -1,7 +1,7 @@
 /**
  * Mutation testing with Stryker: each small change of `lib/` must make a test fail.
  *
- *     node __tests__/mutation/run.mjs protocol tokens    these rooms; without a name all of them, which takes hours
+ *     node __tests__/mutation/run.mjs protocol tokens    these rooms or files; without a name all of them, which takes hours
  *     node __tests__/mutation/run.mjs --survivors        what has survived so far, and files that have changed since
  *     node __tests__/mutation/run.mjs --changed          files that have changed since, as many mutants as a minute allows
  *     node __tests__/mutation/run.mjs --record           writes down what a stopped run has found; add its flag and its rooms
@@ -22,7 +22,9 @@ const [isSurvivorsRun, isChangedRun] = ["--survivors", "--changed"].map((flag) =
 const rooms = args.filter((arg) => !arg.startsWith("--"));
 const before = readScore();
 const isChanged = (file) => before[file]?.digest !== digestOf(textOf(file));
-const wanted = mutatedFiles().filter((file) => rooms.length === 0 || rooms.includes(roomOf(file)));
+const wanted = mutatedFiles().filter(
+  (file) => rooms.length === 0 || rooms.includes(roomOf(file)) || rooms.includes(file),
+);
 /** From the first mutant on: before it the tests run without one, for about a minute. */
 const changedMilliseconds = 60_000;
 const say = (line) => process.stdout.write(`${line}\n`);
