@@ -38,8 +38,7 @@ function keyOf(owner: string, ...parts: readonly string[]): string {
 
 /** The part of a key that says whose it is. */
 export function ownerOfMark({ key }: Pick<EndMark, "key">): string {
-  const [owner = ""] = key.split(".");
-  return owner;
+  return key.split(".", 1).join();
 }
 
 /**
