@@ -9,7 +9,7 @@ import { aliceIn, before, bikes, contextHost, tea } from "../fixture/contexts";
 import { newLatch } from "../fixture/latch";
 import { intercept } from "../fixture/slow-storage";
 import { clients } from "../fixture/clients";
-import { memoryStorage } from "../../lib";
+import { type Authentication, memoryStorage } from "../../lib";
 import { bob, signedIn, type TestHost, testHost } from "../fixture/host";
 import { interactionOf, resumePath } from "../fixture/interaction";
 
@@ -29,6 +29,18 @@ function again(browser: Browser, page: Response): Promise<Response> {
   return browser.get(resumePath(formFields(page.text)["interaction"] ?? ""));
 }
 
+/** A page that was shown in the first session, and is answered in the second one, which has a consent. */
+async function changedSince({ shown, now }: { shown: Authentication; now: Authentication }) {
+  const host = testHost();
+  host.session = now;
+  await allowElsewhere(host);
+  host.session = shown;
+  const browser = host.browser();
+  const page = await ask(browser);
+  host.session = now;
+  return { host, browser, page };
+}
+
 const changes = [
   ["another context", aliceIn(tea), aliceIn(bikes)],
   ["somebody else", signedIn, bob],
@@ -36,25 +48,13 @@ const changes = [
 
 describe.each(changes)("an answer on the built-in page, where %s has a consent by now", (_, shown, now) => {
   it("with nothing ticked: the page is shown again", async () => {
-    const host = testHost();
-    host.session = now;
-    await allowElsewhere(host);
-    host.session = shown;
-    const browser = host.browser();
-    const page = await ask(browser);
-    host.session = now;
+    const { browser, page } = await changedSince({ shown, now });
     const answer = await browser.answer(page, "approve", { scope_0: undefined, scope_1: undefined });
     expect(outcomeOf(answer)).toBe("asked");
   });
 
   it("with less ticked: the page is shown again", async () => {
-    const host = testHost();
-    host.session = now;
-    await allowElsewhere(host);
-    host.session = shown;
-    const browser = host.browser();
-    const page = await ask(browser);
-    host.session = now;
+    const { host, browser, page } = await changedSince({ shown, now });
     expect(outcomeOf(await browser.answer(page, "approve", { scope_1: undefined }))).toBe("asked");
     const { subject } = now as { subject: string };
     expect(await rememberedScopes(host, subject)).toEqual([["orders:read", "orders:write"]]);

@@ -14,7 +14,7 @@ import type { Storage } from "../storage/port";
 import { authorizationLifeSeconds, type CodeIssuePorts, issueAuthorizationCode } from "../tokens/issue-code";
 import type { ConsentResult } from "./obtain-consent";
 import type { EndUser } from "./port";
-import { endedMeanwhile, readMarks, type ReadMarks } from "./standing";
+import { endedMeanwhile, readMarks, type ReadMarks, type Standing } from "./standing";
 
 /** What an approval needs. */
 export interface ApprovalPorts extends CodeIssuePorts {
@@ -40,11 +40,10 @@ export interface Approved {
  */
 async function endEarlierConsents(
   { storage, randomId }: ApprovalPorts,
-  { consent: { remember, standing }, now }: Approved,
+  { standing, expiresAt, now }: { standing: Standing; expiresAt: EpochSeconds; now: EpochSeconds },
 ): Promise<string> {
   const mark = randomId();
   const [, , key] = standing.endKeys.consent;
-  const expiresAt = (remember?.expiresAt ?? now) + clockDriftSeconds;
   // the second mark says that nobody waits for the consents to be deleted
   await storage.endMarks.save({ key: endedKey({ key, mark }), mark, expiresAt }, now);
   await storage.endMarks.save({ key, mark, expiresAt }, now);
@@ -114,13 +113,14 @@ async function rememberConsent(ports: ApprovalPorts, approved: Approved): Promis
   const { consent, now } = approved;
   const { remember, standing } = consent;
   if (!remember) return standing.endMarks;
-  const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, approved)] : [];
+  const earlier = { standing, expiresAt: remember.expiresAt + clockDriftSeconds, now };
+  const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, earlier)] : [];
   const endMarks = [...standing.endMarks, ...ended];
   try {
     await ports.storage.consents.save({ ...remember, ...(endMarks.length > 0 && { endMarks }) }, now);
   } catch (failure) {
     // it may be saved all the same, or only later, and the person is about to be asked again: the next answer may be a no
-    await endEarlierConsents(ports, approved).catch(() => undefined);
+    await endEarlierConsents(ports, earlier).catch(() => undefined);
     throw failure;
   }
   return endMarks;

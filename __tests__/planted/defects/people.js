@@ -21,14 +21,14 @@ const defects = [
   {
     name: "a consent that was saved although saving failed counts",
     file: "lib/end-user/approve.ts",
-    find: "await endEarlierConsents(ports, approved).catch(() => undefined);",
+    find: "await endEarlierConsents(ports, earlier).catch(() => undefined);",
     replace: "",
     tests: ["attacks/late-consents"],
   },
   {
     name: "what one page unticks is remembered by another",
     file: "lib/end-user/approve.ts",
-    find: "const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, approved)] : [];",
+    find: "const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, earlier)] : [];",
     replace: "const ended: string[] = narrows(standing.consent, remember) ? [] : [];",
     tests: ["flows/uncounted-answers"],
   },
