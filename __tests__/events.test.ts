@@ -24,14 +24,14 @@ function thenable(then: (resolve: () => void, reject: (reason: Error) => void) =
   return () => ({ then }) as never;
 }
 
+const onFailure = jest.fn<void, [unknown]>();
+beforeEach(() => onFailure.mockClear());
+
 describe("events", () => {
   it("reach the host with the time of the server's clock", () => {
     const heard: AuthServerEvent[] = [];
     let now = 1_000;
-    const emit = eventEmitter(
-      (each) => void heard.push(each),
-      () => now,
-    );
+    const emit = eventEmitter((each) => void heard.push(each), { clock: () => now, onFailure });
     emit(event);
     now = 2_000;
     emit(event);
@@ -42,10 +42,7 @@ describe("events", () => {
   });
 
   it("do not wait for the handler", () => {
-    const emit = eventEmitter(
-      () => new Promise(() => undefined),
-      () => 1_000,
-    );
+    const emit = eventEmitter(() => new Promise(() => undefined), { clock: () => 1_000, onFailure });
     expect(emit(event)).toBeUndefined();
   });
 
@@ -53,11 +50,13 @@ describe("events", () => {
     const onEvent = jest.fn<void, [AuthServerEvent]>(() => {
       throw new Error("the log is full");
     });
-    const emit = eventEmitter(onEvent, () => 1_000);
+    const emit = eventEmitter(onEvent, { clock: () => 1_000, onFailure });
     emit(event);
     emit(event);
     await settle();
     expect(onEvent).toHaveBeenCalledTimes(2);
+    // told once: the next failures would be as many as the events
+    expect(onFailure.mock.calls).toEqual([[new Error("the log is full")]]);
   });
 
   it.each<[string, OnEvent]>([
@@ -100,13 +99,26 @@ describe("events", () => {
         }) as never,
     ],
   ])("are not disturbed by a handler that %s", async (_, onEvent) => {
-    const emit = eventEmitter(onEvent, () => 1_000);
+    const emit = eventEmitter(onEvent, { clock: () => 1_000, onFailure });
     expect(emit(event)).toBeUndefined();
     await settle();
+    expect(onFailure).toHaveBeenCalledTimes(1);
   });
 });
 
 describe("a handler that fails", () => {
+  it.each<[string, unknown]>([
+    ["TypeError", new TypeError("the subject is alice")],
+    ["undefined", undefined],
+  ])("is told once as a warning, without its message: %s", async (name, thrown) => {
+    const warned = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const host = testHost({ onEvent: () => Promise.reject(thrown) });
+    for (const _ of [1, 2]) await obtainTokens(host, { client: "web" });
+    const message = `onEvent has failed with ${name}: events are lost. Handle errors inside onEvent.`;
+    expect(warned.mock.calls).toEqual([[message, { type: "AuthmountWarning", code: "AUTHMOUNT_EVENTS" }]]);
+    warned.mockRestore();
+  });
+
   it.each<[string, OnEvent]>([
     [
       "throwing",

@@ -107,6 +107,7 @@ describe("a metadata document (§4)", () => {
     ],
     ["two places for its keys", { jwks, jwks_uri: "https://app.example/jwks" }, /both jwks and jwks_uri/],
     ["keys by http", { jwks_uri: "http://app.example/jwks" }, /malformed/],
+    ["keys at a port", { jwks_uri: "https://app.example:8443/jwks" }, /malformed/],
   ])("is refused with %s", (_, changes, problem) => {
     expect(made({ changes })).toEqual({ problem: expect.stringMatching(problem) as string });
   });

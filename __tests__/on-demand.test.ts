@@ -1,5 +1,6 @@
 /** Parts that are loaded when they are needed. */
 import type { AuthServerOptions } from "../lib";
+import type { KeyAnswer } from "../lib/clients/client-assertion";
 import type { RememberedDocuments } from "../lib/fetching/remembered-documents";
 import {
   documentsOnDemand,
@@ -9,6 +10,7 @@ import {
 } from "../lib/on-demand";
 import { resolveOptions, type ResolvedOptions } from "../lib/options/resolve";
 import { type DocumentServer, documentServer } from "./fixture/document-server";
+import { foundDocument, foundKeys } from "./fixture/found-documents";
 import { emptyStorage, goodApi, withChanges } from "./fixture/options";
 
 const now = 1_000;
@@ -31,8 +33,11 @@ describe("documents of strangers (RFC 9728 §7.7)", () => {
   it("are remembered once one was found", async () => {
     const url = server.url("/keys");
     expect([documents.fresh(url), documents.peek(url)]).toEqual([undefined, undefined]);
-    const found = { kind: "found", value: { keys: [] } };
-    expect([await documents.find(url), await documents.find(url)]).toEqual([found, found]);
+    const found = foundDocument({ keys: [] });
+    expect([await documents.find(url), await documents.find(url)]).toEqual([
+      { ...found, isNew: true },
+      found,
+    ]);
     expect([documents.fresh(url), documents.peek(url)]).toEqual([found, found]);
     expect([documents.isAgeing(url), documents.isFailing(url)]).toEqual([false, false]);
     expect(server.asked).toEqual(["/keys"]);
@@ -40,9 +45,10 @@ describe("documents of strangers (RFC 9728 §7.7)", () => {
 
   it("are kept once somebody known has asked", async () => {
     const url = server.url("/keys");
-    const found = { kind: "found", value: { keys: [] } };
+    const found = foundDocument({ keys: [] });
     const looked = () => [documents.fresh(url, "anyone"), documents.fresh(url)];
-    expect([await documents.find(url, "anyone"), ...looked()]).toEqual([found, found, undefined]);
+    const first = await documents.find(url, "anyone");
+    expect([first, ...looked()]).toEqual([{ ...found, isNew: true }, found, undefined]);
     expect([await documents.find(url), ...looked()]).toEqual([found, found, found]);
     expect(server.asked).toEqual(["/keys"]);
   });
@@ -72,7 +78,7 @@ describe("documents of strangers (RFC 9728 §7.7)", () => {
 });
 
 const keysUrl = "https://client.example/keys";
-const found = (value: string) => ({ kind: "found", value }) as const;
+const found = foundDocument;
 
 /** A memory that gives these answers, and what it was asked. */
 function memoryOf(answers: Partial<Record<keyof RememberedDocuments, unknown>>, calls: string[]) {
@@ -92,44 +98,64 @@ describe("the key set of a client (RFC 7523 §3)", () => {
     what: string,
     answers: Parameters<typeof memoryOf>[0],
     asked: { readonly refresh?: true; readonly mayFetch?: false },
-    value: string | undefined,
+    answer: KeyAnswer,
     calls: readonly string[],
   ];
 
+  const failed = { kind: "failed", reason: "no answer" } as const;
+  const notRemembered: KeyAnswer = {
+    kind: "refused",
+    reason:
+      "they are not remembered by this process, and only a code or refresh token of this client makes the server fetch them",
+  };
   const cases: readonly Case[] = [
-    ["a fresh one, without asking whether it may be fetched", { fresh: found("a") }, {}, "a", ["fresh"]],
-    ["a new one", { find: found("b") }, {}, "b", ["fresh", "mayFetch", "find"]],
+    [
+      "a fresh one, without asking whether it may be fetched",
+      { fresh: found("a") },
+      {},
+      foundKeys("a", false),
+      ["fresh"],
+    ],
+    ["a new one", { find: found("b", true) }, {}, foundKeys("b"), ["fresh", "mayFetch", "find"]],
+    [
+      "an old one where no new one came",
+      { find: found("b") },
+      {},
+      foundKeys("b", false),
+      ["fresh", "mayFetch", "find"],
+    ],
     [
       "a newer one than the fresh one",
-      { fresh: found("a"), refresh: found("c") },
+      { fresh: found("a"), refresh: found("c", true) },
       { refresh: true },
-      "c",
+      foundKeys("c"),
       ["mayFetch", "refresh"],
     ],
     [
-      "an old one where none may be fetched",
+      "no newer one where its server was not asked",
+      { refresh: found("a") },
+      { refresh: true },
+      foundKeys("a", false),
+      ["mayFetch", "refresh"],
+    ],
+    [
+      "the old one, and nothing else, where none may be fetched",
       { peek: found("d"), find: found("b") },
       { mayFetch: false },
-      "d",
+      foundKeys("d"),
       ["fresh", "mayFetch", "peek"],
     ],
     [
       "none where none may be fetched",
       { find: found("b") },
       { mayFetch: false },
-      undefined,
+      notRemembered,
       ["fresh", "mayFetch", "peek"],
     ],
-    [
-      "none where none was found",
-      { find: { kind: "failed", reason: "no answer" } },
-      {},
-      undefined,
-      ["fresh", "mayFetch", "find"],
-    ],
+    ["none where none was found", { find: failed }, {}, failed, ["fresh", "mayFetch", "find"]],
   ];
 
-  it.each(cases)("is %s", async (_, answers, { refresh = false, mayFetch = true }, value, calls) => {
+  it.each(cases)("is %s", async (_, answers, { refresh = false, mayFetch = true }, answer, calls) => {
     const seen: string[] = [];
     const others = memoryOf({}, seen);
     const fetchKeys = keysOnDemand({ registered: memoryOf(answers, seen), strangers: others });
@@ -141,7 +167,7 @@ describe("the key set of a client (RFC 7523 §3)", () => {
       },
       isStranger: false,
     };
-    expect(await fetchKeys(keysUrl, asks)).toBe(value);
+    expect(await fetchKeys(keysUrl, asks)).toEqual(answer);
     expect(seen).toEqual(calls.map((name) => `${name} ${keysUrl}`));
   });
 
@@ -150,8 +176,8 @@ describe("the key set of a client (RFC 7523 §3)", () => {
     const strangers = memoryOf({ fresh: found("strange") }, []);
     const fetchKeys = keysOnDemand({ registered, strangers });
     const asks = { refresh: false, mayFetch: () => true };
-    expect(await fetchKeys(keysUrl, { ...asks, isStranger: true })).toBe("strange");
-    expect(await fetchKeys(keysUrl, { ...asks, isStranger: false })).toBe("own");
+    expect(await fetchKeys(keysUrl, { ...asks, isStranger: true })).toEqual(foundKeys("strange", false));
+    expect(await fetchKeys(keysUrl, { ...asks, isStranger: false })).toEqual(foundKeys("own", false));
   });
 });
 

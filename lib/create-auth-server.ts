@@ -51,7 +51,7 @@ import { accessTokenVerifier } from "./tokens/verify-access-token";
 type Ports = AuthorizationPorts &
   ClientEndpointPorts &
   EndPorts &
-  Omit<RegistrationPorts, "adapter"> & { readonly clients: ClientLookup };
+  Omit<RegistrationPorts, "adapter" | "insecureLoopback"> & { readonly clients: ClientLookup };
 
 function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ring: KeyRing }): Ports {
   const { redirectSchemes, revocationLagSeconds: lagSeconds } = options;

@@ -43,6 +43,12 @@ export function documentsOnDemand(insecureLoopback: boolean, clock: Clock): Reme
   };
 }
 
+const notRemembered = {
+  kind: "refused",
+  reason:
+    "they are not remembered by this process, and only a code or refresh token of this client makes the server fetch them",
+} as const;
+
 /**
  * The key sets at the `jwksUri` of clients. Those of registered clients have their own memory and their own fetches: anybody can name
  * URLs, and a flood of them must not keep the host's own clients out.
@@ -54,10 +60,13 @@ export function keysOnDemand(of: {
   return async (jwksUri, { refresh, mayFetch, isStranger }) => {
     const documents = isStranger ? of.strangers : of.registered;
     const fresh = refresh ? undefined : documents.fresh(jwksUri);
-    if (fresh) return fresh.value;
-    if (!(await mayFetch())) return documents.peek(jwksUri)?.value;
+    if (fresh) return { kind: "found", text: fresh.text, isFinal: false };
+    if (!(await mayFetch())) {
+      const last = documents.peek(jwksUri);
+      return last ? { kind: "found", text: last.text, isFinal: true } : notRemembered;
+    }
     const answer = await (refresh ? documents.refresh(jwksUri) : documents.find(jwksUri));
-    return answer.kind === "found" ? answer.value : undefined;
+    return answer.kind === "found" ? { kind: "found", text: answer.text, isFinal: answer.isNew } : answer;
   };
 }
 
@@ -93,14 +102,16 @@ export function selfDescribedOnDemand(
 
 /** API id → the route at which clients register, for APIs that have one. */
 export function registrationsOnDemand(
-  { apis }: ResolvedOptions,
-  ports: Omit<RegistrationPorts, "adapter">,
+  { apis, insecureLoopbackClients: insecureLoopback }: ResolvedOptions,
+  ports: Omit<RegistrationPorts, "adapter" | "insecureLoopback">,
 ): RouterParts["registrations"] {
   const adapters = adaptersOf(apis, "clientRegistration");
   if (adapters.size === 0) return new Map();
   const { registrationRoute } = require("./http/registration-route") as typeof RegistrationRoute;
   return new Map(
-    [...adapters].map(([apiId, adapter]) => [apiId, registrationRoute({ ...ports, adapter })] as const),
+    [...adapters].map(
+      ([apiId, adapter]) => [apiId, registrationRoute({ ...ports, insecureLoopback, adapter })] as const,
+    ),
   );
 }
 

@@ -19,6 +19,12 @@ export function warn(code: string, message: string, detail?: string): void {
 /** Events of every server of this process, for all who subscribe to this name. */
 const eventChannel: EventChannel = channel("authmount:event");
 
+/** Without the message, which may contain what the handler was about to log. */
+function warnOfLostEvents(thrown: unknown): void {
+  const name = thrown instanceof Error ? thrown.constructor.name : typeof thrown;
+  warn("AUTHMOUNT_EVENTS", `onEvent has failed with ${name}: events are lost. Handle errors inside onEvent.`);
+}
+
 /** Reports events to the host's handler, or as warnings when there is none, and to subscribers, who may be a tool that nobody reads. */
 export function hostEmitter({
   onEvent,
@@ -28,7 +34,9 @@ export function hostEmitter({
   readonly isProduction: boolean;
 }): EmitEvent {
   const clock = systemClock;
-  const heard = onEvent ? eventEmitter(onEvent, clock) : eventReporter({ warn, isProduction, clock });
+  const heard = onEvent
+    ? eventEmitter(onEvent, { clock, onFailure: warnOfLostEvents })
+    : eventReporter({ warn, isProduction, clock });
   return publishingEmitter(heard, { channel: eventChannel, clock });
 }
 

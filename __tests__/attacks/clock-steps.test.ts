@@ -1,7 +1,7 @@
 // A clock is set, ahead or back, or that of another machine differs: nothing lasts longer by it, and an honest sign-in within five
 // minutes of difference goes through.
 import type { Authentication } from "../../lib";
-import { memoryStorage } from "../../lib";
+import { generateSigningKey, memoryStorage } from "../../lib";
 import type { Pair } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { refresh, revoke } from "../fixture/client-requests";
@@ -177,6 +177,16 @@ describe("an end that is made while the clock is ahead (RFC 7009 §2.1)", () => 
       expect((await callApi(host, `/${pair.api}`, accessToken)).status).toBe(401);
     },
   );
+
+  it("a JWT that is revoked where its key counts as retired already stays revoked (key rotation)", async () => {
+    const signingKeys = [{ key: generateSigningKey(), signsFrom: clock.now() + 5 }, generateSigningKey()];
+    const host = testHost({ revocationLagSeconds: 0, signingKeys });
+    const { accessToken } = await familyOf(host);
+    clock.advance(590);
+    expect((await callApi(host, "/orders", accessToken)).status).toBe(200);
+    await endWhileAhead(() => revoke(host, { token: accessToken }));
+    expect((await callApi(host, "/orders", accessToken)).status).toBe(401);
+  });
 
   const refreshTokenEnds: Record<string, (host: TestHost, family: Family) => Promise<unknown>> = {
     "revocation of the refresh token": (host, { refreshToken }) => revoke(host, { token: refreshToken }),

@@ -491,7 +491,7 @@ describe("a flood of URLs (RFC 9728 §7.7)", () => {
     const wire = await wireToTls(answerJson('{"a":1}'));
     const documents = rememberedDocuments({ fetchDocument: wire.fetch, clock });
     const answers = await Promise.all(Array.from({ length: 64 }, () => documents.find(strangeUrl)));
-    expect(answers).toEqual(Array.from({ length: 64 }, () => ({ kind: "found", value: { a: 1 } })));
+    expect(answers).toMatchObject(Array.from({ length: 64 }, () => ({ kind: "found", value: { a: 1 } })));
     expect(wire.connections()).toBe(1);
     expect(wire.lookedUp).toHaveLength(1);
   });

@@ -9,10 +9,14 @@ import type {
   TokenDecision,
 } from "../../lib";
 import { readApproval } from "../../lib/interaction/host-approval";
+import { keptOptions } from "../../lib/options/kept-options";
+import { defaultLifetimes } from "../../lib/options/options";
+import { resolveLifetimes } from "../../lib/options/resolve";
 import { bikes, contextHost, toldOf } from "../fixture/contexts";
 import { documentServer } from "../fixture/document-server";
 import { testHost } from "../fixture/host";
 import { obtainTokens } from "../fixture/journey";
+import { goodOptions } from "../fixture/options";
 import { nativeMetadata, registered, registrationHost } from "../fixture/registration";
 import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
 
@@ -20,6 +24,25 @@ import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
 function heir<T extends { readonly kind: string }>({ kind, ...limits }: T): T {
   return Object.assign(Object.create(limits) as T, { kind });
 }
+
+describe("lifetimes that an object of the options does not have itself count (RFC 6749 §10.4)", () => {
+  class Short {
+    get refreshTokenSeconds(): number {
+      return 70;
+    }
+  }
+
+  it.each([
+    ["inherits", Object.create({ refreshTokenSeconds: 70 }) as object],
+    ["has by a getter of its class", new Short()],
+  ])("those that it %s", (_, lifetimes) => {
+    const shortened = { ...defaultLifetimes, refreshTokenSeconds: 70 };
+    expect(resolveLifetimes({ lifetimes })).toEqual(shortened);
+    expect(resolveLifetimes({}, { lifetimes })).toEqual(shortened);
+    const options = keptOptions({ ...goodOptions, lifetimes });
+    expect(options.lifetimes).toEqual({ refreshTokenSeconds: 70 });
+  });
+});
 
 describe("a limit that the host's answer inherits counts", () => {
   it("in clientRegistration.approve (RFC 7591 §3.2.1)", async () => {

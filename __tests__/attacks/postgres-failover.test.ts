@@ -1,8 +1,10 @@
 /** PostgreSQL loses its primary and the standby takes over: what was acknowledged, what may be used twice, and what two primaries do. */
 import type { Pool } from "pg";
 import type { Response } from "supertest";
-import type { PostgresPool } from "../../lib/postgres";
+import { type PostgresPool, postgresStorage, type PostgresStorage } from "../../lib/postgres";
+import { newDigest, newRefreshToken } from "../../lib/storage/contract/records";
 import { redeem, refresh, revoke } from "../fixture/client-requests";
+import { clients as clientRecords } from "../fixture/clients";
 import { runBlock, runWaitingBlock } from "../fixture/doc-block";
 import type { TestHost } from "../fixture/host";
 import { callApi, familyOf, obtainCode, type Tokens } from "../fixture/journey";
@@ -197,6 +199,45 @@ function waiting(): void {
   );
 }
 
+/** What changes nothing when it is asked a second time. */
+const repeatable: Readonly<Record<string, (storage: PostgresStorage) => Promise<() => Promise<unknown>>>> = {
+  async "the deletion of a client"({ clients }) {
+    await clients.save(clientRecords.web);
+    return () => clients.delete("web");
+  },
+  async "the use of a refresh token"({ refreshTokens }) {
+    const at = Math.floor(Date.now() / 1000);
+    const from = newRefreshToken(at);
+    const to = { ...from, digest: newDigest() };
+    const use = { usedAt: at, salt: "salt", secretId: "id" };
+    await refreshTokens.create(from, at);
+    return () => refreshTokens.rotate({ from, to, use }, at);
+  },
+};
+
+function repeatedCalls(): void {
+  it.each(Object.entries(repeatable))("%s waits for the standby again when it is asked again", (_, prepare) =>
+    withReplication("synchronous", async (pair) => {
+      const storage = postgresStorage({ pool: pair.primary.pool() });
+      await storage.migrate();
+      const ask = await prepare(storage);
+      await pair.untilReplicated();
+      pair.link.freeze();
+      const first = ask().then(
+        () => "answered",
+        () => "failed",
+      );
+      const [pid] = await pair.untilWaiting(1);
+      await pair.primary.pool({ max: 1 }).query(`SELECT pg_terminate_backend(${pid})`);
+      expect(await first).toBe("failed");
+      const second = ask().then(() => "answered");
+      expect(await Promise.race([second, pair.untilWaiting(1)])).toEqual([expect.any(Number)]);
+      pair.link.thaw();
+      expect(await second).toBe("answered");
+    }),
+  );
+}
+
 function twoPrimaries(): void {
   it("synchronous: the old one acknowledges nothing, and goes on believing what the new one has revoked", () =>
     withReplication("synchronous", async (pair) => {
@@ -285,6 +326,7 @@ describeWith(postgres, {
   tests() {
     describe("a synchronous standby takes over", acknowledged);
     describe("a commit that waits for the standby", waiting);
+    describe("a call whose wait was terminated", repeatedCalls);
     describe("an old primary that comes back", twoPrimaries);
     describe("what an asynchronous standby had not received", lostWindow);
   },

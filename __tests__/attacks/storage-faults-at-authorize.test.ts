@@ -187,7 +187,7 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
   it.each(rows)("ends the request: $call ($index) of $name throws $moment its work", async (row) => {
     const { calls: made, written } = await seen(row);
     const { calls } = row.flow;
-    const { [row.call]: guarding = [] } = afterFailure;
+    const guarding = afterFailure(calls, row.index);
     expect(made).toEqual([...calls.slice(0, row.index + 1), ...begunBeside(calls, row.index), ...guarding]);
     expect(written).toEqual([...writtenUntil(row.flow.calls, row), ...guarding]);
   });

@@ -1,10 +1,11 @@
 // The attacker names the URLs of slow servers, as many as the server fetches from at once, to keep others out.
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { memoryStorage } from "../../lib";
 import { issuer, pairPath } from "../fixture/apis";
 import { assertionOf, jwkOf, presenting } from "../fixture/client-assertions";
 import { postToken } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
+import { stopClock } from "../fixture/clock";
 import { documentServer, type DocumentServer } from "../fixture/document-server";
 import type { TestHost } from "../fixture/host";
 import { newLatch } from "../fixture/latch";
@@ -25,11 +26,21 @@ afterEach(() => Promise.all([...slow, good].map((server) => server.close())));
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** The parameters of a request for a token of the client's own. */
-function ownTokenBy(clientId: string, scope: string): Record<string, string> {
+/** The parameters of a request for a token of the client's own, signed by its key unless another one is given. */
+function ownTokenBy(
+  clientId: string,
+  { kid = "one", key = privateKey }: { kid?: string; key?: KeyObject } = {},
+): Record<string, string> {
   const claims = { iss: clientId, sub: clientId, aud: issuer };
-  const proof = presenting(assertionOf({ key: privateKey, header: { kid: "one" }, claims }));
-  return { grant_type: "client_credentials", scope, ...proof };
+  const proof = presenting(assertionOf({ key, header: { kid }, claims }));
+  return { grant_type: "client_credentials", scope: "orders:read", ...proof };
+}
+
+/** A host with a registered client whose keys are at a URL. */
+function hostOfRemoteKeys(): { host: TestHost; clientId: string } {
+  const { clientId, name, confidential, redirectUris, subscriptions } = clients.machine;
+  const record = { clientId, name, confidential, redirectUris, subscriptions, jwksUri: good.url("/jwks") };
+  return { host: strangersHost({ storage: memoryStorage({ clients: [record] }) }), clientId };
 }
 
 /** True when the server fetches from this host as often as it may at once. */
@@ -57,13 +68,10 @@ async function whileHeld<T>(
 
 describe("as many slow documents as are fetched at once (client id metadata documents §8)", () => {
   it("do not keep out a registered client whose keys are at a URL", async () => {
-    good.documents.set("/jwks", { body: { keys: [jwkOf(publicKey, { kid: "one" })] } });
-    const { clientId, name, confidential, redirectUris, subscriptions } = clients.machine;
-    const jwksUri = good.url("/jwks");
-    const record = { clientId, name, confidential, redirectUris, subscriptions, jwksUri };
-    const host = strangersHost({ storage: memoryStorage({ clients: [record] }) });
+    publish(jwkOf(publicKey, { kid: "one" }));
+    const { host, clientId } = hostOfRemoteKeys();
     const response = await whileHeld({ host, servers: slow, each: slowFetchesOfHost }, () =>
-      postToken(host, { fields: ownTokenBy(clientId, "orders:read") }),
+      postToken(host, { fields: ownTokenBy(clientId) }),
     );
     expect(response.status).toBe(200);
   });
@@ -121,5 +129,60 @@ describe("more documents than are remembered (client id metadata documents §8)"
     await app.close();
     await good.close();
     expect((await refreshAs(host, { clientId, token })).status).toBe(200);
+  });
+});
+
+function publish(...keys: readonly object[]): void {
+  good.documents.set("/jwks", { body: { keys } });
+}
+
+describe("a made-up kid in the name of a registered client (RFC 7517 §4.5)", () => {
+  const next = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const first = jwkOf(publicKey, { kid: "one" });
+
+  it("does not make invalid_client of the key that the client has just published", async () => {
+    const clock = stopClock();
+    publish(first);
+    const { host, clientId } = hostOfRemoteKeys();
+    const madeUp = await postToken(host, { fields: ownTokenBy(clientId, { kid: "made up" }) });
+    expect(madeUp.body).toMatchObject({ error: "invalid_client" });
+    clock.advance(1);
+    publish(first, jwkOf(next.publicKey, { kid: "two" }));
+    const withNext = () =>
+      postToken(host, { fields: ownTokenBy(clientId, { kid: "two", key: next.privateKey }) });
+    const early = await withNext();
+    expect(early.body).toMatchObject({ error: "temporarily_unavailable" });
+    expect(early.headers["retry-after"]).toBe("30");
+    expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", reason: expect.stringMatching(/kid/) });
+    expect(good.asked).toEqual(["/jwks"]);
+    clock.advance(30);
+    expect((await withNext()).status).toBe(200);
+    expect(good.asked).toEqual(["/jwks", "/jwks"]);
+  });
+
+  it("keeps no key out that is known, and excuses no wrong signature", async () => {
+    const clock = stopClock();
+    publish(first);
+    const { host, clientId } = hostOfRemoteKeys();
+    await postToken(host, { fields: ownTokenBy(clientId, { kid: "made up" }) });
+    clock.advance(1);
+    expect((await postToken(host, { fields: ownTokenBy(clientId) })).status).toBe(200);
+    const forged = await postToken(host, { fields: ownTokenBy(clientId, { key: next.privateKey }) });
+    expect(forged.body).toMatchObject({ error: "invalid_client" });
+  });
+});
+
+describe("a key set that is nested two thousand deep (RFC 8259 §9)", () => {
+  it.each([
+    ["beside the keys", `{"keys":[],"x":${"[".repeat(2_000)}${"]".repeat(2_000)}}`],
+    ["in a key", `{"keys":[{"kty":"EC","x":${"[".repeat(2_000)}${"]".repeat(2_000)}}]}`],
+  ])("is one without the key: %s", async (_, body) => {
+    const clock = stopClock();
+    good.documents.set("/jwks", { body });
+    const { host, clientId } = hostOfRemoteKeys();
+    await postToken(host, { fields: ownTokenBy(clientId) });
+    clock.advance(31);
+    const again = await postToken(host, { fields: ownTokenBy(clientId) });
+    expect([again.status, again.body]).toMatchObject([401, { error: "invalid_client" }]);
   });
 });

@@ -63,12 +63,12 @@ The secret seals sign-ins in progress. Everything that is printed on stdout is t
 
 umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
 
-Then keep it where your platform keeps secrets, for example in the variable AUTHMOUNT_SECRET, and write
-  secrets: [process.env["AUTHMOUNT_SECRET"] ?? ""]
-Every process needs the same one. To change it, put the new one in front of the list; leave the old one out when the sign-ins
-that were in progress are over (ten minutes, unless you have set interactionSeconds).
+Then keep it where your platform keeps secrets, for example in the variable SECRETS, and write
+  secrets: (process.env["SECRETS"] ?? "").split(" ")
+Every process needs the same one. To change it, put the new one and a space in front of the old one. Leave the old one out when
+the sign-ins that were in progress are over (ten minutes, unless you have set interactionSeconds).
 
-Next: npx authmount signing-key
+Next: npx authmount signing-key --list
 `,
     ],
     [

@@ -38,7 +38,7 @@ describe("authmount migrations", () => {
     [[], "--engine is missing: authmount migrations --engine postgres."],
     [
       ["--engine", "sqlite"],
-      "SQLite has no texts: its migrate() is one transaction. Run: npx authmount migrate --sqlite FILE.",
+      "There is no SQL to print for SQLite: its migrate() is one transaction. Run: npx authmount migrate --sqlite FILE.",
     ],
     [["--engine", "redis"], "Redis has no tables, so there is no SQL."],
     [["--engine", "oracle"], '--engine "oracle" is not known. Write postgres.'],

@@ -50,7 +50,7 @@ describe("docs/command-line.md", () => {
     const settings = {
       BASE_URL: "https://host.example/login",
       SIGNING_KEYS: added.stdout,
-      AUTHMOUNT_SECRET: made("secret.txt"),
+      SECRETS: made("secret.txt"),
     };
     const checked = await run("Check your options", { env: settings });
     expect(checked).toMatchObject({ code: 0, stderr: "" });

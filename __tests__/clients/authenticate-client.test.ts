@@ -8,6 +8,7 @@ import { loggedStorage } from "../fixture/call-log";
 import { assertionOf, keyed, keyedByUri, presenting } from "../fixture/client-assertions";
 import { basic } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
+import { foundKeys } from "../fixture/found-documents";
 import { authorizationRecord, confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
 
 const clock = stopClockForEachTest();
@@ -226,7 +227,7 @@ describe("whether the keys of a client may be fetched (RFC 7523 §3)", () => {
     let answer: boolean | undefined;
     const fetchKeys: ClientAuthenticationPorts["fetchKeys"] = async (___, question) => {
       answer = await question.mayFetch();
-      return keyed.jwks;
+      return foundKeys(keyed.jwks);
     };
     const sent = { fields: presenting(assertionOf()) };
     const { work, registered } = ask(sent, { client, ports: { fetchKeys } });

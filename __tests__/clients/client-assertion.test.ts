@@ -13,6 +13,7 @@ import {
   publicKeys,
 } from "../fixture/client-assertions";
 import { stopClockForEachTest } from "../fixture/clock";
+import { foundKeys } from "../fixture/found-documents";
 import { issuerRecord } from "../fixture/records";
 
 const clock = stopClockForEachTest();
@@ -68,12 +69,16 @@ describe("the signature of an assertion (RFC 7515 §5.2, 7518 §3.3 to §3.5, 80
   });
 });
 
-/** What is asked when each question is answered with the next of these documents. */
-async function asking(client: KeyClient, documents: readonly unknown[], changes: AssertionChanges = {}) {
+/** What is asked when each question is answered with the next of these documents. What is asked for again is new, unless said otherwise. */
+async function asking(
+  client: KeyClient,
+  documents: readonly unknown[],
+  { isFinal, ...changes }: AssertionChanges & { readonly isFinal?: boolean } = {},
+) {
   const questions: [string | undefined, Omit<KeyQuestion, "mayFetch">][] = [];
   const fetchKeys: AssertionPorts["fetchKeys"] = async (uri, { mayFetch, ...question }) => {
     expect(await mayFetch()).toBe(true);
-    return documents[questions.push([uri, question]) - 1];
+    return foundKeys(documents[questions.push([uri, question]) - 1], isFinal ?? question.refresh);
   };
   const work = problem({ client, changes, fetchKeys });
   return { outcome: await work.catch(() => refusalOf(work)), questions };
@@ -104,10 +109,55 @@ describe("the keys at a client's jwksUri (RFC 7517 §5)", () => {
     ]);
   });
 
-  it("are those that were known when they cannot be fetched again", async () => {
+  it("are waited for when they cannot be fetched again", async () => {
     const { outcome, questions } = await asking(keyedByUri, [old], { header: { kid: "ec" } });
-    expect(outcome).toBe("the client has no key with the kid of the assertion (RFC 7515 §4.1.4)");
+    expect(outcome).toMatchObject({ code: "temporarily_unavailable" });
     expect(questions).toHaveLength(2);
+  });
+
+  it.each<[string, unknown]>([
+    ["still the same", old],
+    ["no key set any more", "nonsense"],
+  ])("are those that were known when they are %s", async (_, document) => {
+    const { outcome } = await asking(keyedByUri, [old, document], { header: { kid: "ec" } });
+    expect(outcome).toBe("the client has no key with the kid of the assertion (RFC 7515 §4.1.4)");
+  });
+
+  describe("are remembered, and nobody knows whether there are newer ones", () => {
+    const isFinal = false;
+    const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+
+    it.each<[string, readonly unknown[], AssertionChanges]>([
+      ["for a kid that is not among them", [old, old], { header: { kid: "ec" } }],
+      ["for a kid that is not among others either", [old, { keys: [] }], { header: { kid: "ec" } }],
+      ["for an assertion that names no key", [all, all], { key }],
+    ])("%s: the client is told to wait", async (_, documents, changes) => {
+      const { outcome } = await asking(keyedByUri, documents, { isFinal, ...changes });
+      expect(outcome).toMatchObject({
+        code: "temporarily_unavailable",
+        reason:
+          "no key that is remembered of the client has signed the assertion, and its jwksUri is asked for a new kid or key once in 30 seconds at most",
+      });
+    });
+
+    it("but one that was fetched meanwhile is used", async () => {
+      const { outcome } = await asking(keyedByUri, [old, all], { isFinal, header: { kid: "ec" } });
+      expect(outcome).toBeUndefined();
+    });
+
+    it.each<[string, readonly unknown[]]>([
+      ["that is known", [all]],
+      ["that was fetched meanwhile", [old, all]],
+    ])("but one that is named and has not signed makes invalid_client: %s", async (_, documents) => {
+      const { outcome } = await asking(keyedByUri, documents, { isFinal, header: { kid: "ec" }, key });
+      expect(outcome).toBe("no key of the client has signed the assertion (RFC 7523 §3)");
+    });
+  });
+
+  it("are not asked for again when they have just been fetched, or when nothing may be fetched", async () => {
+    const { outcome, questions } = await asking(keyedByUri, [old], { isFinal: true, header: { kid: "ec" } });
+    expect(outcome).toBe("the client has no key with the kid of the assertion (RFC 7515 §4.1.4)");
+    expect(questions).toHaveLength(1);
   });
 
   it("are waited for when they cannot be had", async () => {
@@ -115,8 +165,17 @@ describe("the keys at a client's jwksUri (RFC 7517 §5)", () => {
     expect(outcome).toEqual({
       code: "temporarily_unavailable",
       description: "Try again later.",
-      reason: "the keys at the client's jwksUri cannot be fetched now",
+      reason: "the keys at the client's jwksUri cannot be fetched now: the server is down",
     });
+  });
+
+  it.each([
+    ["for as long as lies between two attempts", "failed", 30],
+    ["for a moment where others are being fetched", "too-many", 1],
+  ] as const)("are waited for %s", async (_, kind, retryAfterSeconds) => {
+    const fetchKeys: AssertionPorts["fetchKeys"] = async () => ({ kind, reason: "no answer" });
+    const work = problem({ client: keyedByUri, fetchKeys });
+    await expect(work).rejects.toMatchObject({ code: "temporarily_unavailable", retryAfterSeconds });
   });
 
   it("are not fetched for claims that could not be good", async () => {
@@ -134,7 +193,7 @@ describe("the keys at a client's jwksUri (RFC 7517 §5)", () => {
       storage,
       async fetchKeys() {
         clock.advance(120);
-        return all;
+        return foundKeys(all);
       },
     };
     expect(await problem(given)).toMatch(/^the assertion has expired/);

@@ -106,13 +106,34 @@ describe("a client and its end mark (RFC 7009 §2.1)", () => {
 });
 
 describe("what the access tokens of a client depend on (RFC 9068 §4)", () => {
+  it("is remembered, unless it is asked for as it is now", async () => {
+    const withoutSubscription = confidentialRecord({ subscriptions: {} });
+    const { clients } = lookup({ records: [web, withoutSubscription] });
+    const asked = [false, false, true].map(
+      (fresh) => () => clients.findHolder("web", { apiId: "orders", fresh }),
+    );
+    const found = [];
+    for (const ask of asked) found.push((await ask())?.hasSubscription);
+    expect(found).toEqual([true, true, false]);
+  });
+
+  it.each([
+    [false, 1],
+    [true, 2],
+  ])("is remembered of a stranger too, unless it is asked for as it is now: %s", async (fresh, times) => {
+    const mayHoldTokens = jest.fn(async () => true);
+    const { clients } = lookup({ selfDescribed: { mayHoldTokens } });
+    for (let round = 0; round < 2; round += 1) await clients.findHolder("dcr-1", { apiId: "orders", fresh });
+    expect(mayHoldTokens).toHaveBeenCalledTimes(times);
+  });
+
   it.each([
     ["orders", true],
     ["billing", false],
     ["constructor", false],
   ])("is its subscription to the API: %s", async (apiId, hasSubscription) => {
     const { clients } = lookup({ records: [web] });
-    expect(await clients.findHolder("web", apiId)).toEqual({
+    expect(await clients.findHolder("web", { apiId, fresh: false })).toEqual({
       hasSubscription,
       isSelfDescribed: false,
       endMark: undefined,
@@ -123,19 +144,19 @@ describe("what the access tokens of a client depend on (RFC 9068 §4)", () => {
   it("is the policy of the API for a stranger", async () => {
     const selfDescribed = { mayHoldTokens: async (_: string, apiId: string) => apiId === "orders" };
     const { clients } = lookup({ selfDescribed, endMark: "M" });
-    expect(await clients.findHolder("dcr-1", "orders")).toEqual({
+    expect(await clients.findHolder("dcr-1", { apiId: "orders", fresh: false })).toEqual({
       hasSubscription: true,
       isSelfDescribed: true,
       endMark: "M",
       asOf: now,
     });
-    expect(await clients.findHolder("dcr-1", "billing")).toBeUndefined();
-    expect(await lookup().clients.findHolder("dcr-1", "orders")).toBeUndefined();
+    expect(await clients.findHolder("dcr-1", { apiId: "billing", fresh: false })).toBeUndefined();
+    expect(await lookup().clients.findHolder("dcr-1", { apiId: "orders", fresh: false })).toBeUndefined();
   });
 
   it.each(["", "two words", "wéb", "x".repeat(256)])("is not asked for the id %j", async (clientId) => {
     const { clients, calls } = lookup({ records: [web], selfDescribed: { mayHoldTokens: async () => true } });
-    expect(await clients.findHolder(clientId, "orders")).toBeUndefined();
+    expect(await clients.findHolder(clientId, { apiId: "orders", fresh: false })).toBeUndefined();
     expect(await clients.findRegistered(clientId, at)).toBeUndefined();
     expect(calls).toEqual([]);
   });

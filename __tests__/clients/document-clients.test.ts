@@ -7,6 +7,7 @@ import type { ClientMetadataDocumentAdapter } from "../../lib/clients/port";
 import type { NewEvent } from "../../lib/events/port";
 import type { DocumentAnswer, FoundDocument } from "../../lib/fetching/remembered-documents";
 import { refusalOf } from "../fixture/asked";
+import { foundDocument } from "../fixture/found-documents";
 import { issuerRecord } from "../fixture/records";
 import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
 
@@ -15,7 +16,7 @@ shortenTimeLimitForEachTest();
 const clientId = "https://app.example/client.json";
 const issuer = issuerRecord();
 const document = { client_id: clientId, redirect_uris: ["https://app.example/callback"] };
-const found: FoundDocument = { kind: "found", value: document };
+const found = foundDocument(document);
 const accepted = { kind: "accepted" } as const;
 
 interface Given {
@@ -126,7 +127,7 @@ describe("a client with a metadata document (client id metadata documents §4)",
     ["its server is away", { fetched: { kind: "failed", reason: "no connection" } }, "no connection"],
     [
       "its document is another one",
-      { fetched: { kind: "found", value: {} } },
+      { fetched: foundDocument({}) },
       "client_id in the document differs from the URL of the document",
     ],
   ])("is none, and an event says why: %s", async (_, given, reason) => {
@@ -165,7 +166,7 @@ describe("a client with a metadata document (client id metadata documents §4)",
 
   it.each<[string, Given]>([
     ["whose URL may not be asked", { fetched: { kind: "refused", reason: "not public" } }],
-    ["whose document is another one", { fetched: { kind: "found", value: {} } }],
+    ["whose document is another one", { fetched: foundDocument({}) }],
     ["without a grant of its own", { mayFetch: false }],
     ["that the host refuses", { answer: { kind: "refused" } }],
   ])("is none, and may not try again: a client %s", async (_, given) => {

@@ -1,6 +1,8 @@
 // What becomes of a registration that the host has approved (RFC 7591 §2, §3.2.1), by direct calls.
 import {
+  checkAskedScopes,
   clientOfRegistration,
+  narrowedTo,
   type NewRegistration,
   registrationResponse,
   scopesOfRegistration,
@@ -27,7 +29,6 @@ function registration(
     platform: "native",
     clientId: "app",
     apiId: "orders",
-    scopes: undefined,
     secretDigest,
     ...changes,
   };
@@ -45,8 +46,15 @@ describe("the scopes of a registration (RFC 7591 §2)", () => {
     ["it asks for none", undefined, ["orders:read"]],
     ["it asks for others as well", "other orders:read", ["orders:read"]],
     ["the host names none, which stands for all", "orders:write", undefined],
+    ["in the order of the host", undefined, ["orders:write", "orders:read"]],
   ])("are those that the host allows: %s", (_, scope, scopes) => {
     expect(scopesOf(scope, scopes)).toEqual(scopes);
+  });
+
+  it("are named once each, whatever the list of the host is like", () => {
+    const list: string[] = ["orders:write", "orders:write"];
+    list[3] = "orders:read";
+    expect(scopesOf(undefined, list)).toEqual(["orders:write", "orders:read"]);
   });
 
   it.each([
@@ -58,6 +66,24 @@ describe("the scopes of a registration (RFC 7591 §2)", () => {
       description: "This client may have none of these scopes.",
       reason:
         "scope names no scope of this API that clientRegistration.approve allows: the client may leave scope out",
+    });
+  });
+
+  it.each([
+    ["it asks for none", undefined],
+    ["it asks for others as well", "other orders:read"],
+  ])("can be asked for when %s", (_, scope) => {
+    const metadata = checkedMetadata(scope === undefined ? {} : { scope });
+    expect(() => checkAskedScopes(metadata, { allowed: ofApi, reason: "why" })).not.toThrow();
+  });
+
+  it("cannot be asked for when the API has none of them", async () => {
+    const metadata = checkedMetadata({ scope: "other one" });
+    const asked = async () => checkAskedScopes(metadata, { allowed: ofApi, reason: "why" });
+    expect(await refusalOf(asked())).toEqual({
+      code: "invalid_client_metadata",
+      description: "This client may have none of these scopes.",
+      reason: "why",
     });
   });
 
@@ -109,10 +135,13 @@ describe("the record of a client that has registered (RFC 7591 §2)", () => {
   });
 
   it("is narrowed to the scopes that the host allows", () => {
-    const { subscriptions } = clientOfRegistration(registration({}, { scopes: ["orders:read"] }));
+    const client = clientOfRegistration(registration());
+    const { subscriptions, ...others } = narrowedTo(["orders:read"], client);
+    expect({ ...others, subscriptions: client.subscriptions }).toStrictEqual(client);
     expect(subscriptions).toStrictEqual({
       orders: { grantTypes: ["authorization_code"], scopes: ["orders:read"] },
     });
+    expect(narrowedTo(undefined, client)).toStrictEqual(client);
   });
 
   it.each<[string, Partial<RegistrationMetadata>, string]>([
@@ -143,8 +172,15 @@ describe("the record of a client that has registered (RFC 7591 §2)", () => {
 });
 
 /** The answer at an API with these scopes. */
-function answered(made: NewRegistration, { secret, ofApi }: { secret?: string; ofApi: readonly string[] }) {
-  const client = clientOfRegistration(made);
+function answered(
+  made: NewRegistration,
+  {
+    secret,
+    scopes,
+    ofApi,
+  }: { secret?: string; scopes?: readonly string[] | undefined; ofApi: readonly string[] },
+) {
+  const client = narrowedTo(scopes, clientOfRegistration(made));
   return registrationResponse(made, { client, secret, ofApi, issuedAt: now });
 }
 
@@ -163,8 +199,8 @@ describe("the answer to a registration (RFC 7591 §3.2.1)", () => {
     ["all of the API", undefined, "orders:read orders:write"],
     ["those that the host allows", ["orders:read"], "orders:read"],
   ])("names the scopes that the client may request, not those that it sent: %s", (_, scopes, scope) => {
-    const made = registration({ scope: "orders:write other", sent: { logo_uri: "x" }, ...links }, { scopes });
-    const answer = answered(made, { ofApi: ["orders:read", "orders:write"] });
+    const made = registration({ scope: "orders:write other", sent: { logo_uri: "x" }, ...links });
+    const answer = answered(made, { scopes, ofApi: ["orders:read", "orders:write"] });
     expect(answer).toStrictEqual({ ...always, ...links, scope });
   });
 

@@ -6,7 +6,11 @@ import { checkedMetadata } from "../fixture/records";
 
 const { jwks, privateKey } = generateClientKey();
 const [key] = jwks.keys;
-const rules = { redirectSchemes: ["listed"], browserOrigins: ["https://page.example"] };
+const rules = {
+  redirectSchemes: ["listed"],
+  browserOrigins: ["https://page.example"],
+  insecureLoopback: false,
+};
 const { redirect_uris } = checkedMetadata();
 const byKey = { token_endpoint_auth_method: "private_key_jwt" };
 
@@ -75,6 +79,15 @@ describe("metadata that is registered (RFC 7591 §2)", () => {
     expect(checked(changes).metadata).toMatchObject(changes);
   });
 
+  it("may have keys on this machine, where the host allows that for development", () => {
+    const jwks_uri = "https://localhost:8443/jwks";
+    const made = checkRegistrationMetadata(
+      { redirect_uris, ...byKey, jwks_uri },
+      { ...rules, insecureLoopback: true },
+    );
+    expect(made.metadata).toMatchObject({ jwks_uri });
+  });
+
   it.each([
     ["browser", "all its redirects go to listed pages", ["https://page.example/"], ["authorization_code"]],
     [
@@ -111,7 +124,8 @@ describe("metadata that is refused (RFC 7591 §3.2.2)", () => {
   const noObject = "The body must be a JSON object.";
   const noKeys = "jwks must be a JWK Set of 1 to 10 keys.";
   const noKty = "Each key of jwks needs a kty.";
-  const noKeyUrl = "jwks_uri must be an https URL of at most 2000 characters.";
+  const noKeyUrl =
+    "jwks_uri must be an https URL in normal form, without port, user name and fragment, with a host name, of at most 2000 characters.";
   const noMethod =
     "token_endpoint_auth_method must be one of: client_secret_basic, client_secret_post, private_key_jwt, none.";
 
@@ -164,6 +178,10 @@ describe("metadata that is refused (RFC 7591 §3.2.2)", () => {
     ["keys twice", { jwks, jwks_uri: longUri(30) }, "Send either jwks or jwks_uri, not both."],
     ["the URL of keys that is no text", { jwks_uri: 7 }, "jwks_uri must be a text."],
     ["the URL of keys by http", { ...byKey, jwks_uri: "http://app.example/jwks" }, noKeyUrl],
+    ["the URL of keys with a port", { ...byKey, jwks_uri: "https://app.example:8443/jwks" }, noKeyUrl],
+    ["the URL of keys at an IP address", { ...byKey, jwks_uri: "https://192.0.2.1/jwks" }, noKeyUrl],
+    ["the URL of keys in another form", { ...byKey, jwks_uri: "https://App.example/jwks" }, noKeyUrl],
+    ["the URL of keys on this machine", { ...byKey, jwks_uri: "https://localhost/jwks" }, noKeyUrl],
     ["the URL of keys that is too long", { ...byKey, jwks_uri: longUri(2_001) }, noKeyUrl],
     ["no keys for its proof", byKey, "private_key_jwt needs jwks or jwks_uri."],
   ])("names the member and what to send: %s", async (_, changes, description) => {

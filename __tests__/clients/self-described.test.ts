@@ -2,6 +2,7 @@ import { registrationIdsOf } from "../../lib/clients/registered-clients";
 import { selfDescribedClients } from "../../lib/clients/self-described";
 import { now } from "../fixture/asked";
 import { loggedStorage } from "../fixture/call-log";
+import { foundDocument } from "../fixture/found-documents";
 import { issuerRecord, publicRecord } from "../fixture/records";
 
 const issuer = issuerRecord();
@@ -19,7 +20,7 @@ function strangers() {
   const { storage, calls } = loggedStorage({
     "clientRegistrations.find": async (clientId) => (clientId === registrationId ? registered : undefined),
   });
-  const found = { kind: "found", value: document } as const;
+  const found = foundDocument(document);
   const clients = selfDescribedClients({
     adapters: new Map([
       ["orders", { accept, browserOrigins: ["https://a.example", "https://b.example"] }],

@@ -6,6 +6,7 @@ import {
   clientEndKey,
   consentEndKey,
   endedKey,
+  endKeysOf,
   subjectConsentsEndKey,
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
@@ -24,6 +25,12 @@ async function down(): Promise<never> {
   throw new Error("down");
 }
 
+/** No end mark when the request begins, and a failure at the last look. */
+function downAtLast(): () => Promise<unknown> {
+  const answers = [() => Promise.resolve(Array.from({ length: 7 }))];
+  return () => (answers.pop() ?? down)();
+}
+
 /** End marks: key → mark. */
 type Marks = Readonly<Record<string, string>>;
 
@@ -34,6 +41,8 @@ async function saveMarks({ storage }: LoggedStorage, marks: Marks): Promise<void
 
 interface Given {
   readonly client?: Client;
+  /** The scopes that the person was asked about. Left out: the one that they allow. */
+  readonly asked?: readonly string[];
   /** Left out: the consent of a person who has just answered. */
   readonly remembers?: boolean;
   /** In force when the request began. */
@@ -57,14 +66,19 @@ async function standingUnder(
 
 /** What an approval asks of storage, what it tells, and what comes of it. */
 async function approved(given: Given = {}) {
-  const { client, remembers = true, before = {}, remembered, meanwhile = {}, answers } = given;
+  const { client, asked, remembers = true, before = {}, remembered, meanwhile = {}, answers } = given;
   const log = loggedStorage(answers);
   const standing = await standingUnder(log, { before, remembered });
   await saveMarks(log, meanwhile);
   log.calls.length = 0;
   const events: unknown[] = [];
   const approval: Approved = {
-    request: askedRequest({ issuer, client: client ?? confidentialRecord(), state: "a state" }),
+    request: askedRequest({
+      issuer,
+      client: client ?? confidentialRecord(),
+      state: "a state",
+      ...(asked && { grantableScopes: asked }),
+    }),
     endUser: endUserRecord(),
     consent: {
       kind: "granted",
@@ -138,19 +152,16 @@ describe("an approval (RFC 6749 §4.1.2)", () => {
   it("remembers no consent and tells of no grant where the code cannot be stored", async () => {
     const { work, calls, events } = await approved({ answers: { "authorizationCodes.create": down } });
     expect(await refusalOf(work)).toEqual(new Error("down"));
-    expect([names(calls), events]).toEqual([stored, []]);
+    // nor is it a sign-in: nobody has the code
+    expect([names(calls), events]).toEqual([[...stored, "authorizations.erase"], []]);
   });
 });
 
+const [, , , narrowedKey] = endKeysOf(key).consent;
+
 describe("what an approval remembers (RFC 6749 §10.2)", () => {
   // the mark is an id like any other, and lives as long as the consent may live by another clock
-  const narrowing = [endedKey({ key: consentEndKey(key), mark: authorizationId }), consentEndKey(key)].map(
-    (markKey) => ({
-      key: markKey,
-      mark: authorizationId,
-      expiresAt: remember.expiresAt + 300,
-    }),
-  );
+  const narrowing = [{ key: narrowedKey, mark: authorizationId, expiresAt: remember.expiresAt + 300 }];
 
   it("has no end marks where there are none", async () => {
     const { work, calls } = await approved();
@@ -177,18 +188,42 @@ describe("what an approval remembers (RFC 6749 §10.2)", () => {
     expect(await work).toMatchObject({ kind: "redirect" });
     expect(savedMarks(calls)).toEqual(narrowing);
     expect(saved(calls)).toEqual({ ...remember, endMarks: ["W", authorizationId] });
-    expect(names(calls).slice(2)).toEqual([
-      "endMarks.save",
-      "endMarks.save",
-      "consents.save",
-      "endMarks.find",
-    ]);
+    expect(names(calls).slice(2)).toEqual(["endMarks.save", "consents.save", "endMarks.find"]);
   });
 
-  it("does not count where it could not be stored, and the failure is told", async () => {
-    const { work, calls } = await approved({ answers: { "consents.save": down } });
+  it.each([
+    ["it cannot be stored", { "consents.save": down }],
+    ["the last look for ends fails", { "endMarks.find": downAtLast() }],
+  ])(
+    "does not count where %s, and the failure is told: the person is asked again, and may say no",
+    async (_, answers) => {
+      const { work, calls } = await approved({ answers });
+      expect(await refusalOf(work)).toEqual(new Error("down"));
+      expect(savedMarks(calls)).toEqual(narrowing);
+      expect(calls.at(-1)).toEqual(["authorizations.erase", { subject: "alice", authorizationId }, now]);
+    },
+  );
+
+  it("ends nothing where nothing was remembered and the last look fails", async () => {
+    const { work, calls } = await approved({ remembers: false, answers: { "endMarks.find": downAtLast() } });
     expect(await refusalOf(work)).toEqual(new Error("down"));
+    expect(savedMarks(calls)).toEqual([]);
+  });
+
+  it("tells the first failure where the authorization cannot be erased either", async () => {
+    const answers = {
+      "consents.save": down,
+      "authorizations.erase": () => Promise.reject(new Error("away")),
+    };
+    const { work } = await approved({ answers });
+    expect(await refusalOf(work)).toEqual(new Error("down"));
+  });
+
+  it("ends the consent that another page may just be storing, where less is allowed than was asked", async () => {
+    const { work, calls } = await approved({ asked: ["orders:read", "orders:write"] });
+    expect(await work).toMatchObject({ kind: "redirect" });
     expect(savedMarks(calls)).toEqual(narrowing);
+    expect(saved(calls)).toEqual({ ...remember, endMarks: [authorizationId] });
   });
 
   it("tells the first failure where the mark cannot be stored either", async () => {
@@ -205,6 +240,7 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
   const consents = { [subjectConsentsEndKey("alice")]: "SC" };
   const oneContext = { [consentEndKey(key)]: "W" };
   const everyContext = { [consentEndKey(pair)]: "E" };
+  const narrowed = { [narrowedKey]: "N" };
   const hasEnded = { [endedKey({ key: consentEndKey(key), mark: "W" })]: "W" };
   const erase = ["authorizations.erase", { subject: "alice", authorizationId }, now];
 
@@ -233,6 +269,8 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
       { meanwhile: { ...approval, ...oneContext, ...hasEnded, ...client } },
       "W",
     ],
+    ["that of a consent to less, which another page has stored", { meanwhile: narrowed }, "N"],
+    ["the person's, and not that of a consent to less", { meanwhile: { ...subject, ...narrowed } }, "S"],
   ])(
     "forgets its own consent, and none that was born under the new mark: %s",
     async (_, given, exceptEndMark) => {
@@ -242,6 +280,7 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
 
   it.each<[string, Given]>([
     ["it has just begun", { meanwhile: approval }],
+    ["it has just begun, and less was allowed", { meanwhile: { ...approval, ...narrowed } }],
     ["it has just begun, and the client was ended too", { meanwhile: { ...approval, ...client } }],
     ["it has not revoked everything", { meanwhile: { ...approval, ...oneContext } }],
     ["nor that of every context", { meanwhile: { ...approval, ...everyContext } }],
@@ -249,6 +288,16 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
     ["it has not, and the client was ended too", { meanwhile: { ...approval, ...oneContext, ...client } }],
   ])("leaves the consent to a withdrawal under way, which may fail: %s", async (_, given) => {
     expect(await takenBack(given)).toEqual([]);
+  });
+
+  it.each<[string, Given]>([
+    ["one of another context has ended", { meanwhile: { ...approval, ...subject, ...consents } }],
+    [
+      "one of this context has failed",
+      { meanwhile: { ...approval, ...oneContext, ...subject, ...consents } },
+    ],
+  ])("forgets it for a person whose consents were all ended, also where %s", async (_, given) => {
+    expect(await takenBack(given)).toHaveLength(1);
   });
 
   it("forgets no consent where it has stored none: one of an earlier answer stays", async () => {

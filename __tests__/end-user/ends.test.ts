@@ -212,6 +212,11 @@ describe("the options of auth.subjects.revoke", () => {
 });
 
 describe("options that inherit", () => {
+  it("count whole: what an end user has allowed is not kept because of how the host makes its objects", () => {
+    expect(subjectEndOf(Object.create({ consents: "revoke" }) as object)).toBe("revoke-consents");
+    expect(() => subjectEndOf(Object.create({ consent: "revoke" }) as object)).toThrow(TypeError);
+  });
+
   it("are refused for a misspelt name of their own, whatever they inherit", () => {
     const options: object = Object.assign(Object.create({ consents: "keep" }), { consent: "revoke" });
     expect(() => subjectEndOf(options)).toThrow(TypeError);

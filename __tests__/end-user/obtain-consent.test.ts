@@ -49,6 +49,7 @@ async function obtained(asked: Asked) {
       endUser: endUserRecord(asked.endUser),
       port,
       decision: decision && decisionRecord(decision),
+      mustAsk: decision !== undefined,
       now,
     },
   );
@@ -148,12 +149,12 @@ describe("a person's answer on the page (RFC 6749 §4.1.1)", () => {
     [
       "with what was allowed before and not asked about now",
       { decision: {}, before: { scopes: ["orders:write"] } },
-      { ...consent, scopes: ["orders:write", "orders:read"] },
+      { ...consent, scopes: ["orders:write", "orders:read"], expiresAt: 9_000 },
     ],
     [
       "also with what was allowed before, where a new answer was demanded",
       { decision: {}, before: { scopes: ["orders:write"] }, request: { prompt: ["consent"] } },
-      { ...consent, scopes: ["orders:write", "orders:read"] },
+      { ...consent, scopes: ["orders:write", "orders:read"], expiresAt: 9_000 },
     ],
     ["not at an API that remembers none", { decision: {}, request: { issuer: forgetful } }, undefined],
   ])("is remembered %s", async (_, asked, remember) => {
@@ -224,6 +225,16 @@ describe("what is refused, and what the host is told (RFC 6749 §4.1.2.1)", () =
       },
     ],
     [
+      "a page may not be shown, and anybody on the device could have asked",
+      { host: { kind: "ask" }, request: { ...silent, client: app } },
+      {
+        code: "consent_required",
+        description: "The end user has to be asked for consent.",
+        reason:
+          "prompt=none, but people are always asked for a client whose redirect URI any program on the device could use: http on localhost, or a scheme of its own (RFC 8252 §8.6). Use an https redirect URI, or mark the client as trusted",
+      },
+    ],
+    [
       "a page may not be shown, and the host's is needed",
       { host: page, request: silent },
       {
@@ -285,9 +296,18 @@ describe("the order of what is read (RFC 7009 §2.1)", () => {
         return { kind: "granted", scopes: ["orders:read"] };
       },
     });
-    const question = { request: askedRequest(), endUser: endUserRecord(), port, decision: undefined, now };
+    const answered = { decision: undefined, mustAsk: false };
+    const question = { request: askedRequest(), endUser: endUserRecord(), port, ...answered, now };
     const { standing } = await obtainConsent({ storage }, question);
     expect(standing.endMarks).toEqual([]);
+  });
+
+  it("takes a scope that the host names more than once, once", async () => {
+    const scopes = ["orders:read", "orders:read"];
+    const byDecide = await obtained({ host: { kind: "granted", scopes } });
+    expect(byDecide).toMatchObject({ scopes: ["orders:read"] });
+    const byPage = await obtained({ decision: { answer: () => scopes } });
+    expect(byPage).toMatchObject({ scopes: ["orders:read"], remember: { scopes: ["orders:read"] } });
   });
 
   it("copies the scopes of the host, which may go on changing its own list", async () => {

@@ -24,6 +24,7 @@ const keys = {
   ofSubject: subjectConsentsEndKey("alice"),
   everyContext: consentEndKey(pair),
   oneContext: consentEndKey(key),
+  narrowed: endKeysOf(key).consent[3],
 };
 type MarkName = keyof typeof keys;
 
@@ -53,7 +54,7 @@ describe("the end marks that concern an approval (RFC 7009 §2.1)", () => {
     calls.length = 0;
     expect(await readMarks({ storage }, { endKeys: endKeysOf(key), now })).toEqual({
       approval: ["subject", "client", "approval"],
-      consent: ["ofSubject", "everyContext", "oneContext"],
+      consent: ["ofSubject", "everyContext", "oneContext", "narrowed"],
     });
     expect(calls.map(([name]) => name)).toEqual(["endMarks.find"]);
   });
@@ -90,6 +91,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
     ["all consents of the person were", { ended: ["ofSubject"] }],
     ["it was withdrawn in every context", { ended: ["everyContext"] }],
     ["it was withdrawn in this one", { ended: ["oneContext"] }],
+    ["less was allowed after it", { ended: ["narrowed"] }],
     ["one of two ends came after it", { before: { endMarks: ["client"] }, ended: ["client", "oneContext"] }],
     ["the client says something else of itself", { before: { clientDigest: "e" }, clientDigest: digest }],
     ["it was for a registered client", { clientDigest: digest }],

@@ -71,6 +71,7 @@ async function visit(given: Visit = {}) {
     shownClient: undefined,
     decision: undefined,
     wasAsked: false,
+    mustAsk: false,
     choosesAccount: false,
     ...given,
   });

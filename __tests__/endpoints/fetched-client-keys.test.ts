@@ -1,11 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
 import { type KeyClient, memoryStorage } from "../../lib";
 import { authenticateClient, type ClientAuthenticationPorts } from "../../lib/clients/authenticate-client";
-import type { KeyQuestion } from "../../lib/clients/client-assertion";
+import type { FetchKeys } from "../../lib/clients/client-assertion";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { assertionOf, jwkOf, keyed, presenting, publicKeys } from "../fixture/client-assertions";
 import { stopClockForEachTest } from "../fixture/clock";
+import { foundKeys } from "../fixture/found-documents";
 import { issuerRecord } from "../fixture/records";
 
 const clock = stopClockForEachTest();
@@ -43,10 +44,10 @@ function serverOf(
 ) {
   const asked: Asked[] = [];
   const mayFetched: boolean[] = [];
-  const fetchKeys = async (uri: string, { refresh, mayFetch }: KeyQuestion): Promise<unknown> => {
+  const fetchKeys: FetchKeys = async (uri, { refresh, mayFetch }) => {
     asked.push({ uri, refresh, mayFetch: await mayFetch() });
     onFetch?.();
-    return documents[Math.min(asked.length, documents.length) - 1];
+    return foundKeys(documents[Math.min(asked.length, documents.length) - 1], refresh);
   };
   const storage = memoryStorage({ clients: [] });
   const reasons: string[] = [];
@@ -109,10 +110,27 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
     expect(reasons).toEqual(["the client has no key with the kid of the assertion (RFC 7515 §4.1.4)"]);
   });
 
-  it("stay as they were when they cannot be had again", async () => {
+  it.each([
+    ["has another kid", "unknown"],
+    ["is not named", undefined],
+  ])("are waited for when they cannot be had again for a key that %s", async (__, kid) => {
     const { authenticate, asked } = serverOf([{ keys: publicKeys }, undefined]);
-    expect(await authenticate(signedBy("unknown"))).toBe("invalid_client");
-    expect(asked).toHaveLength(2);
+    const key = newKey.privateKey;
+    expect(await authenticate(signedBy(kid, { key }))).toBe("temporarily_unavailable");
+    expect(asked.map(({ refresh }) => refresh)).toEqual([false, true]);
+  });
+
+  it("are asked for again, once, when none of them has signed and the assertion names none", async () => {
+    const rotated = { keys: [jwkOf(newKey.publicKey)] };
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }, rotated]);
+    expect(await authenticate(signedBy(undefined, { key: newKey.privateKey }))).toBe("keyed");
+    expect(asked.map(({ refresh }) => refresh)).toEqual([false, true]);
+  });
+
+  it("are not asked for again when the one with this kid has not signed", async () => {
+    const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
+    expect(await authenticate(signedBy("ec", { key: newKey.privateKey }))).toBe("invalid_client");
+    expect(asked).toHaveLength(1);
   });
 
   it("are missing for a while: the client is told to come again, and its assertion is not used", async () => {

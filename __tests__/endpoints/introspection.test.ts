@@ -277,6 +277,17 @@ describe("introspection of any other token (RFC 7662 §2.2, §4)", () => {
     }
   });
 
+  it.each(["orders", "reports"] as const)(
+    "tells nothing of a token of %s as soon as its client has ended, whatever is remembered of it",
+    async (api) => {
+      const host = testHost({ revocationLagSeconds: 300 });
+      const { accessToken } = await familyOf(host, "web", { api });
+      expect(await isActive(host, { pair: { api }, token: accessToken })).toBe(true);
+      await host.auth.clients.revoke("web");
+      await expectInactive(host, { pair: { api }, token: accessToken });
+    },
+  );
+
   it("tells nothing of a code, and does not burn it", async () => {
     const host = newHost();
     const code = await obtainCode(host, { client: "web" });

@@ -31,6 +31,7 @@ async function answerTo({
     storage,
     adapter: { approve: () => approve() as RegistrationDecision },
     redirectSchemes: [],
+    insecureLoopback: false,
     emit: (event: NewEvent) => void events.push(event),
     clock: () => now,
     randomId: () => "R".repeat(22),
@@ -120,6 +121,44 @@ async function sizeWith(last: string) {
   const { status, body } = await answerTo({ metadata: { redirect_uris: longUris(last) }, create });
   return { status, body, bytes };
 }
+
+describe("what is checked before the host is asked (RFC 7591 §3.2.2)", () => {
+  const byKey = { ...webMetadata, token_endpoint_auth_method: "private_key_jwt" };
+
+  it.each<[string, object, string]>([
+    [
+      "a key of no use",
+      { ...byKey, jwks: { keys: [{ kty: "EC" }] } },
+      "A key or URL in the metadata cannot be used.",
+    ],
+    [
+      "too much",
+      { redirect_uris: longUris("x".repeat(1_750)) },
+      "The metadata is too large: at most 16 KB are registered.",
+    ],
+    [
+      "no scope of the API",
+      { ...webMetadata, scope: "openid" },
+      "This client may have none of these scopes.",
+    ],
+  ])("an invitation is not spent for %s", async (_, metadata, description) => {
+    const approve = jest.fn(() => ({ kind: "approved" }));
+    const { status, body } = await answerTo({ approve, metadata });
+    expect([status, body]).toMatchObject([400, { error_description: description }]);
+    expect(approve).not.toHaveBeenCalled();
+  });
+
+  it("what the host then allows makes nothing too large, in whatever order and however often it is named", async () => {
+    const free = 16_384 - (await sizeWith("")).bytes;
+    const scopes = Object.keys(issuer.api.scopes);
+    const approve = () => ({ kind: "approved", scopes: [...scopes, ...scopes].toReversed() });
+    const { status, body } = await answerTo({
+      approve,
+      metadata: { redirect_uris: longUris("x".repeat(free)) },
+    });
+    expect([status, body]).toMatchObject([201, { scope: scopes.toReversed().join(" ") }]);
+  });
+});
 
 describe("the size of a registration (RFC 7591 §5)", () => {
   it("is 16 KB at most, counted as it is stored", async () => {

@@ -171,6 +171,13 @@ describe("scope (RFC 7591 §2)", () => {
     expect(answerOf(response)).toEqual(
       refusal(400, "invalid_client_metadata", "This client may have none of these scopes."),
     );
+    expect(reasonsOf(host)).toEqual(["scope names no scope of this API: the client may leave scope out"]);
+  });
+
+  it("of which the host allows nothing is refused, too", async () => {
+    const host = grantingHost(["orders:read"]);
+    const response = await register(host, { ...webMetadata, scope: "orders:write" });
+    expect(answerOf(response)).toEqual(refusal(400, "invalid_client_metadata"));
     expect(reasonsOf(host)).toEqual([expect.stringContaining("approve")]);
   });
 });

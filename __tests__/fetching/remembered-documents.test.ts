@@ -13,8 +13,10 @@ function document(name: string, maxAgeSeconds?: number): FetchedDocument {
 const down: FetchedDocument = { kind: "failed", reason: "the server is down" };
 const tooMany = { kind: "too-many", reason: "too many documents are being fetched at once" };
 
-function found(name: string) {
-  return { kind: "found", value: { name } };
+/** A document with this name, new or not. */
+function found(name: string): unknown {
+  const value = { name };
+  return expect.objectContaining({ kind: "found", value, text: JSON.stringify(value) });
 }
 
 /** Another URL of the same host. */
@@ -52,8 +54,8 @@ describe("a remembered document (RFC 9111 §4.2)", () => {
     [60, 59],
     [61, 61],
     [3_600, 3_600],
-    [day, day],
-    [day, 2 ** 31],
+    [3_600, day],
+    [3_600, 2 ** 31],
   ])("is fresh for %i seconds when its headers say %p", async (seconds, maxAge) => {
     const { ask, clock } = watchedMemory();
     expect(await ask(document("old", maxAge))).toEqual({ answer: found("old"), fetches: 1 });
@@ -234,6 +236,37 @@ describe("a document that is looked at without asking", () => {
     await ask(down);
     expect(documents.isFailing(url)).toBe(true);
     expect(asked).toHaveLength(1);
+  });
+});
+
+const isNew = (answer: unknown): unknown => (answer as { readonly isNew?: unknown }).isNew;
+
+describe("a document that is new (for a kid that is not in it, RFC 7517 §4.5)", () => {
+  it.each(["find", "refresh"] as const)("was fetched for the one who asks: %s", async (how) => {
+    const { ask, clock, documents } = watchedMemory();
+    expect(isNew((await ask(document("old"), { how })).answer)).toBe(true);
+    expect([documents.fresh(url), documents.peek(url)].map(isNew)).toEqual([false, false]);
+    clock.now += 29;
+    expect(isNew((await ask(document("new"), { how })).answer)).toBe(false);
+    clock.now += 300;
+    expect(isNew((await ask(down, { how })).answer)).toBe(false);
+    clock.now += 30;
+    expect(isNew((await ask(document("new"), { how })).answer)).toBe(true);
+  });
+
+  it("is not what came of a fetch that others had begun: it may have been answered before", async () => {
+    const { asked, documents } = watchedMemory();
+    const waiting = [documents.find(url), documents.find(url), documents.refresh(url)];
+    asked[0]?.answer(document("good"));
+    expect((await Promise.all(waiting)).map(isNew)).toEqual([true, false, false]);
+  });
+
+  it("is not the last good one, where too many fetches are under way", async () => {
+    const { ask, clock, documents } = watchedMemory();
+    await ask(document("old"));
+    clock.now += 300;
+    for (let index = 0; index < 32; index += 1) void documents.find(other(index));
+    expect(isNew(await documents.refresh(url))).toBe(false);
   });
 });
 

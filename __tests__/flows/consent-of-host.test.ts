@@ -326,10 +326,13 @@ describe("what auth.approve does not take (RFC 6749 §10.12)", () => {
     host.session = bob;
     const answer = await browser.post("/allow", { interaction: id });
     expect(answer.status).toBe(303);
-    expect(answer.headers["location"]).toBe(`/ask?interaction=${id}`);
+    const interaction = interactionOf(answer);
+    expect(interaction).not.toBe(id);
+    // a second click on Alice's page is no answer of Bob either
+    expect(outcomeOf(await browser.post("/allow", { interaction: id }))).toBe("/ask?interaction");
     expect(writes).toEqual([]);
-    expect(questions.map(({ subject }) => subject)).toEqual(["alice", "bob"]);
-    expect(outcomeOf(await browser.post("/allow", { interaction: id }))).toBe("granted");
+    expect(questions.map(({ subject }) => subject)).toEqual(["alice", "bob", "bob"]);
+    expect(outcomeOf(await browser.post("/allow", { interaction }))).toBe("granted");
     expect(host.events.at(-1)).toMatchObject({ kind: "authorization-granted", subject: "bob" });
     expect(await rememberedScopes(host)).toEqual([]);
   });

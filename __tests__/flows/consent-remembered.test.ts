@@ -78,7 +78,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
     expect(await outcomeOfVisit(host)).toBe(outcome);
   });
 
-  it("lasts a year by default, from the last yes on", async () => {
+  it("lasts a year by default, for what is not asked about again from the yes to that", async () => {
     const host = testHost();
     await allow(host);
     clock.advance(1_000);
@@ -91,8 +91,11 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
       contextKey: "",
       scopes: ["orders:read", "orders:write"],
       grantedAt: clock.now(),
-      expiresAt: clock.now() + 31_536_000,
+      expiresAt: clock.now() - 1_000 + 31_536_000,
     });
+    await allow(host, { fields: { scope: "orders:read orders:write", prompt: "consent" } });
+    const [again] = await host.auth.consents.list("alice");
+    expect(again?.expiresAt).toBe(clock.now() + 31_536_000);
   });
 
   it("is not made longer by being used", async () => {

@@ -6,7 +6,7 @@ import { assertionOf, jwkOf, presenting } from "../fixture/client-assertions";
 import { stopClock } from "../fixture/clock";
 import { documentServer, type DocumentServer } from "../fixture/document-server";
 import type { TestHost } from "../fixture/host";
-import type { Tokens } from "../fixture/journey";
+import { callApi, type Tokens } from "../fixture/journey";
 import {
   codeFor,
   documentPath,
@@ -14,6 +14,7 @@ import {
   refreshAs,
   serveDocument,
   strangersHost,
+  tokensFor,
 } from "../fixture/strangers";
 
 let server: DocumentServer;
@@ -39,6 +40,13 @@ function proof(
 ): Record<string, string> {
   const claims = { iss: clientId, sub: clientId, aud };
   return presenting(assertionOf({ key, header: { kid }, claims }));
+}
+
+/** The same without `kid`. */
+function unnamedProof(clientId: string, key = privateKey): Record<string, string> {
+  return presenting(
+    assertionOf({ key, header: { kid: undefined }, claims: { iss: clientId, sub: clientId, aud: issuer } }),
+  );
 }
 
 async function exchange(host: TestHost, clientId: string, fields = proof(clientId)): Promise<Response> {
@@ -111,21 +119,51 @@ describe("keys at jwks_uri", () => {
     const next = generateKeyPairSync("ec", { namedCurve: "P-256" });
     server.documents.set(keysPath, { body: { keys: [...jwks.keys, jwkOf(next.publicKey, { kid: "two" })] } });
     const withNext = (): Record<string, string> => proof(clientId, { kid: "two", key: next.privateKey });
-    expect((await exchange(host, clientId, withNext())).status).toBe(401);
+    const early = await exchange(host, clientId, withNext());
+    expect([early.status, early.headers["retry-after"]]).toEqual([503, "30"]);
     clock.advance(31);
     expect((await exchange(host, clientId, withNext())).status).toBe(200);
     expect(server.asked).toEqual([documentPath, keysPath, keysPath]);
   });
 
   it("that are the document itself, or lead in a circle, are no keys", async () => {
+    const clock = stopClock();
     const host = strangersHost();
     const clientId = serveDocument(server, { ...atUri(), jwks_uri: server.url(documentPath) });
+    // it was fetched for the authorization request, and may be another one by now
+    expect((await exchange(host, clientId)).body).toMatchObject({ error: "temporarily_unavailable" });
+    clock.advance(31);
     expect((await exchange(host, clientId)).body).toMatchObject({ error: "invalid_client" });
     server.documents.set(keysPath, { status: 302, headers: { Location: keysPath }, body: {} });
     const other = strangersHost();
     const circle = serveDocument(server, { ...atUri() });
     expect((await exchange(other, circle)).body).toMatchObject({ error: "temporarily_unavailable" });
     expect(server.asked.filter((path) => path === keysPath)).toHaveLength(1);
+  });
+
+  it.each([
+    ["that is not known", "new"],
+    ["that it does not name", undefined],
+  ])("are asked for again for a key %s, and waited for when they cannot be had", async (_, kid) => {
+    const clock = stopClock();
+    const host = strangersHost();
+    const { privateKey: key, publicKey: newKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const published = { keys: [jwkOf(newKey, kid === undefined ? {} : { kid })] };
+    server.documents.set(keysPath, { body: kid === undefined ? { keys: [jwkOf(publicKey)] } : jwks });
+    const clientId = serveDocument(server, { ...atUri() });
+    const code = await codeFor(host, clientId);
+    const first = kid === undefined ? unnamedProof(clientId, privateKey) : proof(clientId);
+    const token = ((await redeemAs(host, { clientId, code, fields: first })).body as Tokens).refresh_token;
+    const fields = (): Record<string, string> =>
+      kid === undefined ? unnamedProof(clientId, key) : proof(clientId, { kid, key });
+    const refreshed = (): Promise<Response> =>
+      refreshAs(host, { clientId, token: token ?? "", fields: fields() });
+    clock.advance(31);
+    server.documents.set(keysPath, { status: 503, body: {} });
+    expect((await refreshed()).body).toMatchObject({ error: "temporarily_unavailable" });
+    server.documents.set(keysPath, { body: published });
+    clock.advance(31);
+    expect((await refreshed()).status).toBe(200);
   });
 
   it("are not fetched for an assertion that could not be good", async () => {
@@ -150,6 +188,20 @@ describe("how the client proves itself is fixed at the approval (decision 0039)"
     serveDocument(server, byKey);
     clock.advance(301);
     expect((await refreshAs(host, { clientId, token, fields: proof(clientId) })).status).toBe(200);
+  });
+
+  it("but it can be revoked by the client as it is now (RFC 7009 §2.1)", async () => {
+    const clock = stopClock();
+    const host = strangersHost({ revocationLagSeconds: 0 });
+    const clientId = serveDocument(server);
+    const { access_token, refresh_token: token = "" } = await tokensFor(host, clientId);
+    serveDocument(server, byKey);
+    clock.advance(301);
+    expect((await callApi(host, "/orders", access_token)).status).toBe(200);
+    const fields = { client_id: clientId, token, ...proof(clientId) };
+    const { status } = await request(host.app).post(`${pairPath()}/revoke`).type("form").send(fields);
+    expect(status).toBe(200);
+    expect((await callApi(host, "/orders", access_token)).status).toBe(401);
   });
 
   it("nor can a code be redeemed by another kind of proof", async () => {

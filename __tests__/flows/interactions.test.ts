@@ -2,15 +2,48 @@ import { createHmac } from "node:crypto";
 import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
 import { issuer, origin, pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { redeem } from "../fixture/client-requests";
 import { type ClientName, clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
-import { alice, testHost } from "../fixture/host";
+import { allow } from "../fixture/consent";
+import { alice, signedOut, type TestHost, testHost } from "../fixture/host";
+import { intercept } from "../fixture/slow-storage";
 import { cookiePrefix, resumePath, signIn, type Visit, visit } from "../fixture/interaction";
 import { answerAtClient, expectLost, granted, movedTo } from "../fixture/sign-in";
 
 const clock = stopClockForEachTest();
+
+describe("an authorization request that the browser has not opened as a page (RFC 6749 §3.1, 9700 §4.16)", () => {
+  const fields = { ...authorizationParameters("web"), scope: "orders:read" };
+  const sent = (host: TestHost, { mode, ...others }: { mode: string } & Record<string, string>) =>
+    host.browser().get(`${pairPath()}/authorize`, { ...fields, ...others }, { "Sec-Fetch-Mode": mode });
+
+  it.each(["no-cors", "cors", "same-origin"])("%s: leads to no page, and leaves no cookie", async (mode) => {
+    for (const session of [signedOut, alice()]) {
+      const host = testHost();
+      host.session = session;
+      const { status, headers } = await sent(host, { mode });
+      expect({ status, cookies: headers["set-cookie"] }).toEqual({ status: 400, cookies: undefined });
+      expect(host.events.at(-1)).toMatchObject({
+        kind: "authorization-denied",
+        error: "invalid_request",
+        reason: expect.stringContaining("Sec-Fetch-Mode"),
+      });
+    }
+  });
+
+  it("is answered where it needs no page", async () => {
+    const host = testHost();
+    await allow(host);
+    expect(redirectParameters(await sent(host, { mode: "cors", prompt: "none" }))["code"]).toBeDefined();
+  });
+
+  it("navigate: leads to the page", async () => {
+    expect((await sent(testHost(), { mode: "navigate" })).status).toBe(200);
+  });
+});
 
 describe("an interaction belongs to one browser, one pair and ten minutes (RFC 6749 §10.12)", () => {
   const refused: readonly (readonly [string, (asked: Visit) => Promise<Response>])[] = [
@@ -40,6 +73,27 @@ describe("an interaction belongs to one browser, one pair and ten minutes (RFC 6
     const response = await browser.get(resumePath(id));
     expect(response.status).toBe(status);
     if (status === 400) expectLost(response);
+  });
+
+  it.each([
+    ["the person comes back", async ({ browser, id }: Visit) => browser.get(resumePath(id))],
+    [
+      "the host's page says no",
+      async ({ browser, id }: Visit) => browser.post("/cancel", { interaction: id }),
+    ],
+  ])("stays good when storage fails as %s: nobody has told the client", async (_, attempt) => {
+    let isFailing = false;
+    const working = memoryStorage({ clients: Object.values(clients) });
+    const storage = intercept(working, async (name, run) => {
+      if (isFailing && name === "clients.find") throw new Error("no connection");
+      return run();
+    });
+    const asked = await visit(testHost({ storage, revocationLagSeconds: 0 }));
+    asked.host.session = alice();
+    isFailing = true;
+    expect((await attempt(asked)).status).toBe(500);
+    isFailing = false;
+    expect((await attempt(asked)).status).toBeLessThan(400);
   });
 
   it("is lost when the browser keeps no cookies", async () => {

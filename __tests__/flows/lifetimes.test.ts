@@ -4,7 +4,7 @@ import { authorize, redirectParameters } from "../fixture/authorize";
 import { redeem, refresh } from "../fixture/client-requests";
 import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
+import { alice, type TestHost, testHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 
 const clock = stopClockForEachTest();
@@ -26,6 +26,16 @@ describe("lifetimes of one API (RFC 6749 §4.1.2, §10.4)", () => {
     clock.advance(6);
     expect((await redeem(host, { client: "web", code })).body).toMatchObject({ error: "invalid_grant" });
     expect((await redeem(host, { client: "web", code: other, pair: elsewhere })).status).toBe(200);
+  });
+
+  it("of a code begin when it is issued, however long the host has thought, such as for a sign-in on another device", async () => {
+    const host = hostWith({ authorizationCodeSeconds: 5 }, { clients: [{ ...clients.web, trusted: true }] });
+    host.session = () => {
+      clock.advance(400);
+      return alice(clock.now());
+    };
+    const code = await obtainCode(host, { client: "web" });
+    expect((await redeem(host, { client: "web", code })).status).toBe(200);
   });
 
   it("end its refresh tokens", async () => {

@@ -10,8 +10,8 @@ import { newLatch } from "../fixture/latch";
 import { intercept } from "../fixture/slow-storage";
 import { clients } from "../fixture/clients";
 import { type Authentication, memoryStorage } from "../../lib";
-import { bob, signedIn, type TestHost, testHost } from "../fixture/host";
-import { interactionOf, resumePath } from "../fixture/interaction";
+import { bob, signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
+import { interactionOf, resumePath, signIn } from "../fixture/interaction";
 
 stopClockForEachTest();
 
@@ -102,6 +102,75 @@ describe("an answer on a page of the host, in another context by now", () => {
     made.answer = { kind: "granted", scopes: ["orders:read"], ...(context && { context }) };
     expect(outcomeOf(await browser.post("/choose", { interaction }))).toBe(outcome);
     expect(grantedScopes(made.host)).toBeUndefined();
+  });
+});
+
+describe("an answer on a page whose session has ended by then, where the person has allowed all in another tab", () => {
+  const none = { scope_0: undefined, scope_1: undefined };
+
+  it.each([
+    ["nothing ticked", none],
+    ["less ticked", { scope_1: undefined }],
+  ])("with %s: after the sign-in the page is shown again", async (_, ticked) => {
+    const host = testHost();
+    const browser = host.browser();
+    const page = await ask(browser);
+    await allowElsewhere(host);
+    host.session = signedOut;
+    const answer = await browser.answer(page, "approve", ticked);
+    const shownAgain = await signIn({ browser, id: interactionOf(answer) });
+    expect(outcomeOf(shownAgain)).toBe("asked");
+    // and also when that page is only reloaded
+    expect(outcomeOf(await again(browser, shownAgain))).toBe("asked");
+    expect(outcomeOf(await browser.answer(shownAgain, "approve", none))).toBe("access_denied");
+  });
+
+  it("with a yes: after the sign-in the page is shown again, and a yes there counts", async () => {
+    const host = testHost();
+    const browser = host.browser();
+    const page = await ask(browser);
+    host.session = signedOut;
+    const answer = await browser.answer(page, "approve");
+    const shownAgain = await signIn({ browser, id: interactionOf(answer) });
+    expect(outcomeOf(shownAgain)).toBe("asked");
+    expect(outcomeOf(await browser.answer(shownAgain, "approve"))).toBe("granted");
+  });
+
+  it("on a page of the host: after the sign-in it is shown again", async () => {
+    const made = contextHost(onOwnPage);
+    const { host } = made;
+    const browser = host.browser();
+    const [one, other] = [await before(browser), await before(browser)];
+    await browser.post("/choose", { interaction: other });
+    host.session = signedOut;
+    made.approval = { scopes: [] };
+    const answer = await browser.post("/choose", { interaction: one });
+    expect(outcomeOf(await signIn({ browser, id: interactionOf(answer) }))).toBe("/ask?interaction");
+  });
+
+  it("where consent.decide grants meanwhile: after the sign-in the person is asked", async () => {
+    const made = contextHost(onOwnPage);
+    const { host } = made;
+    const browser = host.browser();
+    const interaction = await before(browser);
+    host.session = signedOut;
+    made.approval = { scopes: [] };
+    const answer = await browser.post("/choose", { interaction });
+    made.answer = { kind: "granted", scopes: ["orders:read"] };
+    expect(outcomeOf(await signIn({ browser, id: interactionOf(answer) }))).toBe("asked");
+  });
+});
+
+describe('"Not you?" on the first of two pages, the second of which was shown to somebody else', () => {
+  it("gives the client nothing: the page is shown again, to who is signed in", async () => {
+    const host = testHost();
+    const browser = host.browser();
+    const page = await ask(browser);
+    host.session = bob;
+    expect(outcomeOf(await again(browser, page))).toBe("asked");
+    await allowElsewhere(host);
+    expect(outcomeOf(await browser.answer(page, "switch"))).toBe("asked");
+    expect(host.events.filter(({ kind }) => kind === "authorization-granted")).toHaveLength(1);
   });
 });
 

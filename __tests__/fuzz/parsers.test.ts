@@ -102,7 +102,11 @@ const document = {
   jwks: { keys: publicKeys },
   scope: "orders:read",
 };
-const rules = { browserOrigins: ["https://app.example"], redirectSchemes: ["cursor"] };
+const rules = {
+  browserOrigins: ["https://app.example"],
+  redirectSchemes: ["cursor"],
+  insecureLoopback: false,
+};
 
 /** A refusal of a rule is good; anything else that is thrown is not. */
 function unlessRefused<T>(read: () => T): T | undefined {
@@ -141,7 +145,8 @@ const parsers: readonly Parser[] = [
     check(text) {
       const parameters = parseParameters(text);
       const { unusable } = parameters;
-      const others = new URLSearchParams(text);
+      // it drops one question mark at the beginning, as of the query of a URL
+      const others = new URLSearchParams(`?${text}`);
       for (const name of [...unusable, ...others.keys()]) {
         const value = parameters.get(name);
         if (value === undefined) continue;
@@ -230,7 +235,7 @@ const parsers: readonly Parser[] = [
       const presented = readClientAuthentication(parameters, undefined);
       // what is there twice is refused before
       if (!("clientId" in presented) || parameters.unusable.size > 0) return;
-      const sent = new URLSearchParams(text).get("client_id") ?? "";
+      const sent = new URLSearchParams(`?${text}`).get("client_id") ?? "";
       holds(
         presented.clientId !== "" && (sent === "" || sent === presented.clientId),
         "the client is the one that was named",

@@ -148,6 +148,65 @@ describe("refreshRetrySeconds (RFC 6749 §6, 9700 §4.14.2)", () => {
     await expectAlive({ ...scene, second: third });
   });
 
+  it("counts from the use, not from when the request came: the host has thought for seconds", async () => {
+    let thinks = 0;
+    const decide = async (): Promise<TokenDecision> => {
+      clock.advance(thinks);
+      return { kind: "issue" };
+    };
+    const host = hostWith({ tokens: { decide } });
+    const first = (await obtainTokens(host, { client: "web" })) as TokenBody;
+    const refreshToken = first.refresh_token;
+    thinks = windowSeconds + 1;
+    tokensOf(await send(host, { refreshToken }));
+    thinks = 0;
+    tokensOf(await send(host, { refreshToken }));
+  });
+
+  it("is as safe as the first answer: storage is told again, and if that fails, so does the retry", async () => {
+    const written: string[] = [];
+    let failing = false;
+    const storage = intercept(newStorage(), async (name, call) => {
+      if (name === "refreshTokens.rotate") written.push(name);
+      if (failing && name === "refreshTokens.rotate") throw new Error("no replica has the write");
+      return call();
+    });
+    const scene = await refreshedOnce(hostWith({ storage }));
+    await expectRepeated(scene);
+    expect(written).toHaveLength(2);
+    failing = true;
+    expect(answerOf(await again(scene))).toEqual(serverError);
+    failing = false;
+    await expectAlive(scene);
+  });
+
+  it("makes the rotation again as it was, should a failover have undone it", async () => {
+    const calls: Call[] = [];
+    await expectRepeated(await refreshedOnce(hostWith({ storage: recordCalls(newStorage(), { calls }) })));
+    const steps = calls.flatMap(({ name, args: [step] }) => (name === "refreshTokens.rotate" ? [step] : []));
+    const [first, repeated] = steps as readonly { use: object; to: object }[];
+    expect(repeated).toMatchObject({ use: first?.use, to: first?.to });
+  });
+
+  it("is a replay when the successor is used while the host thinks", async () => {
+    const [thinking, latch] = [newLatch(), newLatch()];
+    let isSlow = false;
+    const decide = async (): Promise<TokenDecision> => {
+      if (isSlow) thinking.open();
+      if (isSlow) await latch.opened;
+      return { kind: "issue" };
+    };
+    const scene = await refreshedOnce(hostWith({ tokens: { decide } }));
+    isSlow = true;
+    const retry = again(scene);
+    await thinking.opened;
+    isSlow = false;
+    tokensOf(await send(scene.host, { refreshToken: scene.second.refresh_token }));
+    latch.open();
+    expect(answerOf(await retry)).toEqual(invalidGrant);
+    await expectEnded(scene);
+  });
+
   it("tells the host, with the event refresh-retried", async () => {
     const scene = await refreshedOnce(hostWith());
     scene.host.events.length = 0;

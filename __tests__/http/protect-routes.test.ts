@@ -1,4 +1,3 @@
-import { eventEmitter } from "../../lib/events/port";
 import { protectRoutes, type RequireBearerOptions } from "../../lib/http/protect-routes";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
@@ -10,10 +9,7 @@ stopClockForEachTest();
 
 const { requireBearer } = protectRoutes({
   apis: [{ api: apiRecord(), verify: () => Promise.reject(new Error("nobody asks")) }],
-  emit: eventEmitter(
-    () => undefined,
-    () => 0,
-  ),
+  emit: () => undefined,
 });
 const scopeProblem =
   "scope must name scopes of orders, and no others. Known scopes: orders:read, orders:write.";
@@ -51,6 +47,25 @@ describe("the options of a route are checked when it is made (RFC 6750 §3.1)", 
       );
     },
   );
+
+  it.each<[string, object]>([
+    [
+      "a misspelt name that they inherit",
+      Object.assign(Object.create({ scopes: "orders:read" }), { api: "orders" }),
+    ],
+    ["undefined that they inherit", Object.assign(Object.create({ scope: undefined }), { api: "orders" })],
+    [
+      "a getter that gives undefined",
+      new (class {
+        readonly api = "orders";
+        get scope(): undefined {
+          return undefined;
+        }
+      })(),
+    ],
+  ])("refuses %s: the route would be open", (_, options) => {
+    expect(() => requireBearer(options as RequireBearerOptions)).toThrow(/^requireBearer: scopes? is /);
+  });
 
   it("refuses a list with a hole", () => {
     const scope: string[] = ["orders:read"];

@@ -18,6 +18,8 @@ import {
 import type { OperationName } from "./operations";
 import { newProcess, type Heard, type Process } from "./server";
 
+const lessScopes: OperationName = "approve fewer scopes";
+
 /** The events of success, each of which must tell of one. */
 const successes: readonly (Heard["kind"] | undefined)[] = [
   "token-issued",
@@ -249,11 +251,11 @@ async function consentAt(
   const isApproved = approvals.some(({ outcome }) => outcome?.code !== undefined);
   // nobody has allowed a registered client anything before
   const isGiven = parts.length > 0 && (owner !== "registered client" || isApproved);
-  // an approval that is ended while it is stored, or whose consent may be saved later, takes along what was remembered before: the person
-  // is asked again
+  // an approval that is ended while it is stored, also by one of fewer scopes, or that fails once its consent may be saved, takes along what
+  // was remembered before: the person is asked again
+  const isEnded = isAnyEnded(all, owner) || (owner === "family" && has(all, lessScopes));
   const isOverwritten = approvals.some(
-    ({ outcome, faultAt }) =>
-      outcome?.kind !== "done" && (isAnyEnded(all, owner) || faultAt === "consents.save"),
+    ({ outcome, stepOf }) => outcome?.kind !== "done" && (isEnded || stepOf("consents.save") !== undefined),
   );
   if (takers.length === 0 && (!isGiven || isOverwritten)) return [];
   const code = await silentVisit(process, { owner, family });
@@ -274,6 +276,22 @@ async function listedConsents({ family }: Case, { process, owner }: { process: P
   return listed.filter((consent) => consent.clientId === clientId && consent.contextKey === ofContext);
 }
 
+/** What the person no longer allows is asked again, whatever another page is about to remember. */
+async function widened({ ran }: Case, process: Process): Promise<readonly string[]> {
+  const narrowed = ran.filter(({ name, outcome }) => name === lessScopes && outcome?.kind === "done");
+  const stored = Math.max(...narrowed.map(({ stepOf }) => stepOf("endMarks.save") ?? 0));
+  // a yes that has read its mark came after it, from a page that was still open: it is the last word
+  const isAllowedAgain = ran.some(
+    ({ name, stepOf }) =>
+      name === "approve" && (stepOf("endMarks.find", stepOf("authorizations.create")) ?? 0) > stored,
+  );
+  if (narrowed.length === 0 || isAllowedAgain) return [];
+  const { code } = await process.silent({}, "orders:write");
+  return code === undefined
+    ? []
+    : ["fewer scopes were approved, and the next visit for the others is silent"];
+}
+
 /** A no is a no: to this page, and to what the person has allowed. And a yes is remembered. */
 async function noes(all: Case, process: Process): Promise<readonly string[]> {
   const { ran, host, parts } = all;
@@ -281,6 +299,7 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
     .filter(({ name, outcome }) => name.startsWith("deny") && outcome?.kind === "done")
     .map(({ name }) => `"${name}" gave a code`);
   host.signIn("in");
+  problems.push(...(await widened(all, process)));
   for (const owner of ["family", ...parts.filter((part) => part !== "client itself")] as const) {
     problems.push(...(await consentAt(all, { process, owner })));
     const isTaken = ran.some(({ operation }) => operation.takesConsent?.includes(owner));

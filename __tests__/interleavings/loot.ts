@@ -15,7 +15,7 @@ export interface Ran {
   /** The call at which a fault was injected. */
   readonly faultAt: string | undefined;
   /** The number of the step in which it has made its last call of this name. */
-  readonly stepOf: (call: string) => number | undefined;
+  readonly stepOf: (call: string, before?: number) => number | undefined;
 }
 
 /** All that a judge knows. */

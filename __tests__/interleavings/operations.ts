@@ -103,6 +103,10 @@ export const operations = {
     begin: ({ process, family }) => process.answer(family.page, "yes"),
     succeeds: ["authorization-granted"],
   },
+  "approve fewer scopes": {
+    begin: ({ process, family }) => process.answer(family.page, "read only"),
+    succeeds: ["authorization-granted"],
+  },
   "approve silently": { begin: ({ process }) => process.silent(), succeeds: ["authorization-granted"] },
   deny: { begin: ({ process, family }) => process.answer(family.page, "no"), succeeds: [] },
   "deny on a page of the host": { begin: ({ process }) => process.deny(), succeeds: [] },
@@ -110,6 +114,15 @@ export const operations = {
     begin: ({ process }) => ended(withdrawConsent(process.ports, { selection, longestLifeSeconds })),
     ends: isOf(...allowedClient),
     takesConsent: allowedClient,
+    succeeds: ["consent-revoked", "nothing-to-revoke"],
+  },
+  "withdraw without a context": {
+    begin: ({ process }) =>
+      ended(
+        withdrawConsent(process.ports, { selection: { ...selection, contextKey: "" }, longestLifeSeconds }),
+      ),
+    ends: isOf("family"),
+    takesConsent: ["family"],
     succeeds: ["consent-revoked", "nothing-to-revoke"],
   },
   "revoke the refresh token": {

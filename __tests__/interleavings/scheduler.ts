@@ -46,8 +46,8 @@ export interface Scheduler {
   /** The operations that have ended; those that crashed never do. */
   readonly ended: () => readonly number[];
   readonly crashed: () => readonly number[];
-  /** The number of the step in which the operation has made its last call of this name; none when it never has. */
-  readonly stepOf: (operation: number, name: string) => number | undefined;
+  /** The number of the step in which the operation has made its last call of this name, or the last before a step; none when it never has. */
+  readonly stepOf: (operation: number, name: string, before?: number) => number | undefined;
   /** From now on calls are not held. */
   readonly stop: () => void;
 }
@@ -64,7 +64,7 @@ export function newScheduler(): Scheduler {
   const counts = new Map<number, number>();
   const crashed = new Set<number>();
   const ended = new Set<number>();
-  const made = new Map<string, number>();
+  const made = new Map<string, readonly number[]>();
   let steps = 0;
 
   function crash(operation: number): void {
@@ -120,13 +120,15 @@ export function newScheduler(): Scheduler {
       if (!held) throw new Error(`no call ${id} waits: ${waiting.map((one) => one.id).join(", ")}`);
       waiting = waiting.filter((one) => one !== held);
       steps += 1;
-      made.set(`${held.operation} ${held.name}`, steps);
+      const call = `${held.operation} ${held.name}`;
+      made.set(call, [...(made.get(call) ?? []), steps]);
       await go(held, fault);
       await settled();
     },
     ended: () => [...ended],
     crashed: () => [...crashed],
-    stepOf: (operation, name) => made.get(`${operation} ${name}`),
+    stepOf: (operation, name, before = Infinity) =>
+      made.get(`${operation} ${name}`)?.findLast((step) => step < before),
     stop: () => void (isRunning = false),
   };
 }

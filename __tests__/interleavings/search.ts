@@ -7,6 +7,8 @@ import { describeSetting, newWorld, type Memory, partsOf, type Setting } from ".
 
 /** With `AUTHMOUNT_LONG=1` everything is tried; otherwise what a test run has time for. */
 export const isLong = process.env["AUTHMOUNT_LONG"] === "1";
+// a test of the long form tries one operation with every other
+if (isLong) jest.setTimeout(12 * 3_600_000);
 
 /** What processes may know of the client. */
 export const memories: readonly Memory[] = ["fresh", "remembered"];

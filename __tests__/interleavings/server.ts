@@ -20,6 +20,7 @@ import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { jwtSigner } from "../../lib/signing/jwt-signer";
 import { accessTokenVerifier } from "../../lib/tokens/verify-access-token";
+import { noKeysFound } from "../fixture/found-documents";
 import type { ShownPage } from "../fixture/rule-server";
 import { client, clientSecret, drawOf, type Host, verifySecret } from "./host";
 import { aroundCalls } from "./touches";
@@ -108,10 +109,11 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
     emit: (event) => void events.push(event),
     clock,
     redirectSchemes: [],
+    insecureLoopback: false,
     randomId: drawOf(`${name}`, 22),
     randomToken: drawOf(`${name}`, 43),
     verifySecret,
-    fetchKeys: async () => undefined,
+    fetchKeys: async () => noKeysFound,
     tokens: { decide: () => held("host.decideToken", () => word) },
     adapter,
   };
@@ -173,6 +175,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       shownClient: page?.request.client.selfDescription?.digest,
       decision,
       wasAsked: page !== undefined,
+      mustAsk: decision !== undefined,
       choosesAccount: false,
     });
   }
@@ -184,15 +187,18 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       if (outcome.kind !== "ask") throw new Error("no page was shown");
       return outcome;
     },
-    silent: async (visit: Visit = {}): Promise<Outcome> =>
-      outcomeOf(await authorize({ scope: "orders:read", prompt: "none", ...visit })),
-    async answer(page: ShownPage, answer: "yes" | "no"): Promise<Outcome> {
+    silent: async (visit: Visit = {}, scope = "orders:read"): Promise<Outcome> =>
+      outcomeOf(await authorize({ scope, prompt: "none", ...visit })),
+    async answer(page: ShownPage, answer: "yes" | "read only" | "no"): Promise<Outcome> {
       const { requestedScopes, client: by } = page.request;
       const { standing, endUser } = page.asked;
       const decision: ConsentDecision = {
         isBy: () => true,
         endMarks: standing.endMarks,
-        answer: (requested) => (answer === "yes" ? requested : "denied"),
+        answer: (requested) => {
+          if (answer === "no") return "denied";
+          return answer === "yes" ? requested : requested.filter((scope) => scope === "orders:read");
+        },
       };
       const { context } = endUser;
       const scope = requestedScopes.join(" ");

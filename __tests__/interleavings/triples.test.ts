@@ -11,6 +11,9 @@ const long: readonly (readonly OperationName[])[] = [
   ["refresh to fewer scopes", "refresh to the host's no", "refresh"],
 ];
 
+/** With each fault at each call, it would have 2.7 million schedules. */
+const longest: readonly OperationName[] = ["approve fewer scopes", "approve", "withdraw without a context"];
+
 const triples: readonly (readonly OperationName[])[] = [
   ["refresh", "refresh", "revoke the subject"],
   ["redeem", "redeem", "withdraw"],
@@ -26,11 +29,12 @@ const triples: readonly (readonly OperationName[])[] = [
   ["refresh to the host's no", "redeem", "revoke the authorization of the tokens"],
   ["prove by the assertion", "prove by the assertion", "introspect by the assertion"],
   // the short form has no time for these
-  ...(isLong ? long : []),
+  ...(isLong ? [...long, longest] : []),
 ];
 
 describe("three operations on one family, in every order of their calls", () => {
   it.each(triples.map((names) => [names.join(" + "), names] as const))("%s", async (title, names) => {
-    await expectNothing(settingsOf(names), { plan: isLong ? "all" : "now and then", title });
+    const plan = isLong && names !== longest ? "all" : "now and then";
+    await expectNothing(settingsOf(names), { plan, title });
   });
 });

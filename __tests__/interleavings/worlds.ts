@@ -92,7 +92,7 @@ export async function newWorld(setting: Setting): Promise<World> {
             outcome: outcomes[number],
             events: processes[number]?.events ?? [],
             faultAt: faultsAt.get(number),
-            stepOf: (call) => scheduler.stepOf(number, call),
+            stepOf: (call, before) => scheduler.stepOf(number, call, before),
           })),
         },
         lateCalls,

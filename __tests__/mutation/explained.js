@@ -303,7 +303,6 @@ const explained = {
     ['""', '"Stryker was here!"', "The part before the first # is never missing."],
   ],
   "lib/on-demand.ts": [
-    ['answer.kind === "found"', "true", "An answer without a document has no value. Only the compiler asks."],
     [
       "adapters.size === 0",
       "false",
@@ -378,6 +377,13 @@ const explained = {
       '""',
       '"Stryker was here!"',
       "An id that is missing must only have no good form, and a text with spaces has none either.",
+    ],
+  ],
+  "lib/protocol/own.ts": [
+    [
+      "Object.getPrototypeOf(object) === Object.prototype",
+      "false",
+      "A plain object has nothing but its own keys, which the longer way copies too. The check only saves the work.",
     ],
   ],
   "lib/protocol/parameters.ts": [

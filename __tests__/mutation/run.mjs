@@ -151,6 +151,8 @@ if (mutate.length === 0) {
     coverageAnalysis: "perTest",
     ignoreStatic: !args.includes("--static"),
     concurrency: Number(process.env.AUTHMOUNT_MUTATION_PROCESSES ?? 2),
+    // all tests take two minutes, and longer on busy cores
+    dryRunTimeoutMinutes: 20,
     // a process that makes thousands of servers grows
     maxTestRunnerReuse: 100,
     timeoutMS: 8_000,

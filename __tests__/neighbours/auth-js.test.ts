@@ -52,6 +52,9 @@ const findUser = async (account: { provider: string; providerAccountId: string }
   account.provider === "credentials" ? account.providerAccountId : `user of ${account.providerAccountId}`;
 
 let host: LocalServer;
+/** As the host has stored it. */
+let sessionsEnded: number | undefined;
+const sessionsEndedAt = (): Promise<number | undefined> => Promise.resolve(sessionsEnded);
 let providers: (origin: string) => readonly object[];
 
 async function start(): Promise<void> {
@@ -59,7 +62,7 @@ async function start(): Promise<void> {
   jest.spyOn(console, "error").mockImplementation(() => undefined);
   host = await listenLocally((origin) => {
     const authSecret = "an Auth.js secret of at least 32 characters";
-    const given = { providers: providers(origin), authSecret, findUser };
+    const given = { providers: providers(origin), authSecret, findUser, sessionsEndedAt };
     const block = runBlock(
       { page: "neighbours.md", heading: "Auth.js sessions as the authentication method" },
       given,
@@ -76,6 +79,7 @@ async function start(): Promise<void> {
 }
 beforeEach(() => {
   providers = () => [provider];
+  sessionsEnded = 0;
   return start();
 });
 afterEach(async () => {
@@ -133,6 +137,16 @@ describe("Auth.js sessions as the authentication method, as in the recipe", () =
     await walker.submit(page, { ...right, csrfToken: "" });
     const other = await open(newWalker(host.origin));
     await walker.submit(other, right);
+    expect(asksForPassword(await open(walker))).toBe(true);
+  });
+
+  it.each([
+    ["when all sessions were ended", () => Math.floor(Date.now() / 1000)],
+    ["when the person was deleted", () => undefined],
+  ])("asks again %s, though the cookie lives on (RFC 7009 §2.1)", async (_, ended) => {
+    const walker = newWalker(host.origin);
+    await walker.follow(await signIn(walker, await open(walker)));
+    sessionsEnded = ended();
     expect(asksForPassword(await open(walker))).toBe(true);
   });
 

@@ -38,8 +38,12 @@ class CountingStore extends MemoryStore {
 
 let store: CountingStore;
 let host: LocalServer;
+let auth: AuthServer;
+/** Between the session and the router, where a body parser can make a request wait. */
+let between: RequestHandler;
 beforeEach(() => {
   store = new CountingStore();
+  between = (_req, _res, next) => next();
 });
 afterEach(() => host.close());
 
@@ -61,8 +65,9 @@ async function start(name: keyof typeof blocks): Promise<void> {
       strategy: new PasswordStrategy(),
     };
     const block = runBlock(blocks[name], given);
-    const auth = createAuthServer(optionsAt(origin, block["password"] as AuthMethod));
+    auth = createAuthServer(optionsAt(origin, block["password"] as AuthMethod));
     const app = express().use(block["sessions"] as RequestHandler);
+    app.use((req, res, next) => between(req, res, next));
     app.use("/login", auth.router).use(auth.wellKnown);
     app.use((block["signInPages"] as (auth: AuthServer) => Router)(auth));
     app.get("/orders", auth.requireBearer({ api: "orders", scope: "orders:read" }), (req, res) => {
@@ -121,6 +126,31 @@ describe.each(Object.keys(blocks) as (keyof typeof blocks)[])("%s, as in the rec
     const again = await walker.follow(await walker.submit(page, { ...typed, password: "a guess" }));
     const consent = await walker.follow(await typeIn(walker, again));
     expect(consent.text).toContain('name="decision"');
+  });
+
+  it.each([
+    ["gets a code", "/client/callback?code=", () => undefined],
+    [
+      "is not signed in if everything has ended meanwhile (RFC 7009 §2.1)",
+      "/sign-in?",
+      async () => {
+        await new Promise((resolve) => store.clear(resolve));
+        await auth.subjects.revoke("alice");
+      },
+    ],
+  ])("a request that waits behind the session %s", async (_, answer, end) => {
+    await live(host, typeIn);
+    const walker = newWalker(host.origin);
+    const page = await walker.follow(await walker.browse(authorizeUrl(host.origin, { prompt: "login" })));
+    await walker.follow(await typeIn(walker, page));
+    const waiting = new Promise<() => void>((resolve) => {
+      between = (_req, _res, next) => resolve(next);
+    });
+    const answered = walker.browse(authorizeUrl(host.origin));
+    const goOn = await waiting;
+    await end();
+    goOn();
+    expect((await answered).headers.get("location")).toContain(answer);
   });
 
   it("lets nobody in when the session cannot be stored", async () => {

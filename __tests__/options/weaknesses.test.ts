@@ -30,7 +30,7 @@ const inMemory: Texts = [
 ];
 const openDoor: Texts = [
   "lets in clients that nobody has registered",
-  "Anybody may write a name and a logo that people trust. People are always asked for consent.",
+  "Anybody may write a name that people trust. People are always asked for consent.",
   "Make sure that its function refuses what you do not want, and put a rate limit in front of it.",
 ];
 

@@ -45,20 +45,18 @@ describe("lock files", () => {
   const own = { dependencies: { a: "^1.0.0" } };
 
   it("a good one has no problem", () => {
-    const resolved = "https://registry.npmjs.org/a/-/a-1.0.0.tgz";
-    const packages = { "": own, "node_modules/a": { ...good, resolved } };
-    expect(lockProblems({ lockfileVersion: 3, packages })).toEqual([]);
+    expect(lockProblems({ lockfileVersion: 3, packages: { "": own, "node_modules/a": good } })).toEqual([]);
   });
 
   it.each<[string, object, object, string]>([
-    ["another host", own, { ...good, resolved: "https://mirror.example/a.tgz" }, "does not come from"],
+    ["another host", own, { ...good, resolved: "https://mirror.example/a.tgz" }, "names a URL"],
     [
-      "a host that begins alike",
+      "a package in another's place",
       own,
-      { ...good, resolved: "https://registry.npmjs.org.evil.example/a" },
-      "does not come",
+      { ...good, resolved: "https://registry.npmjs.org/b/-/b-1.0.0.tgz" },
+      "names a URL",
     ],
-    ["git", own, { ...good, resolved: "git+ssh://git@github.com/a/a.git#1234" }, "does not come from"],
+    ["git", own, { ...good, resolved: "git+ssh://git@github.com/a/a.git#1234" }, "names a URL"],
     ["a folder", own, { ...good, resolved: "../a", link: true }, "is a link"],
     ["no digest", own, { version: "1.0.0" }, "has no sha512"],
     ["a weak digest", own, { ...good, integrity: "sha1-AAAA" }, "has no sha512"],
@@ -147,10 +145,14 @@ describe("the bill of materials", () => {
 describe("release.yml", () => {
   const steps = text(".github/workflows/release.yml");
 
-  it("audits and makes the bill of materials before it publishes, and the package has it", () => {
-    const order = ["npm ci", "supply-chain.js --audit", "--sbom > sbom.cdx.json", "npm publish"].map((step) =>
-      steps.indexOf(step),
-    );
+  it("audits, installs without scripts, and makes the bill of materials before it publishes, and the package has it", () => {
+    const names = [
+      "supply-chain.js --audit",
+      "npm ci --ignore-scripts",
+      "--sbom > sbom.cdx.json",
+      "npm publish",
+    ];
+    const order = names.map((step) => steps.indexOf(step));
     expect(order).toEqual([...order].toSorted((a, b) => a - b));
     expect(order[0]).toBeGreaterThan(0);
     expect((json("package.json") as { files: readonly string[] }).files).toContain("sbom.cdx.json");

@@ -56,7 +56,7 @@ function runTests(copy, { tests, only, limit }) {
   rmSync(path.join(copy, "dist"), { recursive: true, force: true });
   const jest = path.join(root, "node_modules/jest/bin/jest.js");
   const files = tests.map((name) => path.join(copy, "__tests__", `${name}.test.ts`));
-  const options = ["--selectProjects", "Express", "-w", "1", "--bail", "--testTimeout", "10000"];
+  const options = ["--selectProjects", "Express", "-w", "1", "--bail", "--testTimeout", "20000"];
   const args = [
     jest,
     ...options,

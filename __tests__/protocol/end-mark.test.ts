@@ -4,6 +4,7 @@ import {
   clientEndKey,
   consentEndKey,
   endedKey,
+  endsEverything,
   endKeysOf,
   subjectConsentsEndKey,
   subjectEndKey,
@@ -16,16 +17,16 @@ describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
     const one = { ...all, contextKey };
     expect(endKeysOf(one)).toEqual({
       approval: [subjectEndKey("alice"), clientEndKey("web"), approvalEndKey(one)],
-      consent: [subjectConsentsEndKey("alice"), consentEndKey(all), consentEndKey(one)],
+      consent: [subjectConsentsEndKey("alice"), consentEndKey(all), consentEndKey(one), expect.any(String)],
     });
   });
 
-  it("are six different ones, and others for each context", () => {
+  it("are seven different ones, and others for each context", () => {
     const keys = ["", "acme"].flatMap((contextKey) => {
       const { approval, consent } = endKeysOf({ ...all, contextKey });
       return [...approval, ...consent];
     });
-    expect(new Set(keys).size).toBe(7);
+    expect(new Set(keys).size).toBe(9);
   });
 });
 
@@ -59,6 +60,13 @@ describe("the key of an end mark (RFC 7009 §2.1, 6749 §10.2)", () => {
     const key = keyOf();
     expect(key).toBe(`${digestOf(owner).slice(0, 22)}.${digestOf(parts)}`);
     expect(key).toMatch(/^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/);
+  });
+
+  it("says whether it ends everything of somebody", () => {
+    const all = [clientEndKey("web"), subjectEndKey("alice"), subjectConsentsEndKey("alice")];
+    expect(all.map((key) => endsEverything({ key }))).toEqual([true, true, true]);
+    const one = [consentEndKey(selection), endedKey({ key: subjectEndKey("alice"), mark: "M" }), "alice"];
+    expect(one.map((key) => endsEverything({ key }))).toEqual([false, false, false]);
   });
 
   it("of a consent without a context is that of the empty one", () => {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { Consent } from "../../lib";
-import { rememberedScopes } from "../../lib/protocol/consent";
+import { remembered } from "../../lib/protocol/consent";
 import { belongsTo } from "../../lib/protocol/authorization";
 import {
   baseUrlOf,
@@ -193,7 +193,17 @@ describe("remembered consent (RFC 6749 §10.2)", () => {
     ["nothing when all is asked again and nothing allowed", before("a"), ["a"], [], []],
     ["what was allowed before when nothing is asked", before("a"), [], [], ["a"]],
   ])("has %s", (_, consent, askedScopes, grantedScopes, expected) => {
-    expect(rememberedScopes(consent, { askedScopes, grantedScopes })).toEqual(expected);
+    expect(remembered(consent, { askedScopes, grantedScopes, expiresAt: 9 }).scopes).toEqual(expected);
+  });
+
+  it.each([
+    ["the first time", undefined, 9],
+    ["when all of it is asked again", before("a"), 9],
+    ["with what was allowed before and is not asked again: nobody was asked", before("a", "b"), 2],
+    ["no later than a shorter one that is new", { ...before("a", "b"), expiresAt: 10 }, 9],
+  ])("ends %s", (_, consent, expiresAt) => {
+    const decision = { askedScopes: ["a"], grantedScopes: ["a"], expiresAt: 9 };
+    expect(remembered(consent, decision).expiresAt).toBe(expiresAt);
   });
 
   it("never has a scope twice, nor one that was asked for last and not allowed", () => {
@@ -201,9 +211,10 @@ describe("remembered consent (RFC 6749 §10.2)", () => {
     fc.assert(
       fc.property(scopes, scopes, fc.func(fc.boolean()), (known, askedScopes, allows) => {
         const grantedScopes = askedScopes.filter((scope) => allows(scope));
-        const remembered = rememberedScopes(before(...known), { askedScopes, grantedScopes });
-        expect(new Set(remembered).size).toBe(remembered.length);
-        expect(remembered.filter((scope) => askedScopes.includes(scope)).toSorted()).toEqual(
+        const decision = { askedScopes, grantedScopes, expiresAt: 9 };
+        const { scopes: all } = remembered(before(...known), decision);
+        expect(new Set(all).size).toBe(all.length);
+        expect(all.filter((scope) => askedScopes.includes(scope)).toSorted()).toEqual(
           grantedScopes.toSorted(),
         );
       }),

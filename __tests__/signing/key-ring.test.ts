@@ -114,7 +114,7 @@ describe("key rotation by schedule (RFC 7517 §5, 9700 §2.5)", () => {
     const moments = [begins, begins + tokenSeconds - 1, begins + tokenSeconds];
     const verified = moments.map((moment) => {
       now = moment;
-      return signer.verify(token)?.claims;
+      return signer.verify(token, now)?.claims;
     });
     expect(verified).toEqual([claims, claims, undefined]);
   });

@@ -10,7 +10,7 @@ import {
 } from "node:crypto";
 import * as fc from "fast-check";
 import { jwtSigner, keyRing } from "../../lib/signing/jwt-signer";
-import type { AccessTokenSigner } from "../../lib/signing/port";
+import type { AccessTokenSigner, VerifiedClaims } from "../../lib/signing/port";
 import {
   generateSigningKey,
   type PrivateJwk,
@@ -18,8 +18,12 @@ import {
   type SigningKey,
 } from "../../lib/signing/signing-key";
 
-function signerOf(keys: readonly SigningKey[]): AccessTokenSigner {
-  return jwtSigner(keyRing({ keys, tokenSeconds: 3_600 }), () => 1_800_000_000);
+function signerOf(keys: readonly SigningKey[]): Pick<AccessTokenSigner, "sign"> & {
+  verify(token: string): VerifiedClaims | undefined;
+} {
+  const now = 1_800_000_000;
+  const at = jwtSigner(keyRing({ keys, tokenSeconds: 3_600 }), () => now);
+  return { sign: (payload) => at.sign(payload), verify: (token) => at.verify(token, now) };
 }
 
 function ecKey(namedCurve: string): KeyObject {

@@ -3,7 +3,13 @@ import type { Storage } from "../../lib";
 import { type ClientRegistry, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { sqliteStorage } from "../../lib/sqlite";
-import { newAccessToken, newAuthorization, newConsent, newId } from "../../lib/storage/contract/records";
+import {
+  newAccessToken,
+  newAuthorization,
+  newConsent,
+  newId,
+  newRegistration,
+} from "../../lib/storage/contract/records";
 import { runWaitingBlock } from "../fixture/doc-block";
 import { postgres, startPostgres } from "../fixture/postgres-server";
 import { publicRecord } from "../fixture/records";
@@ -78,6 +84,7 @@ function ends({ open }: Engine): void {
   const { authorizationId, subject } = authorization;
   const consent = newConsent(now, { subject });
   const accessToken = newAccessToken(now);
+  const registration = newRegistration(now);
   const revoked = { tokenId: newId(), expiresAt: now + 600 };
   let storage: Restored["storage"];
   let close: Restored["close"];
@@ -90,6 +97,7 @@ function ends({ open }: Engine): void {
     await storage.consents.save(consent, now);
     await storage.accessTokens.create(accessToken, now);
     await storage.accessTokens.revoke(revoked, now);
+    await storage.clientRegistrations.create(registration, { limit: 10, now });
     await restored.followPage();
   });
   afterAll(() => close());
@@ -108,6 +116,11 @@ function ends({ open }: Engine): void {
 
   it("forgets opaque access tokens, which could have been revoked since", async () => {
     expect(await storage.accessTokens.find(accessToken.digest, now)).toBeUndefined();
+  });
+
+  it("keeps the clients that have registered themselves", async () => {
+    const { client } = registration;
+    expect(await storage.clientRegistrations.find(client.clientId, now)).toEqual(client);
   });
 
   it("keeps the clients and their origins", async () => {

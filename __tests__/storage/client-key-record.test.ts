@@ -70,6 +70,33 @@ describe("a client record with keys (RFC 7517 §5, 7591 §2)", () => {
     );
   });
 
+  it.each([
+    "https://client.example/jwks?of=keyed",
+    "https://localhost:8443/jwks",
+    "http://127.0.0.1:3000/jwks",
+    "http://[::1]/jwks",
+  ])("has keys at a URL that can be fetched: %s", (jwksUri) => {
+    expect(problemOf({ ...keyed, jwks: undefined, jwksUri })).toBeUndefined();
+  });
+
+  it.each([
+    ["another port", "https://client.example:8443/jwks"],
+    ["the port in full", "https://client.example:443/jwks"],
+    ["an IP address", "https://192.0.2.1/jwks"],
+    ["a host without a dot", "https://keys/jwks"],
+    ["a host in upper case", "https://Client.example/jwks"],
+    ["no path, not even a slash", "https://client.example"],
+    ["a user name", "https://me@client.example/jwks"],
+    ["a fragment", "https://client.example/jwks#one"],
+    ["a host that is none", "https://client..example/jwks"],
+  ])("is refused where its keys could never be fetched (RFC 9728 §7.7): %s", (_, jwksUri) => {
+    const text = problemOf({ ...keyed, jwks: undefined, jwksUri }) ?? "";
+    expect(text).toBe(
+      'client "keyed": jwksUri can never be fetched: write an https URL without port, user name and fragment, whose host is a name with a dot, as new URL(text).href has it (on loopback also http, and any port).',
+    );
+    expect(text).not.toContain(jwksUri);
+  });
+
   it.each(["jwks", "jwksUri"])("is refused for a public client: %s", (name) => {
     const value = name === "jwks" ? keyed.jwks : "https://client.example/jwks";
     expect(problemOf({ ...publicRecord("native"), [name]: value })).toBe(

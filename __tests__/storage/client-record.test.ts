@@ -131,6 +131,12 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
   it.each<[string, object, string]>([
     ["no platform", { platform: "" }, "platform must be equal to one of"],
     ["a platform that it does not know", { platform: "web" }, "platform must be equal to one of"],
+    ["scopes for all APIs", { scopes: ["a"] }, "scopes belongs to an API: write subscriptions.<api>.scopes"],
+    [
+      "grant types for all APIs",
+      { grantTypes: ["authorization_code"] },
+      "grantTypes belongs to an API: write subscriptions.<api>.grantTypes",
+    ],
     [
       "a secret",
       { secretDigests: [digest] },

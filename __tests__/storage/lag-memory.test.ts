@@ -43,6 +43,47 @@ describe("answers that rely on something remembered (RFC 7662 §4)", () => {
   });
 });
 
+describe("a clock that is set back while nobody asks (RFC 7662 §4)", () => {
+  let ran = 50_000;
+  beforeEach(() => {
+    jest.spyOn(performance, "now").mockImplementation(() => ran);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  it.each([
+    [4.9, 1],
+    [5, 2],
+  ])("makes no answer last longer than the lag: %d seconds later it was asked %i times", async (...given) => {
+    const [seconds, times] = given;
+    const { asked, recall } = watchedMemory(5);
+    const first = recall();
+    asked[0]?.answer("yes");
+    await first;
+    // by the clock no time has passed
+    ran += seconds * 1000;
+    void recall();
+    expect(asked).toHaveLength(times);
+  });
+
+  it("nor an answer that relies on something remembered", async () => {
+    const { asked, recall } = watchedMemory(5, 997);
+    const first = recall();
+    asked[0]?.answer("yes");
+    await first;
+    ran += 2_000;
+    void recall();
+    expect(asked).toHaveLength(2);
+  });
+
+  it("nor a look-up be shared that began more than a second ago", () => {
+    const { asked, recall } = watchedMemory(5);
+    void recall();
+    ran += 1_001;
+    void recall();
+    expect(asked).toHaveLength(2);
+  });
+});
+
 describe("look-ups of one key at one time (RFC 7662 §4)", () => {
   it("are one, and all who wait get its answer", async () => {
     const { asked, recall } = watchedMemory(5);

@@ -44,6 +44,26 @@ describe("end marks in memory (RFC 7009 §2.1, floods)", () => {
     await endSubject(ports, { subject: "alice", end: "erase", longestLifeSeconds: 900 });
     await endClient(ports, "web");
   });
+
+  it("one person's withdrawals leave room for the end of everything of theirs", async () => {
+    const storage = memoryStorage({ clients: [], maxEntries: 300 });
+    const ports = { storage, emit: () => undefined, clock: () => now, randomId: randomUUID };
+    const flood = async (): Promise<void> => {
+      for (let n = 0; ; n += 1) {
+        const selection = { ...key, subject: "mallory", clientId: `client-${n}` };
+        await withdrawConsent(ports, { selection, longestLifeSeconds: 900 });
+      }
+    };
+    await expect(flood()).rejects.toThrow("holds more records of one kind");
+    await storage.authorizations.create(
+      authorizationRecord({ authorizationId: "stolen", subject: "mallory" }),
+      now,
+    );
+    await endSubject(ports, { subject: "mallory", end: "erase", longestLifeSeconds: 900 });
+    expect(await storage.authorizations.find("stolen", now)).toBeUndefined();
+    // what is an end user's id may be a client's as well
+    await endClient(ports, "mallory");
+  });
 });
 
 describe("memoryStorage looks at the records of one person alone, however many there are (floods)", () => {

@@ -6,7 +6,7 @@ import { type Database, newDatabase, tableStorage } from "./wrong-adapters/table
 import type { WrongAdapter } from "./wrong-adapters/wrong-adapter";
 
 /**
- * A wrong adapter is tried on the rules that must notice it. On all 103 it takes ten times as long, which shows one thing more: that a
+ * A wrong adapter is tried on the rules that must notice it. On all 108 it takes ten times as long, which shows one thing more: that a
  * rule fails by an `AssertionError` also where another one is there to notice the mistake. `AUTHMOUNT_LONG=1` does that.
  */
 const isLong = process.env["AUTHMOUNT_LONG"] === "1";

@@ -387,7 +387,10 @@ describeWith(postgres, {
       for (const statistics of ["before the statistics know", "once the statistics know"]) {
         describe(statistics, () => {
           beforeAll(async () => {
-            if (statistics.startsWith("once")) await pool.query("ANALYZE authmount_authorizations");
+            if (statistics.startsWith("before")) return;
+            // some samples let the planner prefer it, which reads what was revoked too; docs/storage-postgres.md has it removed
+            await pool.query("DROP INDEX authmount_authorizations_end_user");
+            await pool.query("ANALYZE authmount_authorizations");
           });
           it.each(cases)("%s reads no more than it names", async (_, run, expected) => {
             expect(await whatIsRead(run, rowsReadBy)).toEqual(expected);

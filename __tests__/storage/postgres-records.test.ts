@@ -35,6 +35,20 @@ import {
 const spa = (...origins: readonly string[]): Client =>
   publicRecord("browser", { redirectUris: origins.map((origin) => `${origin}/callback`) });
 
+/** PostgreSQL takes neither of them as text of its own. */
+const strangeTexts = ["a\u0000b", "cut \ud83d"];
+
+function authorizationTests(): void {
+  it.each(strangeTexts)("stores a second authorization beside one that has %j in it", async (text) => {
+    const { authorizations } = await openStorage();
+    const context = { key: "acme", data: { name: text } };
+    const first = authorizationRecord({ context, acr: text, amr: [text] });
+    await authorizations.create(first, 1_100);
+    await authorizations.create({ ...first, authorizationId: "B".repeat(22) }, 1_100);
+    expect(await authorizations.find(first.authorizationId, 1_100)).toEqual(first);
+  });
+}
+
 function clientTests(): void {
   it("replaces a client, and forgets the origins that it had before", async () => {
     const { clients: registry } = await openStorage();
@@ -400,6 +414,7 @@ function servingTests(): void {
 }
 
 describeWithPostgres(() => {
+  describe("postgresStorage authorizations (RFC 6749 §1.3)", authorizationTests);
   describe("postgresStorage client table (RFC 6749 §2)", clientTests);
   describe("postgresStorage deleteExpired() (RFC 6749 §10.5)", deleteTests);
   describe("postgresStorage marks of spent tokens (RFC 6749 §4.1.2, 9700 §4.14.2)", markTests);

@@ -239,12 +239,17 @@ function repeated(bed: () => Bed): void {
     const from = newRefreshToken(now);
     const to = { ...from, digest: newDigest() };
     await plain.refreshTokens.create(from, now);
-    const rotate = (storage: RedisStorage) => storage.refreshTokens.rotate({ from, to }, now);
+    const rotate = (storage: RedisStorage, successor = to) =>
+      storage.refreshTokens.rotate({ from, to: successor }, now);
     expect(await rotate(plain)).toBe("rotated");
     expect(await propagated(bed(), () => rotate(plain))).toBeGreaterThan(50);
     expect(await plain.refreshTokens.find(to, now)).toEqual(to);
     const anew = redisStorage({ client: await connect(), replicas: 1 });
     await whileStalled(() => expect(rotate(anew)).rejects.toThrow("0 of 1 replicas"));
+    // so does one that comes late, and is told how the token was used
+    const late = { ...to, digest: newDigest() };
+    expect(await propagated(bed(), () => rotate(plain, late))).toBeGreaterThan(50);
+    expect(await plain.refreshTokens.find(from, now)).toMatchObject({ used: true });
   });
 }
 

@@ -114,7 +114,7 @@ describe("storage that does not answer in time, where a browser is redirected (R
     const begun = [...calls.slice(0, index + 1), ...begunBeside(calls, index)].filter(
       (each) => !isRead(each),
     );
-    const { [row.call]: guarding = [] } = afterFailure;
+    const guarding = afterFailure(calls, index);
     expect(slow.writes).toEqual([...begun, ...guarding]);
     // nor when the answer comes after all, but that it is taken back
     await slow.fix();

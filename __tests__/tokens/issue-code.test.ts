@@ -29,8 +29,9 @@ async function storedFor({ selfDescription, codeChallenge, context }: Given): Pr
   const codes = jest.spyOn(storage.authorizationCodes, "create");
   const client = { ...publicRecord("browser"), ...(selfDescription && { selfDescription }) };
   await issueAuthorizationCode(
-    { storage, randomId: () => id, randomToken: () => "R".repeat(43) },
+    { storage, randomToken: () => "R".repeat(43) },
     {
+      authorizationId: id,
       request: askedRequest({ client, codeChallenge }),
       subject: "alice",
       facts: {},

@@ -28,10 +28,11 @@ describe("reading a JWT (RFC 9068 §4)", () => {
     ["one that no key of the server has signed is unknown", undefined, "unknown"],
   ])("%s", async (_, verified, expected) => {
     const storage = memoryStorage({ clients: [] });
-    const signer = { verify: () => verified && { claims: verified, key } };
+    const verify = jest.fn(() => verified && { claims: verified, key });
     const token = "a.b.c";
     const read = { token, digest: digestToken(token), api, now };
-    expect(await readAccessToken({ storage, signer }, read)).toEqual(expected);
+    expect(await readAccessToken({ storage, signer: { verify } }, read)).toEqual(expected);
+    expect(verify.mock.calls).toEqual([[token, now]]);
   });
 });
 
@@ -46,16 +47,30 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
   const { authorizationId: _id, subject: _subject, ...own } = accessTokenRecord();
   const endedReason = "the authorization was revoked, or everything of its client was ended";
 
-  async function validity({ tokenHolder = holder, isRevoked = false, token = accessTokenRecord() } = {}) {
+  async function validity({
+    tokenHolder = holder,
+    isRevoked = false,
+    token = accessTokenRecord(),
+    fresh = undefined as boolean | undefined,
+  } = {}) {
     const storage = memoryStorage({ clients: [] });
     await storage.authorizations.create(authorizationRecord({ endMarks: [] }), now);
     const { tokenId, expiresAt } = token;
     if (isRevoked) await storage.accessTokens.revoke({ tokenId, expiresAt }, now);
-    const clients = { findHolder: () => Promise.resolve(tokenHolder) };
+    const findHolder = jest.fn(() => Promise.resolve(tokenHolder));
     const find = jest.spyOn(storage.endMarks, "find");
-    const told = await validityOf({ storage, clients }, { accessToken: token, apiId: "orders", now });
-    return { told, askedForMarks: find.mock.calls.length };
+    const question = { accessToken: token, apiId: "orders", now, ...(fresh !== undefined && { fresh }) };
+    const told = await validityOf({ storage, clients: { findHolder } }, question);
+    return { told, askedForMarks: find.mock.calls.length, lookUps: findHolder.mock.calls };
   }
+
+  it.each([
+    [undefined, false],
+    [true, true],
+  ])("asks for the client as it is now if that is wanted: %s", async (fresh, asked) => {
+    const { clientId } = accessTokenRecord();
+    expect((await validity({ fresh })).lookUps).toEqual([[clientId, { apiId: "orders", fresh: asked }]]);
+  });
 
   it("lasts, and the answer is as old as what is remembered of its client", async () => {
     const { told, askedForMarks } = await validity();

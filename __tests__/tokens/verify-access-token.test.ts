@@ -55,6 +55,26 @@ describe("the time of an access token (RFC 9068 §4)", () => {
 });
 
 describe("a token that was found valid (RFC 7662 §4)", () => {
+  it("is not pushed out by any number of forged ones", async () => {
+    const asked: string[] = [];
+    const checks: TokenChecks = {
+      async read(token) {
+        asked.push(token);
+        return token === "good"
+          ? { kind: "genuine", accessToken: accessTokenRecord(), key }
+          : { kind: "invalid", reason: "it is forged" };
+      },
+      trusts: () => true,
+      validityOf: async () => ({ kind: "valid", asOf: 1_000 }),
+    };
+    const verify = rememberingVerifier(checks, { lagSeconds: 5, clock: () => 1_000 });
+    await verify("good");
+    for (let number = 0; number < 12_000; number += 1) await verify(`forged ${number}`);
+    asked.length = 0;
+    expect(await verify("good")).toMatchObject({ kind: "valid" });
+    expect(asked).toEqual([]);
+  });
+
   it.each([
     ["without claims", undefined],
     ["with few claims", { plan: "gold" }],

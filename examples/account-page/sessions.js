@@ -18,6 +18,8 @@ function forgetIfEnded({ session }, people) {
 const endablePassword = (people) => ({
   authenticate(request) {
     forgetIfEnded(request.req, people);
+    // the stored session does not know of the table
+    if (!request.req.session.person) return { kind: "interaction", url: "/sign-in" };
     return password.authenticate(request);
   },
 });

@@ -24,10 +24,19 @@ function sessions({ secure }) {
   });
 }
 
+/**
+ * The session as it is stored now. `req.session` is what was stored when the request began, and a caller can make that last for minutes.
+ *
+ * @type {(req: Request) => Promise<Partial<import("express-session").SessionData>>}
+ */
+async function storedSession({ sessionStore, sessionID }) {
+  return (await promisify(sessionStore.get.bind(sessionStore))(sessionID)) ?? {};
+}
+
 /** @type {import("authmount").AuthMethod} */
 const password = {
-  authenticate({ req, reauthenticate }) {
-    const { person } = req.session;
+  async authenticate({ req, reauthenticate }) {
+    const { person } = await storedSession(req);
     if (!person || reauthenticate) return { kind: "interaction", url: "/sign-in" };
     const { subject, name, authTime } = person;
     return { kind: "authenticated", subject, displayName: name, authTime, amr: ["pwd"] };

@@ -15,12 +15,12 @@ export const secret: Command = {
 
 ${aboutUmask}
 
-Then keep it where your platform keeps secrets, for example in the variable AUTHMOUNT_SECRET, and write
-  secrets: [process.env["AUTHMOUNT_SECRET"] ?? ""]
-Every process needs the same one. To change it, put the new one in front of the list; leave the old one out when the sign-ins
-that were in progress are over (ten minutes, unless you have set interactionSeconds).
+Then keep it where your platform keeps secrets, for example in the variable SECRETS, and write
+  secrets: (process.env["SECRETS"] ?? "").split(" ")
+Every process needs the same one. To change it, put the new one and a space in front of the old one. Leave the old one out when
+the sign-ins that were in progress are over (ten minutes, unless you have set interactionSeconds).
 
-Next: npx authmount signing-key`,
+Next: npx authmount signing-key --list`,
   run(_, { randomToken }): Answer {
     const made = randomToken();
     return {

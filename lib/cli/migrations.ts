@@ -26,7 +26,7 @@ function checkEngine(engine: string | undefined): void {
   if (engine === "postgres") return;
   if (engine === "sqlite")
     throw usageError(
-      "SQLite has no texts: its migrate() is one transaction. Run: npx authmount migrate --sqlite FILE.",
+      "There is no SQL to print for SQLite: its migrate() is one transaction. Run: npx authmount migrate --sqlite FILE.",
     );
   if (engine === "redis") throw usageError("Redis has no tables, so there is no SQL.");
   throw usageError(

@@ -1,5 +1,7 @@
 /** Verifies client assertions: key, signature, single use. RFC 7523 §3; 7515 §5.2; 7518 §3.3 to §3.5; 8037 §3.1. */
 import { constants, type KeyObject, verify, type VerifyKeyObjectInput } from "node:crypto";
+import { parseJson } from "../fetching/read-document";
+import type { DocumentAnswer } from "../fetching/remembered-documents";
 import type { KeyClient, PublicKeySet } from "../protocol/client";
 import {
   type AssertionAlgorithm,
@@ -16,14 +18,26 @@ import type { ClientPlace } from "./client-lookup";
 
 /** How the keys of a client may be asked for. */
 export interface KeyQuestion extends Pick<ClientPlace, "mayFetch"> {
-  /** `true`: what is remembered has been tried. */
+  /** `true`: what is remembered has been tried, and the client may have a new key. */
   readonly refresh: boolean;
   /** `true` for a client that nobody registered: what strangers cause must not be in the way of the host's own clients. */
   readonly isStranger: boolean;
 }
 
-/** The JSON at a client's `jwksUri`, or `undefined` when it cannot be had now. */
-export type FetchKeys = (jwksUri: string, question: KeyQuestion) => Promise<unknown>;
+/** What is at a client's `jwksUri`. */
+interface FoundKeys {
+  readonly kind: "found";
+  /** JSON, which need not be a key set. */
+  readonly text: string;
+  /** `true`: nothing newer can be had, because it was fetched for this question, or because nothing may be fetched for it. */
+  readonly isFinal: boolean;
+}
+
+/** What is at a client's `jwksUri`, or why it cannot be had now. */
+export type KeyAnswer = FoundKeys | Exclude<DocumentAnswer, { readonly kind: "found" }>;
+
+/** Asks for the keys at a client's `jwksUri`. */
+export type FetchKeys = (jwksUri: string, question: KeyQuestion) => Promise<KeyAnswer>;
 
 /** What verification uses. */
 export interface AssertionPorts {
@@ -66,35 +80,11 @@ function fittingKeys({ keys }: PublicKeySet, { keyId, algorithm }: ClientAsserti
 }
 
 function isNamed({ keys }: PublicKeySet, { keyId }: ClientAssertion): boolean {
-  return keyId === undefined || keys.some(({ kid }) => kid === keyId);
+  return keyId !== undefined && keys.some(({ kid }) => kid === keyId);
 }
 
-/** The keys of the client. They are asked for again when there is none with this `kid`: the client may have a new one. */
-async function findKeys(
-  fetchKeys: FetchKeys,
-  { client: { jwks, jwksUri = "", selfDescription }, assertion, mayFetch }: PresentedAssertion,
-): Promise<PublicKeySet> {
-  if (jwks) return jwks;
-  const question = { isStranger: selfDescription !== undefined, mayFetch };
-  const document = await fetchKeys(jwksUri, { ...question, refresh: false });
-  if (document === undefined) {
-    throw new OAuthError("temporarily_unavailable", {
-      description: "Try again later.",
-      reason: "the keys at the client's jwksUri cannot be fetched now",
-    });
-  }
-  const known = parseKeySet(document) ?? { keys: [] };
-  if (isNamed(known, assertion)) return known;
-  return parseKeySet(await fetchKeys(jwksUri, { ...question, refresh: true })) ?? known;
-}
-
-async function signatureProblem(
-  fetchKeys: FetchKeys,
-  presented: PresentedAssertion,
-): Promise<string | undefined> {
-  const { assertion } = presented;
-  const keys = await findKeys(fetchKeys, presented);
-  if (!isNamed(keys, assertion))
+function signatureProblem(keys: PublicKeySet, assertion: ClientAssertion): string | undefined {
+  if (assertion.keyId !== undefined && !isNamed(keys, assertion))
     return "the client has no key with the kid of the assertion (RFC 7515 §4.1.4)";
   const fitting = fittingKeys(keys, assertion);
   if (fitting.length === 0)
@@ -102,6 +92,66 @@ async function signatureProblem(
   return fitting.some((key) => isSignedBy(key, assertion))
     ? undefined
     : "no key of the client has signed the assertion (RFC 7523 §3)";
+}
+
+/** As much as lies between two attempts to fetch the keys of a client. */
+const secondsBetween = 30;
+
+/** The client must keep its credentials: it may have a new key that this server cannot see yet. @rfc 6749 §5.2 */
+function notNow(reason: string, retryAfterSeconds = secondsBetween): OAuthError {
+  const description = "Try again later.";
+  return new OAuthError("temporarily_unavailable", { description, reason, retryAfterSeconds });
+}
+
+/** What a client's `jwksUri` answers. */
+async function fetchedKeys(
+  fetchKeys: FetchKeys,
+  {
+    presented: { client, mayFetch },
+    jwksUri,
+    refresh,
+  }: { presented: PresentedAssertion; jwksUri: string; refresh: boolean },
+): Promise<FoundKeys> {
+  const isStranger = client.selfDescription !== undefined;
+  const answer = await fetchKeys(jwksUri, { isStranger, mayFetch, refresh });
+  if (answer.kind === "found") return answer;
+  const reason = `the keys at the client's jwksUri cannot be fetched now: ${answer.reason}`;
+  throw notNow(reason, answer.kind === "too-many" ? 1 : secondsBetween);
+}
+
+const noKeys: PublicKeySet = { keys: [] };
+
+/** What is wrong with the signature by these keys. It is certain where no newer ones could be better. */
+function judged(
+  { text, isFinal }: FoundKeys,
+  assertion: ClientAssertion,
+): { readonly problem: string | undefined; readonly isCertain: boolean } {
+  const keys = parseKeySet(parseJson(text)) ?? noKeys;
+  const problem = signatureProblem(keys, assertion);
+  return { problem, isCertain: problem === undefined || isFinal || isNamed(keys, assertion) };
+}
+
+/**
+ * The same for a client whose keys are at a URL. They are asked for again when none of them may be the one: it has another `kid`, or
+ * none has signed and the assertion does not name its key. Where they could not be asked for, nobody knows whether the client has a
+ * new one: `invalid_client` would be a guess, which any stranger could bring about by a `kid` that is made up.
+ */
+async function signatureProblemAt(
+  fetchKeys: FetchKeys,
+  { presented, jwksUri }: { presented: PresentedAssertion; jwksUri: string },
+): Promise<string | undefined> {
+  const { assertion } = presented;
+  const known = await fetchedKeys(fetchKeys, { presented, jwksUri, refresh: false });
+  const first = judged(known, assertion);
+  if (first.isCertain) return first.problem;
+  const newer = await fetchedKeys(fetchKeys, { presented, jwksUri, refresh: true });
+  // a flood of such assertions must not cost each signature twice
+  const second =
+    newer.text === known.text ? { ...first, isCertain: newer.isFinal } : judged(newer, assertion);
+  if (second.isCertain) return second.problem;
+  throw notNow(
+    "no key that is remembered of the client has signed the assertion, and its jwksUri is asked for a new kid or key once in 30 seconds at most",
+  );
 }
 
 /** Stores that the assertion has been used. If that fails, it may count as used, and the client needs another one. */
@@ -136,9 +186,10 @@ export async function assertionProblem(
   presented: PresentedAssertion,
 ): Promise<string | undefined> {
   const { issuer, client, assertion } = presented;
+  const { jwks, jwksUri = "" } = client;
   const problem =
     claimsProblemAt(issuer, { client, assertion, now: clock() }) ??
-    (await signatureProblem(fetchKeys, presented));
+    (jwks ? signatureProblem(jwks, assertion) : await signatureProblemAt(fetchKeys, { presented, jwksUri }));
   if (problem !== undefined) return problem;
   // fetching takes time: an assertion that has expired meanwhile could have been used and forgotten
   const now = clock();

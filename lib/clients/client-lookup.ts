@@ -83,8 +83,11 @@ export interface ClientLookup {
   findRegistered(clientId: string, at: ClientPlace): Promise<RegisteredClient | undefined>;
   /** The client as it is now, whatever is remembered. */
   findCurrent(clientId: string, at: ClientPlace): Promise<Client | undefined>;
-  /** What the access tokens of this client at this API depend on, at most as old as the lag. `undefined` when it was deleted. */
-  findHolder(clientId: string, apiId: string): Promise<TokenHolder | undefined>;
+  /**
+   * What the access tokens of this client at this API depend on, as it is now (`fresh`), or at most as old as the lag. `undefined` when it
+   * was deleted.
+   */
+  findHolder(clientId: string, at: { apiId: string; fresh: boolean }): Promise<TokenHolder | undefined>;
   /** True when a browser client has this origin. */
   isBrowserOrigin(origin: string): Promise<boolean>;
   /** True when a client has this id: then no end user may have it as subject, or one could pass as the other. */
@@ -112,7 +115,7 @@ const ifFound = { worth: (found: unknown) => (found ? 1 : 0) };
 function tableLookup(
   { endMarks }: LookupPorts,
   { ask, options }: { ask: AskTable; options: ClientLookupOptions },
-): (clientId: string) => Promise<RegisteredClient | undefined> {
+): (clientId: string, fresh?: boolean) => Promise<RegisteredClient | undefined> {
   const known = lagMemory<RegisteredClient | undefined>(options, ifFound);
   const find = async (
     clientId: string,
@@ -125,7 +128,8 @@ function tableLookup(
     const client = endMark === stale?.endMark ? found : await ask(clientId);
     return client && { client, endMark, asOf };
   };
-  return (clientId) => known(clientId, (stale) => find(clientId, stale));
+  return (clientId, fresh = false) =>
+    fresh ? find(clientId, undefined) : known(clientId, (stale) => find(clientId, stale));
 }
 
 type FindSelfDescribed = Pick<ClientLookup, "findRegistered" | "findHolder">;
@@ -148,12 +152,14 @@ function selfDescribedLookup(
       const client = await selfDescribed.find(clientId, at);
       return client && { client, ...mark };
     },
-    findHolder: (clientId, apiId) =>
-      holders(JSON.stringify([apiId, clientId]), async () => {
+    findHolder(clientId, { apiId, fresh }) {
+      const find = async (): Promise<TokenHolder | undefined> => {
         const mark = await markOf(clientId);
         const mayHold = await selfDescribed.mayHoldTokens(clientId, apiId);
         return mayHold ? { hasSubscription: true, isSelfDescribed: true, ...mark } : undefined;
-      }),
+      };
+      return fresh ? find() : holders(JSON.stringify([apiId, clientId]), find);
+    },
   };
 }
 
@@ -174,10 +180,10 @@ export function clientLookup(storage: LookupPorts, options: ClientLookupOptions)
       return (await findInTable(clientId)) ?? others?.findRegistered(clientId, at);
     },
     findCurrent: async (clientId, at) => (await ask(clientId)) ?? selfDescribed?.find(clientId, at),
-    async findHolder(clientId, apiId) {
+    async findHolder(clientId, { apiId, fresh }) {
       if (!isClientId(clientId)) return undefined;
-      const registered = await findInTable(clientId);
-      if (!registered) return others?.findHolder(clientId, apiId);
+      const registered = await findInTable(clientId, fresh);
+      if (!registered) return others?.findHolder(clientId, { apiId, fresh });
       const { client, endMark, asOf } = registered;
       const hasSubscription = subscriptionOf(client, apiId) !== undefined;
       return { hasSubscription, isSelfDescribed: false, endMark, asOf };

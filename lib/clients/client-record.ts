@@ -1,5 +1,6 @@
 /** The rules for client records, checked wherever one comes in. RFC 6749 §2. */
 import { Ajv, type ErrorObject } from "ajv";
+import { isFetchableUrl } from "../fetching/fetchable-url";
 import {
   type Client,
   clientIdPattern,
@@ -52,6 +53,9 @@ const properties = {
   clientUri: link,
   policyUri: link,
   tosUri: link,
+  // other servers have these for a whole client; overlooked here, they would narrow nothing
+  scopes: false,
+  grantTypes: false,
 };
 
 const secretClient = {
@@ -124,6 +128,8 @@ function shapeProblem(value: unknown): string | undefined {
   const path = instancePath.slice(1).replaceAll("/", ".");
   switch (keyword) {
     case "false schema":
+      if (path === "scopes" || path === "grantTypes")
+        return `${path} belongs to an API: write subscriptions.<api>.${path}`;
       return (value as Client).confidential
         ? `${path} is not allowed beside jwks or jwksUri: a client has either secrets or keys`
         : `${path} is not allowed for a public client, which cannot keep a secret`;
@@ -160,6 +166,14 @@ function prefixed(path: string, problem: string | undefined): string | undefined
   return problem === undefined ? undefined : `${path}${problem}`;
 }
 
+function keyProblem({ jwks, jwksUri = "" }: KeyClient): string | undefined {
+  if (jwks) return prefixed("jwks.", keySetProblem(jwks));
+  // a record is made before the server, and does not know whether that one allows loopback
+  return isFetchableUrl(jwksUri, { insecureLoopback: true })
+    ? undefined
+    : "jwksUri can never be fetched: write an https URL without port, user name and fragment, whose host is a name with a dot, as new URL(text).href has it (on loopback also http, and any port)";
+}
+
 function valueProblem(client: Client): string | undefined {
   const unsafe = client.redirectUris.findIndex(
     (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
@@ -168,7 +182,7 @@ function valueProblem(client: Client): string | undefined {
     return `redirectUris.${unsafe} must be https (http only on loopback; a native client may use its own scheme that no browser knows), in ASCII, with the host as browsers write it, without fragment, user name or wildcard`;
   }
   if (!client.confidential) return undefined;
-  if (isKeyClient(client)) return client.jwks && prefixed("jwks.", keySetProblem(client.jwks));
+  if (isKeyClient(client)) return keyProblem(client);
   const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
   return unknown < 0
     ? undefined

@@ -151,6 +151,6 @@ export function clientOfDocument(
   try {
     return { ...checkClient(usable), selfDescription };
   } catch {
-    return { problem: "the document's keys or URLs are malformed" };
+    return { problem: "the document's keys or URLs are malformed, or its jwks_uri can never be fetched" };
   }
 }

@@ -1,5 +1,5 @@
-/** What becomes of a registration that the host has approved: the client record, and the answer. RFC 7591 §2, §3.2.1. */
-import type { Client, Subscription } from "../protocol/client";
+/** What becomes of a registration: the client record, what the host leaves of it, and the answer. RFC 7591 §2, §3.2.1. */
+import { type Client, subscriptionOf } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
 import { formatScope, intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
@@ -12,10 +12,23 @@ import type { CheckedMetadata } from "./registration-metadata";
 export interface NewRegistration extends CheckedMetadata {
   readonly clientId: string;
   readonly apiId: string;
-  /** `undefined` for all scopes of the API. */
-  readonly scopes: readonly string[] | undefined;
   /** The digest of the secret, for a client that has one. */
   readonly secretDigest: string | undefined;
+}
+
+/**
+ * Checks that the client may have a scope that it has asked for, if it has asked for any.
+ *
+ * @throws OAuthError `invalid_client_metadata`, with this reason
+ */
+export function checkAskedScopes(
+  { scope }: RegistrationMetadata,
+  { allowed, reason }: { readonly allowed: readonly string[]; readonly reason: string },
+): void {
+  // checked: scope names with one space between them
+  if (scope === undefined || intersect(scope.split(" "), allowed).length > 0) return;
+  const description = "This client may have none of these scopes.";
+  throw new OAuthError("invalid_client_metadata", { description, reason });
 }
 
 /**
@@ -26,7 +39,7 @@ export interface NewRegistration extends CheckedMetadata {
  * @throws TypeError when the host allows a scope that the API does not have
  */
 export function scopesOfRegistration(
-  { scope }: RegistrationMetadata,
+  metadata: RegistrationMetadata,
   {
     decision,
     ofApi,
@@ -35,13 +48,11 @@ export function scopesOfRegistration(
   const { scopes: allowed = ofApi } = decision;
   if (!Array.isArray(allowed) || !isSubset(allowed, ofApi))
     throw new TypeError("clientRegistration.approve: scopes must be a list of scopes of this API.");
-  // checked: scope names with one space between them
-  if (scope === undefined || intersect(scope.split(" "), allowed).length > 0) return decision.scopes;
-  throw new OAuthError("invalid_client_metadata", {
-    description: "This client may have none of these scopes.",
-    reason:
-      "scope names no scope of this API that clientRegistration.approve allows: the client may leave scope out",
-  });
+  const reason =
+    "scope names no scope of this API that clientRegistration.approve allows: the client may leave scope out";
+  checkAskedScopes(metadata, { allowed, reason });
+  // each once, without holes: nothing that the host answers makes the record larger than the API is
+  return decision.scopes && [...new Set(intersect(decision.scopes, ofApi))];
 }
 
 /** A name for a client that gives itself none: the host that its answers go to, or its id. */
@@ -64,11 +75,10 @@ function proofOf({ metadata, platform, secretDigest }: NewRegistration): object 
   }
 }
 
-/** The record of the client, with a subscription to the one API. @throws OAuthError when a key in it is of no use */
+/** The record of the client, with a subscription to the one API and all of its scopes. @throws OAuthError when a key in it is of no use */
 export function clientOfRegistration(registration: NewRegistration): Client {
-  const { metadata, clientId, apiId, scopes } = registration;
+  const { metadata, clientId, apiId } = registration;
   const { client_uri: clientUri, policy_uri: policyUri, tos_uri: tosUri } = metadata;
-  const subscription: Subscription = { grantTypes: metadata.grant_types, ...(scopes && { scopes }) };
   const client = {
     clientId,
     name: nameOf(metadata, clientId),
@@ -76,7 +86,7 @@ export function clientOfRegistration(registration: NewRegistration): Client {
     ...(clientUri !== undefined && { clientUri }),
     ...(policyUri !== undefined && { policyUri }),
     ...(tosUri !== undefined && { tosUri }),
-    subscriptions: { [apiId]: subscription },
+    subscriptions: { [apiId]: { grantTypes: metadata.grant_types } },
     ...proofOf(registration),
   };
   try {
@@ -88,6 +98,15 @@ export function clientOfRegistration(registration: NewRegistration): Client {
   }
 }
 
+/** The same client, which may request these scopes only; all of the API for `undefined`. */
+export function narrowedTo(scopes: readonly string[] | undefined, client: Client): Client {
+  if (!scopes) return client;
+  const subscriptions = Object.entries(client.subscriptions).map(
+    ([apiId, subscription]) => [apiId, { ...subscription, scopes }] as const,
+  );
+  return { ...client, subscriptions: Object.fromEntries(subscriptions) };
+}
+
 /**
  * The answer: everything that was registered, and the secret, which is not told again. It has neither a `registration_access_token` nor
  * a `registration_client_uri`: a registration cannot be read or changed (RFC 7592).
@@ -95,7 +114,7 @@ export function clientOfRegistration(registration: NewRegistration): Client {
  * @rfc 7591 §3.2.1
  */
 export function registrationResponse(
-  { metadata, clientId, scopes }: NewRegistration,
+  { metadata, clientId, apiId }: NewRegistration,
   {
     client,
     secret,
@@ -104,7 +123,7 @@ export function registrationResponse(
   }: { client: Client; secret: string | undefined; ofApi: readonly string[]; issuedAt: EpochSeconds },
 ): object {
   const { sent: _, scope: __, ...registered } = metadata;
-  const granted = formatScope(scopes ?? ofApi);
+  const granted = formatScope(subscriptionOf(client, apiId)?.scopes ?? ofApi);
   return {
     client_id: clientId,
     client_id_issued_at: issuedAt,

@@ -53,7 +53,7 @@ export interface RegistrationMetadata {
   readonly tos_uri?: string;
   readonly token_endpoint_auth_method: ClientAuthenticationMethod;
   readonly grant_types: readonly GrantType[];
-  /** The scopes that it asked for, also those that the API does not have; `undefined` when it did not say. */
+  /** The scopes that it asked for, at least one of them of the API; `undefined` when it did not say. */
   readonly scope?: string;
   /** Public keys, where it proves itself with a key. */
   readonly jwks?: PublicKeySet;
@@ -79,9 +79,9 @@ export type RegistrationDecision =
 /** Clients that register themselves at `{issuer}/register`. None is ever trusted. @rfc 7591 §3 */
 export interface ClientRegistrationAdapter {
   /**
-   * Decides about a registration that has passed every other check; nothing is stored yet. `req` is the request, for its address or an
-   * initial access token in its `Authorization` header; its body has been read. It has five seconds, and what it throws is answered as
-   * `server_error`.
+   * Decides about a registration that has passed every other check; nothing is stored yet. After a yes it fails only if it asks for none
+   * of the allowed `scopes`, or if storage is full or cannot be reached. `req` is the request, for its address or an initial access token
+   * in its `Authorization` header; its body has been read. It has five seconds, and what it throws is answered as `server_error`.
    */
   approve(
     req: IncomingMessage,

@@ -1,4 +1,5 @@
 /** Reads what a client says of itself when it registers. RFC 7591 §2, §2.1, §3.2.2. */
+import { isFetchableUrl } from "../fetching/fetchable-url";
 import type { Client, GrantType, PublicJwk, PublicKeySet } from "../protocol/client";
 import {
   type ClientAuthenticationMethod,
@@ -19,6 +20,8 @@ export interface RegistrationRules {
   readonly redirectSchemes: readonly string[];
   /** Origins of scripts that are clients. */
   readonly browserOrigins: readonly string[];
+  /** Also allows keys at https URLs of this machine. For development and tests. */
+  readonly insecureLoopback: boolean;
 }
 
 /** Metadata that has passed every check. */
@@ -143,14 +146,16 @@ function readKeySet(value: unknown): PublicKeySet {
 /** The keys of a client that proves itself with one. Those of other clients are checked, but not registered. @rfc 7591 §2 */
 function readKeys(
   sent: Sent,
-  method: ClientAuthenticationMethod,
+  { method, insecureLoopback }: { method: ClientAuthenticationMethod; insecureLoopback: boolean },
 ): Pick<RegistrationMetadata, "jwks" | "jwks_uri"> {
   const jwks = (sent["jwks"] ?? undefined) === undefined ? undefined : readKeySet(sent["jwks"]);
   const jwksUri = readText(sent, "jwks_uri");
   if (jwks && jwksUri !== undefined) throw invalid("Send either jwks or jwks_uri, not both.");
   if (method !== "private_key_jwt") return {};
-  if (jwksUri !== undefined && !isClientLink(jwksUri))
-    throw invalid("jwks_uri must be an https URL of at most 2000 characters.");
+  if (jwksUri !== undefined && !(isClientLink(jwksUri) && isFetchableUrl(jwksUri, { insecureLoopback })))
+    throw invalid(
+      "jwks_uri must be an https URL in normal form, without port, user name and fragment, with a host name, of at most 2000 characters.",
+    );
   if (jwks) return { jwks };
   if (jwksUri === undefined) throw invalid("private_key_jwt needs jwks or jwks_uri.");
   return { jwks_uri: jwksUri };
@@ -202,7 +207,7 @@ export function checkRegistrationMetadata(sent: unknown, rules: RegistrationRule
     // a script cannot protect a refresh token from other scripts on its page
     grant_types: readGrantTypes(message, !isPublic || platform === "native"),
     ...(scope !== undefined && { scope }),
-    ...readKeys(message, method),
+    ...readKeys(message, { method, insecureLoopback: rules.insecureLoopback }),
     sent: message,
   };
   return { metadata: frozen(metadata), platform };

@@ -14,10 +14,12 @@ import type { Storage } from "../storage/port";
 import { authorizationLifeSeconds, type CodeIssuePorts, issueAuthorizationCode } from "../tokens/issue-code";
 import type { ConsentResult } from "./obtain-consent";
 import type { EndUser } from "./port";
-import { endedMeanwhile, readMarks, type ReadMarks, type Standing } from "./standing";
+import { endedMeanwhile, readMarks, type ReadMarks } from "./standing";
 
 /** What an approval needs. */
 export interface ApprovalPorts extends CodeIssuePorts {
+  /** Returns 128 random bits as base64url: the id of an authorization, or an end mark. */
+  readonly randomId: () => string;
   readonly storage: Pick<
     Storage,
     "authorizations" | "authorizationCodes" | "consents" | "endMarks" | "clientRegistrations"
@@ -40,13 +42,11 @@ export interface Approved {
  */
 async function endEarlierConsents(
   { storage, randomId }: ApprovalPorts,
-  { standing, expiresAt, now }: { standing: Standing; expiresAt: EpochSeconds; now: EpochSeconds },
+  { approved: { consent, now }, remember }: { approved: Approved; remember: Consent },
 ): Promise<string> {
   const mark = randomId();
-  const [, , key] = standing.endKeys.consent;
-  // the second mark says that nobody waits for the consents to be deleted
-  await storage.endMarks.save({ key: endedKey({ key, mark }), mark, expiresAt }, now);
-  await storage.endMarks.save({ key, mark, expiresAt }, now);
+  const [, , , key] = consent.standing.endKeys.consent;
+  await storage.endMarks.save({ key, mark, expiresAt: remember.expiresAt + clockDriftSeconds }, now);
   return mark;
 }
 
@@ -63,14 +63,16 @@ async function forgetConsent(
   if (!remember) return;
   const isNew = (mark: string | undefined): mark is string => !isBornUnder(standing.endMarks, [mark]);
   const [subject, client, approval] = marks.approval;
-  const [ofSubject, ...ofConsent] = marks.consent;
-  const withdrawals = ofConsent.filter(isNew);
+  const [ofSubject, everyContext, oneContext, narrowed] = marks.consent;
+  const withdrawals = [everyContext, oneContext].filter(isNew);
   const [key] = standing.endKeys.consent;
   const keys = withdrawals.map((mark) => endedKey({ key, mark }));
   const ended = await findMarks(storage.endMarks, { keys, now });
-  // the mark for approvals is stored first, so without the other one the withdrawal has just begun
-  const isUnderWay = ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0);
-  const [exceptEndMark] = [...withdrawals, ofSubject, subject, client].filter(isNew);
+  // the mark for approvals is stored first, so without the other one the withdrawal has just begun. Of a person whose consents were all
+  // ended nothing may stay
+  const isUnderWay =
+    !isNew(ofSubject) && (ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0));
+  const [exceptEndMark] = [...withdrawals, ofSubject, subject, client, narrowed].filter(isNew);
   if (isUnderWay || exceptEndMark === undefined) return;
   await storage.consents.delete({ selection: standing.key, exceptEndMark }, now);
 }
@@ -100,30 +102,43 @@ async function checkNotEnded(
   throw endedMeanwhile();
 }
 
-/** True when the person no longer allows something that is remembered. */
-function narrows(before: Consent | undefined, { scopes }: Consent): boolean {
-  return before !== undefined && !isSubset(before.scopes, scopes);
+/** True when the person does not allow something that is remembered, or that they were asked about: another page may just remember it. */
+function narrows({ request, consent: { standing } }: Approved, { scopes }: Consent): boolean {
+  return !isSubset([...(standing.consent?.scopes ?? []), ...request.grantableScopes], scopes);
 }
 
 /**
- * Stores what to remember. Returns the end marks that the approval is born under from now on. A consent that allows less than the one
- * before ends that one, and with it what another page of the person is about to remember of it.
+ * Stores what to remember. Returns the end marks that the approval is born under from now on. A consent that allows less than was asked, or
+ * than the one before, ends that one, and with it what another page of the person is about to remember of it.
  */
-async function rememberConsent(ports: ApprovalPorts, approved: Approved): Promise<readonly string[]> {
+async function rememberConsent(
+  ports: ApprovalPorts,
+  { approved, remember }: { approved: Approved; remember: Consent },
+): Promise<readonly string[]> {
   const { consent, now } = approved;
-  const { remember, standing } = consent;
-  if (!remember) return standing.endMarks;
-  const earlier = { standing, expiresAt: remember.expiresAt + clockDriftSeconds, now };
-  const ended = narrows(standing.consent, remember) ? [await endEarlierConsents(ports, earlier)] : [];
+  const { standing } = consent;
+  const ended = narrows(approved, remember) ? [await endEarlierConsents(ports, { approved, remember })] : [];
   const endMarks = [...standing.endMarks, ...ended];
+  await ports.storage.consents.save({ ...remember, ...(endMarks.length > 0 && { endMarks }) }, now);
+  return endMarks;
+}
+
+/** Stores what to remember, and looks whether everything that the approval relies on still stands. */
+async function rememberWhatStands(
+  ports: ApprovalPorts,
+  { approved, authorizationId }: { approved: Approved; authorizationId: string },
+): Promise<void> {
+  const { remember, standing } = approved.consent;
+  if (!remember) return checkNotEnded(ports, { approved, authorizationId, endMarks: standing.endMarks });
   try {
-    await ports.storage.consents.save({ ...remember, ...(endMarks.length > 0 && { endMarks }) }, now);
+    const endMarks = await rememberConsent(ports, { approved, remember });
+    await checkNotEnded(ports, { approved, authorizationId, endMarks });
   } catch (failure) {
     // it may be saved all the same, or only later, and the person is about to be asked again: the next answer may be a no
-    await endEarlierConsents(ports, earlier).catch(() => undefined);
+    if (!(failure instanceof OAuthError))
+      await endEarlierConsents(ports, { approved, remember }).catch(() => undefined);
     throw failure;
   }
-  return endMarks;
 }
 
 /** For how long a client that registered itself stays known after its last authorization has ended: 30 days. */
@@ -158,12 +173,19 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const { issuer, client, target, state } = request;
   const { scopes, context } = consent;
   const { endMarks } = consent.standing;
-  const approval = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   await keepRegistration(ports, approved);
-  const { code, authorizationId } = await issueAuthorizationCode(ports, approval);
-  const newest = await rememberConsent(ports, approved);
-  await checkNotEnded(ports, { approved, authorizationId, endMarks: newest });
-  const iss = issuer.identifier;
-  ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
-  return { kind: "redirect", location: successLocation(target, { code, state, iss }) };
+  const authorizationId = ports.randomId();
+  const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
+  try {
+    const code = await issueAuthorizationCode(ports, { ...allowed, authorizationId });
+    await rememberWhatStands(ports, { approved, authorizationId });
+    const iss = issuer.identifier;
+    ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
+    return { kind: "redirect", location: successLocation(target, { code, state, iss }) };
+  } catch (failure) {
+    // nobody gets the code, so it is no sign-in, and if the person was erased meanwhile, nothing of them may stay
+    if (!(failure instanceof OAuthError))
+      await ports.storage.authorizations.erase({ subject, authorizationId }, now).catch(() => undefined);
+    throw failure;
+  }
 }

@@ -60,7 +60,7 @@ async function ask(
   const { request, endUser } = question;
   // a copy, because the host may go on changing its own object
   const answer = ownAnswer(await endUser.authenticate({ request, reauthenticate }));
-  checkAuthentication(answer, question.now);
+  checkAuthentication(answer, question.clock());
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {
       description: answer.description ?? "The end user was not signed in.",

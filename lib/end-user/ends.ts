@@ -10,6 +10,7 @@ import {
   subjectConsentsEndKey,
   subjectEndKey,
 } from "../protocol/end-mark";
+import { ownAnswer } from "../protocol/own";
 import { isRandomId } from "../protocol/token-value";
 import { bySlowestClock, type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
@@ -133,11 +134,12 @@ export async function endAuthorization(
  * @throws TypeError for anything unclear: a misspelt name must not keep what was to be revoked.
  */
 export function subjectEndOf(options: { readonly consents?: "keep" | "revoke" }): SubjectEnd {
-  const [name, ...others] = Object.keys(options);
-  if (name === undefined) return "keep-consents";
-  if (name === "consents" && others.length === 0) {
-    if (options.consents === "keep") return "keep-consents";
-    if (options.consents === "revoke") return "revoke-consents";
+  const given = ownAnswer(options);
+  const [name, ...others] = Object.keys(given);
+  if (name === undefined && (options as unknown) !== null) return "keep-consents";
+  if (others.length === 0) {
+    if (given.consents === "keep") return "keep-consents";
+    if (given.consents === "revoke") return "revoke-consents";
   }
   throw new TypeError(
     'auth.subjects.revoke takes { consents: "keep" } or { consents: "revoke" } as options, or none.',

@@ -2,7 +2,7 @@
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { isTrusted } from "../protocol/client";
-import { type Consent, rememberedScopes } from "../protocol/consent";
+import { type Consent, remembered } from "../protocol/consent";
 import { isBornUnder } from "../protocol/end-mark";
 import { withImplied } from "../protocol/requested-scopes";
 import { OAuthError } from "../protocol/oauth-error";
@@ -22,6 +22,8 @@ export interface ConsentQuestion {
   readonly port: EndUserPort;
   /** The end user's answer on a consent page; `undefined` when no page was answered yet. */
   readonly decision: ConsentDecision | undefined;
+  /** True when a page must be answered, whatever is remembered and whatever the host allows. */
+  readonly mustAsk: boolean;
   readonly now: EpochSeconds;
 }
 
@@ -90,10 +92,10 @@ function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): 
   );
 }
 
-/** The granted scopes with those that they imply. The list is copied, because the host may go on changing its own. */
+/** The granted scopes with those that they imply, each once. The list is copied, because the host may go on changing its own. */
 function checkGranted(scopes: readonly string[], request: AuthorizationRequest): readonly string[] {
   const { requestedScopes, grantableScopes } = request;
-  const granted: readonly string[] | undefined = Array.isArray(scopes) ? [...scopes] : undefined;
+  const granted: readonly string[] | undefined = Array.isArray(scopes) ? [...new Set(scopes)] : undefined;
   if (!granted || !isSubset(granted, requestedScopes)) {
     throw new TypeError("consent can only grant scopes that were requested.");
   }
@@ -119,11 +121,11 @@ async function applyDecision(
   if (!remembersConsent(request)) {
     return { kind: "granted", scopes: grantedScopes, context, remember: undefined, standing };
   }
+  const expiresAt = now + request.issuer.api.lifetimes.consentSeconds;
   const remember: Consent = {
     ...key,
-    scopes: rememberedScopes(standing.consent, { askedScopes: request.grantableScopes, grantedScopes }),
+    ...remembered(standing.consent, { askedScopes: request.grantableScopes, grantedScopes, expiresAt }),
     grantedAt: now,
-    expiresAt: now + request.issuer.api.lifetimes.consentSeconds,
     ...(clientDigest !== undefined && { clientDigest }),
   };
   return { kind: "granted", scopes: grantedScopes, context, remember, standing };
@@ -135,10 +137,10 @@ async function applyDecision(
  * answered that was shown to somebody else, or in another context, the next answer comes from a page too: a no must never become what
  * the host allows here. @rfc 9700 §4.11.2
  */
-function heldBack(answer: ConsentAnswer, { request: { client }, decision }: ConsentQuestion): ConsentAnswer {
+function heldBack(answer: ConsentAnswer, { request: { client }, mustAsk }: ConsentQuestion): ConsentAnswer {
   if (answer.kind !== "granted") return answer;
   // the built-in page would not know of the context
-  if (decision) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };
+  if (mustAsk) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };
   if (!client.selfDescription) return answer;
   if (answer.context === undefined) return { kind: "ask" };
   throw new TypeError(
@@ -169,8 +171,9 @@ function applyAnswer(
       if (!silent) return { kind: "ask", standing };
       throw new OAuthError("consent_required", {
         description: "The end user has to be asked for consent.",
-        reason:
-          "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted",
+        reason: mayRelyOnConsent(request)
+          ? "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted"
+          : "prompt=none, but people are always asked for a client whose redirect URI any program on the device could use: http on localhost, or a scheme of its own (RFC 8252 §8.6). Use an https redirect URI, or mark the client as trusted",
       });
     case "interaction":
       if (!silent) return { kind: "interaction", url: answer.url, standing };
@@ -189,13 +192,12 @@ function applyAnswer(
  * @throws TypeError when the host's answer is invalid; the client gets `server_error`
  */
 export async function obtainConsent(ports: StandingPorts, question: ConsentQuestion): Promise<ConsentResult> {
-  const { request, endUser, port, decision } = question;
+  const { request, endUser, port, decision, mustAsk } = question;
   const { context } = endUser;
   if (decision?.isBy(endUser)) return applyDecision(ports, { question, decision });
   // read before the host answers, so that an end in between is noticed when the marks are read again
   const standing = await standingOf(ports, { question, context });
-  // an answer that does not count leads to a page: it may have been a no
-  if (!decision && needsNoQuestion(request, standing)) {
+  if (!mustAsk && needsNoQuestion(request, standing)) {
     const scopes = request.grantableScopes;
     return { kind: "granted", scopes, context, remember: undefined, standing };
   }

@@ -18,8 +18,8 @@ type Mark = string | undefined;
 export interface ReadMarks {
   /** The end user's, the client's, and that of the two at the API. */
   readonly approval: readonly [subject: Mark, client: Mark, approval: Mark];
-  /** That of all consents of the end user, that of the two at the API, and that of the context. */
-  readonly consent: readonly [ofSubject: Mark, everyContext: Mark, oneContext: Mark];
+  /** That of all consents of the end user, that of the two at the API, that of the context, and that of a consent to less there. */
+  readonly consent: readonly [ofSubject: Mark, everyContext: Mark, oneContext: Mark, narrowed: Mark];
 }
 
 /** What is in force between an end user and a client at an API. */
@@ -51,11 +51,14 @@ export async function readMarks(
   { endKeys, now }: { endKeys: EndKeys; now: EpochSeconds },
 ): Promise<ReadMarks> {
   const keys = [...endKeys.approval, ...endKeys.consent];
-  const [subject, client, ofApproval, ofSubject, everyContext, oneContext] = await findMarks(
+  const [subject, client, ofApproval, ofSubject, everyContext, oneContext, narrowed] = await findMarks(
     storage.endMarks,
     { keys, now },
   );
-  return { approval: [subject, client, ofApproval], consent: [ofSubject, everyContext, oneContext] };
+  return {
+    approval: [subject, client, ofApproval],
+    consent: [ofSubject, everyContext, oneContext, narrowed],
+  };
 }
 
 /**

@@ -47,6 +47,8 @@ export interface AuthorizationEndpointRequest {
   readonly decision: ConsentDecision | undefined;
   /** True once a consent page was shown, which says where its answer leads. */
   readonly wasAsked: boolean;
+  /** True when a page must be answered, whatever is remembered: an answer was given that may not count. */
+  readonly mustAsk: boolean;
   /** True when the person has just asked for another account on the consent page. */
   readonly choosesAccount: boolean;
 }
@@ -119,7 +121,7 @@ async function decide(
   }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
   const { issuer, parameters, endUser: port, shown, decision } = endpointRequest;
-  const { interactionBegan, choosesAccount } = endpointRequest;
+  const { interactionBegan, choosesAccount, mustAsk } = endpointRequest;
   const { client, target } = recognised;
   checkUnchanged(client, endpointRequest);
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
@@ -135,7 +137,7 @@ async function decide(
   const authenticated = await authenticateEndUser(ports, question);
   if (authenticated.kind === "interaction") return { ...authenticated, request, asked: undefined };
   const { endUser } = authenticated;
-  const consent = await obtainConsent(ports, { request, endUser, port, decision, now });
+  const consent = await obtainConsent(ports, { request, endUser, port, decision, mustAsk, now });
   const { standing } = consent;
   if (consent.kind === "ask") return { kind: "ask", request, asked: { endUser, standing } };
   if (consent.kind === "interaction")
@@ -143,7 +145,8 @@ async function decide(
   await checkNotReplaced(ports, { registered: recognised, issuer, standing });
   const confirmed = await confirmEndUser(ports, { question, approver: { endUser, consent } });
   if (confirmed.kind === "interaction") return { ...confirmed, request, asked: undefined };
-  const response = await approve(ports, { request, ...confirmed, now });
+  // the host may have thought for long: what is issued lives from now on
+  const response = await approve(ports, { request, ...confirmed, now: ports.clock() });
   return { kind: "answered", response, isDecided: true };
 }
 

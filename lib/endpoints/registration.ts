@@ -2,7 +2,9 @@
 import type { IncomingMessage } from "node:http";
 import { generateClientSecret } from "../clients/client-secret";
 import {
+  checkAskedScopes,
   clientOfRegistration,
+  narrowedTo,
   type NewRegistration,
   registrationResponse,
   scopesOfRegistration,
@@ -11,6 +13,7 @@ import type { ClientRegistrationAdapter, RegistrationDecision, RegistrationMetad
 import { registrationIdsOf } from "../clients/registered-clients";
 import { checkRegistrationMetadata } from "../clients/registration-metadata";
 import type { EmitEvent } from "../events/port";
+import type { Client } from "../protocol/client";
 import { undefinedKey } from "../protocol/host-json";
 import type { Issuer } from "../protocol/issuer";
 import { isErrorDescription, isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
@@ -27,6 +30,8 @@ export interface RegistrationPorts {
   readonly adapter: ClientRegistrationAdapter;
   /** The schemes without a dot that native clients may use. */
   readonly redirectSchemes: readonly string[];
+  /** Also allows keys at https URLs of this machine. For development and tests. */
+  readonly insecureLoopback: boolean;
   readonly emit: EmitEvent;
   readonly clock: Clock;
   readonly randomId: () => string;
@@ -93,35 +98,57 @@ function noRoom(): OAuthError {
   });
 }
 
-/** Checks, asks and stores, in this order: a refusal or a failure leaves nothing behind. */
-async function register(
-  ports: RegistrationPorts,
-  { issuer, req, message }: RegistrationRequest,
-): Promise<{ clientId: string; body: object }> {
-  const { storage, adapter, redirectSchemes, clock, randomId } = ports;
+/** A client that may be registered, if the host allows it. */
+interface Candidate {
+  readonly registration: NewRegistration;
+  /** With all scopes of the API. */
+  readonly client: Client;
+  readonly secret: string | undefined;
+}
+
+/** The client as the message describes it. @throws OAuthError when it cannot be registered, whatever the host says */
+function readCandidate(
+  { adapter, redirectSchemes, insecureLoopback, randomId }: RegistrationPorts,
+  { issuer, message }: Pick<RegistrationRequest, "issuer" | "message">,
+): Candidate {
   if (message.kind === "unreadable") throw message.error;
-  const rules = { redirectSchemes, browserOrigins: adapter.browserOrigins ?? [] };
+  const rules = { redirectSchemes, insecureLoopback, browserOrigins: adapter.browserOrigins ?? [] };
   const checked = checkRegistrationMetadata(message.value, rules);
   const { metadata } = checked;
-  const decision = await askHost(ports, { req, metadata });
   const { apiId, scopes } = issuer.api;
-  const ofApi = Object.keys(scopes);
+  const reason = "scope names no scope of this API: the client may leave scope out";
+  checkAskedScopes(metadata, { allowed: Object.keys(scopes), reason });
   const hasSecret = metadata.token_endpoint_auth_method.startsWith("client_secret_");
   const { secret, digest } = hasSecret ? generateClientSecret() : {};
   const registration: NewRegistration = {
     ...checked,
     clientId: `${registrationIdsOf(issuer)}${randomId()}`,
     apiId,
-    scopes: scopesOfRegistration(metadata, { decision, ofApi }),
     secretDigest: digest,
   };
   const client = clientOfRegistration(registration);
   if (Buffer.byteLength(JSON.stringify(client)) > maxRecordBytes) throw tooLarge();
-  // read now: the host may have taken its time
-  const now = clock();
+  return { registration, client, secret };
+}
+
+/**
+ * Checks, asks and stores, in this order: a refusal or a failure leaves nothing behind, and a host whose invitations count once spends none
+ * for what is refused anyway.
+ */
+async function register(
+  ports: RegistrationPorts,
+  { issuer, req, message }: RegistrationRequest,
+): Promise<{ clientId: string; body: object }> {
+  const { registration, client: widest, secret } = readCandidate(ports, { issuer, message });
+  const { metadata } = registration;
+  const decision = await askHost(ports, { req, metadata });
+  const ofApi = Object.keys(issuer.api.scopes);
+  const client = narrowedTo(scopesOfRegistration(metadata, { decision, ofApi }), widest);
+  // the host may have taken its time
+  const now = ports.clock();
   const expiresAt = now + unusedSeconds;
   const bound = { limit: maxRegistrations, now };
-  const stored = await storage.clientRegistrations.create({ client, expiresAt }, bound);
+  const stored = await ports.storage.clientRegistrations.create({ client, expiresAt }, bound);
   if (stored === "full") throw noRoom();
   const body = registrationResponse(registration, { client, secret, ofApi, issuedAt: now });
   return { clientId: client.clientId, body };

@@ -2,7 +2,7 @@
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownershipProblem } from "../protocol/authorization";
+import { belongsTo } from "../protocol/authorization";
 import { bySlowestClock } from "../protocol/time";
 import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
@@ -28,7 +28,9 @@ async function revokeRefreshToken(
     storage.authorizationCodes.find(handle, slowest),
     storage.authorizations.find(authorizationId, slowest),
   ]);
-  if (!authorization || ownershipProblem(authorization, request) !== undefined) return;
+  // its client may end it however it proves itself by now: only for a use must that be as it was at the approval
+  if (!authorization || !belongsTo(authorization, issuer) || authorization.clientId !== client.clientId)
+    return;
   // a code has the form of a refresh token: without this, a client would believe that it has ended one
   if (code) {
     throw new OAuthError("unsupported_token_type", {

@@ -86,8 +86,8 @@ type WithoutTime<Event> = Event extends unknown ? Omit<Event, "at"> : never;
 export type NewEvent = WithoutTime<AuthServerEvent>;
 
 /**
- * The host's handler. Each event is a copy, lists included, which the handler may keep. Whatever it throws or rejects with is
- * ignored: an event can never break a request.
+ * The host's handler. Each event is a copy, lists included, which the handler may keep. An event can never break a request: whatever
+ * the handler throws or rejects with is ignored, but for one warning of the process, which names its class.
  */
 export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 
@@ -99,13 +99,21 @@ export function timed(event: NewEvent, clock: Clock): AuthServerEvent {
   return Object.assign({ at: clock() }, ownRecord(event));
 }
 
-/** An emitter that adds the time to each event and ignores failures of the handler. */
-export function eventEmitter(onEvent: OnEvent, clock: Clock): EmitEvent {
+/** An emitter that adds the time to each event, and tells of a failure of the handler when it fails for the first time. */
+export function eventEmitter(
+  onEvent: OnEvent,
+  { clock, onFailure }: { clock: Clock; onFailure: (thrown: unknown) => void },
+): EmitEvent {
+  let hasFailed = false;
+  const fail = (thrown: unknown): void => {
+    if (!hasFailed) onFailure(thrown);
+    hasFailed = true;
+  };
   return (event) => {
     try {
-      Promise.resolve(onEvent(timed(event, clock))).catch(() => undefined);
-    } catch {
-      // there is nobody to report the failure of a handler to
+      Promise.resolve(onEvent(timed(event, clock))).catch(fail);
+    } catch (thrown) {
+      fail(thrown);
     }
   };
 }

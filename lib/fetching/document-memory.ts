@@ -49,7 +49,7 @@ const maxFailures = 1_000;
 const floorSeconds = 30;
 /** An attempt in vain that is older says nothing of how it is now. */
 const failingSeconds = 60;
-const freshness = { least: 60, unstated: 300, most: 86_400 };
+const freshness = { least: 60, unstated: 300, most: 3_600 };
 /** For how long a document is used, counted from its fetch. */
 const usableSeconds = 86_400;
 

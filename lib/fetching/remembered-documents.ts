@@ -1,6 +1,6 @@
 /** Finds documents of other servers, and limits how often and how many are fetched. RFC 9111 §4.2.4 (stale answers), RFC 9728 §7.7, §7.10. */
 import type { Clock } from "../protocol/time";
-import { documentMemory } from "./document-memory";
+import { documentMemory, type DocumentMemory, type Fetched } from "./document-memory";
 import type { FetchDocument, FetchedDocument } from "./fetch-document";
 import { type Asker, fetchesUnderWay } from "./fetches-under-way";
 import { parseJson } from "./read-document";
@@ -8,6 +8,10 @@ import { parseJson } from "./read-document";
 /** A good document. */
 export interface FoundDocument {
   readonly kind: "found";
+  /** JSON, as its server wrote it. */
+  readonly text: string;
+  /** True when this question has made it be fetched, so that its server has nothing newer. */
+  readonly isNew: boolean;
   /** What the JSON says. It is parsed at each reading, so each reader gets a separate copy. */
   readonly value: unknown;
 }
@@ -29,7 +33,10 @@ export type DocumentAnswer =
 export interface RememberedDocuments {
   /** The document that is remembered while it is fresh, otherwise a new one, or the last good one if there is no new one. Never rejects. */
   find(url: string, asker?: Asker): Promise<DocumentAnswer>;
-  /** The same for `known`, but asks again even while the document is fresh, unless that was done less than 30 seconds ago. Never rejects. */
+  /**
+   * The same for `known`, but asks again even while the document is fresh, unless that was done less than 30 seconds ago: then, and where
+   * there is no room, the last good one is given, and it is not new. Never rejects.
+   */
   refresh(url: string): Promise<DocumentAnswer>;
   /** The document if it is remembered and fresh, and for `known` if it is kept. Nothing is fetched. */
   fresh(url: string, asker?: Asker): FoundDocument | undefined;
@@ -47,13 +54,15 @@ export interface RememberOptions {
   readonly clock: Clock;
 }
 
-function toAnswer(document: Extract<FetchedDocument, { kind: "fetched" }>): FoundDocument;
-function toAnswer(document: FetchedDocument): DocumentAnswer;
-function toAnswer(document: FetchedDocument): DocumentAnswer {
+function toAnswer(document: Fetched, isNew?: boolean): FoundDocument;
+function toAnswer(document: FetchedDocument, isNew?: boolean): DocumentAnswer;
+function toAnswer(document: FetchedDocument, isNew = false): DocumentAnswer {
   if (document.kind !== "fetched") return document;
   const { text } = document;
   return {
     kind: "found",
+    text,
+    isNew,
     // parsed only for those who read it
     get value() {
       return parseJson(text);
@@ -61,14 +70,44 @@ function toAnswer(document: FetchedDocument): DocumentAnswer {
   };
 }
 
-function foundIn(
-  document: Extract<FetchedDocument, { kind: "fetched" }> | undefined,
-): FoundDocument | undefined {
+function foundIn(document: Fetched | undefined): FoundDocument | undefined {
   return document && toAnswer(document);
 }
 
+/** Asks for a document, unless that was done lately or there is no room for a fetch: then the last good one is given. */
+function askingFor(
+  memory: DocumentMemory,
+  fetchDocument: FetchDocument,
+): (url: string, asker: Asker) => Promise<DocumentAnswer> {
+  const underWay = fetchesUnderWay(async (url) => {
+    const at = memory.now();
+    const outcome = await fetchDocument(url);
+    memory.note(url, { at, outcome });
+    return outcome;
+  });
+  const lastGoodOr = (url: string, outcome: FetchedDocument): FetchedDocument =>
+    memory.usable(url) ?? outcome;
+
+  return async (url, asker) => {
+    const begun = underWay.begun(url);
+    // it may have been answered before this question: what it brings is not new
+    if (begun) return toAnswer(lastGoodOr(url, await begun));
+    const lately = memory.tooEarlyToAsk(url);
+    if (lately) return toAnswer(lately);
+    const begins = underWay.begin(url, asker);
+    if (begins) {
+      const outcome = await begins;
+      return toAnswer(lastGoodOr(url, outcome), outcome.kind === "fetched");
+    }
+    const last = memory.usable(url);
+    return last
+      ? toAnswer(last)
+      : { kind: "too-many", reason: "too many documents are being fetched at once" };
+  };
+}
+
 /**
- * A memory of documents. A good one is used for as long as its headers say, but at least a minute and at most a day; without headers
+ * A memory of documents. A good one is used for as long as its headers say, but at least a minute and at most an hour; without headers
  * for five minutes. Then it is asked for again, and if that fails, the last good one is used until it is a day old. A failure is not
  * kept as an answer, but 30 seconds lie between two attempts for one URL. All who wait for a URL share one fetch, and there are
  * only so many at a time (see `fetchesUnderWay`).
@@ -77,26 +116,7 @@ function foundIn(
  */
 export function rememberedDocuments({ fetchDocument, clock }: RememberOptions): RememberedDocuments {
   const memory = documentMemory(clock);
-  const underWay = fetchesUnderWay(async (url) => {
-    const at = memory.now();
-    const outcome = await fetchDocument(url);
-    memory.note(url, { at, outcome });
-    return memory.usable(url) ?? outcome;
-  });
-
-  async function ask(url: string, asker: Asker): Promise<DocumentAnswer> {
-    const begun = underWay.begun(url);
-    if (begun) return toAnswer(await begun);
-    const lately = memory.tooEarlyToAsk(url);
-    if (lately) return toAnswer(lately);
-    const begins = underWay.begin(url, asker);
-    if (begins) return toAnswer(await begins);
-    const last = memory.usable(url);
-    return last
-      ? toAnswer(last)
-      : { kind: "too-many", reason: "too many documents are being fetched at once" };
-  }
-
+  const ask = askingFor(memory, fetchDocument);
   return {
     async find(url, asker = "known") {
       const fresh = memory.fresh(url);

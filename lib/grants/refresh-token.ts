@@ -126,10 +126,26 @@ async function rotate(
   { presented, next }: { presented: Presented; next: NewRefreshToken },
 ): Promise<IssuedRefreshToken> {
   const { token: from, request } = presented;
-  const step = { from, to: next.record, ...(next.use && { use: next.use }) };
+  // the host has thought since the request came: the time in which the answer is repeated begins with the use
+  const use = next.use && { ...next.use, usedAt: ports.clock() };
+  const step = { from, to: next.record, ...(use && { use }) };
   const outcome = await ports.storage.refreshTokens.rotate(step, request.now);
   if (outcome === "rotated") return next;
-  const use = typeof outcome === "object" ? outcome : undefined;
+  return repeatSuccessor(ports, presented, typeof outcome === "object" ? outcome : undefined);
+}
+
+/**
+ * Makes the rotation of a used token again: the first call may have failed after its write, before a replica had it, and this one waits for
+ * the replicas. The host has thought meanwhile, so the successor must still be unused.
+ */
+async function rotateAgain(
+  ports: GrantPorts,
+  { presented, repeated }: { presented: Presented; repeated: IssuedRefreshToken },
+): Promise<IssuedRefreshToken> {
+  const { token: from, request } = presented;
+  const { use } = from;
+  const step = { from, to: repeated.record, ...(use && { use }) };
+  await ports.storage.refreshTokens.rotate(step, request.now);
   return repeatSuccessor(ports, presented, use);
 }
 
@@ -147,7 +163,9 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   // access token that was given to nobody
   const accessToken = await issueAccessToken(ports, { request, authorization, decided });
   checkAlive(ports, { request, decided });
-  const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;
+  const refreshToken = next
+    ? await rotate(ports, { presented, next })
+    : repeated && (await rotateAgain(ports, { presented, repeated }));
   const { issuer, client } = request;
   ports.emit({
     kind: refreshToken === next ? "token-refreshed" : "refresh-retried",

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from "express";
 import type { EmitEvent } from "../events/port";
 import type { AccessToken, EndUserAccessToken } from "../protocol/access-token";
 import type { ProtectedApi } from "../protocol/issuer";
+import { ownAnswer } from "../protocol/own";
 import { isSubset } from "../protocol/scope";
 import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./access-tokens";
 import { mcpAuthReader, type ReadMcpAuth } from "./mcp-auth";
@@ -89,9 +90,12 @@ function scopeProblem({ apiId, scopes }: ProtectedApi): string {
   return `scope must name scopes of ${apiId}, and no others. Known scopes: ${Object.keys(scopes).join(", ")}.`;
 }
 
-/** A key that should narrow a route must not be overlooked: unknown keys, and keys that are undefined, are refused. */
+/**
+ * A key that should narrow a route must not be overlooked: unknown keys, and keys that are undefined, are refused. So are those that the
+ * object inherits, or has by a getter of its class.
+ */
 function keyProblem(options: object, known: readonly string[]): string | undefined {
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(ownAnswer(options))) {
     if (!known.includes(name)) return `${name} is not an option. Known options: ${known.join(", ")}.`;
     if (value === undefined) return `${name} is undefined. Leave the key out, or write a value.`;
   }

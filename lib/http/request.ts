@@ -45,10 +45,12 @@ function targetOf({ url = "/" }: IncomingMessage): string {
   return url;
 }
 
+/** Where the path of an absolute URL begins: behind a host that Express would find there too, and nothing else. */
+const beforePath = /^https?:\/\/(?:[a-z\d.-]+|\[[\da-f:.]+\])(?::\d+)?(?=[/?]|$)/i;
+
 /** The path of the request, without the query. The request target may also be an absolute URL. @rfc 9112 §3.2.1, §3.2.2 */
 export function readPath(req: IncomingMessage): string {
-  const url = targetOf(req);
-  const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
+  const target = targetOf(req).replace(beforePath, "");
   const query = target.indexOf("?");
   return query < 0 ? target : target.slice(0, query);
 }

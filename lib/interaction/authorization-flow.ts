@@ -4,14 +4,13 @@ import {
   authorizationEndpoint,
   type AuthorizationPorts,
   denyAuthorization,
-  readAuthorizationRequest,
   refuseByPage,
 } from "../endpoints/authorization";
 import type { ConsentDecision } from "../end-user/port";
 import type { Issuer } from "../protocol/issuer";
-import { OAuthError } from "../protocol/oauth-error";
+import { isFailure, type OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
-import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
+import type { ErrorPageResponse, ProtocolResponse, RedirectResponse } from "../protocol/protocol-response";
 import { answerOf, formDecision, isSameOrigin, notFromOurPage, withoutAnswer } from "./consent-form";
 import { findPending, type FindPendingOptions, type Found } from "./find-pending";
 import { interactionLost, signInRepeated } from "./lost-interaction";
@@ -20,16 +19,17 @@ import {
   newPending,
   type PageAnswer,
   parametersOf,
+  type PendingRequest,
   type PendingRequests,
   shownScopesOf,
   wasAsked,
 } from "./pending-request";
 import { hostDecision, readApproval } from "./host-approval";
 import { endUserPort, type HostAdapters } from "./host-adapters";
+import { describePending } from "./describe-pending";
 import type { Interaction } from "./port";
-import { showPage, type ShowPageOptions, withInteraction } from "./show-page";
+import { notOpened, showPage, type ShowPageOptions, withInteraction } from "./show-page";
 import { asksForAccount, choosingAccount, isShownForm } from "./switch-account";
-import { summarize } from "../pages/summary";
 
 /** What the flow uses. */
 export interface AuthorizationFlowOptions extends ShowPageOptions, FindPendingOptions, HostAdapters {
@@ -89,11 +89,28 @@ interface Return {
   readonly given?: GivenAnswer;
 }
 
+/** The answer that ends the pending request. After a failure that only the person sees, it stays: they can try again. */
+function endedBy(
+  { pendingRequests }: AuthorizationFlowOptions,
+  ended: {
+    req: Request;
+    pending: PendingRequest;
+    response: RedirectResponse | ErrorPageResponse;
+    answer: PageAnswer | undefined;
+  },
+): RedirectResponse | ErrorPageResponse {
+  const { req, pending, response, answer } = ended;
+  if (response.kind === "error-page" && isFailure(response.error)) return response;
+  return { ...response, cookies: pendingRequests.end(pending, { req, answer }) };
+}
+
 async function continueWith(
   options: AuthorizationFlowOptions,
   { req, found, by, given }: Return,
 ): Promise<ProtocolResponse> {
   const { pending, issuer } = found;
+  // an answer that does not count, such as one to an earlier page, may have been a no: it must lead to a page, also after a sign-in
+  const mustAsk = by === "form" || pending.mustAsk === true;
   const outcome = await authorizationEndpoint(options.ports, {
     issuer,
     parameters: parametersOf(pending),
@@ -103,16 +120,16 @@ async function continueWith(
     shownClient: pending.clientDigest,
     decision: given?.decision,
     wasAsked: wasAsked(pending),
+    mustAsk,
     choosesAccount: by === "switch",
   });
   if (outcome.kind !== "answered") {
     const isSignIn = !outcome.asked;
     if (isSignIn && by === "resume") options.ports.emit(signInRepeated(outcome.request));
-    return showPage(options, { req, outcome, pending });
+    return showPage(options, { req, outcome, pending: { ...pending, ...(mustAsk && { mustAsk }) } });
   }
   const answer = outcome.isDecided ? given?.answer : undefined;
-  const cookies = options.pendingRequests.end(pending, { req, answer });
-  return { ...outcome.response, cookies };
+  return endedBy(options, { req, pending, response: outcome.response, answer });
 }
 
 async function start(
@@ -129,9 +146,12 @@ async function start(
     shownClient: undefined,
     decision: undefined,
     wasAsked: false,
+    mustAsk: false,
     choosesAccount: false,
   });
   if (outcome.kind === "answered") return outcome.response;
+  const refusal = notOpened(req);
+  if (refusal) return refuseByPage(options.ports, { issuer, thrown: refusal });
   const { request } = outcome;
   return showPage(options, { req, outcome, pending: newPending(options.ports, { request, parameters }) });
 }
@@ -143,7 +163,7 @@ async function denyPending(
 ): Promise<ProtocolResponse> {
   const denied = { issuer, parameters: parametersOf(pending), wasAsked: wasAsked(pending) };
   const response = await denyAuthorization(options.ports, denied);
-  return { ...response, cookies: options.pendingRequests.end(pending, { req, answer: "deny" }) };
+  return endedBy(options, { req, pending, response, answer: "deny" });
 }
 
 async function deny(
@@ -204,27 +224,6 @@ async function approve(
   return continueWith(options, { req, found, by: "form", given: { answer: "approve", decision } });
 }
 
-async function describe(
-  options: AuthorizationFlowOptions,
-  { req, interactionId }: { req: Request; interactionId: string | undefined },
-): Promise<Interaction | undefined> {
-  const found = findPending(options, { req, interactionId });
-  if (typeof found === "string") return undefined;
-  const { pending, issuer } = found;
-  try {
-    const request = await readAuthorizationRequest(options.ports, {
-      issuer,
-      parameters: parametersOf(pending),
-      shown: shownScopesOf(pending),
-    });
-    return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
-  } catch (error) {
-    // what was valid at the first visit may have changed since: for example, the client was deleted
-    if (error instanceof OAuthError) return undefined;
-    throw error;
-  }
-}
-
 /** Puts the authorization endpoint and its pages together. */
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
   return {
@@ -243,6 +242,6 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
     },
     approve: (req, by) => approve(options, { req, ...by }),
     deny: (req, interactionId) => deny(options, { req, interactionId }),
-    describe: (req, interactionId) => describe(options, { req, interactionId }),
+    describe: (req, interactionId) => describePending(options, { req, interactionId }),
   };
 }

@@ -36,6 +36,8 @@ export interface PendingRequest {
   readonly contextKey?: string | undefined;
   /** The end marks that were current when the consent page was shown. */
   readonly endMarks?: readonly string[] | undefined;
+  /** Set once an answer was given that did not count: only a page that is answered can end it with a yes. */
+  readonly mustAsk?: boolean;
   /**
    * Set once it was answered. Only the same answer still counts then, the second click of an impatient person, unless it leads to a page
    * once more.
@@ -69,7 +71,10 @@ export interface PendingRequestOptions {
 const repetitionSeconds = 30;
 /** Below the size that every browser keeps, with room for the name and the attributes. */
 const maxCookieBytes = 3_500;
-/** For all pending requests of one browser together, so that its headers never grow beyond what servers accept. */
+/**
+ * For all pending requests of one browser together, so that its headers do not grow beyond what servers accept. Requests that are under way
+ * at the same time do not see each other's.
+ */
 const maxTotalBytes = 7_000;
 
 /** The parameters that a pending request keeps: those that an authorization request may have, without `scope`, and no others. */

@@ -26,6 +26,21 @@ export interface ShowPageOptions {
   readonly pages: Pages;
 }
 
+/**
+ * The refusal of a request that would lead to a page, but was sent by something that shows none, such as an image. Each would leave a cookie,
+ * and a page with many images would make the browser's headers longer than servers accept. `undefined` for a browser that opens a page, and
+ * for one that says nothing.
+ */
+export function notOpened({ headers }: Request): OAuthError | undefined {
+  const mode = headers["sec-fetch-mode"];
+  if (mode === undefined || mode === "navigate") return undefined;
+  return new OAuthError("invalid_request", {
+    description: "The request was not opened as a page.",
+    reason:
+      "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like has sent the authorization request: open it in the browser, such as by location.assign(url)",
+  });
+}
+
 /** The URL of a page with `interaction` added to its query, ahead of a fragment. */
 export function withInteraction(url: string, interactionId: string): string {
   const [beforeFragment = "", ...fragment] = url.split("#");
@@ -66,6 +81,14 @@ function askedPending(pending: PendingRequest, { endUser, standing }: AskedEndUs
   };
 }
 
+/** True when the page before was shown to this person, in this context. */
+function isForSame(
+  { consentSubject, contextKey = "" }: PendingRequest,
+  { endUser, standing }: AskedEndUser,
+): boolean {
+  return consentSubject === endUser.subject && contextKey === (standing.key.contextKey ?? "");
+}
+
 function showConsent(
   { secrets, pages }: ShowPageOptions,
   {
@@ -100,12 +123,13 @@ export function showPage(
 ): ProtocolResponse {
   const { request, asked } = outcome;
   const last = reopened(before, request.issuer);
+  const wasShown = asked !== undefined && last.consentSubject !== undefined;
   // a new id after an end, so that a page from before it can no longer be answered
-  const isOutdated =
-    asked !== undefined &&
-    last.consentSubject !== undefined &&
-    !isBornUnder(last.endMarks, asked.standing.marks.approval);
-  const current = isOutdated ? { ...last, interactionId: options.ports.randomId() } : last;
+  const isOutdated = wasShown && !isBornUnder(last.endMarks, asked.standing.marks.approval);
+  // and for another person or context: a page of the host has nothing else that binds it to whom it was shown
+  const isForOthers = wasShown && outcome.kind === "interaction" && !isForSame(last, asked);
+  const isNewPage = isOutdated || isForOthers;
+  const current = isNewPage ? { ...last, interactionId: options.ports.randomId() } : last;
   const pending = asked ? askedPending(current, asked) : current;
   const sealed = options.pendingRequests.seal(pending, req);
   const ended = isOutdated ? options.pendingRequests.end(last, { req, answer: undefined }) : [];

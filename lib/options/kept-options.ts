@@ -1,4 +1,5 @@
 /** The options as they were at the start. The host may change its objects later, and the server does not. */
+import { ownAnswer } from "../protocol/own";
 import type { ApiOptions, AuthServerOptions } from "./options";
 import { optionSchema } from "./schema";
 
@@ -10,7 +11,7 @@ function copyOf<T extends object>(given: T): T {
 }
 
 function keptApi(api: ApiOptions): ApiOptions {
-  return { ...copyOf(api), ...(api.lifetimes && { lifetimes: copyOf(api.lifetimes) }) };
+  return { ...copyOf(api), ...(api.lifetimes && { lifetimes: ownAnswer(api.lifetimes) }) };
 }
 
 /** A copy of options that `checkOptions` has accepted. Functions, keys and storage are the host's own. */
@@ -22,7 +23,7 @@ export function keptOptions(options: AuthServerOptions): AuthServerOptions {
   const { lifetimes, apis } = options;
   return {
     ...(Object.fromEntries(written) as unknown as AuthServerOptions),
-    ...(lifetimes && { lifetimes: copyOf(lifetimes) }),
+    ...(lifetimes && { lifetimes: ownAnswer(lifetimes) }),
     apis: Object.fromEntries(Object.entries(apis).map(([apiId, api]) => [apiId, keptApi(api)])),
   };
 }

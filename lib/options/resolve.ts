@@ -10,6 +10,7 @@ import {
   type Lifetimes,
   protectedResourceMetadataUrl,
 } from "../protocol/issuer";
+import { ownAnswer } from "../protocol/own";
 import type { EpochSeconds } from "../protocol/time";
 import { generateSigningKey, type SigningKey } from "../signing/signing-key";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
@@ -54,7 +55,8 @@ export function resolveLifetimes(
   { lifetimes }: Pick<AuthServerOptions, "lifetimes">,
   ofApi: Pick<ApiOptions, "lifetimes"> = {},
 ): Lifetimes {
-  return { ...defaultLifetimes, ...lifetimes, ...ofApi.lifetimes };
+  // also what they inherit, or have by getters
+  return { ...defaultLifetimes, ...ownAnswer(lifetimes ?? {}), ...ownAnswer(ofApi.lifetimes ?? {}) };
 }
 
 /** Scope → every scope that it implies, directly or through others. */

@@ -141,7 +141,7 @@ const strangers: WeaknessRule = (options) =>
             level: "note",
             path: `${path}.${name}`,
             problem: "lets in clients that nobody has registered",
-            why: "Anybody may write a name and a logo that people trust. People are always asked for consent.",
+            why: "Anybody may write a name that people trust. People are always asked for consent.",
             fix: "Make sure that its function refuses what you do not want, and put a rate limit in front of it.",
           },
     );

@@ -76,7 +76,11 @@ export interface KeyClient extends ClientBase {
   readonly confidential: true;
   /** Its public keys, from `generateClientKey()` or its own. Two during a rotation. Give either this or `jwksUri`. */
   readonly jwks?: PublicKeySet;
-  /** The https URL of its public keys. They are fetched when the client authenticates. */
+  /**
+   * The https URL of its public keys, as `new URL(text).href` has it, with a host name and without port; on loopback also http, and any
+   * port. They are fetched when the client authenticates, and remembered for as long as the answer allows, from
+   * a minute to an hour; for a day while they cannot be fetched. They are fetched again for a key that is not among them.
+   */
   readonly jwksUri?: string;
   /**
    * `true` also accepts assertions whose `aud` is the token endpoint. Some clients send that instead of the issuer, but an assertion

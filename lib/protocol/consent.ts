@@ -34,11 +34,17 @@ export interface Consent extends ConsentKey {
   readonly clientDigest?: string;
 }
 
-/** The scopes to remember: earlier ones that were not asked about again, and those that were allowed now. */
-export function rememberedScopes(
+/**
+ * What to remember: the earlier scopes that were not asked about again, and those that were allowed now. The earlier ones end when they
+ * would have ended, and all others with them: nobody was asked about them.
+ */
+export function remembered(
   before: Consent | undefined,
-  decision: { askedScopes: readonly string[]; grantedScopes: readonly string[] },
-): readonly string[] {
-  const untouched = (before?.scopes ?? []).filter((scope) => !decision.askedScopes.includes(scope));
-  return [...untouched, ...decision.grantedScopes];
+  decision: { askedScopes: readonly string[]; grantedScopes: readonly string[]; expiresAt: EpochSeconds },
+): Pick<Consent, "scopes" | "expiresAt"> {
+  const { askedScopes, grantedScopes, expiresAt } = decision;
+  const untouched = (before?.scopes ?? []).filter((scope) => !askedScopes.includes(scope));
+  return before && untouched.length > 0
+    ? { scopes: [...untouched, ...grantedScopes], expiresAt: Math.min(before.expiresAt, expiresAt) }
+    : { scopes: grantedScopes, expiresAt };
 }

@@ -41,6 +41,15 @@ export function ownerOfMark({ key }: Pick<EndMark, "key">): string {
   return key.split(".", 1).join();
 }
 
+const wholeEnds: ReadonlySet<string | undefined> = new Set(
+  ["client", "subject", "consents"].map((part) => digestOf([part])),
+);
+
+/** True for the mark that ends everything of a client, or of an end user, or all consents of an end user: each has one at most. */
+export function endsEverything({ key }: Pick<EndMark, "key">): boolean {
+  return wholeEnds.has(key.split(".", 2)[1]);
+}
+
 /**
  * The key of the second mark, which is stored once everything older than this first mark has been revoked. It belongs to the same owner,
  * who so takes no room of others.
@@ -78,8 +87,11 @@ export function approvalEndKey({ subject, clientId, apiId }: ConsentSelection): 
 export interface EndKeys {
   /** Those that end an approval under way: the end user's, the client's, and that of the two at the API, whatever the context. */
   readonly approval: readonly [subject: string, client: string, approval: string];
-  /** Those that end a consent: that of all of the end user's, that of the two at the API, and that of its context. */
-  readonly consent: readonly [ofSubject: string, everyContext: string, oneContext: string];
+  /**
+   * Those that end a consent: that of all of the end user's, that of the two at the API, that of its context, and that of a consent to
+   * less, which is no withdrawal and must not take the place of one.
+   */
+  readonly consent: readonly [ofSubject: string, everyContext: string, oneContext: string, narrowed: string];
 }
 
 /** The keys for this consent and the approvals that rely on it. */
@@ -92,6 +104,7 @@ export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: Consent
       keyIn(owner, "consents"),
       keyIn(owner, "consent", clientId, apiId),
       keyIn(owner, "consent", clientId, apiId, contextKey),
+      keyIn(owner, "narrowed", clientId, apiId, contextKey),
     ],
   };
 }

@@ -1,5 +1,6 @@
 /** The port for signing access tokens. RFC 9068 §2, §4. */
 import type { AccessTokenClaims } from "../protocol/access-token";
+import type { EpochSeconds } from "../protocol/time";
 import type { VerificationKey } from "./signing-key";
 
 /** Claims whose signature was verified. */
@@ -13,8 +14,8 @@ export interface VerifiedClaims {
 export interface AccessTokenSigner {
   /** The claims as a signed JWT with `typ: at+jwt`. */
   sign(claims: AccessTokenClaims): string;
-  /** The claims of a token that one of this server's keys signed, or `undefined`. Does not check time, issuer or audience. */
-  verify(token: string): VerifiedClaims | undefined;
+  /** The claims of a token that a key of this server signed which is not retired at `now`, or `undefined`. Does not check `exp`, issuer or audience. */
+  verify(token: string, now: EpochSeconds): VerifiedClaims | undefined;
   /** True while tokens of this key are accepted: it was neither dropped nor retired. */
   trusts(key: VerificationKey): boolean;
 }

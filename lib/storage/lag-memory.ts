@@ -16,10 +16,15 @@ export interface Lag {
  */
 export type LagMemory<T> = (key: string, ask: (stale: T | undefined) => Promise<T>) => Promise<T>;
 
-interface Dated<T> {
-  readonly answer: T;
-  /** When its look-up began. */
+/** A moment by the clock, which may be set back, and by the seconds for which this process has run, which pass by themselves. */
+interface Moment {
   readonly at: EpochSeconds;
+  readonly ran: number;
+}
+
+/** With the moment at which its look-up began, or at which what it was made of was read. */
+interface Dated<T> extends Moment {
+  readonly answer: T;
 }
 
 /** What a memory has to know of its answers. */
@@ -39,6 +44,17 @@ export interface AnswerFacts<T> {
 const maxRemembered = 10_000;
 /** How old a running look-up may be for others to wait for it: one that hangs must not hold up every later request. */
 const sharedSeconds = 1;
+
+/** The moment, or an earlier one if something was read before it. */
+function noLaterThan({ at, ran }: Moment, asOf: EpochSeconds): Moment {
+  const before = Math.max(0, at - asOf);
+  return { at: at - before, ran: ran - before };
+}
+
+/** The seconds between the two: if the clock was set back meanwhile, those that have really passed. */
+function secondsBetween(earlier: Moment, later: Moment): number {
+  return Math.max(later.at - earlier.at, later.ran - earlier.ran);
+}
 
 /** The same clock, which calls `onSetBack` when it is behind its last answer. */
 function watchedClock(clock: Clock, onSetBack: () => void): Clock {
@@ -67,16 +83,18 @@ export function lagMemory<T>(
     remembered.clear();
     underWay.clear();
   });
+  // a step back is not seen if nobody asks until the clock has made up for it
+  const readNow = (): Moment => ({ at: readClock(), ran: performance.now() / 1000 });
 
-  async function begin(key: string, by: { now: EpochSeconds; ask: Parameters<LagMemory<T>>[1] }): Promise<T> {
-    const { now: at, ask } = by;
-    const look: Dated<Promise<T>> = { answer: ask(remembered.get(key)?.answer), at };
+  async function begin(key: string, by: { now: Moment; ask: Parameters<LagMemory<T>>[1] }): Promise<T> {
+    const { now, ask } = by;
+    const look: Dated<Promise<T>> = { answer: ask(remembered.get(key)?.answer), ...now };
     underWay.set(key, look);
     try {
       const answer = await look.answer;
       // an answer that was overtaken, by a newer look-up or by the clock, is not remembered
       if (underWay.get(key) !== look) return answer;
-      if (worth(answer) > 0) remembered.set(key, { answer, at: Math.min(at, asOf(answer)) });
+      if (worth(answer) > 0) remembered.set(key, { answer, ...noLaterThan(now, asOf(answer)) });
       else remembered.delete(key);
       return answer;
     } finally {
@@ -85,17 +103,17 @@ export function lagMemory<T>(
   }
 
   return async (key, ask) => {
-    const now = readClock();
+    const now = readNow();
     const known = remembered.get(key);
-    if (known && now - known.at < lagSeconds) return known.answer;
+    if (known && secondsBetween(known, now) < lagSeconds) return known.answer;
     const begun = underWay.get(key);
-    const age = begun ? now - begun.at : Infinity;
+    const age = begun ? secondsBetween(begun, now) : Infinity;
     // waiting for a look-up that hangs would make this request hang too
     if (!begun || age >= lagSeconds || age > sharedSeconds) return begin(key, { now, ask });
     const answer = await begun.answer;
     // an answer such as "not found" is not shared: what is registered at this moment must be found at once
-    return worth(answer) > 0 && now - asOf(answer) < lagSeconds
+    return worth(answer) > 0 && now.at - asOf(answer) < lagSeconds
       ? answer
-      : begin(key, { now: readClock(), ask });
+      : begin(key, { now: readNow(), ask });
   };
 }

@@ -165,7 +165,8 @@ export interface RefreshTokenStore {
   /**
    * Compare-and-set: marks `from` as used (with `use`, if there is one) and stores `to`, both or neither. Of any number of simultaneous
    * calls with the same `from`, exactly one gets `"rotated"`. All others get the `use` of the winner, or `"not-rotated"` when it had
-   * none; calls for a token that does not exist or has expired at `now` get `"not-rotated"`. `to` has the same `authorizationId` as
+   * none; calls for a token that does not exist or has expired at `now` get `"not-rotated"`. Each answer is as lasting as the first: an
+   * adapter that waits for replicas waits again. `to` has the same `authorizationId` as
    * `from`. The same step sets the authorization's `lastUsedAt` to `now`, where this store has the authorization.
    */
   rotate(

@@ -17,8 +17,6 @@ import type { Storage } from "../storage/port";
 /** What issuing a code needs. */
 export interface CodeIssuePorts {
   readonly storage: Pick<Storage, "authorizations" | "authorizationCodes">;
-  /** Returns 128 random bits as base64url: the id of an authorization. */
-  readonly randomId: () => string;
   /** Returns 256 random bits as base64url: the secret part of a code. */
   readonly randomToken: () => string;
 }
@@ -42,6 +40,8 @@ export interface AllowedAccess {
 /** An end user's approval of a checked request. */
 export interface Approval extends AllowedAccess {
   readonly request: AuthorizationRequest;
+  /** A new id. */
+  readonly authorizationId: string;
 }
 
 /** For how long, in seconds, anything that an approval at this issuer leads to can live. */
@@ -87,28 +87,19 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
   };
 }
 
-/** The code that an approval created. */
-export interface IssuedCode {
-  /** The code itself: it goes to the client and nowhere else. */
-  readonly code: string;
-  /** The authorization that it stands for. */
-  readonly authorizationId: string;
-}
-
 /**
- * Stores the authorization and its code, and returns the code. The two are stored at the same time: if one of them fails, the
- * other cannot be used.
+ * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. The two are stored at the same
+ * time: if one of them fails, the other cannot be used.
  *
  * @throws whatever storage rejects with
  * @rfc 6749 §4.1.2
  */
 export async function issueAuthorizationCode(
-  { storage, randomId, randomToken }: CodeIssuePorts,
+  { storage, randomToken }: CodeIssuePorts,
   approval: Approval,
-): Promise<IssuedCode> {
-  const { request, now } = approval;
+): Promise<string> {
+  const { request, authorizationId, now } = approval;
   const { lifetimes, accessTokenSeconds } = request.issuer.api;
-  const authorizationId = randomId();
   const authorization = newAuthorization(authorizationId, approval);
   const code = formatToken(authorizationId, randomToken());
   const redeemBefore = now + lifetimes.authorizationCodeSeconds;
@@ -126,5 +117,5 @@ export async function issueAuthorizationCode(
     storage.authorizations.create(authorization, now),
     storage.authorizationCodes.create(record, now),
   ]);
-  return { code, authorizationId };
+  return code;
 }

@@ -40,9 +40,9 @@ export type TokenProblem = "unknown" | "other-audience";
 
 function readJwt(
   { signer }: TokenReadPorts,
-  { token, api }: { token: string; api: Api },
+  { token, api, now }: { token: string; api: Api; now: EpochSeconds },
 ): GenuineToken | TokenProblem {
-  const verified = signer.verify(token);
+  const verified = signer.verify(token, now);
   if (!verified) return "unknown";
   const accessToken = readAccessTokenClaims(verified.claims, api.audience);
   if (accessToken) return { accessToken, key: verified.key };
@@ -71,7 +71,7 @@ export async function readAccessToken(
   ports: TokenReadPorts,
   { token, digest, api, now }: { token: string; digest: TokenDigest; api: Api; now: EpochSeconds },
 ): Promise<GenuineToken | TokenProblem> {
-  return isJwt(token) ? readJwt(ports, { token, api }) : readOpaque(ports, { digest, now });
+  return isJwt(token) ? readJwt(ports, { token, api, now }) : readOpaque(ports, { digest, now });
 }
 
 /** Whether an access token is still valid. */
@@ -87,6 +87,15 @@ function ended(reason: string): Validity {
   return { kind: "ended", reason };
 }
 
+/** A token, and how its client is looked up. */
+export interface ValidityQuestion {
+  readonly accessToken: AccessToken;
+  readonly apiId: string;
+  readonly now: EpochSeconds;
+  /** `true`: the client as it is now, for those who remember the answer themselves. Left out: it may be as old as the lag. */
+  readonly fresh?: boolean;
+}
+
 /**
  * Whether the token is still valid. It ends when it is revoked itself, with the authorization that it descends from, with everything of
  * its client, and when its client may no longer use the API. A missing authorization counts as revoked.
@@ -95,13 +104,13 @@ function ended(reason: string): Validity {
  */
 export async function validityOf(
   { storage, clients }: RevocationPorts,
-  { accessToken, apiId, now }: { accessToken: AccessToken; apiId: string; now: EpochSeconds },
+  { accessToken, apiId, now, fresh = false }: ValidityQuestion,
 ): Promise<Validity> {
   const { tokenId, clientId, authorizationId, clientEndMark } = accessToken;
   const [isRevoked, authorization, holder] = await Promise.all([
     storage.accessTokens.isRevoked(tokenId, now),
     authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
-    clients.findHolder(clientId, apiId),
+    clients.findHolder(clientId, { apiId, fresh }),
   ]);
   if (isRevoked) return ended("the token was revoked");
   if (!holder || (holder.isSelfDescribed && !isOfUnregistered(authorization)))

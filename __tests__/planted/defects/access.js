@@ -156,7 +156,7 @@ const defects = [
     file: "lib/tokens/verify-access-token.ts",
     find: 'if (checked.kind === "invalid") return 0;',
     replace: 'if (checked.kind === "invalid") return 1;',
-    tests: ["endpoints/require-bearer-revocation"],
+    tests: ["tokens/verify-access-token"],
   },
   {
     name: "large claims take one place of what is remembered",
@@ -280,8 +280,8 @@ const defects = [
   {
     name: "answer counts a second longer than the lag",
     file: "lib/storage/lag-memory.ts",
-    find: "if (known && now - known.at < lagSeconds)",
-    replace: "if (known && now - known.at <= lagSeconds)",
+    find: "if (known && secondsBetween(known, now) < lagSeconds)",
+    replace: "if (known && secondsBetween(known, now) <= lagSeconds)",
     tests: ["storage/lag-memory"],
   },
   {
@@ -294,15 +294,15 @@ const defects = [
   {
     name: "answer that relies on an older one is taken for new",
     file: "lib/storage/lag-memory.ts",
-    find: "at: Math.min(at, asOf(answer))",
-    replace: "at",
+    find: "...noLaterThan(now, asOf(answer))",
+    replace: "...now",
     tests: ["storage/lag-memory"],
   },
   {
     name: "answer counts from when it came, not from when it was asked for",
     file: "lib/storage/lag-memory.ts",
-    find: "at: Math.min(at, asOf(answer))",
-    replace: "at: Math.min(readClock(), asOf(answer))",
+    find: "...noLaterThan(now, asOf(answer))",
+    replace: "...noLaterThan(readNow(), asOf(answer))",
     tests: ["storage/checked-clients"],
   },
   {
@@ -318,6 +318,34 @@ const defects = [
     find: "if (underWay.get(key) !== look) return answer;",
     replace: "",
     tests: ["storage/lag-memory"],
+  },
+  {
+    name: "step back of the clock that nobody has seen makes answers last longer",
+    file: "lib/storage/lag-memory.ts",
+    find: "return Math.max(later.at - earlier.at, later.ran - earlier.ran);",
+    replace: "return later.at - earlier.at;",
+    tests: ["storage/lag-memory"],
+  },
+  {
+    name: "introspection tells what is remembered of the client",
+    file: "lib/endpoints/introspection.ts",
+    find: "now, fresh: true }",
+    replace: "now, fresh: false }",
+    tests: ["endpoints/introspection"],
+  },
+  {
+    name: "key that this clock calls retired keeps its tokens from being revoked",
+    file: "lib/endpoints/revocation.ts",
+    find: "api: issuer.api,\n    now: slowest,",
+    replace: "api: issuer.api,\n    now,",
+    tests: ["attacks/clock-steps"],
+  },
+  {
+    name: "misspelt option that is inherited leaves a route open",
+    file: "lib/http/protect-routes.ts",
+    find: "Object.entries(ownAnswer(options))",
+    replace: "Object.entries(options)",
+    tests: ["http/protect-routes"],
   },
   {
     name: "what is remembered is not bounded",

@@ -56,8 +56,8 @@ const defects = [
   {
     name: "client revokes the refresh tokens of others",
     file: "lib/endpoints/revocation.ts",
-    find: "if (!authorization || ownershipProblem(authorization, request) !== undefined) return;",
-    replace: "if (!authorization) return;",
+    find: "if (!authorization || !belongsTo(authorization, issuer) || authorization.clientId !== client.clientId)",
+    replace: "if (!authorization)",
     tests: ["endpoints/revocation"],
   },
   {
@@ -375,9 +375,31 @@ const defects = [
   {
     name: "lifetimes of the server stand over those of the API",
     file: "lib/options/resolve.ts",
-    find: "{ ...defaultLifetimes, ...lifetimes, ...ofApi.lifetimes }",
-    replace: "{ ...defaultLifetimes, ...ofApi.lifetimes, ...lifetimes }",
+    find: "...ownAnswer(lifetimes ?? {}), ...ownAnswer(ofApi.lifetimes ?? {})",
+    replace: "...ownAnswer(ofApi.lifetimes ?? {}), ...ownAnswer(lifetimes ?? {})",
     tests: ["flows/lifetimes"],
+  },
+  {
+    name: "lifetimes that the options inherit are dropped",
+    file: "lib/options/resolve.ts",
+    find: "...ownAnswer(lifetimes ?? {}), ",
+    replace: "...lifetimes, ",
+    tests: ["attacks/inherited-answers"],
+  },
+  {
+    name: "text that the engine cannot read ends further sign-ins (PostgreSQL)",
+    file: "lib/storage/postgres/authorizations.ts",
+    find: `substring(record from '"createdAt":([0-9]+)')`,
+    replace: "(record::json ->> 'createdAt')",
+    tests: ["storage/postgres-records"],
+  },
+  {
+    name: "late rotation is told of what no replica has (Redis)",
+    file: "lib/storage/redis/tokens.ts",
+    find: 'redis.call("SETRANGE", KEYS[1], 0, "1")\nif string.sub(value, 1, 1) ~= "0" then return value end\nif ARGV',
+    replace:
+      'if string.sub(value, 1, 1) ~= "0" then return value end\nredis.call("SETRANGE", KEYS[1], 0, "1")\nif ARGV',
+    tests: ["storage/redis-replicas"],
   },
   {
     name: "entry lives in its last second (memory)",

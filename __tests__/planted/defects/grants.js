@@ -238,10 +238,38 @@ const defects = [
   {
     name: "refresh token is rotated before the access token is stored",
     file: "lib/grants/refresh-token.ts",
-    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;",
+    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const refreshToken = next\n    ? await rotate(ports, { presented, next })\n    : repeated && (await rotateAgain(ports, { presented, repeated }));",
     replace:
-      "const refreshToken = next ? await rotate(ports, { presented, next }) : repeated;\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
+      "const refreshToken = next\n    ? await rotate(ports, { presented, next })\n    : repeated && (await rotateAgain(ports, { presented, repeated }));\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
     tests: ["endpoints/token-storage-failures", "grants/refresh-token"],
+  },
+  {
+    name: "retry of a refresh is answered though no replica has the use of the token",
+    file: "lib/grants/refresh-token.ts",
+    find: "  await ports.storage.refreshTokens.rotate(step, request.now);\n  return repeat",
+    replace: "  return repeat",
+    tests: ["grants/refresh-retry"],
+  },
+  {
+    name: "retry of a refresh does not tell storage again how the token was used",
+    file: "lib/grants/refresh-token.ts",
+    find: "{ from, to: repeated.record, ...(use && { use }) }",
+    replace: "{ from, to: repeated.record }",
+    tests: ["grants/refresh-retry"],
+  },
+  {
+    name: "retry of a refresh is answered though its successor was used while the host thought",
+    file: "lib/grants/refresh-token.ts",
+    find: "  return repeatSuccessor(ports, presented, use);\n}",
+    replace: "  return repeated;\n}",
+    tests: ["grants/refresh-retry"],
+  },
+  {
+    name: "time to repeat a refresh counts from when the request came",
+    file: "lib/grants/refresh-token.ts",
+    find: "usedAt: ports.clock()",
+    replace: "usedAt: request.now",
+    tests: ["grants/refresh-retry"],
   },
   {
     name: "authorization ends before the last access token",

@@ -81,7 +81,7 @@ const defects = [
     file: "lib/options/check.ts",
     find: '"rateLimit",',
     replace: "",
-    tests: ["undefined-options"],
+    tests: ["options/check"],
   },
   {
     name: "rate limit: the address is read when the client may have gone",
@@ -117,8 +117,15 @@ const defects = [
   {
     name: "limit of end marks in memory: they are nobody's",
     file: "lib/storage/memory/memory-storage.ts",
-    find: "expiringMap<EndMark>({ maxEntries, ownerOf: ownerOfMark })",
+    find: "expiringMap<EndMark>({ maxEntries, ownerOf: holderOf })",
     replace: "expiringMap<EndMark>({ maxEntries })",
+    tests: ["storage/memory-bounds"],
+  },
+  {
+    name: "limit of end marks in memory: it also holds for the end of everything of a person",
+    file: "lib/storage/memory/memory-storage.ts",
+    find: "endsEverything(mark) ? undefined : ownerOfMark(mark)",
+    replace: "ownerOfMark(mark)",
     tests: ["storage/memory-bounds"],
   },
   {

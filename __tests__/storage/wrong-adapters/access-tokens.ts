@@ -1,7 +1,7 @@
 /** Mistakes with access tokens and their revocation. */
 import { rule } from "./rules";
 import { isLive } from "./table-storage";
-import { wrong, type WrongAdapter } from "./wrong-adapter";
+import { ownNow, wrong, type WrongAdapter } from "./wrong-adapter";
 
 /** Adapters that find or revoke the wrong access token, or forget a revocation. */
 export const accessTokenMistakes: readonly WrongAdapter[] = [
@@ -132,6 +132,13 @@ export const accessTokenMistakes: readonly WrongAdapter[] = [
       async revoke(token, now) {
         if (now < token.expiresAt) await storage.accessTokens.revoke(token, now);
       },
+    }),
+  }),
+  wrong("accessTokens", {
+    mistake: "a revocation is forgotten when the token is over by the clock of the store",
+    caughtBy: [rule.revokedBySlowClock],
+    change: ({ storage }) => ({
+      isRevoked: (tokenId, now) => storage.accessTokens.isRevoked(tokenId, Math.max(now, ownNow())),
     }),
   }),
 ];

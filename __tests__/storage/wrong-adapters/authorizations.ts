@@ -1,7 +1,11 @@
 /** Mistakes with authorizations and their revocation. */
 import type { Authorization } from "../../../lib";
 import { rule } from "./rules";
+import { keyOf, notRevoked } from "./table-storage";
 import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
+
+/** NUL as JSON says it. */
+const nul = String.raw`\u0000`;
 
 /** Adapters that find or revoke the wrong authorization, or none. */
 export const authorizationMistakes: readonly WrongAdapter[] = [
@@ -137,6 +141,27 @@ export const authorizationMistakes: readonly WrongAdapter[] = [
     change: ({ storage, database }) => ({
       find: async (id, now) =>
         id === "" ? (await database.authorizations.all())[0] : storage.authorizations.find(id, now),
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "create rejects NUL, as a column for JSON does",
+    caughtBy: [rule.authorizationText],
+    change: ({ storage }) => ({
+      async create(record, now) {
+        if (JSON.stringify(record).includes(nul)) throw new Error("unsupported Unicode escape sequence");
+        await storage.authorizations.create(record, now);
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "create rejects where it reads NUL in what is there",
+    caughtBy: [rule.authorizationText],
+    change: ({ storage, database }) => ({
+      async create(record, now) {
+        const earlier = await notRevoked(database, keyOf(record));
+        if (JSON.stringify(earlier).includes(nul)) throw new Error("unsupported Unicode escape sequence");
+        await storage.authorizations.create(record, now);
+      },
     }),
   }),
   wrong("authorizations", {

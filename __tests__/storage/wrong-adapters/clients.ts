@@ -3,7 +3,7 @@ import { browserOriginsOf, type Client } from "../../../lib";
 import type { ClientRegistry } from "../../../lib/storage/port";
 import { rule } from "./rules";
 import { type Database, newEnd } from "./table-storage";
-import { wrong, type WrongAdapter } from "./wrong-adapter";
+import { type Process, wrong, type WrongAdapter } from "./wrong-adapter";
 
 const tail = (origin: string): string => new URL(origin).origin;
 
@@ -20,6 +20,43 @@ function deleting(
     },
   });
 }
+
+/** Which client of a database had an origin first, for all its processes. */
+const firstOwners = new WeakMap<Database, Map<string, string>>();
+
+function ownersIn(database: Database): Map<string, string> {
+  const owners = firstOwners.get(database) ?? new Map<string, string>();
+  firstOwners.set(database, owners);
+  return owners;
+}
+
+/** `save` that stores this in place of what it was given, where there is a client with this id already. */
+function merging(mistake: string, merge: (stored: Client, saved: Client) => Client): WrongAdapter {
+  return wrong("clients", {
+    mistake: `save ${mistake}`,
+    caughtBy: [rule.clientSave],
+    change: ({ database: { clients } }): Partial<ClientRegistry> => ({
+      async save(client) {
+        const stored = await clients.get(client.clientId);
+        await clients.set(client.clientId, stored ? merge(stored, client) : client);
+      },
+    }),
+  });
+}
+
+/** `list` that does this. */
+function listing(mistake: string, list: (process: Process) => ClientRegistry["list"]): WrongAdapter {
+  return wrong("clients", {
+    mistake: `list ${mistake}`,
+    caughtBy: [rule.clientList],
+    change: (process): Partial<ClientRegistry> => ({ list: list(process) }),
+  });
+}
+
+const secretsOf = (client: Client): readonly string[] =>
+  "secretDigests" in client ? client.secretDigests : [];
+
+const inOrder = (a: Client, b: Client): number => (a.clientId < b.clientId ? -1 : 1);
 
 /** Adapters that find the wrong client, or take a wrong origin for a right one. */
 export const clientMistakes: readonly WrongAdapter[] = [
@@ -117,6 +154,81 @@ export const clientMistakes: readonly WrongAdapter[] = [
         ),
     }),
   }),
+  wrong("clients", {
+    mistake: "an origin that a client had once stays a browser origin",
+    caughtBy: [rule.originGone],
+    change({ storage }) {
+      const known = new Set<string>();
+      return {
+        async isBrowserOrigin(origin) {
+          if (await storage.clients.isBrowserOrigin(origin)) known.add(origin);
+          return known.has(origin);
+        },
+      };
+    },
+  }),
+  wrong("clients", {
+    mistake: "an origin belongs to the client that was saved with it first",
+    caughtBy: [rule.originGone],
+    change({ storage, database }) {
+      const owners = ownersIn(database);
+      const table = storage.clients as ClientRegistry;
+      return {
+        async save(client) {
+          await table.save(client);
+          for (const origin of browserOriginsOf(client))
+            owners.set(origin, owners.get(origin) ?? client.clientId);
+        },
+        async isBrowserOrigin(origin) {
+          const owner = await database.clients.get(owners.get(origin) ?? "");
+          return owner !== undefined && browserOriginsOf(owner).includes(origin);
+        },
+      } satisfies Partial<ClientRegistry>;
+    },
+  }),
+  merging("keeps what is left out", (stored, saved) => ({ ...stored, ...saved })),
+  merging(
+    "adds its secrets to the earlier ones",
+    (stored, saved) => ({ ...saved, secretDigests: [...secretsOf(stored), ...secretsOf(saved)] }) as Client,
+  ),
+  merging("keeps subscriptions to other APIs", (stored, saved) => ({
+    ...saved,
+    subscriptions: { ...stored.subscriptions, ...saved.subscriptions },
+  })),
+  merging("keeps the first record", (stored) => stored),
+  listing("is always empty", () => async () => []),
+  listing(
+    "has one page at most",
+    ({ storage: { clients } }) =>
+      async (page) =>
+        page.after === undefined ? (clients as ClientRegistry).list(page) : [],
+  ),
+  listing(
+    "begins anew on each page",
+    ({ storage: { clients } }) =>
+      ({ limit }) =>
+        (clients as ClientRegistry).list({ limit }),
+  ),
+  listing(
+    "begins each page with the last client of the page before",
+    ({ database: { clients } }) =>
+      async ({ after = "", limit }) =>
+        (await clients.where(({ clientId }) => clientId >= after)).toSorted(inOrder).slice(0, limit),
+  ),
+  listing(
+    "leaves the limit to its caller",
+    ({ database: { clients } }) =>
+      async ({ after = "" }) =>
+        (await clients.where(({ clientId }) => clientId > after)).toSorted(inOrder),
+  ),
+  listing(
+    "leaves out browser clients",
+    ({ storage: { clients } }) =>
+      async (page) =>
+        (await (clients as ClientRegistry).list(page)).filter(
+          (client) => browserOriginsOf(client).length === 0,
+        ),
+  ),
   deleting("stores the end mark first", async ({ clients, endMarks }, clientId) => {
     if (!(await clients.get(clientId))) return;
     const endMark = newEnd(clientId);

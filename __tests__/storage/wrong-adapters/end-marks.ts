@@ -1,7 +1,7 @@
 /** Mistakes with end marks. */
 import { rule } from "./rules";
 import { isLive } from "./table-storage";
-import { wrong, type WrongAdapter } from "./wrong-adapter";
+import { ownNow, wrong, type WrongAdapter } from "./wrong-adapter";
 
 /** Adapters that give the wrong end mark, or none. */
 export const endMarkMistakes: readonly WrongAdapter[] = [
@@ -83,6 +83,13 @@ export const endMarkMistakes: readonly WrongAdapter[] = [
     mistake: "a mark never ends",
     caughtBy: [rule.endMarkEnd],
     change: ({ storage }) => ({ find: (keys) => storage.endMarks.find(keys, 0) }),
+  }),
+  wrong("endMarks", {
+    mistake: "a mark is forgotten when it is over by the clock of the store",
+    caughtBy: [rule.endMarkEnd],
+    change: ({ storage }) => ({
+      find: (keys, now) => storage.endMarks.find(keys, Math.max(now, ownNow())),
+    }),
   }),
   wrong("endMarks", {
     mistake: "one process does not see the marks of another",

@@ -30,6 +30,10 @@ const wrongEnds = [
   ["find forgets that records expire", () => true],
   ["find asks its own clock", (expiresAt: EpochSeconds) => ownNow() < expiresAt],
   [
+    "find no longer has what is over by its own clock",
+    (expiresAt: EpochSeconds, now: EpochSeconds) => Math.max(now, ownNow()) < expiresAt,
+  ],
+  [
     "find gives a record in the second of its end",
     (expiresAt: EpochSeconds, now: EpochSeconds) => now <= expiresAt,
   ],

@@ -19,6 +19,17 @@ const inOneByte = withValues((value) =>
 );
 const shortened = withValues((value) => (typeof value === "string" ? value.slice(0, 191) : value));
 
+/** The same change to every text in a record, however deep. */
+function withTexts(change: (text: string) => string): (record: object) => object {
+  return (record) =>
+    JSON.parse(JSON.stringify(record), (_, value: unknown) =>
+      typeof value === "string" ? change(value) : value,
+    ) as object;
+}
+
+const wellFormed = withTexts((text) => text.replaceAll(/\p{Surrogate}/gu, "\ufffd"));
+const endedByNul = withTexts((text) => text.replace(/\0.*/su, ""));
+
 function nullsFor(...names: readonly string[]): (record: object) => object {
   // eslint-disable-next-line unicorn/no-null -- what a driver gives for an empty column
   return (record) => ({ ...Object.fromEntries(names.map((name) => [name, null])), ...record });
@@ -134,6 +145,19 @@ export const fieldMistakes: readonly WrongAdapter[] = [
     }),
     finding(port, { mistake: "lists are sorted", caughtBy: [caughtBy], alter: sortedLists }),
     finding(port, { mistake: "text loses what one byte cannot say", caughtBy: [caughtBy], alter: inOneByte }),
+  ]),
+  ...(
+    [
+      ["authorizations", rule.authorizationText],
+      ["accessTokens", rule.accessFind],
+    ] as const
+  ).flatMap(([port, caughtBy]) => [
+    finding(port, {
+      mistake: "halves of surrogate pairs are replaced",
+      caughtBy: [caughtBy],
+      alter: wellFormed,
+    }),
+    finding(port, { mistake: "text ends at NUL", caughtBy: [caughtBy], alter: endedByNul }),
   ]),
   finding("consents", { mistake: "text is cut at 191", caughtBy: [rule.consentFind], alter: shortened }),
 ];

@@ -4,6 +4,11 @@ export const rule = {
   clientNone: "clients.find returns nothing for an id that is not exactly a registered one",
   clientDelete:
     "clients.delete leaves an end mark with which nobody has found the client, and none when there was no client",
+  clientSave: "clients.save replaces the whole record: nothing stays of what is left out",
+  clientList:
+    "clients.list has every client once, in pages that follow each other, and none that was deleted",
+  originGone:
+    "clients.isBrowserOrigin is false for an origin once its last client has given it up or is deleted",
   originKnown: "clients.isBrowserOrigin is true for each origin of a browser client",
   originLike: "clients.isBrowserOrigin is false for an origin that only resembles one",
   originOther: "clients.isBrowserOrigin is false for an origin of a client that is not a browser client",
@@ -31,6 +36,8 @@ export const rule = {
   endMarkSeveral: "endMarks.find returns the marks of several keys in the order of the keys",
   endMarkEnd: "an end mark expires at its expiresAt, by the time that is passed in",
   authorizationFind: "authorizations.find returns what authorizations.create stored, with every field",
+  authorizationText:
+    "authorizations.create takes any text that the host adds, also for a second one in the same context",
   authorizationNone: "authorizations.find returns nothing for an id that is not exactly a stored one",
   authorizationEnd: "an authorization expires at its expiresAt, by the time that is passed in",
   revoke: "authorizations.revoke is visible everywhere, affects this authorization only, and can be repeated",
@@ -105,6 +112,7 @@ export const rule = {
   revokeSibling: "accessTokens.revoke does not revoke another token of the same authorization",
   revokedFindable: "a revoked access token can still be found",
   revokeAccessAhead: "accessTokens.revoke also remembers a token that has expired at `now`",
+  revokedBySlowClock: "accessTokens.isRevoked remembers a revocation by the time that is passed in",
   assertionOnce:
     "clientAssertions.use lets an assertion be used once, and remembers it in every process until its expiresAt",
   assertionNone: "clientAssertions.use takes no other digest for a used one",

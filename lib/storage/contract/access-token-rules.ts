@@ -1,5 +1,13 @@
 /** The contract of opaque and revoked access tokens. RFC 6749 §1.4, 7009 §2.1. */
-import { awkwardText, longText, newAccessToken, newDigest, newDigestWithLookalikes, newId } from "./records";
+import {
+  awkwardText,
+  brokenText,
+  longText,
+  newAccessToken,
+  newDigest,
+  newDigestWithLookalikes,
+  newId,
+} from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 /** The rules of `accessTokens`. @rfc 7009 §2.1 */
@@ -20,6 +28,7 @@ export const accessTokenRules: readonly Rule[] = [
         // what the host adds (tokens.decide) is JSON of any depth
         newAccessToken(now, { claims: { deep: { list: [1, awkwardText, { none: false }] } } }),
         newAccessToken(now, { claims: { long: longText } }),
+        newAccessToken(now, { amr: [brokenText], acr: brokenText, claims: { deep: [{ text: brokenText }] } }),
       ]) {
         await storage.accessTokens.create(token, now);
         assertRecord(await peer.accessTokens.find(token.digest, now), token, "accessTokens.find");
@@ -47,6 +56,11 @@ export const accessTokenRules: readonly Rule[] = [
       const late = newAccessToken(now, { expiresAt: now });
       await storage.accessTokens.create(late, now);
       assertNothing(await storage.accessTokens.find(late.digest, now), "stored after its end");
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
+      const past = newAccessToken(now, { expiresAt: now - 30 });
+      await storage.accessTokens.create(past, now - 60);
+      assertRecord(await storage.accessTokens.find(past.digest, now - 31), past, "by a clock that is behind");
+      assertNothing(await storage.accessTokens.find(past.digest, now - 30), "at its end by that clock");
     },
   },
   {
@@ -102,6 +116,15 @@ export const accessTokenRules: readonly Rule[] = [
       // the caller's clock may be ahead, and the others still take the token
       await storage.accessTokens.revoke(token, now + 300);
       assertSame(await peer.accessTokens.isRevoked(token.tokenId, now), true, "accessTokens.isRevoked");
+    },
+  },
+  {
+    name: "accessTokens.isRevoked remembers a revocation by the time that is passed in",
+    async check({ storage, peer, now }) {
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
+      const { tokenId, expiresAt } = newAccessToken(now, { expiresAt: now - 30 });
+      await storage.accessTokens.revoke({ tokenId, expiresAt }, now - 60);
+      assertSame(await peer.accessTokens.isRevoked(tokenId, now - 31), true, "one second before its end");
     },
   },
 ];

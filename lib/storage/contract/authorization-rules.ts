@@ -1,6 +1,6 @@
 /** The contract of authorizations. RFC 6749 §1.3, 7009 §2.1, 9700 §4.14.2. */
-import { awkwardText, longText, newAuthorization, newId } from "./records";
-import { assertNothing, assertRecord, race, type Rule } from "./rule";
+import { awkwardText, brokenText, longText, newAuthorization, newId } from "./records";
+import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 import { assertAll, createAll } from "./stored-authorizations";
 
 /** The rules of `authorizations`. @rfc 7009 §2.1, 9700 §4.14.2 */
@@ -25,6 +25,23 @@ export const authorizationRules: readonly Rule[] = [
       await createAll(storage, records, now);
       await assertAll(storage, { records, now, revoked: false });
       await assertAll(peer, { records, now, revoked: false });
+    },
+  },
+  {
+    name: "authorizations.create takes any text that the host adds, also for a second one in the same context",
+    async check({ storage, peer, now }) {
+      const context = { key: "acme", data: { text: brokenText, deep: { list: [brokenText] } } };
+      const first = newAuthorization(now, { amr: ["pwd", brokenText], acr: brokenText, context });
+      const second = { ...first, authorizationId: newId() };
+      // an adapter may read what is there before it stores the second one
+      await createAll(storage, [first, second], now);
+      await assertAll(peer, { records: [first, second], now, revoked: false });
+      const listed = await peer.authorizations.list(first.subject, { limit: 10 }, now);
+      assertSame(listed.length, 2, "authorizations.list");
+      const { subject, clientId, apiId } = first;
+      const own = { subject, clientId, apiId, contextKey: context.key };
+      assertSame(await peer.authorizations.revokeAll(own, now), 2, "authorizations.revokeAll");
+      await assertAll(storage, { records: [first, second], now, revoked: true });
     },
   },
   {

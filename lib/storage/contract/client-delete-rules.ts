@@ -2,16 +2,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { clientEndKey } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
-import type { ClientRegistry, ClientStore, Storage } from "../port";
+import type { ClientRegistry, Storage } from "../port";
+import { registryOf } from "./client-save-rules";
 import { newId } from "./records";
 import { assertNothing, assertSame, race, type Rule, type RuleSubject } from "./rule";
-
-/** The same table, where it can be written. */
-function registryOf(clients: ClientStore): ClientRegistry | undefined {
-  const table = clients as Partial<ClientRegistry>;
-  const methods: readonly unknown[] = [table.save, table.delete, table.list];
-  return methods.every((method) => typeof method === "function") ? (clients as ClientRegistry) : undefined;
-}
 
 async function markOf(
   { endMarks }: Storage,

@@ -104,6 +104,12 @@ export const codeRules: readonly Rule[] = [
       const late = newCode(now, { expiresAt: now });
       await codes.create(late, now);
       assertSame(await codes.consume(late, now), "not-consumed", "stored after its end");
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
+      const past = newCode(now, { expiresAt: now - 30 });
+      await codes.create(past, now - 60);
+      assertSame(await codes.consume(past, now - 31), "consumed", "by a clock that is behind");
+      assertRecord(await codes.find(past, now - 31), { ...past, consumed: true }, "once it was consumed");
+      assertNothing(await codes.find(past, now - 30), "found at its end by that clock");
     },
   },
   ...raceSizes.map((runners) => ({

@@ -172,6 +172,12 @@ export const consentRules: readonly Rule[] = [
       const late = newConsent(now, { expiresAt: now });
       await storage.consents.save(late, now);
       assertNothing(await storage.consents.find(late, now), "found though it was stored after its end");
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
+      const past = newConsent(now, { expiresAt: now - 30 });
+      await storage.consents.save(past, now - 60);
+      assertRecord(await storage.consents.find(past, now - 31), past, "by a clock that is behind");
+      assertRecord(await storage.consents.list(past.subject, now - 31), [past], "in the list of that clock");
+      assertNothing(await storage.consents.find(past, now - 30), "found at its end by that clock");
     },
   },
 ];

@@ -88,6 +88,15 @@ export const endMarkRules: readonly Rule[] = [
       await storage.endMarks.save({ key, mark, expiresAt: now + 120 }, now);
       assertTexts(await storage.endMarks.find([key], now + 119), [mark], "one second before its end");
       assertTexts(await storage.endMarks.find([key], now + 120), [undefined], "found at its end");
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
+      const past = newEndMark(now, { expiresAt: now - 30 });
+      await storage.endMarks.save(past, now - 60);
+      assertTexts(
+        await storage.endMarks.find([past.key], now - 31),
+        [past.mark],
+        "by a clock that is behind",
+      );
+      assertTexts(await storage.endMarks.find([past.key], now - 30), [undefined], "at its end by that clock");
     },
   },
 ];

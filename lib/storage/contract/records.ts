@@ -35,6 +35,9 @@ export function newDigestWithLookalikes(): {
 /** Text that a careless key, column or query would change: umlaut, surrogates, quotes, wildcards, braces, spaces. */
 export const awkwardText = `ä€😀 "'\\;--{}%_\u00a0\n`;
 
+/** Text that JSON can say and many a column cannot: NUL, and half of a surrogate pair, first and last. */
+export const brokenText = "\udc00a\u0000b\ud800";
+
 /** A new authorization with these changes. Its ids are used nowhere else. */
 export function newAuthorization(now: EpochSeconds, changes: Partial<Authorization> = {}): Authorization {
   return {

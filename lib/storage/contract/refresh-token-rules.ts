@@ -89,6 +89,18 @@ export const refreshTokenRules: readonly Rule[] = [
       const late = newRefreshToken(now, { expiresAt: now });
       await storage.refreshTokens.create(late, now);
       await assertNotRotated(subject, { from: late, now });
+      // the caller's clock may be behind that of the store, so the store's own time must not decide
+      const past = newRefreshToken(now, { expiresAt: now - 30 });
+      await storage.refreshTokens.create(past, now - 60);
+      const behind = { from: past, to: successor(past) };
+      assertSame(
+        await storage.refreshTokens.rotate(behind, now - 31),
+        "rotated",
+        "by a clock that is behind",
+      );
+      const used = { ...past, used: true };
+      assertRecord(await storage.refreshTokens.find(past, now - 31), used, "once it was used");
+      assertNothing(await storage.refreshTokens.find(past, now - 30), "found at its end by that clock");
     },
   },
   ...raceSizes.map((runners) => ({

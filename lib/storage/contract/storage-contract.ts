@@ -7,6 +7,7 @@ import { authorizationListRules } from "./authorization-list-rules";
 import { authorizationRules } from "./authorization-rules";
 import { clientDeleteRules } from "./client-delete-rules";
 import { clientRules } from "./client-rules";
+import { clientSaveRules } from "./client-save-rules";
 import { codeRules } from "./code-rules";
 import { consentDeleteRules } from "./consent-delete-rules";
 import { consentRules } from "./consent-rules";
@@ -35,6 +36,7 @@ export interface StorageContractOptions {
 
 const rules: readonly Rule[] = [
   ...clientRules,
+  ...clientSaveRules,
   ...clientDeleteRules,
   ...consentRules,
   ...consentDeleteRules,

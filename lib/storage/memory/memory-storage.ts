@@ -2,7 +2,7 @@
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Authorization, AuthorizationCode, RefreshToken } from "../../protocol/authorization";
 import type { Consent, ConsentKey } from "../../protocol/consent";
-import { type EndMark, ownerOfMark } from "../../protocol/end-mark";
+import { type EndMark, endsEverything, ownerOfMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import type { TokenHandle } from "../../protocol/token-value";
 import { checkClient, ownClient } from "../../clients/client-record";
@@ -125,6 +125,10 @@ function memoryRefreshTokens(
 /** The owner of a record: its client. */
 const clientOf = ({ clientId }: { readonly clientId?: string | undefined }): string | undefined => clientId;
 
+/** The owner of an end mark. However much somebody has withdrawn, everything of theirs can still be ended at once. */
+const holderOf = (mark: EndMark): string | undefined =>
+  endsEverything(mark) ? undefined : ownerOfMark(mark);
+
 /** A revoked token or a used assertion: its key says which, so that only its client and its end are kept. */
 interface Remembered {
   readonly clientId: string | undefined;
@@ -185,7 +189,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
       tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
       revoked: expiringMap<Remembered>({ maxEntries, ownerOf: clientOf }),
     }),
-    endMarks: memoryEndMarks(expiringMap<EndMark>({ maxEntries, ownerOf: ownerOfMark })),
+    endMarks: memoryEndMarks(expiringMap<EndMark>({ maxEntries, ownerOf: holderOf })),
     clientAssertions: memoryAssertions(expiringMap<Remembered>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
   });

@@ -83,7 +83,7 @@ async function create(
       SELECT authorization_id, record, expires_at, last_used_at FROM ${authorizations}
       WHERE ${ofKey} AND context_key = $4 AND NOT revoked AND expires_at > $9 ORDER BY ${indexOrder}
     )
-    SELECT authorization_id FROM living ORDER BY ${endingLast("(record::json ->> 'createdAt')::bigint")} OFFSET ${maxAuthorizations - 1}`,
+    SELECT authorization_id FROM living ORDER BY ${endingLast(`substring(record from '"createdAt":([0-9]+)')::bigint`)} OFFSET ${maxAuthorizations - 1}`,
     [subject, clientId, apiId, contextKey, authorizationId, JSON.stringify(rest), revoked, expiresAt, now],
   );
   if (surplus.length === 0) return;

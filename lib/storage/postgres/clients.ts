@@ -50,7 +50,11 @@ export function postgresClients(query: Query, clock: Clock): ClientRegistry {
     async delete(clientId) {
       await query(
         (tables) => `WITH deleted AS (DELETE FROM ${tables.clients} WHERE client_id = $4 RETURNING client_id)
-          ${saveEndMarks(tables, "SELECT $1::text, $2::text, $3::bigint FROM deleted")}`,
+          ${saveEndMarks(
+            tables,
+            `SELECT $1::text, $2::text, $3::bigint
+            WHERE EXISTS (SELECT 1 FROM deleted) OR EXISTS (SELECT 1 FROM ${tables.end_marks} WHERE key = $1)`,
+          )}`,
         [...endMarkValues(newClientEnd(clientId, clock())), clientId],
       );
     },

@@ -106,8 +106,13 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
         [...spending(from, { now, use }), ...toRow({ ...to, used: undefined, use: undefined })],
       );
       if (rows.length === 1) return "rotated";
-      // only a statement that begins now is sure to see what the winner has stored
-      return (await find(from, now))?.use ?? "not-rotated";
+      // only a statement that begins now is sure to see what the winner has stored, and only one that writes waits for a standby
+      const [mark] = await query(
+        ({ spent_tokens: spent }) =>
+          `UPDATE ${spent} SET expires_at = expires_at WHERE digest = $1 AND expires_at > $2 RETURNING record AS use`,
+        [from.digest, now],
+      );
+      return (mark && readUse(mark).use) ?? "not-rotated";
     },
   };
 }

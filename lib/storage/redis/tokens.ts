@@ -23,16 +23,16 @@ return 1`;
  * Rotates a refresh token. KEYS: the token, its authorization, its successor. ARGV: now, the last use, the successor's value, when
  * to remove it, how the token is used as JSON or nothing. Returns "rotated" to the winner; to the others the value of the token that
  * was used, which says how, or "not-rotated" when there is no living one. If the successor already exists, this very rotation has
- * succeeded before: a client library lost the answer and sent the command again. Its flag is written as it is, so that `WAIT` has a write
- * to wait for.
+ * succeeded before: a client library lost the answer and sent the command again. There is always a write for `WAIT` to wait for: what is
+ * told of an earlier rotation must be as safe as that.
  */
 const rotateScript = `
 if redis.call("EXISTS", KEYS[3]) == 1 then
   redis.call("SETRANGE", KEYS[3], 0, redis.call("GETRANGE", KEYS[3], 0, 0))
   return "rotated"
 end${readLiving('"not-rotated"')}
-if string.sub(value, 1, 1) ~= "0" then return value end
 redis.call("SETRANGE", KEYS[1], 0, "1")
+if string.sub(value, 1, 1) ~= "0" then return value end
 if ARGV[5] then redis.call("SETRANGE", KEYS[1], #value - 1, ',"use":' .. ARGV[5] .. "}") end
 redis.call("SET", KEYS[3], ARGV[3], "EXAT", ARGV[4])${noteLastUse}
 return "rotated"`;
