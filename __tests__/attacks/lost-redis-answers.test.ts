@@ -35,7 +35,7 @@ interface Bed {
 
 /** Asks until the client is connected again. */
 async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
     try {
       return await ask();
     } catch {

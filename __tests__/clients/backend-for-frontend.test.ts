@@ -20,7 +20,7 @@ const countOf = (kind: string): number =>
 
 async function untilTold(kind: string, times: number): Promise<void> {
   for (let attempt = 0; countOf(kind) < times; attempt += 1) {
-    if (attempt > 4_000) throw new Error(`not printed, but: ${example.printed.out}${example.printed.err}`);
+    if (attempt > 12_000) throw new Error(`not printed, but: ${example.printed.out}${example.printed.err}`);
     await delay(5);
   }
 }

@@ -37,7 +37,7 @@ const stop = (): Promise<void> => example.stop();
 
 /** Waits until the example has printed what makes this true. */
 async function untilPrinted(isPrinted: (out: string) => boolean): Promise<void> {
-  for (let attempt = 0; attempt < 4_000; attempt += 1) {
+  for (let attempt = 0; attempt < 12_000; attempt += 1) {
     if (isPrinted(example.printed.out)) return;
     await delay(5);
   }

@@ -223,8 +223,8 @@ describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
     await round();
     expect([...seen]).toEqual([[oldKey.kid, 2]]);
 
-    // a whole second more, so that two are ahead at any fraction of this one
-    const signsFrom = Math.floor(Date.now() / 1000) + 3;
+    // well ahead, so that slow processes hear of the key before it signs
+    const signsFrom = Math.floor(Date.now() / 1000) + 6;
     const rotated = processes.map(({ child }) =>
       ask(child, { signingKeys: [oldKey, { key: nextKey, signsFrom }] }),
     );

@@ -20,7 +20,7 @@ const expiresAt: EpochSeconds = now + 7_200;
 
 const isLong = process.env["AUTHMOUNT_LONG"] === "1";
 const losses = isLong ? 20 : 1;
-const testMilliseconds = isLong ? 1_800_000 : 120_000;
+const testMilliseconds = isLong ? 1_800_000 : 600_000;
 const workers = 3;
 
 const seed = Number(process.env["AUTHMOUNT_SEED"] ?? Date.now() % 2 ** 32);
