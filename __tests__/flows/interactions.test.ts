@@ -17,14 +17,19 @@ const clock = stopClockForEachTest();
 
 describe("an authorization request that the browser has not opened as a page (RFC 6749 §3.1, 9700 §4.16)", () => {
   const fields = { ...authorizationParameters("web"), scope: "orders:read" };
-  const sent = (host: TestHost, { mode, ...others }: { mode: string } & Record<string, string>) =>
-    host.browser().get(`${pairPath()}/authorize`, { ...fields, ...others }, { "Sec-Fetch-Mode": mode });
+  const sent = (host: TestHost, headers: Record<string, string>, others: Record<string, string> = {}) =>
+    host.browser().get(`${pairPath()}/authorize`, { ...fields, ...others }, headers);
+  const image = { "Sec-Fetch-Dest": "image", "Sec-Fetch-Mode": "no-cors" };
 
-  it.each(["no-cors", "cors", "same-origin"])("%s: leads to no page, and leaves no cookie", async (mode) => {
+  it.each([
+    ["an image", image],
+    ["fetch() of a page", { "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors" }],
+    ["fetch() of a page of the same origin", { "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "same-origin" }],
+  ])("by %s: leads to no page, and leaves no cookie", async (_, headersOf) => {
     for (const session of [signedOut, alice()]) {
       const host = testHost();
       host.session = session;
-      const { status, headers } = await sent(host, { mode });
+      const { status, headers } = await sent(host, headersOf);
       expect({ status, cookies: headers["set-cookie"] }).toEqual({ status: 400, cookies: undefined });
       expect(host.events.at(-1)).toMatchObject({
         kind: "authorization-denied",
@@ -37,11 +42,15 @@ describe("an authorization request that the browser has not opened as a page (RF
   it("is answered where it needs no page", async () => {
     const host = testHost();
     await allow(host);
-    expect(redirectParameters(await sent(host, { mode: "cors", prompt: "none" }))["code"]).toBeDefined();
+    expect(redirectParameters(await sent(host, image, { prompt: "none" }))["code"]).toBeDefined();
   });
 
-  it("navigate: leads to the page", async () => {
-    expect((await sent(testHost(), { mode: "navigate" })).status).toBe(200);
+  it.each([
+    ["a browser", { "Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate" }],
+    ["an older browser, which says nothing", {}],
+    ["fetch() of Node.js, which is no browser", { "Sec-Fetch-Mode": "cors" }],
+  ])("by %s: leads to the page", async (_, headers) => {
+    expect((await sent(testHost(), headers)).status).toBe(200);
   });
 });
 

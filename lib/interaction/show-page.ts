@@ -29,11 +29,11 @@ export interface ShowPageOptions {
 /**
  * The refusal of a request that would lead to a page, but was sent by something that shows none, such as an image. Each would leave a cookie,
  * and a page with many images would make the browser's headers longer than servers accept. `undefined` for a browser that opens a page, and
- * for one that says nothing.
+ * for what is no browser: those send all such headers or none, but `fetch()` of Node.js sends `Sec-Fetch-Mode` alone.
  */
 export function notOpened({ headers }: Request): OAuthError | undefined {
-  const mode = headers["sec-fetch-mode"];
-  if (mode === undefined || mode === "navigate") return undefined;
+  const isByBrowser = headers["sec-fetch-dest"] !== undefined;
+  if (!isByBrowser || headers["sec-fetch-mode"] === "navigate") return undefined;
   return new OAuthError("invalid_request", {
     description: "The request was not opened as a page.",
     reason:
