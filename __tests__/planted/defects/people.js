@@ -42,8 +42,8 @@ const defects = [
   {
     name: "images of a page leave cookies of pending requests",
     file: "lib/interaction/show-page.ts",
-    find: 'if (mode === undefined || mode === "navigate") return undefined;',
-    replace: 'if (mode !== "none") return undefined;',
+    find: '  if (!isByBrowser || headers["sec-fetch-mode"] === "navigate") return undefined;\n',
+    replace: '  if (headers["sec-fetch-mode"] !== "none") return undefined;\n',
     tests: ["flows/interactions"],
   },
   {
