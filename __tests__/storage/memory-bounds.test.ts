@@ -66,6 +66,30 @@ describe("end marks in memory (RFC 7009 §2.1, floods)", () => {
   });
 });
 
+describe("consents in memory (RFC 6749 §10.2, floods)", () => {
+  it("one person's consents for many clients and contexts leave room for those of others", async () => {
+    const { consents } = memoryStorage({ clients: [], maxEntries: 90 });
+    const save = (subject: string, changes: Partial<Consent> = {}) =>
+      consents.save({ ...key, subject, scopes: [], grantedAt: now, expiresAt: 9_000, ...changes }, now);
+    let done = 0;
+    const flood = async (): Promise<void> => {
+      for (; ; done += 1)
+        await save(
+          "mallory",
+          done % 2 === 0 ? { clientId: `client-${done}` } : { contextKey: `team-${done}` },
+        );
+    };
+    await expect(flood()).rejects.toThrow('"mallory" holds more records of one kind');
+    expect(done).toBe(46);
+    for (let n = 0; n < 40; n += 1) await save(`user-${n}`);
+    // what somebody has allowed already can still be changed
+    await save("mallory", { clientId: "client-0", scopes: ["orders:read"] });
+    expect(await consents.list("mallory", now)).toHaveLength(done);
+    await consents.delete({ selection: { ...key, subject: "mallory" }, exceptEndMark: "M" }, now);
+    await save("mallory");
+  });
+});
+
 describe("memoryStorage looks at the records of one person alone, however many there are (floods)", () => {
   it("in authorizations.revokeAll", async () => {
     const { storage, looks } = await crowded();

@@ -115,6 +115,13 @@ const defects = [
     tests: ["storage/sqlite-contract"],
   },
   {
+    name: "limit of consents in memory: they are nobody's",
+    file: "lib/storage/memory/memory-storage.ts",
+    find: ", ownerOf: personOf }",
+    replace: " }",
+    tests: ["storage/memory-bounds"],
+  },
+  {
     name: "limit of end marks in memory: they are nobody's",
     file: "lib/storage/memory/memory-storage.ts",
     find: "expiringMap<EndMark>({ maxEntries, ownerOf: holderOf })",

@@ -31,8 +31,8 @@ export interface MemoryStorageOptions {
   readonly clients: readonly Client[];
   /**
    * Limit for each kind of record; default 1,000,000. A full store refuses new records and never drops a living one. A client that
-   * holds more authorizations, codes or tokens than there is room left is refused too, so that no client can fill the store for
-   * everyone: one alone gets half of the room.
+   * holds more authorizations, codes or tokens than there is room left is refused too, and so is a person with more consents, so that
+   * nobody can fill the store for everyone: one alone gets half of the room.
    */
   readonly maxEntries?: number;
 }
@@ -125,6 +125,9 @@ function memoryRefreshTokens(
 /** The owner of a record: its client. */
 const clientOf = ({ clientId }: { readonly clientId?: string | undefined }): string | undefined => clientId;
 
+/** The owner of a consent: its person, who may allow any number of clients in any number of contexts. */
+const personOf = ({ subject }: Consent): string => subject;
+
 /** The owner of an end mark. However much somebody has withdrawn, everything of theirs can still be ended at once. */
 const holderOf = (mark: EndMark): string | undefined =>
   endsEverything(mark) ? undefined : ownerOfMark(mark);
@@ -178,7 +181,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
   return markedInMemory({
     clients: memoryClients(clients),
-    consents: memoryConsents(expiringMap({ maxEntries, groupOf: ({ subject }) => subject })),
+    consents: memoryConsents(expiringMap<Consent>({ maxEntries, groupOf: personOf, ownerOf: personOf })),
     authorizations: memoryAuthorizations(authorizations),
     authorizationCodes: memoryAuthorizationCodes(
       expiringMap<AuthorizationCode>({ maxEntries, ownerOf }),
