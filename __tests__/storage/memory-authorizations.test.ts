@@ -161,7 +161,7 @@ describe("the limit of authorizations in memory (RFC 9700 §4.14.2)", () => {
       await authorizationCodes.consume(code, now);
     };
     const create = (authorizationId: string, record: Partial<Authorization>) =>
-      store.create(authorizationRecord({ authorizationId, ...record }), now);
+      store.create(authorizationRecord({ authorizationId, endMarks: [], ...record }), now);
     // the older one expires later
     await create("young", { createdAt: 20, expiresAt: 5_000 });
     await create("old", { createdAt: 10, expiresAt: 7_000 });
@@ -178,6 +178,14 @@ describe("the limit of authorizations in memory (RFC 9700 §4.14.2)", () => {
     for (const id of ["next", "another"]) await use(id);
     await create("last", { createdAt: 50, expiresAt: 1_300 });
     expect(await revokedOf(store, [...ids, "next", "another"])).toEqual(["young", "old", "another"]);
+  });
+
+  it("takes what version 0.1.0 has stored, whose use nobody has noted, for used", async () => {
+    const earlier = { authorizationId: "earlier", createdAt: 1, expiresAt: 1_100 };
+    const waiting = several(maxAuthorizations - 1, { endMarks: [] });
+    const store = await storeOf(earlier, ...waiting);
+    await store.create(authorizationRecord({ authorizationId: "new", endMarks: [] }), now);
+    expect(await revokedOf(store, ["earlier", "000", "001", "new"])).toEqual(["000"]);
   });
 
   it("revokes none for one that has expired already", async () => {

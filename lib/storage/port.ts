@@ -111,8 +111,8 @@ export interface AuthorizationStore {
   /**
    * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. If the end user
    * then has more than `maxAuthorizations` living ones for this client at this API in this context, earlier ones are revoked: first those
-   * that were never used (no `lastUsedAt`), the oldest first by `createdAt`; then those that expire first. Never the new one.
-   * Simultaneous calls may leave a few too many until the next call.
+   * that were never used (no `lastUsedAt`, but `endMarks`: versions before 0.2 stored neither, and theirs count as used), the oldest first
+   * by `createdAt`; then those that expire first. Never the new one. Simultaneous calls may leave a few too many until the next call.
    */
   create(authorization: Authorization, now: EpochSeconds): Promise<void>;
   /** The authorization with this id, revoked or not, unless it has expired at `now`. */

@@ -51,5 +51,7 @@ export function readToken(row: Row): object {
  * @param createdAt the expression that reads it from the column `record`.
  */
 export function endingLast(createdAt: string): string {
-  return `last_used_at > 0 DESC, CASE WHEN last_used_at > 0 THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`;
+  // not read as JSON: the host's texts in it may have what a database refuses. A quote inside a text is escaped, so this is a key
+  const wasUsed = `(last_used_at > 0 OR record NOT LIKE '%"endMarks":%')`;
+  return `${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`;
 }

@@ -108,10 +108,17 @@ const defects = [
     tests: ["storage/memory-authorizations"],
   },
   {
+    name: "limit of authorizations: what version 0.1.0 has stored was never used",
+    file: "lib/storage/ending-order.ts",
+    find: "return lastUsedAt !== undefined || endMarks === undefined;",
+    replace: "return lastUsedAt !== undefined && endMarks !== lastUsedAt;",
+    tests: ["storage/memory-authorizations"],
+  },
+  {
     name: "limit of authorizations: SQLite asks for the end alone",
     file: "lib/storage/rows.ts",
-    find: "`last_used_at > 0 DESC, CASE WHEN last_used_at > 0 THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`",
-    replace: "`expires_at DESC${createdAt.slice(0, 0)}`",
+    find: "`${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`",
+    replace: "`expires_at DESC${createdAt.slice(0, 0)}${wasUsed.slice(0, 0)}`",
     tests: ["storage/sqlite-contract"],
   },
   {

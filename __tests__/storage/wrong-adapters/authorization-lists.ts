@@ -1,5 +1,6 @@
 /** Mistakes with the list of authorizations, their limit and their erasure. */
 import { type Authorization, type ListedAuthorization, maxAuthorizations, type Storage } from "../../../lib";
+import { inEndingOrder } from "../../../lib/storage/ending-order";
 import { rule } from "./rules";
 import { inListOrder, isLive, isSelected, keyOf } from "./table-storage";
 import { type Process, wrong, type WrongAdapter } from "./wrong-adapter";
@@ -180,7 +181,7 @@ export const limitMistakes: readonly WrongAdapter[] = [
     },
   }),
   limiting("ends those that expire first, whether or not they were used", {
-    caughtBy: [rule.limitUnused],
+    caughtBy: [rule.limitUnused, rule.limitEarlier],
     end: (created, living) =>
       alike(created, living)
         .filter((one) => one.authorizationId !== created.authorizationId)
@@ -194,6 +195,14 @@ export const limitMistakes: readonly WrongAdapter[] = [
         (a, b) => (a.lastUsedAt ?? 0) - (b.lastUsedAt ?? 0) || b.createdAt - a.createdAt,
       );
       return inOrder.slice(0, Math.max(0, own.length - maxAuthorizations + 1));
+    },
+  }),
+  limiting("takes what an earlier version has stored for never used", {
+    caughtBy: [rule.limitEarlier],
+    end(created, living) {
+      const own = alike(created, living).filter((one) => one.authorizationId !== created.authorizationId);
+      const ofThisVersion = own.map((one) => ({ ...one, endMarks: [] }));
+      return ofThisVersion.toSorted(inEndingOrder).slice(0, Math.max(0, own.length - maxAuthorizations + 1));
     },
   }),
   wrong("authorizations", {

@@ -62,6 +62,8 @@ export const rule = {
     "authorizations.create revokes the one that expires first when there is one too many, and only among its own",
   limitSlowClock: "authorizations.create leaves what a slower clock calls living where revokeAll finds it",
   limitUnused: "authorizations.create revokes what was never used before what was used, the oldest first",
+  limitEarlier:
+    "authorizations.create takes what has no endMarks, as versions before 0.2 stored it, for used",
   limitAfterRace: "authorizations.create returns to the limit after simultaneous calls",
   eraseAll:
     "authorizations.erase deletes every authorization of one end user, revoked ones too, and nobody else's",

@@ -109,7 +109,7 @@ export const authorizationLimitRules: readonly Rule[] = [
       const { storage, peer, now } = test;
       const { subject, clientId } = newAuthorization(now);
       const newOne = (createdAt: EpochSeconds, expiresAt: EpochSeconds): Authorization =>
-        newAuthorization(now, { subject, clientId, createdAt, expiresAt });
+        newAuthorization(now, { subject, clientId, createdAt, expiresAt, endMarks: [] });
       const used = [newOne(now - 20, now + 300), newOne(now - 10, now + 400)];
       // the oldest one expires last, so that its end does not say its age
       const waiting = Array.from({ length: maxAuthorizations - used.length }, (_, index) =>
@@ -126,6 +126,31 @@ export const authorizationLimitRules: readonly Rule[] = [
       await peer.authorizations.create(next, now);
       await assertAll(storage, { records: used.slice(0, 1), now, revoked: true });
       await assertAll(storage, { records: [...used.slice(1), next], now, revoked: false });
+    },
+  },
+  {
+    name: "authorizations.create takes what has no endMarks, as versions before 0.2 stored it, for used",
+    async check(test) {
+      const { storage, peer, now } = test;
+      const { subject, clientId } = newAuthorization(now);
+      const key = { subject, clientId };
+      const earlier = [300, 400].map((seconds) =>
+        newAuthorization(now, { ...key, createdAt: now - 20, expiresAt: now + seconds }),
+      );
+      const waiting = Array.from({ length: maxAuthorizations - earlier.length }, (_, index) =>
+        newAuthorization(now, { ...key, expiresAt: now + 1_000 + index, endMarks: [] }),
+      );
+      await createSeveral(test, [...earlier, ...waiting]);
+      const next = newAuthorization(now, { ...key, expiresAt: now + 350, endMarks: [] });
+      await storage.authorizations.create(next, now);
+      await assertAll(peer, { records: waiting.slice(0, 1), now, revoked: true });
+      await assertAll(peer, { records: [...earlier, ...waiting.slice(1), next], now, revoked: false });
+      await useAll(test, [...waiting.slice(1), next]);
+      // among those in use, the one that expires first goes, whichever version has stored it
+      const last = newAuthorization(now, { ...key, expiresAt: now + 200, endMarks: [] });
+      await peer.authorizations.create(last, now);
+      await assertAll(storage, { records: earlier.slice(0, 1), now, revoked: true });
+      await assertAll(storage, { records: [...earlier.slice(1), next, last], now, revoked: false });
     },
   },
 ];
