@@ -127,8 +127,6 @@ function waitedFor(bed: () => Bed): void {
         const seen = await watched(bed(), () =>
           spend(redisStorage({ client, replicas: 1, allowEviction: true })),
         );
-        const waits = seen.findIndex(([, command]) => command === "WAIT");
-        const [write, wait] = seen.slice(waits - 1, waits + 1);
         const other: Readonly<Record<string, string>> = {
           revokeAccessToken: "SET",
           saveEndMark: "SET",
@@ -138,7 +136,10 @@ function waitedFor(bed: () => Bed): void {
           erase: "DEL",
         };
         const sent = other[name] ?? "EVAL";
-        expect([name, write]).toEqual([name, [wait?.[0], sent]]);
+        const written = seen.findIndex(([, command]) => command === sent);
+        const [write, wait] = seen.slice(written, written + 2);
+        const [connection] = write ?? [];
+        expect([name, write, wait]).toEqual([name, [connection, sent], [connection, "WAIT"]]);
       }
     },
   );

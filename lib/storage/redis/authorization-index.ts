@@ -5,14 +5,14 @@ import { numberOf, textsOf } from "./answers";
 import { chunksOf, forgetAt, type RedisStoreOptions, runScript } from "./records";
 
 /**
- * Adds ARGV[1] with the end ARGV[2] to the index, drops those that ended before ARGV[3], and keeps it until its last one ends.
- * Returns how many it has.
+ * Adds the pairs of an end and an id behind ARGV[1] to the index, drops those that ended before that time, and keeps it until its last one
+ * ends. Returns how many it has.
  */
 const addScript = `
-redis.call("ZADD", KEYS[1], ARGV[2], ARGV[1])
-redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[3])
+redis.call("ZADD", KEYS[1], unpack(ARGV, 2))
+redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[1])
 local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
-redis.call("EXPIREAT", KEYS[1], last[2])
+if last[2] then redis.call("EXPIREAT", KEYS[1], last[2]) end
 return redis.call("ZCARD", KEYS[1])`;
 
 /** Removes the ids behind ARGV[1], and those that ended before that time. Keeps the index until its last one ends, not longer. */
@@ -51,14 +51,25 @@ export interface IndexEntry {
 /** Whose authorizations, for which client, at which API. */
 export type IndexedBy = Pick<Authorization, "subject" | "clientId" | "apiId">;
 
-/** Two indexes for each end user. No call ever looks through the records of others. */
+/** An entry and the record that it is for, by whose end it ends. */
+export interface NewEntry {
+  readonly id: string;
+  readonly of: Pick<Authorization, "expiresAt">;
+}
+
+/** Two indexes for each end user, and a third while something is erased. No call ever looks through the records of others. */
 export interface AuthorizationIndexes {
   /** The key of the index of everything of this end user. Versions before 0.2 did not write it. */
   ofSubject(subject: string): string;
   /** The key of the index of this end user, client and API. */
   ofClient(key: IndexedBy): string;
-  /** Adds a new authorization. Returns how many ids the index has then. */
-  add(index: string, entry: { authorization: Authorization; now: EpochSeconds }): Promise<number>;
+  /** The key of the index of what is being erased of this end user. It is there only until that has succeeded. */
+  ofErased(subject: string): string;
+  /** Adds entries. Returns how many the index has then. */
+  add(
+    index: string,
+    added: { entries: readonly [NewEntry, ...NewEntry[]]; now: EpochSeconds },
+  ): Promise<number>;
   /** All ids, those that end first at the beginning. */
   all(index: string): Promise<readonly string[]>;
   /** So many entries, those that end last at the beginning; with `after`, those behind it, also if it is gone and its end is known. */
@@ -77,9 +88,14 @@ export function authorizationIndexes({
   return {
     ofSubject: (subject) => indexOf(subject),
     ofClient: ({ subject, clientId, apiId }) => indexOf(subject, clientId, apiId),
-    async add(index, { authorization, now }) {
-      const args = [authorization.authorizationId, forgetAt(authorization), now];
-      return numberOf(await runScript(sendReplicated, { script: addScript, keys: [index], args }));
+    ofErased: (subject) => indexOf(subject, "erased"),
+    async add(index, { entries, now }) {
+      let size = 0;
+      for (const some of chunksOf(entries)) {
+        const args = [now, ...some.flatMap(({ id, of }) => [forgetAt(of), id])];
+        size = numberOf(await runScript(sendReplicated, { script: addScript, keys: [index], args }));
+      }
+      return size;
     },
     async all(index) {
       return textsOf(await send(index, ["ZRANGE", index, 0, -1]));

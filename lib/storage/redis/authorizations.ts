@@ -4,7 +4,8 @@ import { type AuthorizationStore, maxAuthorizations } from "../port";
 import { authorizationIndexes } from "./authorization-index";
 import { authorizationKey, readAuthorization, setAuthorization } from "./authorization-record";
 import { authorizationRecords } from "./authorization-records";
-import { type Created, eraseOf, limitContexts, listPage, revokeSelection } from "./authorization-sets";
+import { eraseOf } from "./authorization-erasure";
+import { type Created, limitContexts, listPage, revokeSelection } from "./authorization-sets";
 import type { RedisStoreOptions } from "./records";
 import { sharedRuns } from "./shared-runs";
 
@@ -17,14 +18,14 @@ export function redisAuthorizations(options: RedisStoreOptions): AuthorizationSt
   return {
     async create(authorization, now) {
       const key = authorizationKey(prefix, authorization.authorizationId);
-      const entry = { authorization, now };
+      const added = { entries: [{ id: authorization.authorizationId, of: authorization }], now } as const;
       // the indexes first: an authorization that they lack could not be revoked together with the consent
       const [count] = await allStored([
-        indexes.add(indexes.ofClient(authorization), entry),
-        indexes.add(indexes.ofSubject(authorization.subject), entry),
+        indexes.add(indexes.ofClient(authorization), added),
+        indexes.add(indexes.ofSubject(authorization.subject), added),
       ]);
       await send(key, setAuthorization(key, authorization));
-      if (count > maxAuthorizations) await limit(indexes.ofClient(authorization), entry);
+      if (count > maxAuthorizations) await limit(indexes.ofClient(authorization), { authorization, now });
     },
     async find(authorizationId, now) {
       const key = authorizationKey(prefix, authorizationId);
