@@ -173,7 +173,19 @@ describe("the issuers of an API (RFC 9728 §3.3)", () => {
       return Promise.resolve(list);
     };
     const issuers = { find: () => answer("find", lists[0]), refresh: () => answer("refresh", lists[1]) };
-    expect(await isIssuerOf(issuers, identifier)).toBe(isKnown);
+    expect(await isIssuerOf(issuers, { identifier, baseUrl: api.baseUrl })).toBe(isKnown);
     expect(asked).toEqual(expected);
+  });
+
+  it.each([
+    ["of a stranger", identifier.replace("host.", "stranger.")],
+    ["of another server at this origin", identifier.replace("/login/", "/other/")],
+    ["that no server makes", "x"],
+    ["with more behind it", `${identifier}/more`],
+  ])("are not listed again for an identifier that they can't have: one %s", async (_, stranger) => {
+    const refresh = jest.fn(() => Promise.resolve([stranger]));
+    const issuers = { find: () => Promise.resolve([identifier]), refresh };
+    expect(await isIssuerOf(issuers, { identifier: stranger, baseUrl: api.baseUrl })).toBe(false);
+    expect(refresh).not.toHaveBeenCalled();
   });
 });

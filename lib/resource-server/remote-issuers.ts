@@ -86,9 +86,16 @@ export function publications(clock: Clock): Published {
 /** The issuers of an API. Both throw an Error that leads to 503 when they can't be found. */
 export type ApiIssuers = Readonly<Record<"find" | "refresh", () => Promise<readonly string[]>>>;
 
-/** Whether an API has an issuer with this identifier. An unknown one has the list asked for again, at most every 30 seconds. */
-export async function isIssuerOf(issuers: ApiIssuers, identifier: string): Promise<boolean> {
-  return (await issuers.find()).includes(identifier) || (await issuers.refresh()).includes(identifier);
+/**
+ * Whether an API has an issuer with this identifier. An unknown one below `baseUrl` may be new: it has the list asked for again, at most
+ * every 30 seconds. The list can hold no other.
+ */
+export async function isIssuerOf(
+  issuers: ApiIssuers,
+  { identifier, baseUrl }: { identifier: string; baseUrl: string },
+): Promise<boolean> {
+  if ((await issuers.find()).includes(identifier)) return true;
+  return isIssuerBelow(baseUrl, identifier) && (await issuers.refresh()).includes(identifier);
 }
 
 /**

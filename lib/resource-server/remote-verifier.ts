@@ -93,8 +93,10 @@ async function readJwt(
   const claims = jwt && claimsOf(jwt);
   if (!jwt || !claims) return unknownToken;
   const { iss } = claims;
+  const { baseUrl } = api;
   // it chooses among known issuers: what a stranger writes there is never asked for
-  if (typeof iss !== "string" || !(await isIssuerOf(issuers, iss))) return ofAnotherApi;
+  if (typeof iss !== "string" || !(await isIssuerOf(issuers, { identifier: iss, baseUrl })))
+    return ofAnotherApi;
   const { jwksUri } = await metadataOf(published, { issuer: iss, api });
   const key = jwksUri === undefined ? undefined : await keyFor(published, { jwt, jwksUri });
   return key && isSignedBy(jwt, key) ? toToken(claims, { api, key }) : unknownToken;
@@ -131,7 +133,8 @@ async function readOpaque(ports: RemoteVerifyPorts, presented: PresentedToken): 
   if (!introspected.active) return invalid(inactive);
   const read = toToken(introspected.claims, { api });
   if (read.kind === "invalid") return read;
-  return (await isIssuerOf(ports.issuers, read.accessToken.issuer)) ? read : ofAnotherApi;
+  const identifier = read.accessToken.issuer;
+  return (await isIssuerOf(ports.issuers, { identifier, baseUrl: api.baseUrl })) ? read : ofAnotherApi;
 }
 
 async function stillStands(
@@ -161,7 +164,8 @@ export function remoteVerifier(
       // what was asked about an opaque token has said so
       if (!isJwt(token)) return valid;
       // a JWT that is remembered is not read again, and its issuer may have gone since
-      if (!(await isIssuerOf(ports.issuers, accessToken.issuer)))
+      const identifier = accessToken.issuer;
+      if (!(await isIssuerOf(ports.issuers, { identifier, baseUrl: api.baseUrl })))
         return { kind: "ended", reason: ofAnotherApi.reason };
       if (!introspection) return valid;
       return (await stillStands(ports, { token, api, accessToken }))

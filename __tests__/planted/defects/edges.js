@@ -214,9 +214,16 @@ const defects = [
   {
     name: "issuer that has gone is still believed",
     file: "lib/resource-server/remote-verifier.ts",
-    find: "if (!(await isIssuerOf(ports.issuers, accessToken.issuer)))",
+    find: "if (!(await isIssuerOf(ports.issuers, { identifier, baseUrl: api.baseUrl })))",
     replace: 'if (accessToken.issuer === "")',
     tests: ["resource-server/keys"],
+  },
+  {
+    name: "issuer of anybody has the list of issuers asked for again",
+    file: "lib/resource-server/remote-issuers.ts",
+    find: "return isIssuerBelow(baseUrl, identifier) && ",
+    replace: "return ",
+    tests: ["resource-server/remote-issuers"],
   },
   {
     name: "endpoints of an issuer may be anywhere",
