@@ -21,8 +21,9 @@ export interface AuthServer {
    */
   readonly wellKnown: Router;
   /**
-   * Serves the endpoints that clients call (token, revocation, introspection, metadata) ahead of the app, for heavy traffic:
-   * `createServer(auth.inFrontOf(app))`. The answers are the same, but skip the cost of Express and the app's middleware. All
+   * Serves the endpoints that clients call (token, revocation, introspection, registration, metadata) ahead of the app, for heavy
+   * traffic: `createServer(auth.inFrontOf(app))`. The answers are the same, but skip the cost of Express and the app's middleware, and
+   * with it the app's rate limits. The option `rateLimit` is asked about token, revocation and introspection requests only. All
    * other requests go to the app, where `router` must still be mounted. Request URLs must include the path of `baseUrl`.
    */
   readonly inFrontOf: (app: RequestListener) => RequestListener;

@@ -11,6 +11,7 @@ import { express4 } from "../fixture/express4";
 import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
 import { answersOf, plainHost } from "../fixture/in-front";
 import { callApi, type Tokens } from "../fixture/journey";
+import { apisWithRegistration, nativeMetadata, register } from "../fixture/registration";
 import {
   closeServersAfterEachTest,
   form,
@@ -228,5 +229,23 @@ describe("the app that is handed over", () => {
       ["token-issued"],
       ["token-issued"],
     ]);
+  });
+});
+
+describe("registration in front of the app (RFC 7591 §3)", () => {
+  it("passes neither the app's middleware nor rateLimit, so a proxy or approve must limit it", async () => {
+    const rateLimit = jest.fn();
+    const middleware = jest.fn();
+    const approve = jest.fn(() => ({ kind: "approved" }) as const);
+    const host = plainHost({
+      before: (app) => void app.use(middleware),
+      apis: apisWithRegistration({ approve }),
+      rateLimit,
+    });
+    const front = { ...host, app: host.auth.inFrontOf(host.app) as Express };
+    expect((await register(front, nativeMetadata)).status).toBe(201);
+    expect(approve).toHaveBeenCalledTimes(1);
+    expect(middleware).not.toHaveBeenCalled();
+    expect(rateLimit).not.toHaveBeenCalled();
   });
 });
