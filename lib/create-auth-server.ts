@@ -193,8 +193,8 @@ function routersOf(
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
 export function createAuthServer(given: AuthServerOptions): AuthServer {
-  checkOptions(given);
-  const options = resolveOptions(given, clock());
+  const written = checkOptions(given);
+  const options = resolveOptions(written, clock());
   const { baseUrl, issuers, rateLimit } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
@@ -228,6 +228,6 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     ...protectRoutes(protectionOf(ports, options)),
     ...hostPagesOf(flow, pages),
     ...endsOf(ports, issuers),
-    assessment: assessmentOnDemand(given),
+    assessment: assessmentOnDemand(written),
   };
 }

@@ -11,7 +11,6 @@ import type { RegistrationPorts } from "./endpoints/registration";
 import type { EmitEvent } from "./events/port";
 import type * as RegistrationRoute from "./http/registration-route";
 import type { RouterParts } from "./http/router";
-import { keptOptions } from "./options/kept-options";
 import type { ApiOptions, AuthServerOptions } from "./options/options";
 import type { ResolvedOptions } from "./options/resolve";
 import type { Clock } from "./protocol/time";
@@ -115,11 +114,10 @@ export function registrationsOnDemand(
   );
 }
 
-/** Compares the options as they are now with the standards, each time it is asked. */
+/** Compares options that `checkOptions` has given with the standards, each time it is asked. */
 export function assessmentOnDemand(options: AuthServerOptions): () => Assessment {
-  const kept = keptOptions(options);
   return () => {
     const { assess } = require("./assessment/assess") as typeof Assessing;
-    return assess(kept);
+    return assess(options);
   };
 }

@@ -1,22 +1,23 @@
 // The host makes its answers by classes with getters, or from defaults that they inherit. What such an answer limits must count: left out, it
 // would mean "everything".
 import { decodeJwt } from "jose";
-import type {
-  Authentication,
-  ConsentAnswer,
-  DocumentDecision,
-  RegistrationDecision,
-  TokenDecision,
+import {
+  type Authentication,
+  type ConsentAnswer,
+  createAuthServer,
+  defaultLifetimes,
+  type DocumentDecision,
+  type RegistrationDecision,
+  type TokenDecision,
 } from "../../lib";
 import { readApproval } from "../../lib/interaction/host-approval";
-import { keptOptions } from "../../lib/options/kept-options";
-import { defaultLifetimes } from "../../lib/options/options";
-import { resolveLifetimes } from "../../lib/options/resolve";
+import { checkOptions } from "../../lib/options/check";
+import { resolveOptions } from "../../lib/options/resolve";
 import { bikes, contextHost, toldOf } from "../fixture/contexts";
 import { documentServer } from "../fixture/document-server";
 import { testHost } from "../fixture/host";
 import { obtainTokens } from "../fixture/journey";
-import { goodOptions } from "../fixture/options";
+import { goodApi, withChanges } from "../fixture/options";
 import { nativeMetadata, registered, registrationHost } from "../fixture/registration";
 import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
 
@@ -27,20 +28,40 @@ function heir<T extends { readonly kind: string }>({ kind, ...limits }: T): T {
 
 describe("lifetimes that an object of the options does not have itself count (RFC 6749 §10.4)", () => {
   class Short {
+    get refreshTokenIdleSeconds(): number {
+      return 60;
+    }
     get refreshTokenSeconds(): number {
       return 70;
     }
   }
 
   it.each([
-    ["inherits", Object.create({ refreshTokenSeconds: 70 }) as object],
+    ["inherits", Object.create({ refreshTokenIdleSeconds: 60, refreshTokenSeconds: 70 }) as object],
     ["has by a getter of its class", new Short()],
   ])("those that it %s", (_, lifetimes) => {
-    const shortened = { ...defaultLifetimes, refreshTokenSeconds: 70 };
-    expect(resolveLifetimes({ lifetimes })).toEqual(shortened);
-    expect(resolveLifetimes({}, { lifetimes })).toEqual(shortened);
-    const options = keptOptions({ ...goodOptions, lifetimes });
-    expect(options.lifetimes).toEqual({ refreshTokenSeconds: 70 });
+    const shortened = { ...defaultLifetimes, refreshTokenIdleSeconds: 60, refreshTokenSeconds: 70 };
+    const ofApi = { apis: { orders: { ...goodApi, lifetimes } } };
+    for (const changes of [{ lifetimes }, ofApi]) {
+      const [issuer] = resolveOptions(checkOptions(withChanges(changes)), 0).issuers;
+      expect(issuer?.api.lifetimes).toEqual(shortened);
+    }
+  });
+
+  class Misspelt {
+    get consentSeconds(): undefined {
+      return undefined;
+    }
+  }
+
+  it.each([
+    ["inherits", Object.create({ consentSeconds: undefined }) as object],
+    ["has by a getter of its class", new Misspelt()],
+  ])("one that is undefined is refused, because no end mark would end: one that it %s", (_, lifetimes) => {
+    const at = "consentSeconds is undefined";
+    expect(() => createAuthServer(withChanges({ lifetimes }))).toThrow(`lifetimes.${at}`);
+    const apis = { orders: { ...goodApi, lifetimes } };
+    expect(() => createAuthServer(withChanges({ apis }))).toThrow(`apis.orders.lifetimes.${at}`);
   });
 });
 

@@ -2,6 +2,7 @@
 import { assess, type Assessment } from "../assessment/assess";
 import { assessmentText } from "../assessment/text";
 import type { AuthServerOptions } from "../options/options";
+import { plainOptions } from "../options/plain-options";
 import { type RefusedOption, refusals } from "../options/problems";
 import { resolveOptions } from "../options/resolve";
 import type { Weakness } from "../options/weakness";
@@ -30,8 +31,7 @@ function complete(options: AuthServerOptions, { randomToken }: World): AuthServe
     // the host must not hear of a server that is none
     onEvent: () => undefined,
   };
-  // not a copy, which would lose what the options inherit
-  return Object.assign(Object.create(options) as AuthServerOptions, own);
+  return { ...options, ...own };
 }
 
 /** What the server itself says, should the rules have missed something. */
@@ -46,8 +46,9 @@ function refusedByServer(options: AuthServerOptions, world: World): readonly Ref
   }
 }
 
-function examine(options: AuthServerOptions, world: World): Findings {
+function examine(given: AuthServerOptions, world: World): Findings {
   const now = world.clock();
+  const options = plainOptions(given);
   const byRules = refusals(options, now);
   const refused = byRules.length > 0 ? byRules : refusedByServer(options, world);
   if (refused.length > 0) return { refused, weaknesses: [], found: undefined, assessment: undefined };

@@ -4,6 +4,7 @@ import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-ur
 import { isSubset, parseScope } from "../protocol/scope";
 import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
 import type { ApiOptions, AuthServerOptions } from "./options";
+import { plainOptions } from "./plain-options";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
 import { type OptionProblem, shapeProblem } from "./shape";
@@ -171,7 +172,7 @@ function* undefinedIn(value: unknown, path: string): Iterable<string> {
 
 /** The options of an adapter. What else it holds is the host's own, such as a connection, and may lead back to it. */
 function adapterOptions(adapter: ClientMetadataDocumentAdapter | ClientRegistrationAdapter): object {
-  return Object.hasOwn(adapter, "browserOrigins") ? { browserOrigins: adapter.browserOrigins } : {};
+  return "browserOrigins" in adapter ? { browserOrigins: adapter.browserOrigins } : {};
 }
 
 /** The same API, with nothing of its adapters but their options. */
@@ -223,8 +224,14 @@ function firstProblem(options: AuthServerOptions): OptionProblem | undefined {
   return undefined;
 }
 
-/** Checks shape, then values. @throws TypeError that names the first wrong option by its path and says what to write instead. */
-export function checkOptions(options: AuthServerOptions): void {
+/**
+ * Checks shape, then values. Gives the plain copy that was checked.
+ *
+ * @throws TypeError that names the first wrong option by its path and says what to write instead.
+ */
+export function checkOptions(given: AuthServerOptions): AuthServerOptions {
+  const options = plainOptions(given);
   const found = shapeProblem(optionSchema, options) ?? firstProblem(options);
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+  return options;
 }

@@ -49,7 +49,7 @@ function wrongClients({ storage, redirectSchemes = [] }: AuthServerOptions): rea
   });
 }
 
-/** Every reason why `createAuthServer` would throw for these options, in the order in which it would tell them; empty for none. */
+/** Every reason why `createAuthServer` would throw for these plain options, in the order in which it would tell them; empty for none. */
 export function refusals(options: AuthServerOptions, now: EpochSeconds): readonly RefusedOption[] {
   const ofShape = shapeProblems(optionSchema, options);
   const ofValues = wrongValues(options).filter(

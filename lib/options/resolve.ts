@@ -10,7 +10,6 @@ import {
   type Lifetimes,
   protectedResourceMetadataUrl,
 } from "../protocol/issuer";
-import { ownAnswer } from "../protocol/own";
 import type { EpochSeconds } from "../protocol/time";
 import { generateSigningKey, type SigningKey } from "../signing/signing-key";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
@@ -55,8 +54,7 @@ export function resolveLifetimes(
   { lifetimes }: Pick<AuthServerOptions, "lifetimes">,
   ofApi: Pick<ApiOptions, "lifetimes"> = {},
 ): Lifetimes {
-  // also what they inherit, or have by getters
-  return { ...defaultLifetimes, ...ownAnswer(lifetimes ?? {}), ...ownAnswer(ofApi.lifetimes ?? {}) };
+  return { ...defaultLifetimes, ...lifetimes, ...ofApi.lifetimes };
 }
 
 /** Scope → every scope that it implies, directly or through others. */

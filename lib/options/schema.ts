@@ -139,8 +139,7 @@ const storagePorts = Object.fromEntries(
   storagePortNames.map((name) => [name, methods(Object.keys(storageMethods[name]), storageFixes[name])]),
 );
 
-/** The options of `createAuthServer` as JSON Schema. Each `description` says what to write instead of a wrong value. */
-export const optionSchema: object = {
+const serverSchema = {
   type: "object",
   additionalProperties: false,
   required: ["baseUrl", "storage", "authMethods", "apis"],
@@ -215,4 +214,15 @@ export const optionSchema: object = {
     insecureLoopbackClients: { type: "boolean", description: "Write true only in tests and development." },
     onEvent: { isFunction: true, description: "Write a function that takes an event." },
   },
+};
+
+/** The options of `createAuthServer` as JSON Schema. Each `description` says what to write instead of a wrong value. */
+export const optionSchema: object = serverSchema;
+
+/** The names of the options, and of the options within them. */
+export const optionNames: Readonly<Record<"server" | "api" | "scope" | "lifetimes", readonly string[]>> = {
+  server: Object.keys(serverSchema.properties),
+  api: Object.keys(apiSchema.properties),
+  scope: Object.keys(scopeOptions.properties),
+  lifetimes: Object.keys(lifetimes.properties),
 };

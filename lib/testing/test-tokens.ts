@@ -100,8 +100,7 @@ async function mintRefused(
 
 function resolve(options: AuthServerOptions): ResolvedOptions {
   try {
-    checkOptions(options);
-    return resolveOptions(options, currentTime());
+    return resolveOptions(checkOptions(options), currentTime());
   } catch (error) {
     const { message } = error as Error;
     throw new TypeError(`testTokens takes the options of createAuthServer. ${message}`, { cause: error });

@@ -382,16 +382,24 @@ const defects = [
   {
     name: "lifetimes of the server stand over those of the API",
     file: "lib/options/resolve.ts",
-    find: "...ownAnswer(lifetimes ?? {}), ...ownAnswer(ofApi.lifetimes ?? {})",
-    replace: "...ownAnswer(ofApi.lifetimes ?? {}), ...ownAnswer(lifetimes ?? {})",
+    find: "...lifetimes, ...ofApi.lifetimes }",
+    replace: "...ofApi.lifetimes, ...lifetimes }",
     tests: ["flows/lifetimes"],
   },
   {
     name: "lifetimes that the options inherit are dropped",
-    file: "lib/options/resolve.ts",
-    find: "...ownAnswer(lifetimes ?? {}), ",
-    replace: "...lifetimes, ",
+    file: "lib/options/plain-options.ts",
+    find: "const lifetimes = plainObject(optionNames.lifetimes);",
+    replace: "const lifetimes = (given) => given && { ...given };",
     tests: ["attacks/inherited-answers"],
+  },
+  {
+    name: "option that a class gives as undefined counts as left out",
+    file: "lib/options/plain.ts",
+    find: "(copyOf.get(name) ?? copyList)(value)]));",
+    replace:
+      "(copyOf.get(name) ?? copyList)(value)]).filter(([name, value]) => value !== undefined || Object.hasOwn(given, name)));",
+    tests: ["attacks/inherited-answers", "undefined-options"],
   },
   {
     name: "text that the engine cannot read ends further sign-ins (PostgreSQL)",
