@@ -67,8 +67,8 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
 function introspectionOf({ introspection: client }: ResourceServerOptions): Introspection | undefined {
   return (
     client && {
-      opaque: introspector({ ...client }, takingTurns()),
-      signed: introspector({ ...client }, takingTurns()),
+      opaque: introspector(client, takingTurns()),
+      signed: introspector(client, takingTurns()),
     }
   );
 }
@@ -79,8 +79,8 @@ function introspectionOf({ introspection: client }: ResourceServerOptions): Intr
  *
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
-export function createResourceServer(options: ResourceServerOptions): ResourceServer {
-  checkResourceServerOptions(options);
+export function createResourceServer(given: ResourceServerOptions): ResourceServer {
+  const options = checkResourceServerOptions(given);
   const { onEvent, revocationLagSeconds = defaultRevocationLagSeconds } = options;
   const apis = resolveResourceApis(options).map((api) => ({ api, issuers: issuersOf(api, clock) }));
   const emit = hostEmitter({ onEvent, isProduction: isProduction() });

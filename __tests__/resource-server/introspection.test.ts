@@ -43,6 +43,15 @@ function lastCause(): string {
   return event?.kind === "server-error" ? String(event.cause) : `no failure but ${event?.kind}`;
 }
 
+class Credentials {
+  get clientId(): string {
+    return introspection.clientId;
+  }
+  get clientSecret(): string {
+    return introspection.clientSecret;
+  }
+}
+
 describe("introspection by an API apart from its server (RFC 7662 §2, §4)", () => {
   it.each(formats)("learns that a token of %j was revoked, after the lag", async (pair) => {
     const text = await token(pair);
@@ -61,6 +70,14 @@ describe("introspection by an API apart from its server (RFC 7662 §2, §4)", ()
     await server.host.auth.subjects.revoke("alice");
     clock.advance(5);
     expect(await statusOf(accessToken, pair)).toBe(401);
+  });
+
+  it.each([
+    ["inherits", Object.create(introspection) as typeof introspection],
+    ["has by getters of its class", new Credentials()],
+  ])("proves the client by credentials that the option %s", async (_, credentials) => {
+    api = remoteApi(server, { introspection: credentials });
+    expect(await statusOf(await token({ api: "reports" }), { api: "reports" })).toBe(200);
   });
 
   it.each(formats)("with a lag of 0 asks about every request with a token of %j", async (pair) => {

@@ -79,8 +79,76 @@ describe("options that are wrong are named, with what to write instead", () => {
   });
 });
 
+describe("options from a class, or with defaults that they inherit", () => {
+  class Client {
+    readonly #secret = "secret";
+    get clientId(): string {
+      return "api";
+    }
+    get clientSecret(): string {
+      return this.#secret;
+    }
+  }
+  class Api {
+    readonly scopes = ["orders:read"];
+    get audience(): string {
+      return orders.audience;
+    }
+    get name(): undefined {
+      return undefined;
+    }
+  }
+  class Server {
+    get baseUrl(): string {
+      return baseUrl;
+    }
+    get apis(): object {
+      return Object.create({ orders }) as object;
+    }
+    get introspection(): Client {
+      return new Client();
+    }
+  }
+  const misspelt = Object.create({ introspektion: introspection }) as object;
+
+  it("count as if they were written", () => {
+    const written = { baseUrl, apis: { orders }, introspection };
+    expect(checkResourceServerOptions(new Server() as never)).toStrictEqual(written);
+  });
+
+  it("stay as they were when the host changes its objects", () => {
+    const issuers = ["https://host.example/login/auth/password/api/orders"];
+    const given = { baseUrl, apis: { orders: { ...orders, issuers } }, introspection: { ...introspection } };
+    const checked = checkResourceServerOptions(given);
+    const before = structuredClone(checked);
+    issuers.push("https://stranger.example");
+    given.introspection.clientSecret = "";
+    expect(checked).toStrictEqual(before);
+  });
+
+  it.each<[string, object, string]>([
+    [
+      "introspection that is undefined, which would switch it off",
+      Object.assign(Object.create({ introspection: undefined }) as object, { baseUrl, apis: { orders } }),
+      `introspection is undefined. ${fixes.undefined}`,
+    ],
+    [
+      "an option of an API that is undefined",
+      { baseUrl, apis: { orders: new Api() } },
+      `apis.orders.name is undefined. ${fixes.undefined}`,
+    ],
+    [
+      "a misspelt option",
+      Object.assign(misspelt, { baseUrl, apis: { orders } }),
+      "introspektion is not an option. Known options: baseUrl, apis, introspection, revocationLagSeconds, onEvent.",
+    ],
+  ])("are refused like written ones: %s", (_, options, message) => {
+    expect(problemOf(options)).toBe(`createResourceServer: ${message}`);
+  });
+});
+
 describe("the APIs of checked options", () => {
-  it("have the name of their id unless they have another one, and a list of issuers of their own", () => {
+  it("have the name of their id unless they have another one", () => {
     const issuers = ["https://host.example/login/auth/password/api/files"];
     const files = { audience: "https://files.example", scopes: [], name: "Your files", issuers };
     const apis = resolveResourceApis({ baseUrl, apis: { orders, files } });
@@ -104,6 +172,5 @@ describe("the APIs of checked options", () => {
         metadataUrl: "https://files.example/.well-known/oauth-protected-resource",
       },
     ]);
-    expect(apis[1]?.issuers).not.toBe(issuers);
   });
 });

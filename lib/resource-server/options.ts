@@ -1,5 +1,6 @@
 /** The options of `createResourceServer`: what each one means, and how they are checked. RFC 9728 §2, 7662 §2.1. */
 import type { OnEvent } from "../events/port";
+import { plainObject, plainRecord } from "../options/plain";
 import { type OptionProblem, shapeProblem } from "../options/shape";
 import { baseUrlProblem, urlProblem } from "../options/url-problem";
 import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
@@ -67,6 +68,29 @@ const fixes = {
 
 const text = { type: "string", minLength: 1 };
 
+const apiSchema = {
+  type: "object",
+  required: ["audience", "scopes"],
+  additionalProperties: false,
+  properties: {
+    audience: { ...text, description: fixes.audience },
+    scopes: { type: "array", items: text, description: fixes.scopes },
+    name: { ...text, description: "Write a name, or leave it out." },
+    issuers: { type: "array", minItems: 1, items: text, description: fixes.issuers },
+  },
+};
+
+const introspectionSchema = {
+  type: "object",
+  required: ["clientId", "clientSecret"],
+  additionalProperties: false,
+  description: fixes.introspection,
+  properties: {
+    clientId: { ...text, description: fixes.introspection },
+    clientSecret: { ...text, description: `${fixes.introspection} Is the environment variable set?` },
+  },
+};
+
 const schema = {
   type: "object",
   required: ["baseUrl", "apis"],
@@ -77,32 +101,18 @@ const schema = {
       type: "object",
       minProperties: 1,
       description: "Write at least one API: { orders: { audience, scopes } }.",
-      additionalProperties: {
-        type: "object",
-        required: ["audience", "scopes"],
-        additionalProperties: false,
-        properties: {
-          audience: { ...text, description: fixes.audience },
-          scopes: { type: "array", items: text, description: fixes.scopes },
-          name: { ...text, description: "Write a name, or leave it out." },
-          issuers: { type: "array", minItems: 1, items: text, description: fixes.issuers },
-        },
-      },
+      additionalProperties: apiSchema,
     },
-    introspection: {
-      type: "object",
-      required: ["clientId", "clientSecret"],
-      additionalProperties: false,
-      description: fixes.introspection,
-      properties: {
-        clientId: { ...text, description: fixes.introspection },
-        clientSecret: { ...text, description: `${fixes.introspection} Is the environment variable set?` },
-      },
-    },
+    introspection: introspectionSchema,
     revocationLagSeconds: { type: "integer", minimum: 0, maximum: 300, description: fixes.lag },
     onEvent: { isFunction: true, description: "Write (event) => { … }, or leave it out." },
   },
 };
+
+const plainOptions = plainObject(Object.keys(schema.properties), {
+  apis: plainRecord(plainObject(Object.keys(apiSchema.properties))),
+  introspection: plainObject(Object.keys(introspectionSchema.properties)),
+});
 
 /** What is wrong with an issuer. The client of `introspection` is known to the server at `baseUrl`, and its secret is for no other. */
 function issuerProblem(
@@ -153,10 +163,16 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
   }
 }
 
-/** Checks shape, then values. @throws TypeError that names the first wrong option by its path and says what to write instead. */
-export function checkResourceServerOptions(options: ResourceServerOptions): void {
+/**
+ * Checks shape, then values. Gives the plain copy that was checked, with all that the host's objects inherit or have by getters.
+ *
+ * @throws TypeError that names the first wrong option by its path and says what to write instead.
+ */
+export function checkResourceServerOptions(given: ResourceServerOptions): ResourceServerOptions {
+  const options = plainOptions(given) as ResourceServerOptions;
   const found = shapeProblem(schema, options) ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createResourceServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+  return options;
 }
 
 /** The APIs of checked options. */
@@ -168,7 +184,7 @@ export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): r
     baseUrl,
     // no page shows their sentences here
     scopes: Object.fromEntries(scopes.map((scope) => [scope, scope])),
-    issuers: issuers && [...issuers],
+    issuers,
     metadataUrl: protectedResourceMetadataUrl(audience),
   }));
 }
