@@ -29,6 +29,22 @@ describe("plain options", () => {
     expect(plainOptions(given)).toStrictEqual(written);
   });
 
+  it("hold functions that are options, and no other methods of a class", () => {
+    class Config {
+      onEvent(): void {}
+      isProduction(): boolean {
+        return this instanceof Config;
+      }
+    }
+    const config = Object.assign(new Config(), goodOptions);
+    expect(plainOptions(config)).toStrictEqual({ ...goodOptions, onEvent: config.onEvent });
+  });
+
+  it("hold what the host's object has, but does not list", () => {
+    const lifetimes = Object.defineProperty({}, "consentSeconds", { value: 60 });
+    expect(plainOptions(withChanges({ lifetimes })).lifetimes).toStrictEqual({ consentSeconds: 60 });
+  });
+
   it("hold storage, adapters and pages as the host has made them", () => {
     class Adapter {
       approve = (): undefined => undefined;
