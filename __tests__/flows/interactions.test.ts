@@ -29,8 +29,9 @@ describe("an authorization request that the browser has not opened as a page (RF
     for (const session of [signedOut, alice()]) {
       const host = testHost();
       host.session = session;
-      const { status, headers } = await sent(host, headersOf);
+      const { status, headers, text } = await sent(host, headersOf);
       expect({ status, cookies: headers["set-cookie"] }).toEqual({ status: 400, cookies: undefined });
+      expect(text).toContain("The request was not opened as a page.");
       expect(host.events.at(-1)).toMatchObject({
         kind: "authorization-denied",
         error: "invalid_request",
