@@ -48,15 +48,15 @@ function newCopy() {
  * Runs Jest on these test files, and ends it with all of its children when it takes too long.
  *
  * @param {string} copy
- * @param {{ readonly tests: readonly string[]; readonly only?: string | undefined; readonly limit: number }} what the limit is in milliseconds
+ * @param {{ readonly tests: readonly string[]; readonly only?: string | undefined; readonly limit: number; readonly testLimit: number }} what the limits of the run and of a test are in milliseconds
  * @returns {Promise<Ended>}
  */
-function runTests(copy, { tests, only, limit }) {
+function runTests(copy, { tests, only, limit, testLimit }) {
   // tests of processes of their own build what they need
   rmSync(path.join(copy, "dist"), { recursive: true, force: true });
   const jest = path.join(root, "node_modules/jest/bin/jest.js");
   const files = tests.map((name) => path.join(copy, "__tests__", `${name}.test.ts`));
-  const options = ["--selectProjects", "Express", "-w", "1", "--bail", "--testTimeout", "20000"];
+  const options = ["--selectProjects", "Express", "-w", "1", "--bail", "--testTimeout", String(testLimit)];
   const args = [
     jest,
     ...options,
@@ -112,6 +112,7 @@ async function plant(copy, defect) {
         tests: [test],
         only: defect.only,
         limit: limitMilliseconds,
+        testLimit: 20_000,
       });
       if (late) return { defect, caughtBy: undefined, note: `${test} did not end within two minutes` };
       if (passed) continue;
@@ -159,7 +160,9 @@ async function passWithout(places, chosen) {
   const ended = await Promise.all(
     shares
       .filter(({ share }) => share.length > 0)
-      .map(({ copy, share }) => runTests(copy, { tests: share, limit: 10 * limitMilliseconds })),
+      .map(({ copy, share }) =>
+        runTests(copy, { tests: share, limit: 10 * limitMilliseconds, testLimit: limitMilliseconds }),
+      ),
   );
   const failed = ended.find(({ passed }) => !passed);
   if (!failed) return true;
