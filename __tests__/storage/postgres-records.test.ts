@@ -42,7 +42,7 @@ function authorizationTests(): void {
   it.each(strangeTexts)("stores a second authorization beside one that has %j in it", async (text) => {
     const { authorizations } = await openStorage();
     const context = { key: "acme", data: { name: text } };
-    const first = authorizationRecord({ context, acr: text, amr: [text] });
+    const first = authorizationRecord({ context, acr: text, amr: [text], endMarks: [] });
     await authorizations.create(first, 1_100);
     await authorizations.create({ ...first, authorizationId: "B".repeat(22) }, 1_100);
     expect(await authorizations.find(first.authorizationId, 1_100)).toEqual(first);

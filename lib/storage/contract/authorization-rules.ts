@@ -31,7 +31,8 @@ export const authorizationRules: readonly Rule[] = [
     name: "authorizations.create takes any text that the host adds, also for a second one in the same context",
     async check({ storage, peer, now }) {
       const context = { key: "acme", data: { text: brokenText, deep: { list: [brokenText] } } };
-      const first = newAuthorization(now, { amr: ["pwd", brokenText], acr: brokenText, context });
+      const amr = ["pwd", brokenText];
+      const first = newAuthorization(now, { amr, acr: brokenText, context, endMarks: [] });
       const second = { ...first, authorizationId: newId() };
       // an adapter may read what is there before it stores the second one
       await createAll(storage, [first, second], now);
