@@ -109,7 +109,9 @@ describe("codes that live longer than a standard allows (FAPI 2.0 §5.3.2.1, OWA
       path,
       problem: `is ${seconds} seconds, more than 60`,
     }));
-    expect(codesLongerThan(60).find(facts)).toEqual(expected);
+    const { option, find } = codesLongerThan(60);
+    expect(find(facts)).toEqual(expected);
+    expect(option).toBe("authorizationCodeSeconds above 60");
   });
 });
 

@@ -149,6 +149,11 @@ describe("storage is found", () => {
     expect(await looksForStorage(module, name)).toBe(storage);
   });
 
+  it("by the first of its names, wherever that is", async () => {
+    const module = { options: { storage: { other: true } }, default: { storage } };
+    expect(await looksForStorage(module)).toBe(storage);
+  });
+
   it("that may be no storage, if its name says that it is one", async () => {
     const odd = { storage: 5 };
     expect(await looksForStorage({ storage: odd })).toBe(odd);

@@ -6,6 +6,10 @@
 
 /** File → its entries. @type {Readonly<Record<string, readonly Explained[]>>} */
 const explained = {
+  "lib/cli/check.ts": [
+    ["{ cause: error }", "{}", "Only the message is printed. The cause is for a debugger."],
+    ['""', '"Stryker was here!"', "There is one such line at most."],
+  ],
   "lib/cli/load-module.ts": [
     [
       '""',
@@ -15,6 +19,16 @@ const explained = {
   ],
   "lib/cli/signing-key.ts": [
     [
+      "/^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(?::\\d\\d)?(?:Z|[+-]\\d\\d:\\d\\d)$/",
+      "/\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(?::\\d\\d)?(?:Z|[+-]\\d\\d:\\d\\d)$/",
+      "Date.parse gives NaN when something stands around such a time.",
+    ],
+    [
+      "/^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(?::\\d\\d)?(?:Z|[+-]\\d\\d:\\d\\d)$/",
+      "/^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(?::\\d\\d)?(?:Z|[+-]\\d\\d:\\d\\d)/",
+      "Date.parse gives NaN when something stands around such a time.",
+    ],
+    [
       "{\n    // what JSON.parse says may quote the key\n    return undefined;\n  }",
       "{}",
       "A function that returns nothing returns undefined.",
@@ -22,6 +36,11 @@ const explained = {
     ["/^createAuthServer: /", "/createAuthServer: /", "These messages begin with it, and have it once."],
   ],
   "lib/clients/client-assertion.ts": [
+    [
+      "newer.text === known.text",
+      "false",
+      "The same keys give the same verdict. Without this a flood costs more.",
+    ],
     ['""', '"Stryker was here!"', "A client without jwks has a jwksUri. Only the compiler asks."],
     [
       '{ hash: "sha256", input: { padding: constants.RSA_PKCS1_PADDING } }',
@@ -42,6 +61,7 @@ const explained = {
     ],
   ],
   "lib/clients/client-record.ts": [
+    ['""', '"Stryker was here!"', "A client without jwks has a jwksUri. Only the compiler asks."],
     ["ajv.errors?.[0]", "ajv.errors[0]", "After a failed check there are errors. Only the compiler asks."],
   ],
   "lib/clients/derivation-gate.ts": [
@@ -72,6 +92,14 @@ const explained = {
       "These lists are only searched for a method, a grant and an origin, and this text is none of them.",
     ],
   ],
+  "lib/clients/new-registration.ts": [
+    [
+      "subscriptionOf(client, apiId)?.scopes",
+      "subscriptionOf(client, apiId).scopes",
+      "A client that has registered subscribes to the API. Only the compiler asks.",
+    ],
+  ],
+  "lib/clients/presented-grant.ts": [['""', '"Stryker was here!"', "Neither text is a code or token."]],
   "lib/clients/self-described.ts": [["[]", '["Stryker was here"]', "No script has an origin with spaces."]],
   "lib/end-user/approve.ts": [
     [
@@ -172,6 +200,7 @@ const explained = {
   "lib/fetching/read-document.ts": [
     ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
   ],
+  "lib/fetching/remembered-documents.ts": [['"known"', '""', 'There only "anyone" is looked for.']],
   "lib/grants/refresh-token.ts": [
     [
       'typeof outcome === "object"',
@@ -202,6 +231,8 @@ const explained = {
     ["origin !== undefined", "true", "No list of origins contains undefined. Only the compiler asks."],
   ],
   "lib/http/request.ts": [
+    ['"utf8"', '""', "Node takes UTF-8 where nothing is said."],
+    ['typeof chunk === "string"', "true", "Of bytes it makes a copy."],
     [
       'req.headers["content-type"]?.split(";")[0]?.trim',
       'req.headers["content-type"]?.split(";")[0].trim',
@@ -444,6 +475,11 @@ const explained = {
   ],
   "lib/resource-server/remote-verifier.ts": [
     [
+      'introspection?.[isJwt(token) ? "signed" : "opaque"]',
+      'introspection[isJwt(token) ? "signed" : "opaque"]',
+      "It is called where there is introspection. Only the compiler asks.",
+    ],
+    [
       '""',
       '"Stryker was here!"',
       "An API has at least one issuer: options and metadata without one are refused. Only the compiler asks.",
@@ -485,6 +521,13 @@ const explained = {
       "A missing header cannot happen, and a missing payload or signature must only fail to verify: this text is no base64url.",
     ],
   ],
+  "lib/storage/calls.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      'A consent is always saved with its context, "" for none, and no end mark has either id.',
+    ],
+  ],
   "lib/storage/memory/expiring-map.ts": [
     [
       "expiresAt / bucketSeconds",
@@ -517,6 +560,24 @@ const explained = {
       "The order of two is never 0.",
     ],
   ],
+  "lib/storage/rows.ts": [
+    [
+      "{\n  // not read as JSON: the host's texts in it may have what a database refuses. A quote inside a text is escaped, so this is a key\n  const wasUsed = `(last_used_at > 0 OR record NOT LIKE '%\"endMarks\":%')`;\n  return `${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`;\n}",
+      "{}",
+      "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
+    ],
+    [
+      "`(last_used_at > 0 OR record NOT LIKE '%\"endMarks\":%')`",
+      "``",
+      "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
+    ],
+    [
+      "`${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`",
+      "``",
+      "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
+    ],
+  ],
+  "lib/system.ts": [["detail !== undefined", "true", "Node takes an undefined detail for none."]],
   "lib/testing/test-clock.ts": [
     ["new.target === ShiftedDate", "false", "The prototype of ShiftedDate is that of the Date before."],
   ],

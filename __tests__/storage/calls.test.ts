@@ -40,18 +40,26 @@ describe("a call of the host's code (RFC 6749 §4.1.2.1, §5.2)", () => {
     expect(await inTime("a call", () => nextTurn().then(() => null))).toBeUndefined();
   });
 
-  it("is not late when its answer has arrived while the process was stopped", async () => {
+  it.each<[string, (arrived: Promise<unknown>) => Promise<unknown>, string]>([
+    ["answer", (arrived) => arrived, "answer"],
+    [
+      "failure",
+      (arrived) => arrived.then((text) => Promise.reject(new Error(String(text)))),
+      "Error: answer",
+    ],
+  ])("is not late when its %s has arrived while the process was stopped", async (_, call, outcome) => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const [database, [here]] = [connect(port, "127.0.0.1"), (await once(server, "connection")) as [Socket]];
     const onLate = jest.fn();
-    const answer = inTime("a call", () => once(here, "data"), onLate);
+    const answer = inTime("a call", () => call(once(here, "data")), onLate).catch(String);
     await nextTurn();
     database.write("answer");
     // longer than the limit. Timers come next, and then what has arrived
     for (const begin = performance.now(); performance.now() < begin + 20;) continue;
-    expect(String(await answer)).toBe("answer");
+    expect(String(await answer)).toBe(outcome);
+    await nextTurn();
     expect(onLate).not.toHaveBeenCalled();
     database.destroy();
     server.close();

@@ -43,6 +43,17 @@ describe("answers that rely on something remembered (RFC 7662 §4)", () => {
   });
 });
 
+describe("a look-up that is as old as the lag (RFC 7662 §4)", () => {
+  it("is not waited for, as with a lag of 0 seconds", () => {
+    const { asked, recall } = watchedMemory(0);
+    jest.spyOn(performance, "now").mockReturnValue(50_000);
+    void recall();
+    void recall();
+    expect(asked).toHaveLength(2);
+    jest.restoreAllMocks();
+  });
+});
+
 describe("a clock that is set back while nobody asks (RFC 7662 §4)", () => {
   let ran = 50_000;
   beforeEach(() => {

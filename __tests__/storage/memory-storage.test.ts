@@ -69,6 +69,14 @@ async function refusedCodes(clientOf: (index: number) => string | undefined): Pr
   return outcomes.filter((outcome) => outcome !== "kept").length;
 }
 
+describe("the clients of memoryStorage (RFC 6749 §2)", () => {
+  it.each([undefined, {}, { clients: {} }, { clients: "web" }])("must be a list: %j", (options) => {
+    expect(() => memoryStorage(options as never)).toThrow(
+      new TypeError("memoryStorage: clients is missing or is not a list. Write a list of clients."),
+    );
+  });
+});
+
 describe("maxEntries of memoryStorage (RFC 9700 §4.14)", () => {
   const problem = "memoryStorage: maxEntries must be a whole number from 1 to 16777216.";
 
