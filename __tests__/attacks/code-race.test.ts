@@ -121,30 +121,42 @@ function gathered(storage: Storage, { name, calls }: { name: string; calls: numb
   });
 }
 
+/** Redeems a new code many times at once: one wins, and what it won ends, because the others are replays. */
+async function raceForCode(here: Place): Promise<void> {
+  const code = await obtainCode(here.host, { client: "web" });
+  const tokens = theWinner(await race(here.apps, redemption("web", code)));
+  await expectRevoked(here, tokens);
+}
+
+/** The same with a refresh token. */
+async function raceForRefresh(here: Place): Promise<void> {
+  const first = await obtainTokens(here.host, { client: "web" });
+  const second = theWinner(await race(here.apps, refreshing("web", first.refresh_token)));
+  await expectRevoked(here, first);
+  await expectRevoked(here, second);
+}
+
+/** Such races in rounds, on storage that is slow enough for some of them to lose there. Somebody else's tokens stay good. */
+async function raceOnSlowStorage(raceOnce: (here: Place) => Promise<void>): Promise<void> {
+  const { storage, lost } = countLost(newStorage());
+  const here = await openPlace([slowStorage(storage, 5)]);
+  const bystander = await obtainTokens(here.host, { client: "web" });
+  await inRounds(rounds, () => raceOnce(here));
+  expect(lost()).toBeGreaterThan(0);
+  expect(await callStatus(here, bystander.access_token)).toBe(200);
+  expect((await post(here.apps[0], refreshing("web", bystander.refresh_token))).status).toBe(200);
+}
+
 describe("simultaneous redemptions of one code (RFC 6749 §4.1.2, §10.5; 9700 §4.14.2)", () => {
   it(`succeed exactly once of ${simultaneous} on slow storage, ${rounds} rounds, and end as a replay`, async () => {
-    const { storage, lost } = countLost(newStorage());
-    const here = await openPlace([slowStorage(storage, 5)]);
-    const bystander = await obtainTokens(here.host, { client: "web" });
-    await inRounds(rounds, async () => {
-      const code = await obtainCode(here.host, { client: "web" });
-      const tokens = theWinner(await race(here.apps, redemption("web", code)));
-      await expectRevoked(here, tokens);
-    });
-    expect(lost()).toBeGreaterThan(0);
-    expect(await callStatus(here, bystander.access_token)).toBe(200);
-    expect((await post(here.apps[0], refreshing("web", bystander.refresh_token))).status).toBe(200);
+    await raceOnSlowStorage(raceForCode);
   });
 
   it("succeed exactly once over two servers that share one storage", async () => {
     const shared = newStorage();
     const here = await openPlace([slowStorage(shared, 5), slowStorage(shared, 5)]);
     const bystander = await obtainTokens(here.host, { client: "web" });
-    await inRounds(20, async () => {
-      const code = await obtainCode(here.host, { client: "web" });
-      const tokens = theWinner(await race(here.apps, redemption("web", code)));
-      await expectRevoked(here, tokens);
-    });
+    await inRounds(20, () => raceForCode(here));
     expect(await callStatus(here, bystander.access_token)).toBe(200);
   });
 
@@ -152,9 +164,7 @@ describe("simultaneous redemptions of one code (RFC 6749 §4.1.2, §10.5; 9700 �
     const shared = newStorage();
     const gate = gathered(shared, { name: "authorizationCodes.consume", calls: simultaneous });
     const here = await openPlace([gate, gate]);
-    const code = await obtainCode(here.host, { client: "web" });
-    const tokens = theWinner(await race(here.apps, redemption("web", code)));
-    await expectRevoked(here, tokens);
+    await raceForCode(here);
     const replays = [here.host, ...here.others]
       .flatMap(({ events }) => events)
       .filter(({ kind }) => kind === "replay-detected");
@@ -182,39 +192,20 @@ describe("simultaneous redemptions of one code (RFC 6749 §4.1.2, §10.5; 9700 �
 
 describe("simultaneous uses of one refresh token (RFC 6749 §10.4, 9700 §4.14.2)", () => {
   it(`succeed exactly once of ${simultaneous} on slow storage, ${rounds} rounds, and end as a replay`, async () => {
-    const { storage, lost } = countLost(newStorage());
-    const here = await openPlace([slowStorage(storage, 5)]);
-    const bystander = await obtainTokens(here.host, { client: "web" });
-    await inRounds(rounds, async () => {
-      const first = await obtainTokens(here.host, { client: "web" });
-      const second = theWinner(await race(here.apps, refreshing("web", first.refresh_token)));
-      await expectRevoked(here, first);
-      await expectRevoked(here, second);
-    });
-    expect(lost()).toBeGreaterThan(0);
-    expect(await callStatus(here, bystander.access_token)).toBe(200);
-    expect((await post(here.apps[0], refreshing("web", bystander.refresh_token))).status).toBe(200);
+    await raceOnSlowStorage(raceForRefresh);
   });
 
   it("succeed exactly once over two servers that share one storage", async () => {
     const shared = newStorage();
     const here = await openPlace([slowStorage(shared, 5), slowStorage(shared, 5)]);
-    await inRounds(20, async () => {
-      const first = await obtainTokens(here.host, { client: "web" });
-      const second = theWinner(await race(here.apps, refreshing("web", first.refresh_token)));
-      await expectRevoked(here, first);
-      await expectRevoked(here, second);
-    });
+    await inRounds(20, () => raceForRefresh(here));
   });
 
   it("succeed exactly once when all of them reach the compare-and-set together", async () => {
     const shared = newStorage();
     const gate = gathered(shared, { name: "refreshTokens.rotate", calls: simultaneous });
     const here = await openPlace([gate, gate]);
-    const first = await obtainTokens(here.host, { client: "web" });
-    const second = theWinner(await race(here.apps, refreshing("web", first.refresh_token)));
-    await expectRevoked(here, first);
-    await expectRevoked(here, second);
+    await raceForRefresh(here);
   });
 });
 

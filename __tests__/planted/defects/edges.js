@@ -482,8 +482,8 @@ const defects = [
   {
     name: "erasure in Redis: what failed half-way is not known to a repeated call",
     file: "lib/storage/redis/authorization-erasure.ts",
-    find: "return [...new Set([...left, ...found.map(noteOf)])];",
-    replace: "return [...new Set([...left.slice(0, 0), ...found.map(noteOf)])];",
+    find: "return [...new Set([...left, ...entries.map(({ id }) => id)])];",
+    replace: "return [...new Set([...left.slice(0, 0), ...entries.map(({ id }) => id)])];",
     tests: ["storage/redis-erasure"],
   },
 ];

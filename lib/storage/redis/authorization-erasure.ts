@@ -26,14 +26,7 @@ function noteOf({ authorizationId, clientId, apiId }: Authorization): string {
   return JSON.stringify([authorizationId, clientId, apiId]);
 }
 
-/** What a note says. */
-interface Noted {
-  readonly authorizationId: string;
-  readonly clientId: string;
-  readonly apiId: string;
-}
-
-function readNote(note: string): Noted {
+function readNote(note: string): Pick<Authorization, "authorizationId" | "clientId" | "apiId"> {
   const [authorizationId, clientId, apiId] = JSON.parse(note) as [string, string, string];
   return { authorizationId, clientId, apiId };
 }
@@ -62,9 +55,9 @@ async function noteAll(
   const left = (await indexes.all(index)).filter(
     (note) => authorizationId === undefined || readNote(note).authorizationId === authorizationId,
   );
-  const [first, ...others] = found.map((one) => ({ id: noteOf(one), of: one }));
-  if (first) await indexes.add(index, { entries: [first, ...others], now });
-  return [...new Set([...left, ...found.map(noteOf)])];
+  const entries = found.map((one) => ({ id: noteOf(one), of: one }));
+  await indexes.add(index, { entries, now });
+  return [...new Set([...left, ...entries.map(({ id }) => id)])];
 }
 
 /** Deletes authorizations of this person, with their entries and those whose records are gone. Returns how many there were. */

@@ -66,10 +66,7 @@ export interface AuthorizationIndexes {
   /** The key of the index of what is being erased of this end user. It is there only until that has succeeded. */
   ofErased(subject: string): string;
   /** Adds entries. Returns how many the index has then. */
-  add(
-    index: string,
-    added: { entries: readonly [NewEntry, ...NewEntry[]]; now: EpochSeconds },
-  ): Promise<number>;
+  add(index: string, added: { entries: readonly NewEntry[]; now: EpochSeconds }): Promise<number>;
   /** All ids, those that end first at the beginning. */
   all(index: string): Promise<readonly string[]>;
   /** So many entries, those that end last at the beginning; with `after`, those behind it, also if it is gone and its end is known. */
