@@ -48,6 +48,22 @@ describe("an assertion that was seen is sent again (RFC 7523 §3)", () => {
     expect(await expectRefused(host, assertion)).toMatch(usedBefore);
   });
 
+  it("is refused also if it was signed for an hour, for as long as it is remembered and afterwards", async () => {
+    const host = keyedHost();
+    const [used, unused] = [1, 2].map(() => assertionOf({ claims: { exp: clock.now() + 3_600 } })) as [
+      string,
+      string,
+    ];
+    expect((await tokenBy(host, { assertion: used })).status).toBe(200);
+    clock.advance(329);
+    expect(await expectRefused(host, used)).toMatch(usedBefore);
+    clock.advance(1);
+    for (const assertion of [used, unused])
+      expect(await expectRefused(host, assertion)).toMatch(
+        /^the assertion was signed more than 300 seconds ago/,
+      );
+  });
+
   it("is refused at every other endpoint and issuer", async () => {
     const host = keyedHost();
     const assertion = assertionOf();
@@ -307,7 +323,7 @@ describe("a wrong assertion changes nothing (RFC 7523 §3)", () => {
       { key: other.privateKey },
       { claims: { jti, aud: `${issuer}/token` } },
       { claims: { jti, exp: clock.now() - 60 } },
-      { claims: { jti, exp: clock.now() + 3_600 } },
+      { claims: { jti, exp: clock.now() + 3_600, iat: undefined } },
       { header: { kid: "rsa" } },
       { header: { typ: "at+jwt" } },
       { header: { crit: ["exp"] } },

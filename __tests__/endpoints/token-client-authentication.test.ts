@@ -163,13 +163,24 @@ describe("client authentication that fails (RFC 6749 §2.3.1, §5.2)", () => {
     expect(response.headers["www-authenticate"]).toBeUndefined();
   });
 
-  it.each(["x", ""])('refuses a public client that uses Basic with secret "%s"', async (secret) => {
+  it("refuses a public client that uses Basic with a secret", async () => {
     const host = testHost();
     const code = await obtainCode(host, { client: "native" });
     const form = encode({ grant_type: "authorization_code", code, code_verifier: codeVerifier });
-    const response = await postTokenText(host, form, { Authorization: basic("native", secret) });
+    const response = await postTokenText(host, form, { Authorization: basic("native", "x") });
     expect(answerOf(response)).toEqual(invalidClient);
     expect((await redeem(host, { client: "native", code })).status).toBe(200);
+  });
+
+  it.each([
+    ["Basic", {}, { Authorization: basic("native", "") }],
+    ["the body", { client_id: "native", client_secret: "" }, {}],
+    ["both", { client_id: "native", client_secret: "" }, { Authorization: basic("native", "") }],
+  ])("takes an empty secret of a public client for none, in %s", async (_, fields, headers) => {
+    const host = testHost();
+    const code = await obtainCode(host, { client: "native" });
+    const form = { grant_type: "authorization_code", code, code_verifier: codeVerifier, ...fields };
+    expect((await postTokenText(host, encode(form), headers)).status).toBe(200);
   });
 });
 

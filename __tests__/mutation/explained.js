@@ -382,11 +382,6 @@ const explained = {
       "Then null comes back instead of undefined, and the only caller refuses both.",
     ],
     ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
-    [
-      "iat !== undefined",
-      "true",
-      "Without iat the difference is NaN, which is not greater than any limit. Only the compiler asks.",
-    ],
   ],
   "lib/protocol/client-authentication.ts": [
     ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],

@@ -146,9 +146,20 @@ describe("an assertion lives for five minutes at most (RFC 7523 §3)", () => {
     expect(problem({ exp: clock.now() + 331, iat: undefined })).toMatch(/may live for at most 300 seconds/);
   });
 
-  it("is refused when its own times are further apart", () => {
-    expect(problem({ exp: clock.now() + 100, iat: clock.now() - 200 })).toBeUndefined();
-    expect(problem({ exp: clock.now() + 100, iat: clock.now() - 201 })).toMatch(/at most 300 seconds/);
+  it.each([100, 3_300, 1e9])(
+    "is taken for five minutes from its iat, with exp %i seconds ahead",
+    (seconds) => {
+      const exp = clock.now() + seconds;
+      expect(problem({ exp, iat: clock.now() - 329 })).toBeUndefined();
+      expect(problem({ exp, iat: clock.now() - 330 })).toBe(
+        "the assertion was signed more than 300 seconds ago (RFC 7523 §3)",
+      );
+    },
+  );
+
+  it("is refused from its exp on, if that comes before five minutes from its iat", () => {
+    expect(problem({ exp: clock.now() - 29, iat: clock.now() - 60 })).toBeUndefined();
+    expect(problem({ exp: clock.now() - 30, iat: clock.now() - 60 })).toMatch(/^the assertion has expired/);
   });
 
   it.each(["iat", "nbf"])("is refused when %s is in the future, beyond the difference of clocks", (name) => {
@@ -209,6 +220,18 @@ describe("what is stored of a used assertion (RFC 7523 §3)", () => {
       const { expiresAt } = usedAssertion(read(assertionOf({ claims })).claims);
       expect(Number.isSafeInteger(expiresAt)).toBe(true);
       expect(problem(claims, { now: expiresAt })).toMatch(/expired/);
+      expect(problem(claims, { now: expiresAt - 1 })).toBeUndefined();
+    },
+  );
+
+  it.each([3_600, 3_600.5, 1e12])(
+    "is kept for as long as its iat lets it count, with a life of %d seconds",
+    (life) => {
+      const iat = clock.now() - 0.25;
+      const claims = { exp: iat + life, iat };
+      const { expiresAt } = usedAssertion(read(assertionOf({ claims })).claims);
+      expect(expiresAt).toBe(clock.now() + 330);
+      expect(problem(claims, { now: expiresAt })).toMatch(/more than 300 seconds ago/);
       expect(problem(claims, { now: expiresAt - 1 })).toBeUndefined();
     },
   );

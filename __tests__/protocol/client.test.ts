@@ -11,7 +11,8 @@ import {
 } from "../../lib/protocol/client";
 import { readClientAuthentication } from "../../lib/protocol/client-authentication";
 import { parseSecretDigest, secretMatches } from "../../lib/clients/client-secret";
-import { parseParameters } from "../../lib/protocol/parameters";
+import { parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
+import { assertionOf, presenting } from "../fixture/client-assertions";
 import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
 
 const inherited = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"];
@@ -255,7 +256,6 @@ describe("HTTP Basic client authentication (RFC 6749 §2.3.1, 7617 §2)", () => 
     ["an encoded percent sign", basic("web:100%25"), "web", "100%"],
     ["UTF-8, encoded", basic("web:p%C3%A4ss"), "web", "päss"],
     ["UTF-8, not encoded", basic("web:päss"), "web", "päss"],
-    ["an empty secret", basic("web:"), "web", ""],
     ["the scheme in lower case", basic("web:secret", "basic"), "web", "secret"],
     ["the scheme in upper case", basic("web:secret", "BASIC"), "web", "secret"],
     ["several spaces", basic("web:secret", "Basic  "), "web", "secret"],
@@ -285,6 +285,31 @@ describe("HTTP Basic client authentication (RFC 6749 §2.3.1, 7617 §2)", () => 
     expect(readClientAuthentication(parseParameters("client_id=web"), header)).toEqual(unreadable);
   });
 
+  it.each<[string, string, object]>([
+    ["nothing", "", { kind: "none", clientId: "web" }],
+    ["the same id", "client_id=web", { kind: "none", clientId: "web" }],
+    ["an empty secret", "client_id=web&client_secret=", { kind: "none", clientId: "web" }],
+    ["a secret", "client_secret=s", { kind: "client_secret_post", clientId: "web", clientSecret: "s" }],
+    ["another id", "client_id=other", { kind: "malformed", problem: "client-ids-differ" }],
+    [
+      "a secret and another id",
+      "client_id=other&client_secret=s",
+      { kind: "malformed", problem: "client-ids-differ" },
+    ],
+  ])("with an empty secret only names the client, beside %s in the body", (_, body, expected) => {
+    expect(readClientAuthentication(parseParameters(body), basic("web:"))).toEqual(expected);
+  });
+
+  it("with an empty secret names no other client than the assertion in the body", () => {
+    const body = parametersFromObject(presenting(assertionOf()));
+    const presented = readClientAuthentication(body, basic("keyed:"));
+    expect(presented).toMatchObject({ kind: "private_key_jwt", clientId: "keyed" });
+    expect(readClientAuthentication(body, basic("other:"))).toEqual({
+      kind: "malformed",
+      problem: "assertion-of-another-client",
+    });
+  });
+
   it("takes the same client_id in the body", () => {
     const presented = readClientAuthentication(parseParameters("client_id=web"), basic("web:secret"));
     expect(presented).toEqual({ kind: "client_secret_basic", clientId: "web", clientSecret: "secret" });
@@ -312,7 +337,7 @@ describe("HTTP Basic client authentication (RFC 6749 §2.3.1, 7617 §2)", () => 
   it("reads what a client has form-encoded", () => {
     const half = fc.string({ unit: "binary" });
     fc.assert(
-      fc.property(half.filter(Boolean), half, (clientId, clientSecret) => {
+      fc.property(half.filter(Boolean), half.filter(Boolean), (clientId, clientSecret) => {
         const header = basic(`${formEncode(clientId)}:${formEncode(clientSecret)}`);
         const presented = readClientAuthentication(parseParameters(""), header);
         expect(presented).toEqual({ kind: "client_secret_basic", clientId, clientSecret });
@@ -325,7 +350,7 @@ describe("HTTP Basic client authentication (RFC 6749 §2.3.1, 7617 §2)", () => 
       fc.string({ unit: "binary" }),
       fc.uint8Array().map((bytes) => basic(Buffer.from(bytes))),
     );
-    const known = ["client_secret_basic", "malformed"];
+    const known = ["client_secret_basic", "none", "malformed"];
     fc.assert(
       fc.property(header, (text) => {
         expect(known).toContain(readClientAuthentication(parseParameters(""), text).kind);

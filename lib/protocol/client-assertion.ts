@@ -51,6 +51,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 // several times what an assertion with an RSA signature takes
 const maxCharacters = 8_192;
 const maxJtiCharacters = 255;
+// with an iat, how long the assertion counts whatever its exp; without one, how far ahead exp may be
 const lifeSeconds = 300;
 // how far the client's clock may differ: so much is allowed at both ends of the assertion's life
 const toleranceSeconds = 30;
@@ -165,6 +166,11 @@ export interface ExpectedClaims {
   readonly now: EpochSeconds;
 }
 
+/** When the assertion ends: libraries sign some for an hour, of which only the first five minutes count. */
+function endOf({ exp, iat = Infinity }: Pick<AssertionClaims, "exp" | "iat">): EpochSeconds {
+  return Math.min(exp, iat + lifeSeconds);
+}
+
 /**
  * Which rule the claims break, or `undefined` when they are good.
  *
@@ -184,8 +190,10 @@ export function claimsProblem(
   }
   if (now >= exp + toleranceSeconds) return "the assertion has expired (RFC 7523 §3)";
   const latest = now + toleranceSeconds;
-  if (exp > latest + lifeSeconds || (iat !== undefined && exp - iat > lifeSeconds))
-    return `the assertion may live for at most ${lifeSeconds} seconds (RFC 7523 §3)`;
+  if (iat === undefined && exp > latest + lifeSeconds)
+    return `an assertion without iat may live for at most ${lifeSeconds} seconds (RFC 7523 §3): the client must send iat, or an earlier exp`;
+  if (now >= endOf({ exp, iat }) + toleranceSeconds)
+    return `the assertion was signed more than ${lifeSeconds} seconds ago (RFC 7523 §3)`;
   if ((iat ?? now) > latest || (nbf ?? now) > latest)
     return "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock";
   return undefined;
@@ -193,16 +201,16 @@ export function claimsProblem(
 
 /**
  * What is stored of an assertion that has been used: a digest that stands for the client and its `jti`, and the moment from which
- * the assertion is refused because it has expired.
+ * the assertion is refused because of its age.
  *
  * @rfc 7523 §3
  */
-export function usedAssertion({ sub, jti, exp }: AssertionClaims): {
+export function usedAssertion({ sub, jti, exp, iat }: AssertionClaims): {
   readonly digest: TokenDigest;
   readonly clientId: string;
   readonly expiresAt: EpochSeconds;
 } {
   // as JSON, because no other pair of texts gives the same text
   const digest = digestToken(JSON.stringify([sub, jti]));
-  return { digest, clientId: sub, expiresAt: Math.ceil(exp) + toleranceSeconds };
+  return { digest, clientId: sub, expiresAt: Math.ceil(endOf({ exp, iat })) + toleranceSeconds };
 }

@@ -82,28 +82,40 @@ function readBasic(header: string): { clientId: string; clientSecret: string } |
 }
 
 /** The client is the one that `sub` names. `client_id` may be left out. @rfc 7521 §4.2, 7523 §2.2 */
-function readAssertion(parameters: Parameters): ClientAuthentication {
+function readAssertion(parameters: Parameters, clientId: string | undefined): ClientAuthentication {
   if (parameters.get("client_assertion_type") !== jwtBearerType)
     return malformed("unsupported-assertion-type");
   const assertion = parseClientAssertion(parameters.get("client_assertion") ?? "");
   if (assertion.kind === "unreadable") return assertion;
   const { sub } = assertion.claims;
-  if ((parameters.get("client_id") ?? sub) !== sub) return malformed("assertion-of-another-client");
+  if ((clientId ?? sub) !== sub) return malformed("assertion-of-another-client");
   return { kind: "private_key_jwt", clientId: sub, assertion };
 }
 
 function readHeader(parameters: Parameters, authorizationHeader: string): ClientAuthentication {
   const basic = readBasic(authorizationHeader);
   if (!basic) return malformed("unreadable-authorization-header");
-  if (proofParameters.some((name) => parameters.get(name) !== undefined)) return malformed("several-methods");
+  const isProof = basic.clientSecret !== "";
+  if (isProof && proofParameters.some((name) => parameters.get(name) !== undefined))
+    return malformed("several-methods");
   const clientId = parameters.get("client_id") ?? basic.clientId;
   if (clientId !== basic.clientId) return malformed("client-ids-differ");
-  return { kind: "client_secret_basic", ...basic };
+  return isProof ? { kind: "client_secret_basic", ...basic } : readForm(parameters, clientId);
+}
+
+function readForm(parameters: Parameters, clientId: string | undefined): ClientAuthentication {
+  const clientSecret = parameters.get("client_secret");
+  const assertion = parameters.get("client_assertion") ?? parameters.get("client_assertion_type");
+  if (assertion !== undefined)
+    return clientSecret === undefined ? readAssertion(parameters, clientId) : malformed("several-methods");
+  if (clientId === undefined) return malformed("missing-client-id");
+  if (clientSecret === undefined) return { kind: "none", clientId };
+  return { kind: "client_secret_post", clientId, clientSecret };
 }
 
 /**
  * The client authentication of a request. Several at once are refused, because each could belong to a different client. An empty
- * secret in the body counts as absent.
+ * secret is none, in the body and in Basic, which then only names the client.
  *
  * @rfc 6749 §2.3.1, 7521 §4.2
  */
@@ -111,13 +123,7 @@ export function readClientAuthentication(
   parameters: Parameters,
   authorizationHeader: string | undefined,
 ): ClientAuthentication {
-  if (authorizationHeader !== undefined) return readHeader(parameters, authorizationHeader);
-  const clientId = parameters.get("client_id");
-  const clientSecret = parameters.get("client_secret");
-  const assertion = parameters.get("client_assertion") ?? parameters.get("client_assertion_type");
-  if (assertion !== undefined)
-    return clientSecret === undefined ? readAssertion(parameters) : malformed("several-methods");
-  if (clientId === undefined) return malformed("missing-client-id");
-  if (clientSecret === undefined) return { kind: "none", clientId };
-  return { kind: "client_secret_post", clientId, clientSecret };
+  return authorizationHeader === undefined
+    ? readForm(parameters, parameters.get("client_id"))
+    : readHeader(parameters, authorizationHeader);
 }

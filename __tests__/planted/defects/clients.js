@@ -28,15 +28,15 @@ const defects = [
   {
     name: "secret in the body beside Basic",
     file: "lib/protocol/client-authentication.ts",
-    find: 'if (proofParameters.some((name) => parameters.get(name) !== undefined)) return malformed("several-methods");',
-    replace: "",
+    find: "if (isProof && proofParameters.some((name) => parameters.get(name) !== undefined))",
+    replace: "if (!isProof)",
     tests: ["protocol/client"],
   },
   {
     name: "secret beside an assertion",
     file: "lib/protocol/client-authentication.ts",
-    find: 'return clientSecret === undefined ? readAssertion(parameters) : malformed("several-methods");',
-    replace: "return readAssertion(parameters);",
+    find: 'return clientSecret === undefined ? readAssertion(parameters, clientId) : malformed("several-methods");',
+    replace: "return readAssertion(parameters, clientId);",
     tests: ["protocol/client", "endpoints/token-client-assertion"],
   },
   {
@@ -49,7 +49,7 @@ const defects = [
   {
     name: "client_id beside an assertion names another client",
     file: "lib/protocol/client-authentication.ts",
-    find: 'if ((parameters.get("client_id") ?? sub) !== sub) return malformed("assertion-of-another-client");',
+    find: 'if ((clientId ?? sub) !== sub) return malformed("assertion-of-another-client");',
     replace: "",
     tests: ["endpoints/token-client-assertion"],
   },
@@ -84,15 +84,15 @@ const defects = [
   {
     name: "assertion may have been signed long ago",
     file: "lib/protocol/client-assertion.ts",
-    find: " || (iat !== undefined && exp - iat > lifeSeconds))",
-    replace: ")",
+    find: "if (now >= endOf({ exp, iat }) + toleranceSeconds)",
+    replace: "if (now >= exp + toleranceSeconds)",
     tests: ["protocol/client-assertion"],
   },
   {
     name: "assertion may live for years",
     file: "lib/protocol/client-assertion.ts",
-    find: "if (exp > latest + lifeSeconds || (",
-    replace: "if ((",
+    find: "if (iat === undefined && exp > latest + lifeSeconds)",
+    replace: "if (exp === Infinity)",
     tests: ["protocol/client-assertion"],
   },
   {
@@ -112,8 +112,8 @@ const defects = [
   {
     name: "used assertion is forgotten while it is still accepted",
     file: "lib/protocol/client-assertion.ts",
-    find: "expiresAt: Math.ceil(exp) + toleranceSeconds",
-    replace: "expiresAt: Math.ceil(exp)",
+    find: "expiresAt: Math.ceil(endOf({ exp, iat })) + toleranceSeconds",
+    replace: "expiresAt: Math.ceil(endOf({ exp, iat }))",
     tests: ["protocol/client-assertion"],
   },
   {
