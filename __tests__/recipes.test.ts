@@ -69,6 +69,7 @@ function limited(): { host: TestHost; alarms: string[] } {
     { heading: "Rate limits" },
     {
       alarm: (text: string) => void alarms.push(text),
+      apiClients: new Set(),
       setInterval: () => ({ unref: () => undefined }),
     },
   );
@@ -84,8 +85,8 @@ function limited(): { host: TestHost; alarms: string[] } {
   return { host, alarms };
 }
 
-async function openPage(host: TestHost): Promise<Response> {
-  const asked = request(host.app).get(`${issuerPath}/authorize`).set("X-Forwarded-For", "192.0.2.1");
+async function openPage(host: TestHost, address = "192.0.2.1"): Promise<Response> {
+  const asked = request(host.app).get(`${issuerPath}/authorize`).set("X-Forwarded-For", address);
   return asked.query(authorizationParameters("web"));
 }
 
@@ -199,6 +200,18 @@ describe("what rate limits count, and their alarm", () => {
       await ask(host, { address: `2001:db8::${count}`, fields: wrong });
     }
     expect((await ask(host, { address: "2001:db8::ff", fields: wrong })).status).toBe(429);
+  });
+
+  it.each([
+    ["an address", (port: number) => `192.0.2.1:${port}`],
+    ["an IPv6 address", (port: number) => `[2001:db8::1]:${port}`],
+  ])("counts %s as one, although a proxy adds the port", async (_, from) => {
+    const { host } = limited();
+    for (let count = 0; count < 10; count += 1)
+      await ask(host, { address: from(50_000 + count), fields: wrong });
+    expect((await ask(host, { address: from(60_000), fields: wrong })).status).toBe(429);
+    const pages = Array.from({ length: 600 }, (_page, count) => openPage(host, from(count + 1)));
+    expect((await Promise.all(pages)).filter(({ status }) => status === 429)).toHaveLength(11);
   });
 
   it("counts an address that makes up client ids, also in front of Express", async () => {

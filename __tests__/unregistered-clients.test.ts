@@ -53,6 +53,15 @@ describe("a rate limit in front of the registration endpoint (docs/unregistered-
     for (let count = 0; count < 20; count += 1) await registerFrom(host, `2001:db8::${count + 1}`);
     expect((await registerFrom(host, "2001:db8::ffff")).status).toBe(429);
   });
+
+  it.each([
+    ["an address", (port: number) => `192.0.2.1:${port}`],
+    ["an IPv6 address", (port: number) => `[2001:db8::1]:${port}`],
+  ])("counts %s as one, although a proxy adds the port", async (_, from) => {
+    const host = limitedHost();
+    for (let count = 0; count < 20; count += 1) await registerFrom(host, from(50_000 + count));
+    expect((await registerFrom(host, from(60_000))).status).toBe(429);
+  });
 });
 
 describe("an initial access token (docs/unregistered-clients.md; RFC 7591 §1.2)", () => {

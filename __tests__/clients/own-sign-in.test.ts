@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { newGuessLimit } from "../../examples/own-sign-in/guesses";
 import { newWebBrowser } from "../fixture/example";
 import {
   answerOf,
@@ -153,4 +154,15 @@ it("examples/own-sign-in refuses the right password too after ten wrong ones", a
   }
   await guessed.example.stop();
   expect(statuses).toEqual([...Array<number>(10).fill(403), 429]);
+});
+
+const wrongPassword = (): Promise<undefined> => Promise.resolve(undefined);
+
+it.each([
+  ["an address", (port: number) => `203.0.113.7:${port}`],
+  ["an IPv6 address", (port: number) => `[2001:db8::1]:${port}`],
+])("examples/own-sign-in counts %s as one, although a proxy adds the port", async (_, from) => {
+  const guesses = newGuessLimit();
+  for (let count = 0; count < 10; count += 1) await guesses.attempt(from(50_000 + count), wrongPassword);
+  expect(await guesses.attempt(from(60_000), wrongPassword)).toBe("too many");
 });

@@ -41,6 +41,10 @@ describe("the address of the caller", () => {
   it.each<[string, { ip?: string; socket: { remoteAddress?: string } }, string]>([
     ["Express", { ip: "203.0.113.7", socket: { remoteAddress: "10.0.0.1" } }, "203.0.113.7"],
     ["the connection", { socket: { remoteAddress: "10.0.0.1" } }, "10.0.0.1"],
+    ["a proxy that adds the port", { ip: "203.0.113.7:50123", socket: {} }, "203.0.113.7"],
+    ["a proxy that adds the port, by IPv6", { ip: "[2001:db8::1]:50123", socket: {} }, "2001:db8::1"],
+    ["a proxy that writes brackets only", { ip: "[2001:db8::1]", socket: {} }, "2001:db8::1"],
+    ["Express, by IPv6", { ip: "2001:db8::1:5012", socket: {} }, "2001:db8::1:5012"],
     ["nowhere, once the client has gone", { socket: {} }, ""],
   ])("comes from %s", (_, req, address) => {
     expect(readAddress(req as HttpRequest)).toBe(address);

@@ -36,7 +36,11 @@ const oldOnHeaders: RequestHandler = (_req, res, next) => {
 
 /** The limits of the recipe, as they are in front of `/login`. */
 function limits(app: Express): void {
-  const given = { alarm: () => undefined, setInterval: () => ({ unref: () => undefined }) };
+  const given = {
+    alarm: () => undefined,
+    apiClients: new Set(),
+    setInterval: () => ({ unref: () => undefined }),
+  };
   app.use("/login", runBlock({ heading: "Rate limits" }, given)["limits"] as RequestHandler);
 }
 

@@ -7,6 +7,10 @@ const { ipKeyGenerator } = require("express-rate-limit");
 const limit = 10;
 const windowMs = 900_000;
 
+/** Without the port that some proxies add, such as Azure's. For IPv6, the whole network counts as one address. */
+const addressOf = (ip = "unknown") =>
+  ipKeyGenerator(ip.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, "$1$2"));
+
 /** Counts in this process and by address. In a real app, count by name too, and in a store that your processes share. */
 function newGuessLimit() {
   /** @type {Map<string, Guesses>} */
@@ -18,12 +22,12 @@ function newGuessLimit() {
    * them, so sending many guesses at once does not help. Right passwords are never counted.
    *
    * @template T
-   * @param {string | undefined} ip of the caller; an IPv6 address counts together with its whole network
+   * @param {string | undefined} ip of the caller
    * @param {() => Promise<T | undefined>} check
    * @returns {Promise<T | "too many" | undefined>}
    */
   async function attempt(ip, check) {
-    const address = ipKeyGenerator(ip ?? "unknown");
+    const address = addressOf(ip);
     const guesses = addresses.get(address) ?? { wrong: 0, underWay: 0, waiting: [] };
     addresses.set(address, guesses);
     while (guesses.wrong + guesses.underWay >= limit) {

@@ -22,7 +22,7 @@ export interface ClientAttempt {
   /** Behind Express, Express's `Request`. Its body has been read. It contains the client's secret, so do not log it. */
   readonly req: IncomingMessage;
   /**
-   * Behind Express its `req.ip`, so behind a proxy set `trust proxy`. With `auth.inFrontOf`, the address of the connection, which behind a
+   * Behind Express its `req.ip` without a port, so behind a proxy set `trust proxy`. With `auth.inFrontOf`, the address of the connection, which behind a
    * proxy is the proxy's. Empty where there is none, as on a Unix socket.
    */
   readonly ip: string;

@@ -35,9 +35,12 @@ export type Body =
   | { readonly kind: "wrong-media-type" }
   | { readonly kind: "too-large" };
 
-/** The address of the caller, as Express has it or of the connection. Empty where there is none. */
+/** An address with the port that some proxies write into `X-Forwarded-For`. An IPv6 address is then in brackets. */
+const withPort = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/;
+
+/** The address of the caller, as Express has it or of the connection, without a port. Empty where there is none. */
 export function readAddress({ ip, socket }: HttpRequest): string {
-  return ip ?? socket.remoteAddress ?? "";
+  return (ip ?? socket.remoteAddress ?? "").replace(withPort, "$1$2");
 }
 
 /** The request target. Only the types say that a request may have none. */
