@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { Response } from "supertest";
 import { type PostgresPool, postgresStorage, type PostgresStorage } from "../../lib/postgres";
-import { newDigest, newRefreshToken } from "../../lib/storage/contract/records";
+import { newAccessToken, newDigest, newEndMark, newRefreshToken } from "../../lib/storage/contract/records";
 import { redeem, refresh, revoke } from "../fixture/client-requests";
 import { clients as clientRecords } from "../fixture/clients";
 import { runBlock, runWaitingBlock } from "../fixture/doc-block";
@@ -17,7 +17,7 @@ import {
   untilServed,
 } from "../fixture/outage-bed";
 import { type ReplicatedPostgres, untilRows, withReplication } from "../fixture/postgres-replication";
-import { postgres } from "../fixture/postgres-server";
+import { postgres, type PostgresServer } from "../fixture/postgres-server";
 import { journeys, type Purchase } from "../fixture/purchases";
 import { describeWith } from "../fixture/server-process";
 
@@ -97,6 +97,46 @@ function acknowledged(): void {
       expect([status, body]).toEqual([500, failed]);
       await pair.promote();
       expect(await thirtyTwoAtOnce({ attempt })).toEqual(usableOnce);
+    }));
+}
+
+/** From now on the system of this server orders text in another way: numbers by their value, and upper case first. */
+async function updateSystem(server: PostgresServer): Promise<void> {
+  const pool = server.pool({ max: 1 });
+  await pool.query("SET allow_system_table_mods = on");
+  await pool.query("UPDATE pg_database SET datlocale = 'en-US-u-kf-upper-kn'");
+}
+
+function otherSystem(): void {
+  it("knows every use, revocation and end that the primary has acknowledged", () =>
+    withReplication("synchronous", async (pair) => {
+      const at = Math.floor(Date.now() / 1000);
+      const before = postgresStorage({ pool: pair.primary.pool() });
+      await before.migrate();
+      const all = Array.from({ length: 500 }, () => ({
+        token: newRefreshToken(at),
+        access: newAccessToken(at),
+        end: newEndMark(at),
+      }));
+      const rotate = ({ refreshTokens }: PostgresStorage, from: ReturnType<typeof newRefreshToken>) =>
+        refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, at);
+      for (const { token, access, end } of all) {
+        await before.refreshTokens.create(token, at);
+        await rotate(before, token);
+        await before.accessTokens.revoke(access, at);
+        await before.endMarks.save(end, at);
+      }
+      await failOver(pair);
+      await updateSystem(pair.standby);
+      const after = postgresStorage({ pool: pair.standby.pool() });
+      await after.migrate();
+      const seen = { spent: 0, revoked: 0, ended: 0 };
+      for (const { token, access, end } of all) {
+        if ((await rotate(after, token)) === "not-rotated") seen.spent += 1;
+        if (await after.accessTokens.isRevoked(access.tokenId, at)) seen.revoked += 1;
+        if ((await after.endMarks.find([end.key], at))[0] === end.mark) seen.ended += 1;
+      }
+      expect(seen).toEqual({ spent: 500, revoked: 500, ended: 500 });
     }));
 }
 
@@ -325,6 +365,7 @@ describeWith(postgres, {
   name: "PostgreSQL that loses its primary (RFC 6749 §4.1.2, §10.5; 7009 §2.1; 9700 §4.14.2)",
   tests() {
     describe("a synchronous standby takes over", acknowledged);
+    describe("a standby whose system orders text in another way", otherSystem);
     describe("a commit that waits for the standby", waiting);
     describe("a call whose wait was terminated", repeatedCalls);
     describe("an old primary that comes back", twoPrimaries);

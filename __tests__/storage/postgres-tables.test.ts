@@ -245,6 +245,34 @@ function checkTests(): void {
     await storage.migrate();
   });
 
+  it.each([
+    ["spent_tokens", "digest", '"default"'],
+    ["revoked_access_tokens", "token_id", '"en-x-icu"'],
+    ["authorizations", "context_key", '"POSIX"'],
+  ])(
+    "refuses %s whose column %s has the collation %s, until it compares bytes",
+    async (table, column, collation) => {
+      const prefix = newName();
+      const storage = await openStorage({ prefix });
+      await ask(`ALTER TABLE ${prefix}${table} ALTER COLUMN ${column} TYPE text COLLATE ${collation}`);
+      const remedy = `ALTER COLUMN ${column} TYPE text COLLATE "C"`;
+      await expect(storage.migrate()).rejects.toThrow(
+        `"${prefix}${table}" has text columns that are not COLLATE "C"`,
+      );
+      await expect(storage.migrate()).rejects.toThrow(`Run: ALTER TABLE … ${remedy}.`);
+      await ask(`ALTER TABLE ${prefix}${table} ${remedy}`);
+      await storage.migrate();
+    },
+  );
+
+  it("takes a unique index in another order for no key: it would miss rows after an update of the system", async () => {
+    const prefix = newName();
+    const storage = await openStorage({ prefix });
+    await ask(`ALTER TABLE ${prefix}spent_tokens DROP CONSTRAINT ${prefix}spent_tokens_pkey`);
+    await ask(`CREATE UNIQUE INDEX ON ${prefix}spent_tokens (digest COLLATE "en-x-icu")`);
+    await expect(storage.migrate()).rejects.toThrow(remedies.key);
+  });
+
   it("refuses to serve where a table has gone, and makes it again where it is told to", async () => {
     const prefix = newName();
     const storage = await openStorage({ prefix });

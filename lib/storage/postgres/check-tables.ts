@@ -10,15 +10,20 @@ const ofTables = `pg_catalog.pg_class AS class
 const named = "namespace.nspname = $1 AND class.relname = ANY($2::text[])";
 
 const columnQuestion = `SELECT class.relname::text AS "table", attribute.attname::text AS name,
-  format_type(attribute.atttypid, attribute.atttypmod) AS type
-  FROM ${ofTables} WHERE ${named} AND attribute.attnum > 0 AND NOT attribute.attisdropped`;
+  format_type(attribute.atttypid, attribute.atttypmod) AS type, sorting.collname::text AS collation
+  FROM ${ofTables} LEFT JOIN pg_catalog.pg_collation AS sorting ON sorting.oid = attribute.attcollation
+  WHERE ${named} AND attribute.attnum > 0 AND NOT attribute.attisdropped`;
 
-/** Every set of columns that an index keeps unique. Others, such as partial or deferred ones, do not work with `ON CONFLICT`. */
+/**
+ * Every set of columns that an index keeps unique, in the order of bytes. Others, such as partial or deferred ones, do not work with
+ * `ON CONFLICT`.
+ */
 const keyQuestion = `SELECT class.relname::text AS "table", string_agg(attribute.attname::text, ',') AS key
   FROM ${ofTables}
   JOIN pg_catalog.pg_index AS index ON index.indrelid = class.oid AND attribute.attnum = ANY(index.indkey)
   WHERE ${named} AND index.indisunique AND index.indisvalid AND index.indimmediate
-  AND index.indpred IS NULL AND index.indexprs IS NULL
+  AND index.indpred IS NULL AND index.indexprs IS NULL AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_collation AS other
+    WHERE other.oid = ANY(index.indcollation) AND other.collname <> 'C')
   GROUP BY class.relname, index.indexrelid`;
 
 function missingColumn(columns: Columns, found: readonly PostgresRow[]): string | undefined {
@@ -29,6 +34,14 @@ function missingColumn(columns: Columns, found: readonly PostgresRow[]): string 
     return known !== type && !(type === "integer" && known === "bigint");
   });
   return missing && `"${missing[0]}" of type ${missing[1]}`;
+}
+
+/** The columns whose order, and so the rows that an index finds, would change with the system's libraries. */
+function unstableColumns({ columns, added }: TableShape, found: readonly PostgresRow[]): readonly string[] {
+  const ours = { ...columns, ...added };
+  return found
+    .filter(({ name, collation }) => ours[String(name)] === "text" && (collation ?? "C") !== "C")
+    .map(({ name }) => String(name));
 }
 
 function hasKey({ key }: TableShape, found: readonly PostgresRow[]): boolean {
@@ -46,6 +59,11 @@ function problemOf(shape: TableShape, { columns, keys }: Found): string | undefi
   const column = missingColumn(shape.columns, columns);
   if (column !== undefined) {
     return `exists but is not authmount's: it has no column ${column}. Choose another prefix or schema, or rename that table.`;
+  }
+  const unstable = unstableColumns(shape, columns);
+  if (unstable.length > 0) {
+    const changes = unstable.map((name) => `ALTER COLUMN ${name} TYPE text COLLATE "C"`).join(", ");
+    return `has text columns that are not COLLATE "C": after an update of the system's libraries, indexes would miss rows, and a token could be used twice. Run: ALTER TABLE … ${changes}.`;
   }
   const key = shape.key.join(", ");
   return hasKey(shape, keys)

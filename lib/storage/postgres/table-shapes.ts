@@ -68,9 +68,14 @@ export const tableShapes: Readonly<Record<TableName, TableShape>> = {
   migrations: { columns: { version: "integer" }, key: ["version"] },
 };
 
+/** Bytes are compared: the order of any other collation changes with the system's libraries, and indexes then miss their rows. */
+function typeOf(type: Columns[string]): string {
+  return type === "text" ? 'text COLLATE "C"' : type;
+}
+
 /** The columns and the key in the syntax of `CREATE TABLE`. */
 export function columnsOf({ columns, key }: TableShape): string {
-  const typed = Object.entries(columns).map(([name, type]) => `${name} ${type} NOT NULL`);
+  const typed = Object.entries(columns).map(([name, type]) => `${name} ${typeOf(type)} NOT NULL`);
   return [...typed, `PRIMARY KEY (${key.join(", ")})`].join(", ");
 }
 
@@ -79,7 +84,7 @@ export function addedColumnsOf({ added = {} }: TableShape): string {
   return Object.entries(added)
     .map(
       ([name, type]) =>
-        `ADD COLUMN IF NOT EXISTS ${name} ${type} NOT NULL DEFAULT ${type === "text" ? "''" : "0"}`,
+        `ADD COLUMN IF NOT EXISTS ${name} ${typeOf(type)} NOT NULL DEFAULT ${type === "text" ? "''" : "0"}`,
     )
     .join(", ");
 }
