@@ -65,13 +65,6 @@ describe("the person who is signed in (RFC 9068 §2.2.1)", () => {
   it("is sent to the page of the host when nobody is", async () => {
     expect((await authenticated([page])).result).toEqual(page);
   });
-
-  it("has an own copy of what the host says", async () => {
-    const amr = ["pwd"];
-    const { result } = await authenticated([{ ...signedIn, amr }]);
-    amr.push("otp");
-    expect(result).toMatchObject({ endUser: { facts: { amr: ["pwd"] } } });
-  });
 });
 
 describe("a session that is too old (OpenID Connect Core §3.1.2.1)", () => {

@@ -10,6 +10,7 @@ import { stopClockForEachTest } from "../fixture/clock";
 import { signedIn, type TestHost, testHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { intercept } from "../fixture/slow-storage";
+import { shortenTimeLimit } from "../fixture/time-limit";
 import { watchedHost } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
@@ -102,6 +103,40 @@ describe("a host callback that throws (RFC 6749 §4.1.2.1)", () => {
       const host = testHost({ clients: [trustedWeb], onEvent });
       expect(redirectParameters(await authorize(host.browser(), { client: "web" }))).toHaveProperty("code");
     }
+  });
+});
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+function late(name: string): Error {
+  return expect.objectContaining({ message: `${name} did not answer within 5 seconds` }) as Error;
+}
+
+describe("a host callback that does not answer in time (RFC 6749 §4.1.2.1)", () => {
+  it.each<[string, (watched: ReturnType<typeof watchedHost>) => void]>([
+    ["authenticate", ({ host }) => void (host.session = never)],
+    ["consent.decide", () => undefined],
+  ])("%s: the client is told to try again later", async (name, arm) => {
+    shortenTimeLimit();
+    const watched = watchedHost({ consent: { decide: never } });
+    arm(watched);
+    const response = await authorize(watched.host.browser(), { client: "web" });
+    expect(redirectOf(response)).toEqual(refusedByRedirect("temporarily_unavailable"));
+    expect(watched.writes).toEqual([]);
+    expect(causes(watched.host)).toEqual([late(name)]);
+  });
+
+  it("authenticate, on the way back from a page: the person's answer has no effect", async () => {
+    const watched = watchedHost();
+    const { host, writes } = watched;
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    shortenTimeLimit();
+    host.session = never;
+    const response = await browser.answer(page, "approve");
+    expect(redirectOf(response)).toEqual(refusedByRedirect("temporarily_unavailable", { status: 303 }));
+    expect(writes).toEqual([]);
+    expect(causes(host)).toEqual([late("authenticate")]);
   });
 });
 

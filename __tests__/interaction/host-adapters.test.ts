@@ -71,6 +71,27 @@ describe("an authenticate that throws", () => {
   });
 });
 
+describe("what the host's adapters answer", () => {
+  it("is an own copy: the host may go on changing its object", async () => {
+    const amr = ["pwd"];
+    const scopes = ["orders:read"];
+    const authenticate = () => ({ kind: "authenticated", subject: "alice", amr }) as const;
+    const decide = () => ({ kind: "granted", scopes }) as const;
+    const port = endUserPort(
+      { authMethods: { password: { authenticate } }, consent: { decide } },
+      requestWith({}),
+    );
+    const [person, consent] = [
+      await port.authenticate({ request, reauthenticate: false }),
+      await port.decideConsent({ request, endUser }),
+    ];
+    amr.push("otp");
+    scopes.push("orders:write");
+    expect(person).toMatchObject({ amr: ["pwd"] });
+    expect(consent).toMatchObject({ scopes: ["orders:read"] });
+  });
+});
+
 describe("the question to consent.decide", () => {
   it.each([
     [{ key: "work" }, { context: { key: "work" } }],

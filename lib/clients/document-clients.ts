@@ -5,8 +5,7 @@ import type { FoundDocument, RememberedDocuments } from "../fetching/remembered-
 import type { Client } from "../protocol/client";
 import { isTextList, undefinedKey } from "../protocol/host-json";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownAnswer } from "../protocol/own";
-import { inTime } from "../storage/calls";
+import { askHost } from "../storage/calls";
 import type { ClientPlace } from "./client-lookup";
 import { clientOfDocument } from "./metadata-document";
 import type { ClientMetadataDocumentAdapter, DocumentDecision } from "./port";
@@ -56,12 +55,16 @@ function decisionProblem(decision: DocumentDecision): string | undefined {
     : "allowTokenEndpointAudience must be true or false";
 }
 
-/** A copy, because the document is fetched before it is used, and the host may change its own object meanwhile. */
-function ownDecision(answered: unknown): DocumentDecision {
-  const decision = ownAnswer(answered as DocumentDecision);
+/** The host's answer. @throws TypeError when it is wrong */
+async function askPolicy(
+  adapter: ClientMetadataDocumentAdapter,
+  clientId: string,
+): Promise<DocumentDecision> {
+  const by = "clientMetadataDocuments.accept";
+  const decision = await askHost<DocumentDecision>(by, () => adapter.accept(clientId));
   const problem = decisionProblem(decision);
   if (problem === undefined) return decision;
-  throw new TypeError(`clientMetadataDocuments.accept: ${problem}.`);
+  throw new TypeError(`${by}: ${problem}.`);
 }
 
 function tooMany(): OAuthError {
@@ -114,8 +117,7 @@ async function findClient(
   const adapter = ports.adapters.get(apiId);
   if (!adapter || !isDocumentUrl(clientId, ports)) return undefined;
   // before anything is looked up or fetched
-  const answer = await inTime("clientMetadataDocuments.accept", () => adapter.accept(clientId));
-  const decision = ownDecision(answer);
+  const decision = await askPolicy(adapter, clientId);
   if (decision.kind === "refused")
     return { problem: "clientMetadataDocuments.accept refused this client id" };
   const document = await findDocument(ports, sought);

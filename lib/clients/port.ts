@@ -28,7 +28,7 @@ export type DocumentDecision =
 export interface ClientMetadataDocumentAdapter {
   /**
    * Decides whether this client may be used at this API. It is asked before its document is fetched, and again for each authorization
-   * and token request. What it throws is answered as `server_error`.
+   * and token request. It has five seconds, and what it throws is answered as `server_error`.
    */
   accept(clientId: string): DocumentDecision | Promise<DocumentDecision>;
   /**

@@ -2,7 +2,7 @@
 import type { ClientLookup } from "../clients/client-lookup";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownAnswer, ownText } from "../protocol/own";
+import { ownText } from "../protocol/own";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { checkAuthentication, ownContext } from "./check-host-answer";
 import type { Authentication, EndUser, EndUserPort } from "./port";
@@ -58,8 +58,7 @@ async function ask(
   { reauthenticate }: { reauthenticate: boolean },
 ): Promise<NotDenied> {
   const { request, endUser } = question;
-  // a copy, because the host may go on changing its own object
-  const answer = ownAnswer(await endUser.authenticate({ request, reauthenticate }));
+  const answer = await endUser.authenticate({ request, reauthenticate });
   checkAuthentication(answer, question.clock());
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {

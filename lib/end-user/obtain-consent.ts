@@ -6,7 +6,6 @@ import { type Consent, remembered } from "../protocol/consent";
 import { isBornUnder } from "../protocol/end-mark";
 import { withImplied } from "../protocol/requested-scopes";
 import { OAuthError } from "../protocol/oauth-error";
-import { ownAnswer } from "../protocol/own";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
@@ -201,6 +200,5 @@ export async function obtainConsent(ports: StandingPorts, question: ConsentQuest
     const scopes = request.grantableScopes;
     return { kind: "granted", scopes, context, remember: undefined, standing };
   }
-  const answer = ownAnswer(await port.decideConsent({ request, endUser }));
-  return applyAnswer(answer, { question, standing });
+  return applyAnswer(await port.decideConsent({ request, endUser }), { question, standing });
 }

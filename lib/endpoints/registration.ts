@@ -17,10 +17,9 @@ import type { Client } from "../protocol/client";
 import { undefinedKey } from "../protocol/host-json";
 import type { Issuer } from "../protocol/issuer";
 import { isErrorDescription, isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
-import { ownAnswer } from "../protocol/own";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import type { Clock } from "../protocol/time";
-import { inTime } from "../storage/calls";
+import { askHost } from "../storage/calls";
 import type { Storage } from "../storage/port";
 
 /** What a registration uses. */
@@ -64,13 +63,12 @@ function tooLarge(): OAuthError {
 type Approved = Extract<RegistrationDecision, { kind: "approved" }>;
 
 /** The host's yes. @throws OAuthError `access_denied` for a no @throws TypeError when the answer is invalid */
-async function askHost(
+async function askForApproval(
   { adapter }: RegistrationPorts,
   { req, metadata }: { req: IncomingMessage; metadata: RegistrationMetadata },
 ): Promise<Approved> {
-  const answered = await inTime("clientRegistration.approve", () => adapter.approve(req, metadata));
-  // a copy: what is checked is what counts, whatever the host does with its object
-  const decision = ownAnswer(answered as RegistrationDecision);
+  const ask = (): unknown => adapter.approve(req, metadata);
+  const decision = await askHost<RegistrationDecision>("clientRegistration.approve", ask);
   const missing = undefinedKey(decision);
   if (missing !== undefined)
     throw new TypeError(
@@ -141,7 +139,7 @@ async function register(
 ): Promise<{ clientId: string; body: object }> {
   const { registration, client: widest, secret } = readCandidate(ports, { issuer, message });
   const { metadata } = registration;
-  const decision = await askHost(ports, { req, metadata });
+  const decision = await askForApproval(ports, { req, metadata });
   const ofApi = Object.keys(issuer.api.scopes);
   const client = narrowedTo(scopesOfRegistration(metadata, { decision, ofApi }), widest);
   // the host may have taken its time

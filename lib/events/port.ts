@@ -74,7 +74,7 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
     | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
     /**
-     * Storage or a host callback failed, or storage did not answer in time. `cause` is what was thrown, or an error that says more and
+     * Storage or a host callback failed, or did not answer in time. `cause` is what was thrown, or an error that says more and
      * has what was thrown as its own `cause`. The library cannot know what it contains.
      */
     | { readonly kind: "server-error"; readonly cause: unknown }

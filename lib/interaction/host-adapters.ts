@@ -1,8 +1,9 @@
 /** Connects the host's adapters to the authorization endpoint. RFC 6749 §3.1, §10.2. */
 import type { Request } from "express";
-import type { EndUserPort } from "../end-user/port";
+import type { Authentication, ConsentAnswer, EndUserPort } from "../end-user/port";
 import type { AuthMethod, ConsentAdapter } from "./port";
 import { summarize } from "../pages/summary";
+import { askHost } from "../storage/calls";
 
 /** The adapters that the host supplies. */
 export interface HostAdapters {
@@ -34,15 +35,17 @@ export function endUserPort({ authMethods, consent }: HostAdapters, req: Request
       const authMethod = authMethods[request.issuer.authMethodId];
       if (!authMethod)
         throw new TypeError("the issuer has an authentication method that is not in authMethods");
+      const question = { req, reauthenticate, ...summarize(req, request) };
       try {
-        return await authMethod.authenticate({ req, reauthenticate, ...summarize(req, request) });
+        return await askHost<Authentication>("authenticate", () => authMethod.authenticate(question));
       } catch (thrown) {
         throw withLikelyCause(thrown, { req, name: "authenticate" });
       }
     },
     async decideConsent({ request, endUser }) {
       const { subject, context } = endUser;
-      return consent.decide({ req, subject, ...(context && { context }), ...summarize(req, request) });
+      const question = { req, subject, ...(context && { context }), ...summarize(req, request) };
+      return askHost<ConsentAnswer>("consent.decide", () => consent.decide(question));
     },
   };
 }

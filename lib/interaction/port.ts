@@ -22,7 +22,9 @@ export interface AuthenticationRequest extends AuthorizationSummary {
 export interface AuthMethod {
   /**
    * Says who is at this browser. It is called on every visit to the authorization endpoint and on every return from a page.
-   * It must not write to the response. What it throws is answered as `server_error`.
+   * It must not write to the response. It has five seconds, like every callback; afterwards the client gets
+   * `temporarily_unavailable`. What it throws is answered as `server_error`. Whatever may take longer, such as a slow directory,
+   * belongs on your sign-in page, which has no limit.
    */
   authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
 }
@@ -43,7 +45,7 @@ export interface ConsentRequest extends AuthorizationSummary {
  * `ask`: the person is asked before such a client gets anything.
  */
 export interface ConsentAdapter {
-  /** Says whether to grant, deny or ask. What it throws is answered as `server_error`. */
+  /** Says whether to grant, deny or ask. It has five seconds. What it throws is answered as `server_error`. */
   decide(request: ConsentRequest): ConsentAnswer | Promise<ConsentAnswer>;
 }
 

@@ -1,5 +1,6 @@
-/** How the server calls storage: in limited time, with one form of "none", awaiting all. RFC 6749 §4.1.2.1, §5.2, §10.5. */
+/** How the server calls code of the host, storage and callbacks: in limited time, with one form of "none". RFC 6749 §4.1.2.1, §5.2, §10.5. */
 import { lateError } from "../protocol/oauth-error";
+import { ownAnswer } from "../protocol/own";
 import { type Storage, storageMethods, type StoragePortName } from "./port";
 
 const limitSeconds = 5;
@@ -42,6 +43,18 @@ export async function inTime(name: string, call: () => unknown, onLate?: () => v
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * What a callback of the host answers, as a copy: what is checked is what counts, whatever the host does with its object. It has as long
+ * as a call of storage. What it throws at once is a rejection as well.
+ */
+export async function askHost<Answer extends object>(
+  name: string,
+  ask: () => unknown,
+  onLate?: () => void,
+): Promise<Answer> {
+  return ownAnswer((await inTime(name, ask, onLate)) as Answer);
 }
 
 /**

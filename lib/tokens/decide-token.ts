@@ -6,9 +6,8 @@ import type { GrantType } from "../protocol/client";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
 import { parseHostObject, undefinedKey } from "../protocol/host-json";
 import { isErrorDescription, OAuthError } from "../protocol/oauth-error";
-import { ownAnswer } from "../protocol/own";
 import { intersect, isSubset } from "../protocol/scope";
-import { inTime } from "../storage/calls";
+import { askHost } from "../storage/calls";
 import type { Storage } from "../storage/port";
 import type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./port";
 
@@ -212,17 +211,15 @@ export async function decideToken(ports: TokenDecisionPorts, proposal: TokenProp
   const { accessTokenSeconds } = request.issuer.api;
   if (!tokens) return { scopes, accessTokenSeconds, claims: undefined };
   const late = lateSignal();
-  let returned: unknown;
+  let returned: TokenDecision | Promise<TokenDecision> | undefined;
   const ask = (): unknown => (returned = tokens.decide(questionOf(proposal, late)));
-  const answered = await inTime("tokens.decide", ask, late.abort);
-  // a copy: what is checked is what counts, whatever the host does with its object
-  const answer = ownAnswer(answered as TokenDecision);
+  const answer = await askHost<TokenDecision>("tokens.decide", ask, late.abort);
   checkDefined(answer);
   switch (answer.kind) {
     case "issue": {
       const decided = decidedToken(answer, proposal);
       // without a promise no time has passed, and the trip to storage is saved
-      if (answered !== returned) await checkNotEnded(ports, proposal);
+      if (returned && "then" in returned) await checkNotEnded(ports, proposal);
       return decided;
     }
     case "refuse":

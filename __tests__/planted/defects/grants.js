@@ -295,7 +295,7 @@ const defects = [
   {
     name: "no second look after tokens.decide",
     file: "lib/tokens/decide-token.ts",
-    find: "if (answered !== returned) await checkNotEnded(ports, proposal);",
+    find: 'if (returned && "then" in returned) await checkNotEnded(ports, proposal);',
     replace: "",
     tests: ["grants/token-decision-withdrawal"],
   },
