@@ -156,16 +156,17 @@ const framing = ["x-frame-options", "content-security-policy"];
 const cors = ["access-control-allow-origin", "access-control-allow-credentials"];
 
 /** Runs with Node's own `writeHead`, and with one that middleware has put in its place. */
-describe.each([
-  ["Node's writeHead", setAll],
+describe.each<[string, (res: ServerResponse) => void, string]>([
+  ["Node's writeHead", setAll, "public, max-age=300"],
   [
     "another writeHead",
-    (res: ServerResponse) => {
+    (res) => {
       watching([])(res);
       setAll(res);
     },
+    "private, max-age=300",
   ],
-])("headers of the host, with %s (RFC 9700 §2.6, §4.16)", (_, before) => {
+])("headers of the host, with %s (RFC 9700 §2.6, §4.16)", (_, before, ofDocument) => {
   const lost: Record<AnswerName, readonly string[]> = {
     json: [],
     redirect: [...framing, ...cors],
@@ -186,7 +187,7 @@ describe.each([
   });
 
   it.each(names)("cannot change whether it is stored: %s", (name) => {
-    const stored = name === "document" ? "public, max-age=300" : "no-store";
+    const stored = name === "document" ? ofDocument : "no-store";
     expect(valuesOf(write(answers[name], { before }), "cache-control")).toEqual([stored]);
   });
 });
@@ -218,8 +219,65 @@ describe("a writeHead that is not Node's", () => {
   it.each(names)("gets the status alone, and the client gets the same: %s", (name) => {
     const seen: unknown[][] = [];
     const plain = write(answers[name]);
-    expect(write(answers[name], { before: watching(seen) })).toEqual(plain);
+    const received = write(answers[name], { before: watching(seen) });
+    if (name !== "document") expect(received).toEqual(plain);
+    expect(received.body).toBe(plain.body);
     expect(seen).toEqual([[plain.status]]);
+  });
+});
+
+/** Middleware that replaces `end` and sets a header there, as old session libraries and some loggers do. */
+function settingAtEnd(res: ServerResponse): void {
+  const own = res.end.bind(res);
+  res.end = (...given: readonly unknown[]) => {
+    res.setHeader("X-Time", "1");
+    return own(...(given as [string]));
+  };
+}
+
+describe("an end that is not Node's", () => {
+  it.each(names)("can set headers, as it can behind Express: %s", (name) => {
+    const plain = write(answers[name]);
+    const received = write(answers[name], { before: settingAtEnd });
+    const [ofDocument, ofOne] = ["public, max-age=300", "private, max-age=300"];
+    expect(received).toEqual({
+      ...plain,
+      headers: expect.arrayContaining([
+        ["x-time", "1"],
+        ...plain.headers.map(([header, value]) => [header, value === ofDocument ? ofOne : value]),
+      ]) as unknown,
+    });
+    expect(received.headers).toHaveLength(plain.headers.length + 1);
+  });
+
+  it.each<[string, (res: ServerResponse) => unknown, boolean]>([
+    ["has begun: the connection ends", (res) => res.flushHeaders(), true],
+    ["has ended: nothing is cut off", (res) => res.end(), false],
+    ["has not begun: the host can still answer", () => undefined, false],
+  ])("throws when the answer %s", (_, begin, isDestroyed) => {
+    const { res } = answerTo(requestOf({}));
+    const failure = new Error("the store is away");
+    const own = res.end.bind(res);
+    res.end = () => {
+      res.end = own;
+      begin(res);
+      throw failure;
+    };
+    expect(() => writeResponse({ req: requestOf({}), res }, answers.json)).toThrow(failure);
+    expect(res.destroyed).toBe(isDestroyed);
+    // another answer of the host has another length
+    expect(res.headersSent || !res.hasHeader("Content-Length")).toBe(true);
+  });
+});
+
+describe("a public document beside a cookie of the host (RFC 9111 §3.5, §7.3)", () => {
+  it.each<[string, (res: ServerResponse) => void]>([
+    ["is set", setTheirCookie],
+    ["may be set when the headers are written", watching([])],
+    ["may be set when the answer ends", settingAtEnd],
+  ])("is for no shared cache where the cookie %s", (_, before) => {
+    const received = write(answers.document, { before });
+    expect(valuesOf(received, "cache-control")).toEqual(["private, max-age=300"]);
   });
 });
 

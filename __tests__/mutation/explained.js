@@ -267,11 +267,7 @@ const explained = {
       '["Stryker was here"]',
       "No answer has a header of this name, and removing a header that is not there does nothing.",
     ],
-    [
-      "res.writeHead === nodesOwn",
-      "false",
-      "Header by header, the client gets the same. The list is only faster.",
-    ],
+    ["isWatched(res)", "true", "Header by header, the client gets the same. The list is only faster."],
     ['"page"', '""', "A function that ends without return gives undefined."],
     ['"empty"', '""', "A function that ends without return gives undefined."],
     [

@@ -34,6 +34,16 @@ const oldOnHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
+/** What old session libraries and some loggers do: Express leaves the headers to the end of the answer. */
+const headerAtEnd: RequestHandler = (_req, res, next) => {
+  const end = res.end.bind(res) as (...given: unknown[]) => typeof res;
+  res.end = (...given: unknown[]): typeof res => {
+    res.setHeader("X-Answered", "1");
+    return end(...given);
+  };
+  next();
+};
+
 /** The limits of the recipe, as they are in front of `/login`. */
 function limits(app: Express): void {
   const given = {
@@ -71,6 +81,7 @@ const neighbours: Readonly<Record<string, (app: Express) => unknown>> = {
   "express-rate-limit": (app) => app.use(rateLimit({ limit: 1000 })),
   "express-rate-limit, as in the recipe": limits,
   "middleware with on-headers before 1.1": (app) => app.use(oldOnHeaders),
+  "middleware that sets a header in end": (app) => app.use(headerAtEnd),
 };
 
 const everything = (app: Express): void => {
@@ -106,7 +117,12 @@ function headersOf({ request, headers }: LifeAnswer): readonly unknown[] {
   const ofPages = ["content-security-policy", "x-frame-options", "referrer-policy"];
   const isPage = headers.get("content-type")?.startsWith("text/html") === true;
   const names = isPage ? [...ofAll, ...ofPages] : ofAll;
-  return [request, ...names.map((name) => headers.get(name)?.replaceAll(/localhost:\d+/g, "localhost"))];
+  const valueOf = (name: string): unknown => headers.get(name)?.replaceAll(/localhost:\d+/g, "localhost");
+  // a neighbour that watches answers may add a cookie, so no shared cache may keep them
+  return [
+    request,
+    ...names.map(valueOf).map((value) => (value === "private, max-age=300" ? "public, max-age=300" : value)),
+  ];
 }
 
 /** The answers that authmount has written. */

@@ -68,6 +68,21 @@ const always = ["X-Content-Type-Options", "nosniff"];
 // answers may contain codes and tokens (RFC 6749 §5.1); public documents set their own Cache-Control
 const notStored = ["Cache-Control", "no-store", "Pragma", "no-cache"];
 
+// middleware and adapters of the host may have put their own in the place of these
+const [nodesHead, nodesEnd] = ["writeHead", "end"].map((name): unknown =>
+  Reflect.get(ServerResponse.prototype, name),
+);
+
+/** True where middleware may still add headers while the answer is written. */
+function isWatched(res: ServerResponse): boolean {
+  return res.writeHead !== nodesHead || res.end !== nodesEnd;
+}
+
+/** A shared cache would hand a cookie of the host, such as a visitor's session, to everybody. @rfc 9111 §7.3 */
+function cachingOf(res: ServerResponse, value: string): string {
+  return isWatched(res) || res.hasHeader("Set-Cookie") ? value.replace("public", "private") : value;
+}
+
 /** All headers as one list of names and values, each name once: the form that Node writes fastest. */
 function headerLines({ res, headers: ofRoute }: Destination, { status, headers, body }: Written): string[] {
   const lines = headers["Cache-Control"] === undefined ? [...always, ...notStored] : [...always];
@@ -76,22 +91,30 @@ function headerLines({ res, headers: ofRoute }: Destination, { status, headers, 
     const before = res.getHeader(name);
     lines.push(name, before === undefined ? value : `${String(before)}, ${value}`);
   }
-  for (const [name, value] of Object.entries(headers)) lines.push(name, value);
+  for (const [name, value] of Object.entries(headers))
+    lines.push(name, name === "Cache-Control" ? cachingOf(res, value) : value);
   if (status !== 204) lines.push("Content-Length", String(Buffer.byteLength(body)));
   return lines;
 }
 
-// the one that knows a list of headers; middleware and adapters of the host may have put theirs in its place
-const nodesOwn: unknown = Reflect.get(ServerResponse.prototype, "writeHead");
-
 /**
- * Writes the status and all headers. A list of them is for Node only: `on-headers` before 1.1, which old versions of morgan, compression and
- * express-session bring along, and `serverless-http` would take it for something else and send none of them.
+ * Sends an answer. Where the host watches, Node writes the headers when the answer ends, as behind Express: middleware may set headers in
+ * its `end`, and a list of headers would mean something else to the `writeHead` of `on-headers` before 1.1 and of `serverless-http`.
  */
-function writeHead(res: ServerResponse, { status, lines }: { status: number; lines: string[] }): void {
-  if (res.writeHead === nodesOwn) return void res.writeHead(status, lines);
-  for (let at = 0; at < lines.length; at += 2) res.setHeader(lines[at] as string, lines[at + 1] as string);
-  res.writeHead(status);
+function send(res: ServerResponse, { status, lines, body }: Omit<Written, "headers"> & { lines: string[] }) {
+  try {
+    if (isWatched(res)) {
+      for (let at = 0; at < lines.length; at += 2)
+        res.setHeader(lines[at] as string, lines[at + 1] as string);
+      res.statusCode = status;
+    } else res.writeHead(status, lines);
+    res.end(body);
+  } catch (failure) {
+    // otherwise the client waits for the rest for ever, or for as much as the length says of another answer of the host
+    if (!res.headersSent) res.removeHeader("Content-Length");
+    else if (!res.writableEnded) res.destroy();
+    throw failure;
+  }
 }
 
 /**
@@ -133,7 +156,6 @@ export function writeResponse(destination: Destination, response: ProtocolRespon
   const { cookies = [] } = response as { readonly cookies?: readonly string[] };
   for (const cookie of cookies) res.appendHeader("Set-Cookie", cookie);
   for (const name of unwantedHeaders(response)) res.removeHeader(name);
-  writeHead(res, { status: written.status, lines: headerLines(destination, written) });
-  res.end(written.body);
-  closeTrace(destination, errorOf(response));
+  send(res, { ...written, lines: headerLines(destination, written) });
+  if (destination.trace) closeTrace(destination, errorOf(response));
 }
