@@ -1,6 +1,7 @@
 // A process ends at any moment while it writes to a SQLite file: what it has acknowledged is there, and nothing can be used twice.
 // The attacker has a code or a refresh token that was used just before, and tries again.
 import { randomInt } from "node:crypto";
+import { rmSync } from "node:fs";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import type { TokenHandle } from "../../lib/protocol/token-value";
 import { type SqliteStorage, sqliteStorage } from "../../lib/sqlite";
@@ -252,6 +253,21 @@ function locks(): void {
   });
 }
 
+function cleanUps(): void {
+  it("spends no code that another process has spent since", async () => {
+    await withFile(newFile(), async ({ storage, handle }) => {
+      await storage.migrate();
+      const code = newCode(now);
+      await storage.authorizationCodes.create(code, now);
+      const [{ file }] = handle.prepare("PRAGMA database_list").all() as [{ file: string }];
+      rmSync(`${file}-shm`);
+      const { digest, authorizationId } = code;
+      await start({ file, act: "consume", code: { digest, authorizationId } }).ended;
+      await expect(storage.authorizationCodes.consume(code, now)).rejects.toThrow("Restart the process");
+    });
+  });
+}
+
 const found = drivers.some(({ name }) => name === "better-sqlite3");
 
 describeWith(
@@ -262,6 +278,7 @@ describeWith(
       describe("while it writes", writes);
       describe("while it maintains the tables", maintenance);
       describe("while it holds the lock of the writer", locks);
+      describe("or whose shared memory (-shm) a clean-up removes while it is open", cleanUps);
     },
   },
 );

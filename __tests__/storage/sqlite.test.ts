@@ -278,6 +278,7 @@ describe("a file that is changed under an open storage (RFC 6749 §10.5)", () =>
     ["removed", (file) => rmSync(file)],
     ["replaced", (file) => (copyFileSync(file, `${file}.copy`), renameSync(`${file}.copy`, file))],
     ["left without its log", (file) => rmSync(`${file}-wal`)],
+    ["left without its shared memory", (file) => rmSync(`${file}-shm`)],
   ];
 
   it.each(changes)(

@@ -88,10 +88,10 @@ function setUp(handle: SqliteHandle, { rows }: Statements): void {
   );
 }
 
-/** The numbers of the file system's entries for the database and its log; 0 for one that is not there. */
+/** The numbers of the file system's entries for the database, its log and the locks on them; 0 for one that is not there. */
 function entriesOf(file: string): string {
-  const numbers = [file, `${file}-wal`].map((name) => statSync(name, { throwIfNoEntry: false })?.ino ?? 0);
-  return numbers.join();
+  const names = [file, `${file}-wal`, `${file}-shm`];
+  return names.map((name) => statSync(name, { throwIfNoEntry: false })?.ino ?? 0).join();
 }
 
 /**
@@ -107,7 +107,7 @@ function newFileCheck({ rows }: Statements): () => void {
   return () => {
     if (entriesOf(file) === entries) return;
     throw new Error(
-      "sqliteStorage: the database file or its log (-wal) was removed or replaced while it was open, so nothing is read or written any more. Restart the process, and change the file only while no process has it open (docs/storage-sqlite.md).",
+      "sqliteStorage: the database file, its -wal or its -shm was removed or replaced while it was open, so nothing is read or written any more. Restart the process, and change the file only while no process has it open (docs/storage-sqlite.md).",
     );
   };
 }
