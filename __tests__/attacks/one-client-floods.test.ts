@@ -4,6 +4,7 @@ import { type Client, memoryStorage } from "../../lib";
 import { pairPath } from "../fixture/apis";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { postToken, redeem, refresh } from "../fixture/client-requests";
+import { stopClock } from "../fixture/clock";
 import { clients, credentials, machineSecret } from "../fixture/clients";
 import { testHost, type TestHost } from "../fixture/host";
 import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
@@ -48,6 +49,8 @@ function revoke(host: TestHost, { client, token }: { client: "web" | "machine"; 
     .type("form")
     .send({ ...credentials(client), token });
 }
+
+afterEach(() => jest.restoreAllMocks());
 
 describe("one client that fills memoryStorage (maxEntries; RFC 6749 §4.4, 9700 §4.14)", () => {
   const half = { times: 11, status: 503 };
@@ -112,6 +115,28 @@ describe("one client that fills memoryStorage (maxEntries; RFC 6749 §4.4, 9700 
     for (const { refresh_token: refreshToken = "" } of [phone, laptop])
       expect((await refresh(host, { client: "other", refreshToken })).status).toBe(200);
     expect((await redeem(host, { client: "other", code })).status).toBe(200);
+  });
+
+  it("a person with as many sign-ins in use as may be can sign in many times at once", async () => {
+    const host = testHost();
+    for (let count = 0; count < maxAuthorizations; count += 1) await obtainTokens(host, { client: "other" });
+    for (let wave = 0; wave < 3; wave += 1) {
+      const codes = [];
+      for (let count = 0; count < 16; count += 1) codes.push(await obtainCode(host, { client: "other" }));
+      const answers = await Promise.all(codes.map((code) => redeem(host, { client: "other", code })));
+      expect(answers.map(({ status }) => status)).toEqual(codes.map(() => 200));
+    }
+  });
+
+  it("codes that have expired unused take no place from those that can be redeemed", async () => {
+    const clock = stopClock();
+    const host = testHost();
+    for (let count = 0; count < maxAuthorizations; count += 1) await obtainCode(host, { client: "other" });
+    clock.advance(61);
+    const codes = [];
+    for (let count = 0; count < maxAuthorizations; count += 1)
+      codes.push(await obtainCode(host, { client: "other" }));
+    for (const code of codes) expect((await redeem(host, { client: "other", code })).status).toBe(200);
   });
 
   it("is named to the host, who can limit its rate", async () => {

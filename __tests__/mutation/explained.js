@@ -553,18 +553,18 @@ const explained = {
   ],
   "lib/storage/rows.ts": [
     [
-      "{\n  // not read as JSON: the host's texts in it may have what a database refuses. A quote inside a text is escaped, so this is a key\n  const wasUsed = `(last_used_at > 0 OR record NOT LIKE '%\"endMarks\":%')`;\n  return `${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`;\n}",
+      "{\n  return `SELECT authorization_id FROM (\n      SELECT authorization_id, last_used_at > 0 AS is_used, row_number() OVER (\n        PARTITION BY last_used_at > 0 ORDER BY last_used_at DESC, ${createdAt} DESC, expires_at DESC\n      ) AS place FROM ${living}\n    ) AS pools WHERE place > CASE WHEN is_used THEN ${maxAuthorizations} ELSE ${maxAuthorizations - 1} END`;\n}",
       "{}",
       "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
     ],
     [
-      "`(last_used_at > 0 OR record NOT LIKE '%\"endMarks\":%')`",
+      "`SELECT authorization_id FROM (\n      SELECT authorization_id, last_used_at > 0 AS is_used, row_number() OVER (\n        PARTITION BY last_used_at > 0 ORDER BY last_used_at DESC, ${createdAt} DESC, expires_at DESC\n      ) AS place FROM ${living}\n    ) AS pools WHERE place > CASE WHEN is_used THEN ${maxAuthorizations} ELSE ${maxAuthorizations - 1} END`",
       "``",
       "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
     ],
     [
-      "`${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`",
-      "``",
+      "maxAuthorizations - 1",
+      "maxAuthorizations + 1",
       "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
     ],
   ],

@@ -152,40 +152,37 @@ describe("the limit of authorizations in memory (RFC 9700 §4.14.2)", () => {
     expect(await revokedOf(store, ["new", "000", "001"])).toEqual(["000"]);
   });
 
-  it("revokes what was never used before what was used, the oldest first, then the first to expire", async () => {
+  it("counts what was used apart: of that, the one used longest ago goes, and of the rest the oldest", async () => {
     const storage = memoryStorage({ clients: [] });
     const { authorizations: store, authorizationCodes } = storage;
-    const use = async (authorizationId: string): Promise<void> => {
+    const use = async (authorizationId: string, at: number): Promise<void> => {
       const code = { ...codeRecord(authorizationId), authorizationId };
       await authorizationCodes.create(code, now);
-      await authorizationCodes.consume(code, now);
+      await authorizationCodes.consume(code, at);
     };
     const create = (authorizationId: string, record: Partial<Authorization>) =>
-      store.create(authorizationRecord({ authorizationId, endMarks: [], ...record }), now);
+      store.create(authorizationRecord({ authorizationId, ...record }), now);
+    for (const { authorizationId = "", ...record } of full) {
+      await create(authorizationId, { ...record, createdAt: 1 });
+      await use(authorizationId, authorizationId === "007" ? 1_001 : 1_002);
+    }
     // the older one expires later
     await create("young", { createdAt: 20, expiresAt: 5_000 });
     await create("old", { createdAt: 10, expiresAt: 7_000 });
-    const used = full.slice(2);
-    for (const { authorizationId = "", ...record } of used) {
-      await create(authorizationId, { ...record, createdAt: 1 });
-      await use(authorizationId);
-    }
-    const ids = ["young", "old", ...used.map((one) => one.authorizationId)];
-    await create("next", { createdAt: 30, expiresAt: 1_500 });
+    const waiting = several(maxAuthorizations - 2).map(({ authorizationId = "" }) => `w${authorizationId}`);
+    for (const id of waiting) await create(id, { createdAt: 30 });
+    const ids = ["young", "old", ...full.map((one) => one.authorizationId), ...waiting];
+    expect(await revokedOf(store, ids)).toEqual([]);
+    await create("next", { createdAt: 40, expiresAt: 1_500 });
     expect(await revokedOf(store, ids)).toEqual(["old"]);
-    await create("another", { createdAt: 40, expiresAt: 1_400 });
-    expect(await revokedOf(store, [...ids, "next"])).toEqual(["young", "old"]);
-    for (const id of ["next", "another"]) await use(id);
+    await use("next", 1_003);
     await create("last", { createdAt: 50, expiresAt: 1_300 });
-    expect(await revokedOf(store, [...ids, "next", "another"])).toEqual(["young", "old", "another"]);
+    expect(await revokedOf(store, [...ids, "next"])).toEqual(["old", "007"]);
   });
 
-  it("takes what version 0.1.0 has stored, whose use nobody has noted, for used", async () => {
-    const earlier = { authorizationId: "earlier", createdAt: 1, expiresAt: 1_100 };
-    const waiting = several(maxAuthorizations - 1, { endMarks: [] });
-    const store = await storeOf(earlier, ...waiting);
-    await store.create(authorizationRecord({ authorizationId: "new", endMarks: [] }), now);
-    expect(await revokedOf(store, ["earlier", "000", "001", "new"])).toEqual(["000"]);
+  it("revokes the first to expire of those that are equally old", async () => {
+    const store = await storeOf(...full.toReversed(), { authorizationId: "new" });
+    expect(await revokedOf(store, ["000", "001", "099", "new"])).toEqual(["000"]);
   });
 
   it("revokes none for one that has expired already", async () => {

@@ -10,7 +10,6 @@ import {
   newRefreshToken,
   newUse,
 } from "../../lib/storage/contract/records";
-import { maxAuthorizations } from "../../lib/storage/port";
 import { redis } from "../fixture/redis-server";
 import { ask, type Bed, clockDriftSeconds, now, openBed, type Sender } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
@@ -106,21 +105,6 @@ function recordsOfEarlier(bed: () => Bed): void {
     await earlier.approve(one);
     expect(await storage.authorizations.list(one.subject, { limit: 10 }, now)).toEqual([]);
     expect(await storage.authorizations.revokeAll({ subject: one.subject }, now)).toBe(0);
-  });
-
-  it("authorizations are not pushed out by newer ones that nobody has used", async () => {
-    const one = newAuthorization(now, { createdAt: now - 60, expiresAt: now + 200 });
-    const { subject, clientId } = one;
-    await earlier.approve(one);
-    const newer = Array.from({ length: maxAuthorizations }, (_, index) =>
-      newAuthorization(now, { subject, clientId, createdAt: now + index, endMarks: [] }),
-    );
-    for (const authorization of newer) await storage.authorizations.create(authorization, now);
-    expect(await storage.authorizations.find(one.authorizationId, now)).toEqual(one);
-    const listed = await storage.authorizations.list(subject, { limit: 200 }, now);
-    const ids = listed.map(({ authorizationId }) => authorizationId);
-    expect(ids).toHaveLength(maxAuthorizations - 1);
-    expect(ids).not.toContain(newer[0]?.authorizationId);
   });
 
   it("authorizations are erased by their id, and with a new one for the same client and API", async () => {

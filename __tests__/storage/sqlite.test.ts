@@ -268,8 +268,8 @@ describe("the indexes of sqliteStorage", () => {
       await storage.deleteExpired();
     });
     expect(plans.length).toBeGreaterThan(30);
-    // SCAN is a whole table, except of a list that the statement was given
-    expect(plans.filter((plan) => /^SCAN (?!json_each|value)/.test(plan))).toEqual([]);
+    // SCAN is a whole table, except of a list that the statement was given or of what it has found itself
+    expect(plans.filter((plan) => /^SCAN (?!json_each|value|pools|\(subquery)/.test(plan))).toEqual([]);
   });
 });
 

@@ -1,19 +1,27 @@
-/** Which authorizations end first where a person has too many at one client. RFC 6749 §10.10. */
-import type { ListedAuthorization } from "./port";
-
-/** True for what was used. Versions before 0.2 noted no use, and stored no end marks: what they stored may be in use, so it counts as used. */
-function wasUsed({ lastUsedAt, endMarks }: ListedAuthorization): boolean {
-  return lastUsedAt !== undefined || endMarks === undefined;
-}
+/** Which authorizations end where a person has too many at one client. RFC 6749 §10.10. */
+import type { Authorization } from "../protocol/authorization";
+import { type ListedAuthorization, maxAuthorizations } from "./port";
 
 /**
- * Below zero when `a` ends before `b`: those that were never used go first, the oldest at the beginning, then those that expire first.
- * So requests that nobody redeems, of a client in a loop or a hostile page, push out each other and not what is in use.
+ * Those beyond `maxAuthorizations`, counted apart for what is in use and for what nobody has redeemed. Codes of a client in a loop or a
+ * hostile page so push out each other, never what is in use; and what is in use takes no place from a code that is about to be redeemed.
+ * As the oldest go first, a code that has expired goes before one that can still be redeemed.
+ *
+ * @param isNew says which ones were just created, for which somebody waits. They stay.
  */
-export function inEndingOrder(a: ListedAuthorization, b: ListedAuthorization): number {
-  const [isUsed, isOtherUsed] = [a, b].map(wasUsed);
-  if (isUsed !== isOtherUsed) return isUsed ? 1 : -1;
-  const byAge = a.createdAt - b.createdAt;
-  const byEnd = a.expiresAt - b.expiresAt;
-  return isUsed ? byEnd || byAge : byAge || byEnd;
+export function surplusOf(
+  living: readonly ListedAuthorization[],
+  isNew: (one: Authorization) => boolean,
+): readonly ListedAuthorization[] {
+  const inOrder = living.toSorted(
+    (a, b) =>
+      Number(isNew(a)) - Number(isNew(b)) ||
+      (a.lastUsedAt ?? 0) - (b.lastUsedAt ?? 0) ||
+      a.createdAt - b.createdAt ||
+      a.expiresAt - b.expiresAt,
+  );
+  return [true, false].flatMap((isUsed) => {
+    const pool = inOrder.filter(({ lastUsedAt }) => (lastUsedAt !== undefined) === isUsed);
+    return pool.slice(0, Math.max(0, pool.length - maxAuthorizations));
+  });
 }

@@ -103,16 +103,16 @@ export interface AuthorizationPage {
   readonly limit: number;
 }
 
-/** How many living authorizations an end user can have for one client at one API in one context. */
+/** How many living authorizations an end user can have for one client at one API in one context: in use, and never used. */
 export const maxAuthorizations = 100;
 
 /** Authorizations. The adapter removes those whose `expiresAt` has passed. */
 export interface AuthorizationStore {
   /**
-   * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. If the end user
-   * then has more than `maxAuthorizations` living ones for this client at this API in this context, earlier ones are revoked: first those
-   * that were never used (no `lastUsedAt`, but `endMarks`: versions before 0.2 stored neither, and theirs count as used), the oldest first
-   * by `createdAt`; then those that expire first. Never the new one. Simultaneous calls may leave a few too many until the next call.
+   * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. Of the living ones of
+   * this end user for this client at this API in this context, `maxAuthorizations` that were used (`lastUsedAt`) then stay, and
+   * `maxAuthorizations` that were not, the new one included. The others are revoked: of those used, the ones used longest ago; of the rest,
+   * the oldest by `createdAt`. Simultaneous calls may leave a few too many until the next call.
    */
   create(authorization: Authorization, now: EpochSeconds): Promise<void>;
   /** The authorization with this id, revoked or not, unless it has expired at `now`. */

@@ -2,7 +2,7 @@
 import type { Authorization } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
 import type { Consent } from "../protocol/consent";
-import type { ListedAuthorization } from "./port";
+import { type ListedAuthorization, maxAuthorizations } from "./port";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -46,12 +46,14 @@ export function readToken(row: Row): object {
 }
 
 /**
- * The order of authorizations in which those at the end have to go first, as `inEndingOrder` says it.
+ * The query that finds what a new authorization ends, which is not among these living ones yet, as `surplusOf` says it.
  *
  * @param createdAt the expression that reads it from the column `record`.
  */
-export function endingLast(createdAt: string): string {
-  // not read as JSON: the host's texts in it may have what a database refuses. A quote inside a text is escaped, so this is a key
-  const wasUsed = `(last_used_at > 0 OR record NOT LIKE '%"endMarks":%')`;
-  return `${wasUsed} DESC, CASE WHEN ${wasUsed} THEN expires_at ELSE ${createdAt} END DESC, expires_at DESC`;
+export function surplusIn(living: string, createdAt: string): string {
+  return `SELECT authorization_id FROM (
+      SELECT authorization_id, last_used_at > 0 AS is_used, row_number() OVER (
+        PARTITION BY last_used_at > 0 ORDER BY last_used_at DESC, ${createdAt} DESC, expires_at DESC
+      ) AS place FROM ${living}
+    ) AS pools WHERE place > CASE WHEN is_used THEN ${maxAuthorizations} ELSE ${maxAuthorizations - 1} END`;
 }

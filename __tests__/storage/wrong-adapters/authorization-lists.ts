@@ -1,9 +1,8 @@
-/** Mistakes with the list of authorizations, their limit and their erasure. */
-import { type Authorization, type ListedAuthorization, maxAuthorizations, type Storage } from "../../../lib";
-import { inEndingOrder } from "../../../lib/storage/ending-order";
+/** Mistakes with the list of authorizations and their erasure. */
+import type { Authorization, Storage } from "../../../lib";
 import { rule } from "./rules";
-import { inListOrder, isLive, isSelected, keyOf } from "./table-storage";
-import { type Process, wrong, type WrongAdapter } from "./wrong-adapter";
+import { inListOrder, isLive } from "./table-storage";
+import { wrong, type WrongAdapter } from "./wrong-adapter";
 
 type Authorizations = Storage["authorizations"];
 type Own = (record: Authorization) => boolean;
@@ -118,111 +117,6 @@ export const listMistakes: readonly WrongAdapter[] = [
           return listed;
         },
       };
-    },
-  }),
-];
-
-/** `create` that keeps another limit. */
-function limiting(
-  mistake: string,
-  {
-    caughtBy,
-    end,
-  }: {
-    caughtBy: readonly string[];
-    end: (created: Authorization, living: readonly ListedAuthorization[]) => readonly Authorization[];
-  },
-): WrongAdapter {
-  const create = async ({ storage, database }: Process, created: Authorization, now: number) => {
-    await database.authorizations.set(created.authorizationId, created);
-    const own = await database.authorizations.count((one) => one.subject === created.subject);
-    if (own <= maxAuthorizations) return;
-    const living = (await database.authorizations.all()).filter(
-      (one) => one.subject === created.subject && lives(one, now),
-    );
-    for (const { authorizationId } of end(created, living.toSorted(inListOrder)))
-      await storage.authorizations.revoke(authorizationId, now);
-  };
-  return wrong("authorizations", {
-    mistake: `create ${mistake}`,
-    caughtBy,
-    change: (process) => ({ create: (created, now) => create(process, created, now) }),
-  });
-}
-
-const alike = (
-  created: Authorization,
-  living: readonly ListedAuthorization[],
-): readonly ListedAuthorization[] => living.filter((one) => isSelected(keyOf(created))(keyOf(one)));
-
-/** Adapters that end the wrong authorizations where there are too many. */
-export const limitMistakes: readonly WrongAdapter[] = [
-  limiting("has no limit", { caughtBy: [rule.limit, rule.limitAfterRace], end: () => [] }),
-  limiting("limits all authorizations of an end user", {
-    caughtBy: [rule.limit],
-    end: (_, living) => living.slice(maxAuthorizations),
-  }),
-  limiting("limits those of every context together", {
-    caughtBy: [rule.limit],
-    end: ({ subject, clientId, apiId }, living) =>
-      living.filter((one) => isSelected({ subject, clientId, apiId })(keyOf(one))).slice(maxAuthorizations),
-  }),
-  limiting("may end the new one itself", {
-    caughtBy: [rule.limit],
-    end: (created, living) => alike(created, living).slice(maxAuthorizations),
-  }),
-  limiting("ends all the others where there are too many", {
-    caughtBy: [rule.limit, rule.limitAfterRace],
-    end(created, living) {
-      const own = alike(created, living);
-      return own.length > maxAuthorizations
-        ? own.filter((one) => one.authorizationId !== created.authorizationId)
-        : [];
-    },
-  }),
-  limiting("ends those that expire first, whether or not they were used", {
-    caughtBy: [rule.limitUnused, rule.limitEarlier],
-    end: (created, living) =>
-      alike(created, living)
-        .filter((one) => one.authorizationId !== created.authorizationId)
-        .slice(maxAuthorizations - 1),
-  }),
-  limiting("ends the newest of those that were never used", {
-    caughtBy: [rule.limitUnused],
-    end(created, living) {
-      const own = alike(created, living).filter((one) => one.authorizationId !== created.authorizationId);
-      const inOrder = own.toSorted(
-        (a, b) => (a.lastUsedAt ?? 0) - (b.lastUsedAt ?? 0) || b.createdAt - a.createdAt,
-      );
-      return inOrder.slice(0, Math.max(0, own.length - maxAuthorizations + 1));
-    },
-  }),
-  limiting("takes what an earlier version has stored for never used", {
-    caughtBy: [rule.limitEarlier],
-    end(created, living) {
-      const own = alike(created, living).filter((one) => one.authorizationId !== created.authorizationId);
-      const ofThisVersion = own.map((one) => ({ ...one, endMarks: [] }));
-      return ofThisVersion.toSorted(inEndingOrder).slice(0, Math.max(0, own.length - maxAuthorizations + 1));
-    },
-  }),
-  wrong("authorizations", {
-    mistake: "create drops what has expired by the caller's clock",
-    caughtBy: [rule.limitSlowClock],
-    change: ({ storage, database }) => ({
-      async create(created, now) {
-        await storage.authorizations.create(created, now);
-        await database.authorizations.deleteWhere(
-          (one) => one.subject === created.subject && !isLive(now)(one),
-        );
-      },
-    }),
-  }),
-  limiting("ends one too many, and not what simultaneous calls have left", {
-    caughtBy: [rule.limitAfterRace],
-    end(created, living) {
-      const own = alike(created, living);
-      const earlier = own.filter((one) => one.authorizationId !== created.authorizationId);
-      return own.length > maxAuthorizations ? earlier.slice(-1) : [];
     },
   }),
 ];

@@ -2,7 +2,8 @@
 import { accessTokenMistakes } from "./access-tokens";
 import { assertionMistakes } from "./assertions";
 import { codeMistakes } from "./authorization-codes";
-import { eraseMistakes, limitMistakes, listMistakes } from "./authorization-lists";
+import { limitMistakes } from "./authorization-limits";
+import { eraseMistakes, listMistakes } from "./authorization-lists";
 import { authorizationMistakes } from "./authorizations";
 import { clientMistakes } from "./clients";
 import { consentMistakes } from "./consents";

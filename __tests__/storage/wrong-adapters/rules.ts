@@ -59,11 +59,12 @@ export const rule = {
     "authorizations.list continues behind one that was revoked, and has nothing behind one that is gone",
   listRevoked: "authorizations.list no longer has those that revokeAll has revoked",
   limit:
-    "authorizations.create revokes the one that expires first when there is one too many, and only among its own",
+    "authorizations.create revokes the oldest one never used when there is one too many, and only among its own",
   limitSlowClock: "authorizations.create leaves what a slower clock calls living where revokeAll finds it",
-  limitUnused: "authorizations.create revokes what was never used before what was used, the oldest first",
-  limitEarlier:
-    "authorizations.create takes what has no endMarks, as versions before 0.2 stored it, for used",
+  limitApart:
+    "authorizations.create counts what is in use apart from what was never used, and ends those used longest ago",
+  limitAtOnce:
+    "authorizations.create leaves each of 16 simultaneous sign-ins until its code is consumed, however many are in use",
   limitAfterRace: "authorizations.create returns to the limit after simultaneous calls",
   eraseAll:
     "authorizations.erase deletes every authorization of one end user, revoked ones too, and nobody else's",

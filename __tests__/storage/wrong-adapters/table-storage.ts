@@ -19,7 +19,7 @@ import {
   type UsedAssertion,
 } from "../../../lib";
 import { newClientEnd } from "../../../lib/storage/end-marks";
-import { inEndingOrder } from "../../../lib/storage/ending-order";
+import { surplusOf } from "../../../lib/storage/ending-order";
 import type { ClientRegistry } from "../../../lib/storage/port";
 
 /** What all processes share. It keeps and gives copies, as every database does. */
@@ -204,10 +204,8 @@ function tableAuthorizations(database: Database): Storage["authorizations"] {
       const isLiving = (record: Authorization): boolean =>
         !record.revoked && isLive(now)(record) && is(keyOf(record));
       if ((await authorizations.count(isLiving)) <= maxAuthorizations) return;
-      const earlier = await authorizations.where(
-        (record) => isLiving(record) && record.authorizationId !== authorizationId,
-      );
-      const ended = earlier.toSorted(inEndingOrder).slice(0, earlier.length - maxAuthorizations + 1);
+      const living = await authorizations.where(isLiving);
+      const ended = surplusOf(living, (record) => record.authorizationId === authorizationId);
       await Promise.all(ended.map((record) => revoke(record.authorizationId)));
     },
     async find(authorizationId, now) {

@@ -1,9 +1,9 @@
-/** The contract of the limit of living authorizations: a flood by one person at one client ends that person's unused ones only. */
+/** The contract of the limit of living authorizations: what nobody redeems never ends what is in use, nor the other way round. */
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import { maxAuthorizations } from "../port";
-import { newAuthorization, newCode, newId } from "./records";
-import { assertSame, type Rule, type RuleSubject } from "./rule";
+import { maxAuthorizations, type Storage } from "../port";
+import { newAuthorization, newCode, newDigest, newId, newRefreshToken } from "./records";
+import { assertSame, race, type Rule, type RuleSubject } from "./rule";
 import { assertAll, createSeveral, listAll } from "./stored-authorizations";
 
 interface Kind {
@@ -11,52 +11,72 @@ interface Kind {
   readonly now: EpochSeconds;
 }
 
-/** As many as may live. Each ends a second after the one before it. */
-function asManyAsMayLive({ key, now }: Kind): readonly Authorization[] {
+/** As many as may wait for their clients. Each is a second younger than the one before it, and ends sooner: an end does not say an age. */
+function asManyAsMayWait({ key, now }: Kind): readonly Authorization[] {
   return Array.from({ length: maxAuthorizations }, (_, index) =>
-    newAuthorization(now, { ...key, expiresAt: now + 1_000 + index }),
+    newAuthorization(now, { ...key, createdAt: now - 500 + index, expiresAt: now + 2_000 - index }),
   );
 }
 
-/** Marks these as used, by a code of each. */
-async function useAll({ storage, now }: RuleSubject, records: readonly Authorization[]): Promise<void> {
-  for (const { authorizationId } of records) {
-    const code = newCode(now, { authorizationId });
-    await storage.authorizationCodes.create(code, now);
-    await storage.authorizationCodes.consume(code, now);
-  }
+/** Marks this one as used, by a code. */
+async function use(
+  { authorizationCodes }: Storage,
+  { authorization: { authorizationId }, now }: { authorization: Authorization; now: EpochSeconds },
+): Promise<void> {
+  const code = newCode(now, { authorizationId });
+  await authorizationCodes.create(code, now);
+  assertSame(await authorizationCodes.consume(code, now), "consumed", "a code of a living authorization");
+}
+
+/** Marks these as used, each a second later than the one before it. */
+async function useAll(
+  { storage }: RuleSubject,
+  { records, from }: { records: readonly Authorization[]; from: EpochSeconds },
+): Promise<void> {
+  for (const [index, authorization] of records.entries())
+    await use(storage, { authorization, now: from + index });
+}
+
+/** Rotates a refresh token of this one. */
+async function refresh(
+  { refreshTokens }: Storage,
+  { authorization: { authorizationId }, now }: { authorization: Authorization; now: EpochSeconds },
+): Promise<void> {
+  const from = newRefreshToken(now, { authorizationId });
+  await refreshTokens.create(from, now);
+  await refreshTokens.rotate({ from, to: { ...from, digest: newDigest() } }, now);
 }
 
 /** The rules of `maxAuthorizations`. */
 export const authorizationLimitRules: readonly Rule[] = [
   {
-    name: "authorizations.create revokes the one that expires first when there is one too many, and only among its own",
+    name: "authorizations.create revokes the oldest one never used when there is one too many, and only among its own",
     async check(test) {
       const { storage, peer, now } = test;
       const { subject, clientId, apiId } = newAuthorization(now);
       const key = { subject, clientId, apiId, context: { key: "acme" } };
-      const own = asManyAsMayLive({ key, now });
-      const soon = { expiresAt: now + 600 };
+      const own = asManyAsMayWait({ key, now });
+      const old = { createdAt: now - 900, expiresAt: now + 600 };
       const others = [
-        newAuthorization(now, { ...key, ...soon, subject: newId() }),
-        newAuthorization(now, { ...key, ...soon, clientId: newId() }),
-        newAuthorization(now, { ...key, ...soon, apiId: "reports" }),
-        newAuthorization(now, { ...key, ...soon, context: { key: "acme2" } }),
-        newAuthorization(now, { subject, clientId, apiId, ...soon }),
+        newAuthorization(now, { ...key, ...old, subject: newId() }),
+        newAuthorization(now, { ...key, ...old, clientId: newId() }),
+        newAuthorization(now, { ...key, ...old, apiId: "reports" }),
+        newAuthorization(now, { ...key, ...old, context: { key: "acme2" } }),
+        newAuthorization(now, { subject, clientId, apiId, ...old }),
       ];
-      const revoked = newAuthorization(now, { ...key, ...soon });
-      const expired = newAuthorization(now, { ...key, expiresAt: now - 30 });
+      const revoked = newAuthorization(now, { ...key, ...old });
+      const expired = newAuthorization(now, { ...key, ...old, expiresAt: now - 30 });
       await peer.authorizations.create(expired, now - 60);
       await peer.authorizations.create(revoked, now);
       await peer.authorizations.revoke(revoked.authorizationId, now);
       await createSeveral(test, [...own, ...others]);
       await assertAll(peer, { records: [...own, ...others], now, revoked: false });
-      // it is given to somebody who waits for it, so it counts even if it ends before all others
-      const next = newAuthorization(now, { ...key, ...soon });
+      // it is given to somebody who waits for it, so it stays even if a clock that is behind calls it the oldest
+      const next = newAuthorization(now, { ...key, ...old });
       await storage.authorizations.create(next, now);
       await assertAll(peer, { records: own.slice(0, 1), now, revoked: true });
       await assertAll(peer, { records: [...own.slice(1), next, ...others], now, revoked: false });
-      const last = newAuthorization(now, { ...key, expiresAt: now + 5_000 });
+      const last = newAuthorization(now, key);
       await peer.authorizations.create(last, now);
       await assertAll(storage, { records: [next], now, revoked: true });
       await assertAll(storage, { records: [...own.slice(1), last, ...others], now, revoked: false });
@@ -68,12 +88,10 @@ export const authorizationLimitRules: readonly Rule[] = [
       const { storage, peer, now } = test;
       const { subject, clientId } = newAuthorization(now);
       const key = { subject, clientId };
-      await createSeveral(test, asManyAsMayLive({ key, now }));
-      const more = Array.from({ length: 16 }, () =>
-        newAuthorization(now, { ...key, expiresAt: now + 5_000 }),
-      );
+      await createSeveral(test, asManyAsMayWait({ key, now }));
+      const more = Array.from({ length: 16 }, () => newAuthorization(now, key));
       await createSeveral(test, more);
-      const last = newAuthorization(now, { ...key, expiresAt: now + 5_000 });
+      const last = newAuthorization(now, key);
       await storage.authorizations.create(last, now);
       const listed = await listAll(peer, { subject, now });
       assertSame(listed.length, maxAuthorizations, "the number of living ones");
@@ -104,53 +122,50 @@ export const authorizationLimitRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizations.create revokes what was never used before what was used, the oldest first",
-    async check(test) {
-      const { storage, peer, now } = test;
-      const { subject, clientId } = newAuthorization(now);
-      const newOne = (createdAt: EpochSeconds, expiresAt: EpochSeconds): Authorization =>
-        newAuthorization(now, { subject, clientId, createdAt, expiresAt, endMarks: [] });
-      const used = [newOne(now - 20, now + 300), newOne(now - 10, now + 400)];
-      // the oldest one expires last, so that its end does not say its age
-      const waiting = Array.from({ length: maxAuthorizations - used.length }, (_, index) =>
-        newOne(now - 5 + index, now + 1_000 - index),
-      );
-      await createSeveral(test, [...used, ...waiting]);
-      await useAll(test, used);
-      const flood = [1, 2, 3].map((index) => newOne(now + 200 + index, now + 500));
-      for (const record of flood) await storage.authorizations.create(record, now);
-      await assertAll(peer, { records: [...used, ...waiting.slice(3), ...flood], now, revoked: false });
-      await assertAll(peer, { records: waiting.slice(0, 3), now, revoked: true });
-      await useAll(test, [...waiting.slice(3), ...flood]);
-      const next = newOne(now, now + 200);
-      await peer.authorizations.create(next, now);
-      await assertAll(storage, { records: used.slice(0, 1), now, revoked: true });
-      await assertAll(storage, { records: [...used.slice(1), next], now, revoked: false });
-    },
-  },
-  {
-    name: "authorizations.create takes what has no endMarks, as versions before 0.2 stored it, for used",
+    name: "authorizations.create counts what is in use apart from what was never used, and ends those used longest ago",
     async check(test) {
       const { storage, peer, now } = test;
       const { subject, clientId } = newAuthorization(now);
       const key = { subject, clientId };
-      const earlier = [300, 400].map((seconds) =>
-        newAuthorization(now, { ...key, createdAt: now - 20, expiresAt: now + seconds }),
-      );
-      const waiting = Array.from({ length: maxAuthorizations - earlier.length }, (_, index) =>
-        newAuthorization(now, { ...key, expiresAt: now + 1_000 + index, endMarks: [] }),
-      );
-      await createSeveral(test, [...earlier, ...waiting]);
-      const next = newAuthorization(now, { ...key, expiresAt: now + 350, endMarks: [] });
-      await storage.authorizations.create(next, now);
-      await assertAll(peer, { records: waiting.slice(0, 1), now, revoked: true });
-      await assertAll(peer, { records: [...earlier, ...waiting.slice(1), next], now, revoked: false });
-      await useAll(test, [...waiting.slice(1), next]);
-      // among those in use, the one that expires first goes, whichever version has stored it
-      const last = newAuthorization(now, { ...key, expiresAt: now + 200, endMarks: [] });
-      await peer.authorizations.create(last, now);
-      await assertAll(storage, { records: earlier.slice(0, 1), now, revoked: true });
-      await assertAll(storage, { records: [...earlier.slice(1), next, last], now, revoked: false });
+      const used = asManyAsMayWait({ key, now });
+      await createSeveral(test, used);
+      await useAll(test, { records: used.toReversed(), from: now });
+      const waiting = asManyAsMayWait({ key, now });
+      await createSeveral(test, waiting);
+      await assertAll(peer, { records: [...used, ...waiting], now, revoked: false });
+      const flood = [1, 2, 3].map(() => newAuthorization(now, key));
+      for (const record of flood) await storage.authorizations.create(record, now);
+      await assertAll(peer, { records: [...used, ...waiting.slice(3), ...flood], now, revoked: false });
+      await assertAll(peer, { records: waiting.slice(0, 3), now, revoked: true });
+      // one is used again, three for the first time
+      for (const authorization of used.slice(-1)) await refresh(peer, { authorization, now: now + 200 });
+      await useAll(test, { records: flood, from: now + 200 });
+      const next = newAuthorization(now, key);
+      await peer.authorizations.create(next, now);
+      await assertAll(storage, { records: used.slice(-4, -1), now, revoked: true });
+      const others = [...used.slice(0, -4), ...used.slice(-1), ...waiting.slice(3), ...flood, next];
+      await assertAll(storage, { records: others, now, revoked: false });
+    },
+  },
+  {
+    name: "authorizations.create leaves each of 16 simultaneous sign-ins until its code is consumed, however many are in use",
+    async check(test) {
+      const { storage, now } = test;
+      const { subject, clientId } = newAuthorization(now);
+      const key = { subject, clientId };
+      const used = asManyAsMayWait({ key, now });
+      await createSeveral(test, used);
+      for (const authorization of used) await use(storage, { authorization, now: now - 30 });
+      for (let round = 0; round < 3; round += 1) {
+        const signIns = Array.from({ length: 16 }, () => newAuthorization(now, key));
+        const run = async (store: Storage, runner: number): Promise<void> => {
+          const authorization = signIns[runner];
+          if (authorization) await store.authorizations.create(authorization, now);
+        };
+        await race(test, { runners: 16, run });
+        await assertAll(storage, { records: signIns, now, revoked: false });
+        await useAll(test, { records: signIns, from: now + round });
+      }
     },
   },
 ];

@@ -2,7 +2,7 @@
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { ExpiringMap } from "./expiring-map";
-import { inEndingOrder } from "../ending-order";
+import { surplusOf } from "../ending-order";
 import {
   type AuthorizationSelection,
   type AuthorizationStore,
@@ -35,13 +35,6 @@ function inListOrder(a: Authorization, b: Authorization): number {
   return a.authorizationId > b.authorizationId ? -1 : 1;
 }
 
-/** Those that a new authorization ends where there are too many, but never the new one itself. */
-function tooMany(living: readonly ListedAuthorization[], newId: string): readonly Authorization[] {
-  const count = Math.max(0, living.length - maxAuthorizations);
-  const earlier = living.filter(({ authorizationId }) => authorizationId !== newId);
-  return earlier.toSorted(inEndingOrder).slice(0, count);
-}
-
 /** The authorizations that follow `last` in the list, or the first ones. */
 function pageOf(
   living: readonly Authorization[],
@@ -62,9 +55,8 @@ function allOf(
 /** The authorizations of this map, whose entries are grouped by `groupOf`. */
 export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
   const revoke = (id: string): void => authorizations.change(id, { revoked: true });
-  function livingIn(selection: AuthorizationSelection, now: EpochSeconds): readonly Authorization[] {
-    return authorizations.inGroup(livingOf(selection.subject), now).filter(isSelected(selection));
-  }
+  const livingIn = (selection: AuthorizationSelection, now: EpochSeconds): readonly Authorization[] =>
+    authorizations.inGroup(livingOf(selection.subject), now).filter(isSelected(selection));
 
   function withLastUse(authorization: Authorization): ListedAuthorization {
     const lastUsedAt = authorizations.usedAt(authorization.authorizationId);
@@ -75,7 +67,8 @@ export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>)
     const { authorizationId, subject, clientId, apiId } = added;
     if (authorizations.groupSize(livingOf(subject)) <= maxAuthorizations) return;
     const living = livingIn({ subject, clientId, apiId, contextKey: context?.key ?? "" }, now);
-    for (const one of tooMany(living.map(withLastUse), authorizationId)) revoke(one.authorizationId);
+    const surplus = surplusOf(living.map(withLastUse), (one) => one.authorizationId === authorizationId);
+    for (const one of surplus) revoke(one.authorizationId);
   }
 
   return {

@@ -1,15 +1,14 @@
 /** Authorizations in PostgreSQL. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import {
-  type AuthorizationPage,
-  type AuthorizationSelection,
-  type AuthorizationStore,
-  type ListedAuthorization,
-  maxAuthorizations,
+import type {
+  AuthorizationPage,
+  AuthorizationSelection,
+  AuthorizationStore,
+  ListedAuthorization,
 } from "../port";
 import { ofKey, type Query } from "./database";
-import { endingLast, readAuthorization, readListed } from "../rows";
+import { readAuthorization, readListed, surplusIn } from "../rows";
 
 /** One statement locks at most so many rows: a refresh of one of them waits for its end. */
 const batchRows = 500;
@@ -67,6 +66,9 @@ async function changeAll(
   }
 }
 
+/** Not read as JSON: the host's texts in it may have what a database refuses. A quote inside a text is escaped, so this is a key. */
+const createdAtOf = `substring(record from '"createdAt":([0-9]+)')::bigint`;
+
 /** The statement does not see its own row: what it finds are the others beyond those that may stay. */
 async function create(
   query: Query,
@@ -83,7 +85,7 @@ async function create(
       SELECT authorization_id, record, expires_at, last_used_at FROM ${authorizations}
       WHERE ${ofKey} AND context_key = $4 AND NOT revoked AND expires_at > $9 ORDER BY ${indexOrder}
     )
-    SELECT authorization_id FROM living ORDER BY ${endingLast(`substring(record from '"createdAt":([0-9]+)')::bigint`)} OFFSET ${maxAuthorizations - 1}`,
+    ${surplusIn("living", createdAtOf)}`,
     [subject, clientId, apiId, contextKey, authorizationId, JSON.stringify(rest), revoked, expiresAt, now],
   );
   if (surplus.length === 0) return;

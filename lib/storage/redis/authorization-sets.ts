@@ -1,13 +1,8 @@
 /** What concerns many authorizations of one person in Redis: their list, their limit, their end. RFC 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import {
-  type AuthorizationPage,
-  type AuthorizationSelection,
-  type ListedAuthorization,
-  maxAuthorizations,
-} from "../port";
-import { inEndingOrder } from "../ending-order";
+import type { AuthorizationPage, AuthorizationSelection, ListedAuthorization } from "../port";
+import { surplusOf } from "../ending-order";
 import type { AuthorizationIndexes, IndexEntry } from "./authorization-index";
 import type { AuthorizationRecords } from "./authorization-records";
 import { atOnce } from "./records";
@@ -43,15 +38,6 @@ export interface Created {
   readonly now: EpochSeconds;
 }
 
-/** Those of one context beyond `maxAuthorizations`, by the order in which they end; new ones, for which somebody waits, last of all. */
-function surplusOf(
-  living: readonly ListedAuthorization[],
-  isNew: (one: Authorization) => boolean,
-): readonly string[] {
-  const inOrder = living.toSorted((a, b) => Number(isNew(a)) - Number(isNew(b)) || inEndingOrder(a, b));
-  return inOrder.slice(0, Math.max(0, living.length - maxAuthorizations)).map(idOf);
-}
-
 /**
  * Revokes what exceeds `maxAuthorizations` in the contexts of these new authorizations of one end user, client and API. Takes what is
  * revoked out of the index of the client, so that nobody reads it again. It stays in the index of its person, where it marks its place
@@ -71,7 +57,7 @@ export async function limitContexts(
     surplusOf(
       found.filter((one) => isLiving(one) && contextKeyOf(one) === contextKey),
       (one) => newIds.has(idOf(one)),
-    ),
+    ).map(idOf),
   );
   await records.revoke(surplus);
   // what has expired stays: by a clock that is behind it still lives, and an end must find it

@@ -1,13 +1,8 @@
 /** Authorizations in SQLite. RFC 6749 §1.3, 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import {
-  type AuthorizationPage,
-  type AuthorizationSelection,
-  type AuthorizationStore,
-  maxAuthorizations,
-} from "../port";
-import { endingLast, readAuthorization, readListed } from "../rows";
+import type { AuthorizationPage, AuthorizationSelection, AuthorizationStore } from "../port";
+import { readAuthorization, readListed, surplusIn } from "../rows";
 import type { SqliteRow, Statements } from "./connection";
 import type { Database } from "./database";
 import type { SqliteValue } from "./handle";
@@ -54,13 +49,9 @@ async function changeAll(
 function create({ rows, run }: Statements, authorization: Authorization, now: EpochSeconds): void {
   const { authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest } = authorization;
   const ofContext = [subject, clientId, apiId, rest.context?.key ?? ""];
-  const surplus = rows(
-    `SELECT authorization_id FROM authmount_authorizations
-    WHERE subject = ? AND client_id = ? AND api_id = ? AND context_key = ? AND NOT revoked AND expires_at > ?
-    ORDER BY ${endingLast("json_extract(record, '$.createdAt')")} LIMIT -1 OFFSET ${maxAuthorizations - 1}`,
-    ...ofContext,
-    now,
-  );
+  const living = `authmount_authorizations
+    WHERE subject = ? AND client_id = ? AND api_id = ? AND context_key = ? AND NOT revoked AND expires_at > ?`;
+  const surplus = rows(surplusIn(living, "json_extract(record, '$.createdAt')"), ...ofContext, now);
   for (const row of surplus) {
     run(
       "UPDATE authmount_authorizations SET revoked = 1 WHERE authorization_id = ?",
