@@ -387,6 +387,18 @@ describe("what comes of each step on the start page of the demo", () => {
     },
   );
 
+  it("goes on when the form with the one-time code is sent twice, and else asks for the name again", async () => {
+    const browser = newWebBrowser();
+    const form = await browser.open(`${demo.origin}/signin/otp`);
+    const page = await browser.submit(form, { name: "alice" });
+    await answerPage(browser, page, undefined);
+    const again = await browser.submit(page, { code: "000000" });
+    expect([again.status, again.url.pathname]).toEqual([200, "/account"]);
+    const elsewhere = await newWebBrowser().submit(page, { code: "000000" });
+    expect([elsewhere.status, elsewhere.text]).toEqual([403, expect.stringContaining('name="name"')]);
+    expect(elsewhere.text).not.toContain('name="sent"');
+  });
+
   it("takes no form from another site", async () => {
     const body = new URLSearchParams({ name: "alice", password: secretOf("alice") });
     const headers = { origin: "https://attacker.example" };

@@ -105,7 +105,7 @@ const visits: readonly Visit[] = [
       yield;
       await page.evaluate("document.querySelector('input[name=form_token]').value = ''");
       await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByText("Nothing has happened").waitFor();
+      await page.getByText("You are alice.").waitFor();
       yield;
     },
   },

@@ -90,6 +90,37 @@ describe("examples/own-sign-in", () => {
     expect(answerOf(end)).toMatchObject({ error: "access_denied", state: "s" });
   });
 
+  it("goes on from the form of a second tab when the person has signed in in the first one", async () => {
+    const browser = newWebBrowser();
+    const first = await browser.open(host.authorizeUrl("shop", { prompt: "consent", state: "first" }));
+    const second = await browser.open(host.authorizeUrl("shop", { prompt: "consent", state: "second" }));
+    await browser.submit(first, password("alice"));
+    const consent = await browser.submit(second, password("alice"));
+    expect([consent.status, consent.text]).toEqual([200, expect.stringContaining('name="decision"')]);
+    const end = await browser.submit(consent, { decision: "approve" });
+    expect(answerOf(end)).toMatchObject({ code: expect.any(String) as string, state: "second" });
+  });
+
+  it("goes on when the form is sent twice, to the client or to the home page", async () => {
+    const browser = newWebBrowser();
+    const page = await browser.open(host.authorizeUrl("shop", { prompt: "consent" }));
+    await browser.submit(page, password("alice"));
+    expect((await browser.submit(page, password("alice"))).text).toContain('name="decision"');
+    const home = newWebBrowser();
+    const form = await home.open(`${host.example.origin}/sign-in`);
+    await home.submit(form, password("alice"));
+    expect((await home.submit(form, password("alice"))).text).toContain("You are alice.");
+  });
+
+  it("shows the page again when the form to sign out is from before the sign-in", async () => {
+    const browser = await signedIn(host, "bob");
+    const old = await browser.open(host.example.origin);
+    await browser.submit(await browser.open(`${host.example.origin}/sign-in`), password("bob"));
+    const home = await browser.submit(old, {});
+    expect(home.text).toContain("You are bob.");
+    expect((await browser.submit(home, {})).text).not.toContain("bob");
+  });
+
   it("signs out by its form", async () => {
     const browser = await signedIn(host, "bob");
     const home = await browser.open(host.example.origin);
@@ -122,7 +153,10 @@ describe("examples/own-sign-in, attacked", () => {
       whose === "no"
         ? await browser.submit(page, { ...password("alice"), form_token: "" })
         : await browser.submit(withForeignToken(page, foreign), password("alice"));
-    expect(sent.status).toBe(403);
+    expect([sent.url.pathname, sent.text]).toEqual([
+      "/sign-in",
+      expect.stringContaining("Please try again."),
+    ]);
     expect((await browser.open(host.example.origin)).text).not.toContain("alice");
   });
 
@@ -130,7 +164,8 @@ describe("examples/own-sign-in, attacked", () => {
     const browser = newWebBrowser();
     const page = await browser.open(host.authorizeUrl("shop"));
     const sent = await browser.submit(formOf(page, "/sign-in/cancel"), { form_token: "" });
-    expect(sent.status).toBe(403);
+    expect([sent.url.pathname, answerOf(sent)]).toEqual(["/sign-in", {}]);
+    expect((await browser.open(page.url)).text).toContain("Shop wants to use Orders for you.");
   });
 
   it("says that an interaction is over when its address is opened in another browser", async () => {

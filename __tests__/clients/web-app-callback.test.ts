@@ -124,6 +124,17 @@ describe("examples/web-app: another site leads a signed-in person to its address
     expect(showsOrders(await browser.open(first))).toBe(true);
   });
 
+  it("shows the orders when a second tab brings its answer, or the same answer comes once more", async () => {
+    const browser = newWebBrowser();
+    const [first, second] = [await beginSignIn(browser), await beginSignIn(browser)];
+    await browser.open(first);
+    for (const answer of [second, first]) {
+      const page = await browser.open(answer);
+      expect([page.status, page.url.pathname, showsOrders(page)]).toEqual([200, "/", true]);
+    }
+    expect(requests.filter((url) => url === "/token")).toHaveLength(1);
+  });
+
   it("redeems the code of an answer once, though it comes twice at the same moment", async () => {
     const browser = newWebBrowser();
     const answer = await beginSignIn(browser);

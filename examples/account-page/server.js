@@ -65,7 +65,8 @@ async function start() {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: auth.accessToken(req).subject });
   });
-  app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(look, pageHeaders, express.urlencoded({ extended: false }));
+  app.use(requireFormToken({ auth, home: "/account" }));
   app.use(forgetEndedSessions(people));
   app.use(
     signInPages({ auth, people, home: "/account" }),

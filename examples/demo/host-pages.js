@@ -63,6 +63,11 @@ function signInPages({ auth, people, sessions, passwords }) {
   /** @type {(exchange: import("./types").Exchange, proved: Omit<import("./types").Proved, "organization">) => void} */
   function finish({ req, res }, proved) {
     sessions.begin({ req, res }, { ...proved, organization: chooseOrganization(field(req, "organization")) });
+    goOn({ req, res });
+  }
+
+  /** @param {import("./types").Exchange} exchange */
+  function goOn({ req, res }) {
     if (req.query["interaction"] === undefined) res.redirect(303, "/account");
     else auth.resume(req, res);
   }
@@ -110,7 +115,14 @@ function signInPages({ auth, people, sessions, passwords }) {
     if (!sent) return void res.send(await codePage(req, people.sendCode(field(req, "name"))));
     const subject = people.redeemCode(sent, field(req, "code"));
     if (subject) return finish({ req, res }, { subject, method: "otp" });
-    res.status(403).send(await codePage(req, sent, "The code is wrong or too old."));
+    if (!people.isCodeWaiting(sent)) {
+      // the form was sent twice: the first one has signed the person in, and authmount knows what comes next
+      if (sessions.authentication(req, "otp")) return goOn({ req, res });
+      return void res
+        .status(403)
+        .send(await codePage(req, undefined, "This code is too old. Get a new one."));
+    }
+    res.status(403).send(await codePage(req, sent, "The code is wrong."));
   });
 
   router.post("/signin/cancel", (req, res) => auth.deny(req, res));

@@ -65,6 +65,8 @@ function newPeople(passwords) {
       if (people.has(name)) console.log(`One-time code for ${name}: ${code}`);
       return id;
     },
+    /** Whether the code was neither used nor guessed at too often, as far as is known. */
+    isCodeWaiting: (id = "") => sentCodes.has(id),
     /** The name that the code was sent to, if the code is right. */
     redeemCode(id = "", code = "") {
       const sent = sentCodes.get(id);

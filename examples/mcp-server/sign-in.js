@@ -22,7 +22,8 @@ function signInPages(auth) {
   console.log(`People and their passwords:\n  alice ${passwords.alice}\n  bob ${passwords.bob}`);
   return express
     .Router()
-    .use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken)
+    .use(look, pageHeaders, express.urlencoded({ extended: false }))
+    .use(requireFormToken({ auth, home: "/" }))
     .get("/", homePage)
     .use(async (req, res, next) => (await pages)(req, res, next));
 }

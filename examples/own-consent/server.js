@@ -72,7 +72,8 @@ async function start() {
     const { org } = auth.accessToken(req).claims ?? {};
     res.json({ organization: org?.name, orders: orders.get(org?.id ?? "") ?? [] });
   });
-  app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(look, pageHeaders, express.urlencoded({ extended: false }));
+  app.use(requireFormToken({ auth, home: "/" }));
   app.use(forgetEndedSessions(people));
   app.use(
     signInPages({ auth, people, home: "/" }),

@@ -1,7 +1,7 @@
 // @ts-check
 /** Forms that another site cannot send: each contains a token of the session, which only our pages know. */
 const { randomBytes, timingSafeEqual } = require("node:crypto");
-const { html, page } = require("./page");
+const { html } = require("./page");
 
 /** @typedef {import("express").Request} Request */
 
@@ -24,13 +24,19 @@ function hasFormToken(req) {
   return sent.length > 0 && sent.length === expected.length && timingSafeEqual(sent, expected);
 }
 
-/** Mount this in front of every route that accepts a form. @type {import("express").RequestHandler} */
-const requireFormToken = (req, res, next) => {
-  if (["GET", "HEAD"].includes(req.method) || hasFormToken(req)) next();
-  else {
-    const main = html`<p>It was not sent from our page, or the page was too old. Nothing has happened.</p>`;
-    res.status(403).send(page("This form cannot be used", main));
-  }
-};
+/**
+ * Mount this in front of every route that accepts a form. A form without the session's token changes nothing: another site has sent it, or
+ * it was sent twice, or the person has signed in in another tab since. The browser goes on as by a link, to a page with a new form.
+ *
+ * @type {(options: { auth: import("authmount").AuthServer, home: string }) => import("express").RequestHandler}
+ */
+const requireFormToken =
+  ({ auth, home }) =>
+  (req, res, next) => {
+    if (["GET", "HEAD"].includes(req.method) || hasFormToken(req)) next();
+    // authmount asks who is signed in by now, and shows the next page
+    else if (req.query["interaction"] !== undefined) auth.resume(req, res);
+    else res.redirect(303, req.session.person ? home : "/sign-in?again=1");
+  };
 
 module.exports = { field, formToken, requireFormToken };

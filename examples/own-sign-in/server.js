@@ -50,7 +50,8 @@ async function start() {
     res.json({ ordersOf: auth.accessToken(req).subject });
   });
 
-  app.use(look, pageHeaders, express.urlencoded({ extended: false }), requireFormToken);
+  app.use(look, pageHeaders, express.urlencoded({ extended: false }));
+  app.use(requireFormToken({ auth, home: "/" }));
   app.use(signInPages({ auth, people, home: "/" }));
   app.get("/", homePage);
   app.get("/callback", clientPage);

@@ -102,7 +102,11 @@ function signInPages({ auth, people, home }) {
     const isLost = req.query["interaction"] !== undefined && !(await auth.interaction(req));
     // the interaction is lost: authmount shows a page that says so
     if (isLost) return auth.resume(req, res);
-    res.send(await signInPage(req));
+    if (req.query["again"] === undefined) return void res.send(await signInPage(req));
+    // the answer to the first of two forms may have signed the person in
+    if (req.session.person) return res.redirect(home);
+    const problem = "Please try again. If you see this every time, allow cookies for this site.";
+    res.send(await signInPage(req, problem));
   });
   router.post("/sign-in", async (req, res) => {
     const person = await guesses.attempt(req.ip, () =>

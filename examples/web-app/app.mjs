@@ -137,13 +137,16 @@ app.get("/signin", async (req, res) => {
 });
 
 app.get("/callback", async (req, res) => {
-  const { verifiers } = sessions.get(req.cookies[cookieName]) ?? {};
+  const { verifiers, tokens: signedIn } = sessions.get(req.cookies[cookieName]) ?? {};
   const answer = new URL(redirectUri + new URL(req.url, origin).search);
   const state = answer.searchParams.get("state") ?? "";
   const pkceCodeVerifier = verifiers?.get(state);
   // any site can send people here, too: an answer that was not asked for, or from another server, changes nothing
-  if (!verifiers || !pkceCodeVerifier || answer.searchParams.get("iss") !== config.serverMetadata().issuer)
+  if (!verifiers || !pkceCodeVerifier || answer.searchParams.get("iss") !== config.serverMetadata().issuer) {
+    // the person has signed in in another tab since, or opens the address once more
+    if (signedIn) return res.redirect("/");
     return sendPage(res.status(400), `<p>This browser has not asked for that.</p>${signIn}`);
+  }
   // each answer is used once, even if it arrives twice at the same moment
   verifiers.delete(state);
   try {
