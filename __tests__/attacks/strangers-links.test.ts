@@ -2,13 +2,22 @@
 // document. They write the same addresses in every way that a browser understands.
 import type { ConsentAdapter, DocumentDecision } from "../../lib";
 import { clientOfDocument } from "../../lib/clients/metadata-document";
+import { pairPath } from "../fixture/apis";
+import { authorizationParameters } from "../fixture/authorization-request";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { formFields } from "../fixture/browser";
 import { stopClock } from "../fixture/clock";
 import { documentServer, type DocumentServer } from "../fixture/document-server";
-import { signedIn, signedOut } from "../fixture/host";
+import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
 import { interactionOf, resumePath } from "../fixture/interaction";
-import { authorizeAs, registered, registrationHost } from "../fixture/registration";
+import { builtIn, languageOf } from "../fixture/pages";
+import {
+  apisWithRegistration,
+  authorizeAs,
+  nativeMetadata,
+  registered,
+  registrationHost,
+} from "../fixture/registration";
 import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
 
 let server: DocumentServer;
@@ -166,5 +175,57 @@ describe("where the answer leads, on the page (RFC 9700 §4.11.2, 8252 §8.6)", 
     expect(page.text).toContain(`<bdi dir="ltr">${shown}</bdi>`);
     // CSP has no way to write the address
     expect(page.headers["content-security-policy"]).not.toContain("[");
+  });
+});
+
+describe("a link that asks for a language which the person does not read (ui_locales)", () => {
+  const path = `${pairPath()}/authorize`;
+  const ask = async (host: TestHost, { clientId, accepted }: { clientId: string; accepted?: string }) => {
+    const fields = { ...authorizationParameters("native"), client_id: clientId, ui_locales: "ar" };
+    const headers = accepted === undefined ? undefined : { "Accept-Language": accepted };
+    const redirect_uri =
+      clientId === "native" ? "com.example.phone:/callback" : nativeMetadata.redirect_uris[0];
+    return host.browser().get(path, { ...fields, redirect_uri }, headers);
+  };
+
+  it.each([
+    ["de", "de"],
+    ["es, de;q=0.1", "de"],
+    ["es", "en"],
+    [undefined, "ar"],
+  ])("shows the warnings about a stranger in the browser's: %s", async (accepted, language) => {
+    const host = registrationHost();
+    const { client_id: clientId } = await registered(host, nativeMetadata);
+    const page = await ask(host, { clientId, ...(accepted !== undefined && { accepted }) });
+    expect(languageOf(page)[0]).toBe(language);
+    const warning = String(builtIn[language]?.unchecked);
+    expect(page.text).toContain(warning);
+  });
+
+  it("is followed for a client of the host's own", async () => {
+    expect(languageOf(await ask(registrationHost(), { clientId: "native", accepted: "de" }))[0]).toBe("ar");
+  });
+
+  it("shows an error in the browser's", async () => {
+    const page = await ask(registrationHost(), { clientId: "nobody", accepted: "de" });
+    expect([page.status, ...languageOf(page)]).toEqual([400, "de", "ltr"]);
+  });
+
+  it("tells the host's own page the scopes in the browser's", async () => {
+    const sentences = { "orders:read": { de: "Sehen", ar: "رؤية" }, "orders:write": "Change" };
+    const apisOfHost = apisWithRegistration({});
+    const orders = { ...apisOfHost["orders"]!, scopes: sentences, defaultScopes: [] };
+    const heard: unknown[] = [];
+    const decide: ConsentAdapter["decide"] = ({ scopes }) => {
+      heard.push(scopes);
+      return { kind: "ask" };
+    };
+    const host = testHost({ apis: { ...apisOfHost, orders }, consent: { decide } });
+    const { client_id: clientId } = await registered(host, nativeMetadata);
+    const page = await ask(host, { clientId, accepted: "de" });
+    expect([page.text, heard[0]]).toMatchObject([
+      expect.stringContaining("Sehen"),
+      { "orders:read": "Sehen" },
+    ]);
   });
 });

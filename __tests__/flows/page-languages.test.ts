@@ -1,4 +1,4 @@
-import type { Authentication, ConsentAnswer } from "../../lib";
+import type { Authentication, ConsentAnswer, PageContent } from "../../lib";
 import type { PageTexts } from "../../lib/pages/page-texts";
 import { apis, pairPath } from "../fixture/apis";
 import { redirectParameters } from "../fixture/authorize";
@@ -53,7 +53,7 @@ describe("the language of a page (OpenID Connect Core §3.1.2.1, RFC 9110 §12.5
     ["in upper case", "DE-AT", "de"],
     ["English for any language", "*", "en"],
     ["a named one before any language", "*;q=0.1, de;q=0.8", "de"],
-    ["none that only begins alike", "den, fra", "en"],
+    ["none that only begins alike", "den, fra, d", "en"],
   ])("is chosen from Accept-Language: %s", async (_, value, language) => {
     expect(await consentLanguage(testHost(), accepting(value))).toBe(language);
   });
@@ -132,17 +132,16 @@ describe("a page in its language (RFC 9110 §12.5.4)", () => {
     ]);
   });
 
-  it("is chosen from ui_locales on an error page too", async () => {
-    const page = await errorPageOf(testHost(), { fields: { ui_locales: "ar fr" }, ...accepting("de") });
+  it("is chosen from ui_locales on an error page too, where the browser names none", async () => {
+    const page = await errorPageOf(testHost(), { fields: { ui_locales: "ar fr" } });
     expect(languageOf(page)).toEqual(["ar", "rtl"]);
   });
 
-  it("is that of the browser when ui_locales is repeated or not text (RFC 6749 §3.1)", async () => {
-    const repeated = { fields: { ui_locales: ["ar", "de"] }, ...accepting("fr") };
-    expect(languageOf(await errorPageOf(testHost(), repeated))[0]).toBe("fr");
+  it("is English on an error page when ui_locales is repeated or not text (RFC 6749 §3.1)", async () => {
+    const repeated = { fields: { ui_locales: ["ar", "de"] } };
+    expect(languageOf(await errorPageOf(testHost(), repeated))[0]).toBe("en");
     const path = `${pairPath()}/authorize?client_id=nobody&ui_locales=ar%20%FF`;
-    const page = await testHost().browser().get(path, {}, { "Accept-Language": "fr" });
-    expect(languageOf(page)[0]).toBe("fr");
+    expect(languageOf(await testHost().browser().get(path))[0]).toBe("en");
   });
 
   it("is given with its direction on an error page", async () => {
@@ -159,6 +158,72 @@ describe("a page in its language (RFC 9110 §12.5.4)", () => {
     const host = withPages({ texts: { [language]: { allow: "x" } } });
     expect(languageOf(await consentPageOf(host, asking(language)))).toEqual([language, "rtl"]);
   });
+});
+
+const inEnglish = (text: string): string => `<span lang="en" dir="ltr">${text}</span>`;
+
+describe("parts of a page in another language (WCAG 2.2, 3.1.2)", () => {
+  const orders = {
+    ...apis["orders"]!,
+    scopes: {
+      "orders:read": { text: { en: "See them" }, explanation: { en: "All of them" } },
+      "orders:write": { text: { de: "Ändern", en: "Change them" }, implies: ["orders:read"] },
+    },
+    defaultScopes: [],
+  };
+  const fields = { scope: "orders:read orders:write" };
+
+  it.each(["de", "ar"])(
+    "are marked on a page in %s: sentence, explanation, implied scope",
+    async (language) => {
+      const host = testHost({ apis: { ...apis, orders } });
+      const { text } = await consentPageOf(host, { fields, ...accepting(language) });
+      expect(text).toContain(
+        `<span>${inEnglish("See them")}<small>${inEnglish("All of them")}</small></span>`,
+      );
+      expect(text).toContain(`<small>+ ${inEnglish("See them")}</small>`);
+      expect(text.includes(inEnglish("Change them"))).toBe(language === "ar");
+    },
+  );
+
+  it("are not marked in the language of the page, or where it has a region", async () => {
+    const host = testHost({ apis: { ...apis, orders } });
+    expect((await consentPageOf(host, { fields, ...accepting("en-GB") })).text).not.toContain("<span lang");
+    const regional = withPages({ texts: { "de-AT": { allow: "Jo" } } });
+    const { text } = await consentPageOf(regional, accepting("de-AT"));
+    expect(text).toContain('<html lang="de-AT"');
+    expect(text).not.toContain("<span lang");
+  });
+
+  it("are the texts that the host has left out, on the consent page and the error page", async () => {
+    const host = withPages({ texts: { nl: { allow: "Toestaan", errorTitle: "Deze link werkt niet" } } });
+    const consent = (await consentPageOf(host, accepting("nl"))).text;
+    expect(consent).toContain(`value="approve">Toestaan</button>`);
+    expect(consent).toContain(`value="deny">${inEnglish(String(builtIn["en"]?.deny))}</button>`);
+    expect(consent).toMatch(/<title>Allow [^<]+<\/title>/);
+    const error = (await errorPageOf(host, accepting("nl"))).text;
+    expect(error).toContain("<h1>Deze link werkt niet</h1>");
+    expect(error).toContain(`<p>${inEnglish(String(builtIn["en"]?.errorExplanation))}</p>`);
+  });
+
+  it("are marked in what the host renders", async () => {
+    const given: string[] = [];
+    const render = (page: PageContent): string => {
+      if (page.kind === "consent") given.push(...page.scopes.map(({ sentence }) => sentence), page.allow);
+      return "<p>";
+    };
+    const host = testHost({ apis: { ...apis, orders }, pages: { render } });
+    await consentPageOf(host, { fields, ...accepting("de") });
+    expect(given).toEqual([inEnglish("See them"), "Ändern", builtIn["de"]?.allow]);
+  });
+});
+
+it("texts for pt-BR serve a browser that asks for pt, and no other language", async () => {
+  const host = withPages({ texts: { "pt-BR": { allow: "Permitir" } } });
+  expect(await consentLanguage(host, accepting("pt"))).toBe("pt-BR");
+  expect(await consentLanguage(host, accepting("p"))).toBe("en");
+  const both = withPages({ texts: { "pt-BR": { allow: "Permitir" }, pt: { allow: "Permite" } } });
+  expect(await consentLanguage(both, accepting("pt"))).toBe("pt");
 });
 
 describe("the built-in texts (RFC 6749 §10.2)", () => {
@@ -220,6 +285,7 @@ describe("scope sentences by language (RFC 6749 §10.2)", () => {
     const accepted = await consentPageOf(testHost(options), { ...accepting(language), fields });
     for (const page of [asked, accepted]) {
       expect(page.text).toContain(`<span>${sentence}</span>`);
+      // nobody has said in which language it is
       expect(page.text).toContain("<span>Change them</span>");
     }
   });
@@ -231,7 +297,7 @@ describe("scope sentences by language (RFC 6749 §10.2)", () => {
     };
     const page = await consentPageOf(testHost({ apis: { ...apis, orders } }), asking("nl de"));
     expect(languageOf(page)[0]).toBe("de");
-    expect(page.text).toContain("<span>Ze zien</span>");
+    expect(page.text).toContain('<span><span lang="nl" dir="ltr">Ze zien</span></span>');
   });
 
   const told = { "orders:read": "Sie sehen", "orders:write": "Change them" };

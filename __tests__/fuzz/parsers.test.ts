@@ -411,7 +411,11 @@ const parsers: readonly Parser[] = [
     words: ["de", "en", ";q=", ",", "-", "*", "0.5", "NaN", "1e9", "__proto__"],
     check(text) {
       const req = { headers: { "accept-language": text } } as IncomingMessage;
-      const chosen = chooseLanguage(wantedLanguages(req, text), ["de", "en", "zh-hant"]);
+      const chosen = chooseLanguage(wantedLanguages(req, { uiLocales: text, isStranger: false }), [
+        "de",
+        "en",
+        "zh-hant",
+      ]);
       holds(chosen === undefined || ["de", "en", "zh-hant"].includes(chosen), "it is one that there is");
     },
   },

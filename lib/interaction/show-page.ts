@@ -14,7 +14,7 @@ import type { ProtocolResponse } from "../protocol/protocol-response";
 import { bindingOf, consentFormToken } from "./consent-form";
 import type { Pages } from "../pages/pages";
 import type { PendingRequest, PendingRequests } from "./pending-request";
-import { summarize } from "../pages/summary";
+import { scopeSentences, summarize } from "../pages/summary";
 
 /** What showing a page uses. */
 export interface ShowPageOptions {
@@ -103,6 +103,7 @@ function showConsent(
   const summary = summarize(req, request);
   const html = pages.consent(req, {
     summary,
+    sentences: scopeSentences(req, { request, tell: (sentence) => sentence }),
     requestedScopes: request.requestedScopes,
     isFirstVisit: standing.isFirstVisit,
     displayName: endUser.displayName,

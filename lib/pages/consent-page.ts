@@ -1,12 +1,16 @@
 /** The built-in consent page. RFC 6749 §10.2, 9700 §4.11.2. */
-import { escapeHtml, fillIn, logoImage } from "./page-frame";
+import { markLanguage } from "./language";
+import type { Say, TextInLanguage } from "./merge-texts";
+import { escapeHtml, logoImage } from "./page-frame";
 import type { PageTexts } from "./page-texts";
-import { type AuthorizationSummary, type ClientSummary, explanationOf } from "./summary";
+import { type AuthorizationSummary, type ClientSummary, explanationOf, type ScopeSentences } from "./summary";
 
 /** What the page asks, whom it asks, and how the answer comes back. */
 export interface ConsentPageInput {
   /** Who asks for what. */
   readonly summary: AuthorizationSummary;
+  /** Its sentences, with their languages. */
+  readonly sentences: ScopeSentences<TextInLanguage>;
   /** In the order in which the form numbers its boxes. */
   readonly requestedScopes: readonly string[];
   /** True when the person has not allowed this client anything before, as far as that is remembered. */
@@ -21,7 +25,8 @@ export interface ConsentPageInput {
   readonly formToken: string;
 }
 
-/** What a consent page shows. Every text is already HTML: escaped, and with a `<bdi>` around each name in a sentence. */
+/** What a consent page shows. Every text is already HTML: escaped, with a `<bdi>` around each name in a sentence, and a `<span lang>`
+ * around what is in another language than the page. */
 export interface ConsentPage {
   readonly kind: "consent";
   /** The question: may this client use this API? */
@@ -82,15 +87,17 @@ export function scopeField(index: number): string {
 }
 
 function scopeContent(
-  { scopes, explanations, impliedScopes }: AuthorizationSummary,
-  { scope, index }: { scope: string; index: number },
+  { scopes, explanations, impliedScopes }: ScopeSentences<TextInLanguage>,
+  { scope, index, page }: { scope: string; index: number; page: string },
 ): ConsentPage["scopes"][number] {
+  const write = ({ text, language }: TextInLanguage): string =>
+    markLanguage(escapeHtml(text), { language, page });
   const explanation = explanationOf(scope, explanations);
   return {
     field: scopeField(index),
-    sentence: escapeHtml(scopes[scope] ?? scope),
-    explanation: explanation === undefined ? undefined : escapeHtml(explanation),
-    implied: Object.values(impliedScopes[scope] ?? {}).map(escapeHtml),
+    sentence: write(scopes[scope] ?? { text: scope, language: undefined }),
+    explanation: explanation && write(explanation),
+    implied: Object.values(impliedScopes[scope] ?? {}).map(write),
   };
 }
 
@@ -98,33 +105,28 @@ function hidden(name: string, value: string): string {
   return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
 }
 
-function linksOf(
-  { clientUri, policyUri, tosUri }: ClientSummary,
-  texts: PageTexts,
-): ConsentPage["clientLinks"] {
-  const links: readonly (readonly [string | undefined, string])[] = [
-    [clientUri, texts.aboutClient],
-    [policyUri, texts.privacyPolicy],
-    [tosUri, texts.termsOfService],
+function linksOf({ clientUri, policyUri, tosUri }: ClientSummary, say: Say): ConsentPage["clientLinks"] {
+  const links: readonly (readonly [string | undefined, keyof PageTexts])[] = [
+    [clientUri, "aboutClient"],
+    [policyUri, "privacyPolicy"],
+    [tosUri, "termsOfService"],
   ];
   return links.flatMap(([uri, text]) =>
-    uri === undefined ? [] : [{ href: escapeHtml(uri), text: escapeHtml(text) }],
+    uri === undefined ? [] : [{ href: escapeHtml(uri), text: say(text) }],
   );
 }
 
 /** Without the client's name: a name can be a whole sentence, and would then speak here as if it were the site. */
 function warningsOf(
   { summary: { client, destination }, isFirstVisit }: ConsentPageInput,
-  texts: PageTexts,
+  say: Say,
 ): ConsentPage["warnings"] {
   if (!client.selfDescribed) return [];
   const { host } = client.selfDescribed;
   return [
-    host === undefined ? escapeHtml(texts.unchecked) : fillIn(texts.uncheckedFrom, { host }),
-    ...(isFirstVisit ? [escapeHtml(texts.firstVisit)] : []),
-    destination.startsWith("https:")
-      ? fillIn(texts.otherSite, { destination })
-      : escapeHtml(texts.thisDevice),
+    host === undefined ? say("unchecked") : say("uncheckedFrom", { host }),
+    ...(isFirstVisit ? [say("firstVisit")] : []),
+    destination.startsWith("https:") ? say("otherSite", { destination }) : say("thisDevice"),
   ];
 }
 
@@ -139,43 +141,46 @@ function initialsOf(name: string): string {
 
 function detailsOf(
   { client, api, scopes, impliedScopes }: AuthorizationSummary,
-  texts: PageTexts,
+  say: Say,
 ): ConsentPage["details"] {
   const names = new Set([...Object.keys(scopes), ...Object.values(impliedScopes).flatMap(Object.keys)]);
-  const rows: readonly (readonly [string, readonly string[]])[] = [
-    [texts.detailsClient, [client.clientId]],
-    [texts.detailsApi, [api.audience]],
-    [texts.detailsScopes, [...names]],
+  const rows: readonly (readonly [keyof PageTexts, readonly string[]])[] = [
+    ["detailsClient", [client.clientId]],
+    ["detailsApi", [api.audience]],
+    ["detailsScopes", [...names]],
   ];
   return rows.flatMap(([term, values]) =>
-    values.length === 0 ? [] : [{ term: escapeHtml(term), values: values.map(escapeHtml) }],
+    values.length === 0 ? [] : [{ term: say(term), values: values.map(escapeHtml) }],
   );
 }
 
 /** The content of the consent page, with every text escaped. */
-export function consentPageContent(input: ConsentPageInput, texts: PageTexts): ConsentPage {
-  const { summary, requestedScopes, displayName, action, interactionId, formToken } = input;
+export function consentPageContent(
+  input: ConsentPageInput,
+  { say, language }: { say: Say; language: string },
+): ConsentPage {
+  const { summary, sentences, requestedScopes, displayName, action, interactionId, formToken } = input;
   const { client, api } = summary;
   return {
     kind: "consent",
-    title: fillIn(texts.consentTitle, { client: client.name, api: api.name }),
-    signedInAs: fillIn(texts.signedInAs, { user: displayName }),
-    scopesTitle: escapeHtml(texts.scopes),
-    switchAccount: escapeHtml(texts.switchAccount),
-    warnings: warningsOf(input, texts),
-    scopes: requestedScopes.map((scope, index) => scopeContent(summary, { scope, index })),
+    title: say("consentTitle", { client: client.name, api: api.name }),
+    signedInAs: say("signedInAs", { user: displayName }),
+    scopesTitle: say("scopes"),
+    switchAccount: say("switchAccount"),
+    warnings: warningsOf(input, say),
+    scopes: requestedScopes.map((scope, index) => scopeContent(sentences, { scope, index, page: language })),
     action: escapeHtml(action),
     hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
-    allow: escapeHtml(texts.allow),
-    deny: escapeHtml(texts.deny),
-    continueTo: fillIn(texts.continueTo, { destination: summary.destination }),
+    allow: say("allow"),
+    deny: say("deny"),
+    continueTo: say("continueTo", { destination: summary.destination }),
     destination: escapeHtml(summary.destination),
     clientName: escapeHtml(client.name),
     clientInitials: escapeHtml(initialsOf(client.name)),
     clientLogo: client.logo,
-    clientLinks: linksOf(client, texts),
-    detailsTitle: escapeHtml(texts.details),
-    details: detailsOf(summary, texts),
+    clientLinks: linksOf(client, say),
+    detailsTitle: say("details"),
+    details: detailsOf(summary, say),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The page for a refusal that must not redirect. RFC 6749 §4.1.2.1. */
 import type { LostSituation, OAuthError } from "../protocol/oauth-error";
-import { escapeHtml, fillIn } from "./page-frame";
+import type { Say } from "./merge-texts";
+import { escapeHtml } from "./page-frame";
 import type { PageTexts } from "./page-texts";
 
 /** What an error page shows. Every text is already HTML. */
@@ -32,41 +33,31 @@ function situationOf({ code, situation }: OAuthError): ErrorPage["situation"] {
   return situation ?? "request";
 }
 
-type Told = Readonly<Record<"title" | "explanation" | "advice", string>>;
+type Told = readonly [title: keyof PageTexts, explanation: keyof PageTexts, advice: keyof PageTexts];
 
-function textsFor(situation: ErrorPage["situation"], texts: PageTexts): Told {
-  switch (situation) {
-    case "request":
-      return { title: texts.errorTitle, explanation: texts.errorExplanation, advice: texts.errorAdvice };
-    case "lost":
-      return { title: texts.lostTitle, explanation: texts.lostExplanation, advice: texts.lostAdvice };
-    case "answer":
-      return { title: texts.answerTitle, explanation: texts.answerExplanation, advice: texts.answerAdvice };
-    case "failure":
-      return {
-        title: texts.failureTitle,
-        explanation: texts.failureExplanation,
-        advice: texts.failureAdvice,
-      };
-  }
-}
+const toldIn: Readonly<Record<ErrorPage["situation"], Told>> = {
+  request: ["errorTitle", "errorExplanation", "errorAdvice"],
+  lost: ["lostTitle", "lostExplanation", "lostAdvice"],
+  answer: ["answerTitle", "answerExplanation", "answerAdvice"],
+  failure: ["failureTitle", "failureExplanation", "failureAdvice"],
+};
 
 /** The content of the error page, with every text escaped. */
 export function errorPageContent(
   error: OAuthError,
-  { texts, showReason }: { texts: PageTexts; showReason: boolean },
+  { say, showReason }: { say: Say; showReason: boolean },
 ): ErrorPage {
   const { description, code, reason } = error;
   const situation = situationOf(error);
-  const told = textsFor(situation, texts);
+  const [title, explanation, advice] = toldIn[situation];
   return {
     kind: "error",
     situation,
-    title: escapeHtml(told.title),
-    explanation: escapeHtml(told.explanation),
+    title: say(title),
+    explanation: say(explanation),
     description: escapeHtml(description),
-    advice: fillIn(told.advice, { code }),
-    details: escapeHtml(texts.errorDetails),
+    advice: say(advice, { code }),
+    details: say("errorDetails"),
     code: escapeHtml(code),
     reason: showReason && reason !== description ? escapeHtml(reason) : undefined,
   };

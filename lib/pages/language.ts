@@ -1,5 +1,6 @@
 /** Chooses the language of a page. OpenID Connect Core §3.1.2.1 (`ui_locales`), RFC 4647 §3.4 (lookup), RFC 9110 §12.5.4. */
 import type { IncomingMessage } from "node:http";
+import { escapeHtml } from "./page-frame";
 
 /** Language tags of languages and scripts that are written from right to left. */
 const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:arab|hebr|thaa)(?:-|$)/i;
@@ -7,6 +8,16 @@ const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:arab|hebr|th
 /** The writing direction of a language, for `dir`. */
 export function directionOf(language: string): "ltr" | "rtl" {
   return rightToLeft.test(language) ? "rtl" : "ltr";
+}
+
+/** A part of a page as HTML. If it is in another language than the page, it says so. WCAG 2.2 §3.1.2. */
+export function markLanguage(
+  html: string,
+  { language, page }: { language: string | undefined; page: string },
+): string {
+  const [ofPart, ofPage] = [language, page].map((tag) => tag?.toLowerCase().split("-")[0]);
+  if (language === undefined || ofPart === ofPage) return html;
+  return `<span lang="${escapeHtml(language)}" dir="${directionOf(language)}">${html}</span>`;
 }
 
 /** Nobody needs longer tags or more of them, and looking each one up takes time. RFC 5646 §4.4.1. */
@@ -21,19 +32,28 @@ function acceptedLanguages({ headers }: IncomingMessage): readonly string[] {
       const [language = "", quality = "q=1"] = range.split(";", 2).map((part) => part.trim());
       return { language, weight: Number(quality.slice(2)) };
     })
-    .filter(({ weight }) => weight > 0)
+    .filter(({ language, weight }) => language !== "" && weight > 0)
     .toSorted((a, b) => b.weight - a.weight)
     .map(({ language }) => language);
 }
 
-/** The languages to try, the most preferred first: those that the client asks for, then those of the browser. */
-export function wantedLanguages(req: IncomingMessage, uiLocales: string | undefined): readonly string[] {
-  return [...(uiLocales?.split(" ", maxTags) ?? []), ...acceptedLanguages(req)].filter(
-    (tag) => tag.length <= maxTagLength,
-  );
+/**
+ * The languages to try, the most preferred first: those that the client asks for, then those of the browser. A stranger must not choose a
+ * language for the warnings about itself that the person cannot read: its wish counts only where the browser has none.
+ */
+export function wantedLanguages(
+  req: IncomingMessage,
+  { uiLocales, isStranger }: { uiLocales: string | undefined; isStranger: boolean },
+): readonly string[] {
+  const accepted = acceptedLanguages(req);
+  const asked = isStranger && accepted.length > 0 ? [] : (uiLocales?.split(" ", maxTags) ?? []);
+  return [...asked, ...accepted].filter((tag) => tag.length <= maxTagLength);
 }
 
-/** The first wanted language that is available. A tag is shortened part by part until one is found: `de` serves `de-AT`. */
+/**
+ * The first wanted language that is available. A tag is shortened part by part until one is found: `de` serves `de-AT`. If there is none,
+ * a longer one counts: `pt-BR` serves `pt`.
+ */
 export function chooseLanguage(wanted: readonly string[], available: readonly string[]): string | undefined {
   for (const tag of wanted) {
     const parts = tag.toLowerCase().split("-");
@@ -42,6 +62,8 @@ export function chooseLanguage(wanted: readonly string[], available: readonly st
       const found = available.find((language) => language.toLowerCase() === range);
       if (found !== undefined) return found;
     }
+    const longer = available.find((language) => language.toLowerCase().startsWith(`${tag.toLowerCase()}-`));
+    if (longer !== undefined) return longer;
   }
   return undefined;
 }

@@ -1,13 +1,23 @@
 /** The texts of a server's pages: the built-in ones, and those of the host in their place. RFC 4647 §3.4 (lookup). */
 import { builtInTexts } from "./built-in-texts";
-import { chooseLanguage } from "./language";
+import { chooseLanguage, markLanguage } from "./language";
+import { fillIn } from "./page-frame";
 import type { PageTexts } from "./page-texts";
 
 /** The language of a page when no wanted language is available. */
 export const fallbackLanguage = "en";
 
-function withoutUndefined(texts: Partial<PageTexts> = {}): Partial<PageTexts> {
-  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined));
+/** A text, and its language if that is known. */
+export interface TextInLanguage {
+  readonly text: string;
+  readonly language: string | undefined;
+}
+
+type Texts = Readonly<Record<keyof PageTexts, TextInLanguage>>;
+
+function inLanguage(language: string, texts: Partial<PageTexts>): Partial<Texts> {
+  const defined = Object.entries(texts).filter(([, text]) => text !== undefined);
+  return Object.fromEntries(defined.map(([name, text]) => [name, { text, language }]));
 }
 
 /** The title and advice that the host has written for errors count for each kind of error, unless it has written one for that kind. */
@@ -32,16 +42,28 @@ function forEachSituation({ errorTitle, errorAdvice }: Partial<PageTexts>): Part
  */
 export function mergeTexts(
   ofHost: Readonly<Record<string, Partial<PageTexts>>> = {},
-): Readonly<Record<string, PageTexts>> {
-  const builtIn: Readonly<Record<string, PageTexts>> = builtInTexts;
-  const builtInLanguages = Object.keys(builtIn);
+): Readonly<Record<string, Texts>> {
+  const builtIn = Object.fromEntries(
+    Object.entries(builtInTexts).map(([language, texts]) => [language, inLanguage(language, texts)]),
+  );
   const own = Object.entries(ofHost).map(([language, texts]) => {
-    const nearest = chooseLanguage([language], builtInLanguages) ?? fallbackLanguage;
+    const nearest = chooseLanguage([language], Object.keys(builtIn)) ?? fallbackLanguage;
     const name = nearest === language.toLowerCase() ? nearest : language;
-    const inNearest = builtIn[nearest] ?? builtInTexts[fallbackLanguage];
-    return [name, { ...inNearest, ...forEachSituation(texts), ...withoutUndefined(texts) }];
+    const written = [forEachSituation(texts), texts].map((each) => inLanguage(name, each));
+    return [name, Object.assign({}, builtIn[nearest], ...written) as Texts];
   });
-  return { ...builtIn, ...(Object.fromEntries(own) as Record<string, PageTexts>) };
+  return { ...builtIn, ...Object.fromEntries(own) } as Readonly<Record<string, Texts>>;
+}
+
+/** Gives one of the texts as HTML, with the names filled in. */
+export type Say = (name: keyof PageTexts, names?: Readonly<Record<string, string>>) => string;
+
+/** The texts of a page in one language. Those that come from another language say so. */
+export function saying(texts: Texts, page: string): Say {
+  return (name, names = {}) => {
+    const { text, language } = texts[name];
+    return markLanguage(fillIn(text, names), { language, page });
+  };
 }
 
 /** The names of all texts, for the check of the options. */

@@ -5,7 +5,7 @@ import { parametersOfUrl } from "../protocol/parameters";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
 import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
-import { fallbackLanguage, mergeTexts } from "./merge-texts";
+import { fallbackLanguage, mergeTexts, type Say, saying } from "./merge-texts";
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
 import type { PageTexts } from "./page-texts";
 
@@ -47,8 +47,8 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
   const { language, direction, title } = content;
   const frame: PageFrame = { language, direction, name: escapeHtml(name), logo, accentColor };
   const main = content.kind === "consent" ? consentMain(content) : errorMain(content);
-  // the title element must contain plain text only, so the `<bdi>` of names is removed
-  return renderPage(frame, { title: title.replaceAll(/<\/?bdi>/g, ""), main });
+  // the title element must contain plain text only, so what marks names and languages is removed
+  return renderPage(frame, { title: title.replaceAll(/<[^>]*>/g, ""), main });
 }
 
 /** `ui_locales` as the URL has it. The request may have failed before its parameters were checked. */
@@ -83,25 +83,27 @@ export function pagesOf(
 
   function contentIn(
     wanted: readonly string[],
-    pageIn: (texts: PageTexts) => ConsentPage | ErrorPage,
+    pageIn: (inLanguage: { say: Say; language: string }) => ConsentPage | ErrorPage,
   ): PageContent {
     const language = chooseLanguage(wanted, languages) ?? fallbackLanguage;
-    const page = pageIn(textsByLanguage[language] as PageTexts);
+    const texts = textsByLanguage[language] as (typeof textsByLanguage)[string];
+    const page = pageIn({ say: saying(texts, language), language });
     return { ...page, language, direction: directionOf(language) };
   }
 
   return {
-    consent: (req, input) =>
-      render(
+    consent(req, input) {
+      const { uiLocales, client } = input.summary;
+      const wanted = wantedLanguages(req, { uiLocales, isStranger: client.selfDescribed !== undefined });
+      return render(
         options,
-        contentIn(wantedLanguages(req, input.summary.uiLocales), (inLanguage) =>
-          consentPageContent(input, inLanguage),
-        ),
-      ),
-    error(req, error) {
-      const content = contentIn(wantedLanguages(req, uiLocalesOf(req)), (inLanguage) =>
-        errorPageContent(error, { texts: inLanguage, showReason }),
+        contentIn(wanted, (inLanguage) => consentPageContent(input, inLanguage)),
       );
+    },
+    error(req, error) {
+      // anybody can make the link that leads to an error
+      const wanted = wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: true });
+      const content = contentIn(wanted, ({ say }) => errorPageContent(error, { say, showReason }));
       try {
         return render(options, content);
       } catch (cause) {

@@ -5,7 +5,7 @@ import type { Client, SelfDescription } from "../protocol/client";
 import type { ScopeSentence } from "../protocol/issuer";
 import { intersect } from "../protocol/scope";
 import { chooseLanguage, wantedLanguages } from "./language";
-import { fallbackLanguage } from "./merge-texts";
+import { fallbackLanguage, type TextInLanguage } from "./merge-texts";
 
 /** A client as pages may show it: no secret digests, no other redirect URIs, no subscriptions. */
 export interface ClientSummary {
@@ -88,10 +88,11 @@ function summarizeClient({
 }
 
 /** The sentence in the first of these languages that it has, else in English, else in the language that is listed first. */
-function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): string {
-  if (typeof sentence === "string") return sentence;
+function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): TextInLanguage {
+  if (typeof sentence === "string") return { text: sentence, language: undefined };
   const languages = Object.keys(sentence);
-  return sentence[chooseLanguage([...wanted(), fallbackLanguage], languages) ?? languages[0] ?? ""] ?? "";
+  const language = chooseLanguage([...wanted(), fallbackLanguage], languages) ?? languages[0] ?? "";
+  return { text: sentence[language] ?? "", language };
 }
 
 /** The explanation of a scope, if it has one. A scope may be called `constructor`, which every object seems to have. */
@@ -99,23 +100,31 @@ export function explanationOf<T>(scope: string, explanations: Readonly<Record<st
   return Object.hasOwn(explanations, scope) ? explanations[scope] : undefined;
 }
 
-/** The summary of a request, in the languages that the person reads. */
-export function summarize(req: IncomingMessage, request: AuthorizationRequest): AuthorizationSummary {
-  const { issuer, client, target, requestedScopes, prompt, maxAge, loginHint, uiLocales } = request;
-  const { apiId, name, audience, scopes, explanations, impliedScopes } = issuer.api;
-  const wanted = (): readonly string[] => wantedLanguages(req, uiLocales);
-  const sentencesOf = (names: readonly string[]): Record<string, string> =>
-    Object.fromEntries(names.map((scope) => [scope, sentenceIn(wanted, scopes[scope] ?? scope)]));
+/** What the API says of the requested scopes, by the names that `AuthorizationSummary` has. */
+export interface ScopeSentences<Told> {
+  readonly scopes: Readonly<Record<string, Told>>;
+  readonly explanations: Readonly<Record<string, Told>>;
+  readonly impliedScopes: Readonly<Record<string, Readonly<Record<string, Told>>>>;
+}
+
+/** The sentences of the requested scopes, in the languages that the person reads, each as `tell` gives it. */
+export function scopeSentences<Told>(
+  req: IncomingMessage,
+  { request, tell }: { request: AuthorizationRequest; tell: (sentence: TextInLanguage) => Told },
+): ScopeSentences<Told> {
+  const { issuer, client, requestedScopes, uiLocales } = request;
+  const { scopes, explanations, impliedScopes } = issuer.api;
+  const isStranger = client.selfDescription !== undefined;
+  const wanted = (): readonly string[] => wantedLanguages(req, { uiLocales, isStranger });
+  const told = (sentence: ScopeSentence): Told => tell(sentenceIn(wanted, sentence));
+  const sentencesOf = (names: readonly string[]): Record<string, Told> =>
+    Object.fromEntries(names.map((scope) => [scope, told(scopes[scope] ?? scope)]));
   return {
-    authMethodId: issuer.authMethodId,
-    api: { apiId, name, audience },
-    client: summarizeClient(client),
-    destination: target.source,
     scopes: sentencesOf(requestedScopes),
     explanations: Object.fromEntries(
       requestedScopes.flatMap((scope) => {
         const explanation = explanationOf(scope, explanations);
-        return explanation === undefined ? [] : [[scope, sentenceIn(wanted, explanation)]];
+        return explanation === undefined ? [] : [[scope, told(explanation)]];
       }),
     ),
     impliedScopes: Object.fromEntries(
@@ -124,6 +133,19 @@ export function summarize(req: IncomingMessage, request: AuthorizationRequest): 
         return implied.length === 0 ? [] : [[scope, sentencesOf(implied)]];
       }),
     ),
+  };
+}
+
+/** The summary of a request, in the languages that the person reads. */
+export function summarize(req: IncomingMessage, request: AuthorizationRequest): AuthorizationSummary {
+  const { issuer, client, target, prompt, maxAge, loginHint, uiLocales } = request;
+  const { apiId, name, audience } = issuer.api;
+  return {
+    authMethodId: issuer.authMethodId,
+    api: { apiId, name, audience },
+    client: summarizeClient(client),
+    destination: target.source,
+    ...scopeSentences(req, { request, tell: ({ text }) => text }),
     prompt: [...prompt],
     maxAge,
     loginHint,
