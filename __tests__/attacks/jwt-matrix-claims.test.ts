@@ -364,7 +364,18 @@ describe("client assertions (RFC 7523 §3, 7515 §5.2, 8725 §3)", () => {
       () => signedAs(part(header), part(behind(goodClaims({ jti: undefined }), '"__proto__":{"jti":"x"}'))),
     ],
     ["exp beyond numbers", 401, () => signedAs(part(header), part(behind(goodClaims(), '"exp":1e999')))],
-    ["exp in milliseconds", 401, () => assertionOf({ claims: { exp: (issuedAt + 60) * 1000 } })],
+    // what counts is five minutes from iat
+    ["exp in milliseconds", 200, () => assertionOf({ claims: { exp: (issuedAt + 60) * 1000 } })],
+    [
+      "exp in milliseconds, without iat",
+      401,
+      () => assertionOf({ claims: { iat: undefined, exp: (issuedAt + 60) * 1000 } }),
+    ],
+    [
+      "iat and exp in milliseconds",
+      401,
+      () => assertionOf({ claims: { iat: issuedAt * 1000, exp: (issuedAt + 60) * 1000 } }),
+    ],
     ["exp as text", 401, () => assertionOf({ claims: { exp: String(issuedAt + 60) } })],
     [
       "exp at the end of what clocks may differ by",

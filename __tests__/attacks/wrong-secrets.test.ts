@@ -1,8 +1,18 @@
 // The attacker sends wrong client secrets, each of which costs a derivation, to stall the server or to keep honest clients out.
 // They hold no credential and know how the checks are ordered.
 import crypto from "node:crypto";
-import { type ConfidentialClient, digestClientSecret, generateClientSecret, memoryStorage } from "../../lib";
+import {
+  type Client,
+  type ConfidentialClient,
+  digestClientSecret,
+  generateClientSecret,
+  memoryStorage,
+} from "../../lib";
+import { authenticateClient } from "../../lib/clients/authenticate-client";
+import { clientLookup } from "../../lib/clients/client-lookup";
 import { clientSecretVerifier } from "../../lib/clients/client-secret";
+import type { OAuthError } from "../../lib/protocol/oauth-error";
+import { parametersFromObject } from "../../lib/protocol/parameters";
 import { pairPath } from "../fixture/apis";
 import { redeem } from "../fixture/client-requests";
 import { clients, credentials } from "../fixture/clients";
@@ -11,7 +21,9 @@ import { testHost, type TestHost } from "../fixture/host";
 import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
 import { newLatch } from "../fixture/latch";
 import { type Answer, listen, type ListeningApp } from "../fixture/listening";
+import { issuerRecord } from "../fixture/records";
 import { intercept } from "../fixture/slow-storage";
+import { changingClients } from "../fixture/watched-host";
 
 const open: ListeningApp[] = [];
 
@@ -238,6 +250,51 @@ describe("what a flood of wrong secrets costs (RFC 6749 §2.3.1, §10.10)", () =
       expect({ clientId, status }).toEqual({ clientId, status: clientId === "" ? 400 : 401 });
     }
     expect(derivations.begun()).toBe(0);
+  });
+
+  it("costs one reading of the client a second, which all share", async () => {
+    let ran = 0;
+    jest.spyOn(performance, "now").mockImplementation(() => ran * 1_000);
+    const read: string[] = [];
+    const storage = intercept(memoryStorage({ clients: [clients.machine] }), (name, call) => {
+      read.push(name);
+      return call();
+    });
+    const clock = (): number => 1_800_000_000 + Math.floor(ran);
+    const lookup = clientLookup(storage, { lagSeconds: 5, clock, redirectSchemes: [] });
+    const ports = { clients: lookup, verifySecret: clientSecretVerifier(), storage, emit: () => {}, clock };
+    const guess = (index: number): Promise<unknown> =>
+      authenticateClient(
+        { ...ports, fetchKeys: () => Promise.reject(new Error("keys were fetched")) },
+        {
+          issuer: issuerRecord(),
+          parameters: parametersFromObject({ client_id: "machine", client_secret: `wrong ${index}` }),
+          grantParameters: [],
+          authorizationHeader: undefined,
+        },
+      ).catch(({ code }: OAuthError) => code);
+    const codes = [];
+    // 10,000 in two seconds
+    for (let index = 0; index < 10_000; index += 1) {
+      codes.push(await guess(index));
+      ran += 0.0002;
+    }
+    expect(new Set(codes)).toEqual(new Set(["invalid_client"]));
+    // the first reading, and one for each second that has begun
+    expect(read.filter((name) => name === "clients.find")).toHaveLength(3);
+  });
+
+  it("costs no derivation twice when the client has a new secret", async () => {
+    const records = new Map<string, Client>([["chosen", chosen]]);
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const app = await listenTo(testHost({ storage }));
+    expect((await authenticate(app, { clientId: "chosen", secret: chosenSecret })).status).toBe(200);
+    records.set("chosen", { ...chosen, secretDigests: [otherDigest, chosenDigest] });
+    const derivations = watchDerivations();
+    expect((await authenticate(app, { clientId: "chosen", secret: "a wrong secret" })).status).toBe(401);
+    expect(derivations.begun()).toBe(2);
+    expect((await authenticate(app, { clientId: "chosen", secret: otherSecret })).status).toBe(200);
+    expect(derivations.begun()).toBe(3);
   });
 
   it("tells the host of every attempt, and never of a secret", async () => {

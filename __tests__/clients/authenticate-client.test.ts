@@ -28,7 +28,7 @@ function ask(
   const registered = client && { client, endMark: "M", asOf: 1_000 };
   const work = authenticateClient(
     {
-      clients: { findRegistered: async () => registered },
+      clients: { findRegistered: async () => registered, findNewer: async () => undefined },
       verifySecret: async (_, secret) => secret === "right",
       fetchKeys: () => Promise.reject(new Error("keys were fetched")),
       storage: loggedStorage().storage,
@@ -102,7 +102,12 @@ describe("a request that does not say in one way who asks (RFC 6749 §2.3, §3.2
     ],
   ])("is refused before the client is looked up: %s", async (_, sent, refusal) => {
     const { work, events } = ask(sent, {
-      ports: { clients: { findRegistered: () => Promise.reject(new Error("looked up")) } },
+      ports: {
+        clients: {
+          findRegistered: () => Promise.reject(new Error("looked up")),
+          findNewer: () => Promise.reject(new Error("looked up again")),
+        },
+      },
     });
     expect(await refusalOf(work)).toEqual(refusal);
     expect(events).toEqual([]);
@@ -189,6 +194,7 @@ describe("whether the document of a client may be fetched (client id metadata do
         answer = await at.mayFetch();
         return undefined;
       },
+      findNewer: async () => undefined,
     };
     const code = formatToken(authorizationId, "r".repeat(43));
     await refusalOf(ask({ fields: { code, ...fields } }, { ports: { clients, storage } }).work);

@@ -105,6 +105,66 @@ describe("a client and its end mark (RFC 7009 §2.1)", () => {
   });
 });
 
+/** A lookup that has found the first record; time passes only when it is told to. */
+async function refusing(given: Given) {
+  let ran = 0;
+  jest.spyOn(performance, "now").mockImplementation(() => ran * 1_000);
+  const { clients, calls } = lookup(given);
+  const refused = await clients.findRegistered("web", at);
+  if (!refused) throw new Error("the client was not found");
+  calls.length = 0;
+  return { clients, calls, refused, pass: (seconds: number) => void (ran += seconds) };
+}
+
+describe("a record that is newer than a refusal (RFC 6749 §2.2)", () => {
+  const newer = confidentialRecord({ name: "New name" });
+  const stranger = publicRecord("native", { selfDescription: { by: "registration", digest: "d" } });
+
+  afterEach(() => jest.restoreAllMocks());
+
+  it("is read with its end mark, and remembered in place of the other", async () => {
+    const { clients, calls, refused } = await refusing({ records: [web, newer] });
+    const found = await clients.findNewer(refused);
+    expect(found).toEqual({ client: newer, endMark: undefined, asOf: now });
+    expect(calls).toEqual([["clients.find", "web"], marks]);
+    expect(await clients.findRegistered("web", at)).toBe(found);
+    expect(calls).toHaveLength(2);
+  });
+
+  it("is shared by all who are refused at once, and read once a second", async () => {
+    const { clients, calls, refused, pass } = await refusing({ records: [web, newer, web] });
+    const found = await Promise.all(Array.from({ length: 100 }, () => clients.findNewer(refused)));
+    for (const each of found) expect(each).toMatchObject({ client: newer });
+    expect(calls).toHaveLength(2);
+    pass(0.9);
+    expect(await clients.findNewer(refused)).toBe(found[0]);
+    expect(calls).toHaveLength(2);
+    pass(0.2);
+    expect(await clients.findNewer(refused)).toMatchObject({ client: web });
+    expect(calls).toHaveLength(4);
+  });
+
+  it("is none for who was refused by the newest one", async () => {
+    const { clients, refused } = await refusing({ records: [web, newer] });
+    const found = await clients.findNewer(refused);
+    expect(found && (await clients.findNewer(found))).toBeUndefined();
+  });
+
+  it("is none when the client is gone: it is unknown from then on", async () => {
+    const { clients, refused } = await refusing({ records: [web] });
+    expect(await clients.findNewer(refused)).toBeUndefined();
+    expect(await clients.findRegistered("web", at)).toBeUndefined();
+  });
+
+  it("is none without a lag, and for a client that nobody registered: nothing is read", async () => {
+    const { clients, calls, refused } = await refusing({ records: [web, newer], lagSeconds: 0 });
+    expect(await clients.findNewer(refused)).toBeUndefined();
+    const other = await refusing({ records: [web, newer] });
+    expect(await other.clients.findNewer({ ...other.refused, client: stranger })).toBeUndefined();
+    expect([...calls, ...other.calls]).toEqual([]);
+  });
+});
+
 describe("what the access tokens of a client depend on (RFC 9068 §4)", () => {
   it("is remembered, unless it is asked for as it is now", async () => {
     const withoutSubscription = confidentialRecord({ subscriptions: {} });

@@ -10,6 +10,8 @@ const uri = "https://web.example/callback";
 interface Given {
   readonly query: string;
   readonly client?: Client | undefined;
+  /** The record as it is now. Left out: the same. */
+  readonly newer?: Client;
   readonly redirectUri?: "required" | "optional";
 }
 
@@ -23,6 +25,10 @@ function recognise({ query, redirectUri = "required", ...given }: Given) {
         async findRegistered(clientId, { issuer, mayFetch }) {
           asked.push([clientId, issuer.api.apiId, await mayFetch()]);
           return client && { client, endMark: "M", asOf: 1_000 };
+        },
+        async findNewer({ client: { clientId } }) {
+          asked.push([clientId]);
+          return given.newer && { client: given.newer, endMark: "N", asOf: 1_001 };
         },
       },
       redirectSchemes: [],
@@ -43,6 +49,15 @@ describe("the client of an authorization request (RFC 6749 §4.1.1, §3.1.2)", (
     const target = { uri, source: "https://web.example" };
     expect(await work).toEqual({ client: web, target, endMark: "M" });
     expect(asked).toEqual([["web", "orders", true]]);
+  });
+
+  it("is recognised by its record as it is now, with the end mark that belongs to it", async () => {
+    const newer = confidentialRecord({ redirectUris: [`${uri}/new`] });
+    const query = `client_id=web&redirect_uri=${encoded}%2Fnew`;
+    const { work, asked } = recognise({ query, newer });
+    const target = { uri: `${uri}/new`, source: "https://web.example" };
+    expect(await work).toEqual({ client: newer, target, endMark: "N" });
+    expect(asked).toEqual([["web", "orders", true], ["web"]]);
   });
 });
 

@@ -47,6 +47,7 @@ async function serverOf({ client = app, isEnded = false }: Visit) {
     storage,
     clients: {
       findRegistered: async (id: string) => (id === client.clientId ? registered : undefined),
+      findNewer: async () => undefined,
       findCurrent: async () => client,
       isTaken: async () => false,
     },

@@ -1,3 +1,4 @@
+import { type Client, memoryStorage } from "../../lib";
 import { redirectOf, refusedAsJson } from "../fixture/authorization-answers";
 import { authorize, redirectParameters } from "../fixture/authorize";
 import { redeem } from "../fixture/client-requests";
@@ -5,6 +6,7 @@ import { clients } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { testHost } from "../fixture/host";
 import { obtainCode } from "../fixture/journey";
+import { changingClients } from "../fixture/watched-host";
 
 stopClockForEachTest();
 
@@ -90,6 +92,21 @@ describe("redirect_uri (RFC 6749 §3.1.2, 8252 §7.3, 9700 §2.1)", () => {
     expect((await authorize(host.browser(), { client, fields })).status).toBe(400);
     const exact = { redirect_uri: "http://127.0.0.1/callback" };
     expect((await authorize(host.browser(), { client, fields: exact })).status).toBe(200);
+  });
+});
+
+describe("a redirect URI that was saved a moment ago (RFC 6749 §3.1.2)", () => {
+  const other = "https://web.example/other";
+
+  it("works at once, and one that was taken away ends with the next reading", async () => {
+    const records = new Map<string, Client>([["web", clients.web]]);
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const host = testHost({ storage });
+    const statusOf = async (redirect_uri: string) =>
+      (await authorize(host.browser(), { client: "web", fields: { redirect_uri } })).status;
+    expect(await statusOf(web)).toBe(200);
+    records.set("web", { ...clients.web, redirectUris: [other] });
+    expect([await statusOf(web), await statusOf(other), await statusOf(web)]).toEqual([200, 200, 400]);
   });
 });
 

@@ -57,6 +57,7 @@ function serverOf(
         mayFetched.push(await mayFetch());
         return clientId === client.clientId ? { client, endMark: undefined, asOf: clock.now() } : undefined;
       },
+      findNewer: async () => undefined,
     },
     fetchKeys,
     verifySecret: async () => false,
@@ -180,7 +181,8 @@ describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
     ["the token endpoint as audience", { claims: { aud: `${issuerRecord().identifier}/token` } }],
     ["another issuer", { claims: { iss: "other" } }],
     ["an end that has come", { claims: { exp: 1 } }],
-    ["an end that is far", { claims: { exp: 4_000_000_000 } }],
+    ["an end that is far, without iat", { claims: { exp: 4_000_000_000, iat: undefined } }],
+    ["a beginning long ago", { claims: { exp: 4_000_000_000, iat: 1_000_000_000 } }],
     ["a beginning in the future", { claims: { nbf: 4_000_000_000 } }],
     ["no jti", { claims: { jti: undefined } }],
     ["alg none", { header: { alg: "none" } }],

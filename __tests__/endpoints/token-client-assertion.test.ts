@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
-import { type Client, generateClientKey } from "../../lib";
+import { type Client, generateClientKey, memoryStorage } from "../../lib";
 import { assertionAlgorithms } from "../../lib/protocol/client-assertion";
 import { issuer, pairPath } from "../fixture/apis";
 import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
@@ -22,6 +22,7 @@ import { stopClockForEachTest } from "../fixture/clock";
 import { type TestHost, testHost } from "../fixture/host";
 import { answerOf, invalidClient, postTo, refusal } from "../fixture/json-answers";
 import { postTokenText } from "../fixture/token-requests";
+import { changingClients } from "../fixture/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -33,6 +34,13 @@ async function statusAt(path: string, aud: string): Promise<number> {
     ...presenting(assertionOf({ claims: { aud } })),
   });
   return (await postTo(`${pairPath()}/${path}`)(keyedHost(), form)).status;
+}
+
+/** A host whose record of the client may change. */
+function changingHost(): { host: TestHost; records: Map<string, Client> } {
+  const records = new Map<string, Client>([["keyed", keyed]]);
+  const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+  return { host: testHost({ storage }), records };
 }
 
 function hostWith(...keys: object[]): TestHost {
@@ -209,6 +217,29 @@ describe("the key of an assertion (RFC 7515 §4.1.4, 7517 §4, 8725 §3.1)", () 
     expect(lastReason(host)).toMatch(
       /^the client has no key (?:with the kid|that fits alg) of the assertion/,
     );
+  });
+
+  it.each(["new", undefined])("works at once when it was saved a moment ago: kid %p", async (kid) => {
+    const { host, records } = changingHost();
+    expect((await tokenBy(host)).status).toBe(200);
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const jwks = { keys: [jwkOf(publicKey, kid === undefined ? {} : { kid }), ...publicKeys] };
+    records.set("keyed", { ...keyed, jwks });
+    const assertion = assertionOf({ key: privateKey, header: { kid } });
+    expect((await tokenBy(host, { assertion })).status).toBe(200);
+    expect(answerOf(await tokenBy(host, { assertion }))).toEqual(invalidClient);
+    expect(lastReason(host)).toMatch(/^the assertion was used before/);
+  });
+
+  it("that was taken away ends within the lag, also while a new one is looked for", async () => {
+    const { host, records } = changingHost();
+    expect((await tokenBy(host)).status).toBe(200);
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    records.set("keyed", { ...keyed, jwks: { keys: [jwkOf(publicKey)] } });
+    // the record that was remembered still has it
+    expect((await tokenBy(host)).status).toBe(200);
+    expect((await tokenBy(host, { assertion: assertionOf({ key: privateKey }) })).status).toBe(200);
+    expect(answerOf(await tokenBy(host))).toEqual(invalidClient);
   });
 
   it("is found among two of a rotation, with one kid or without", async () => {

@@ -27,6 +27,7 @@ function base64(text: string): string {
 }
 
 const grant = "grant_type=client_credentials";
+const newSecret = generateClientSecret();
 const machineBasic = basic("machine", machineSecret.secret);
 
 describe("client authentication (RFC 6749 §2.3, §3.2.1)", () => {
@@ -104,6 +105,27 @@ describe("client authentication (RFC 6749 §2.3, §3.2.1)", () => {
   it("refuses a request without a client_id", async () => {
     const response = await postTokenText(testHost(), `${grant}&client_secret=${machineSecret.secret}`);
     expect(answerOf(response)).toEqual(refusal(400, "invalid_request", "client_id is missing."));
+  });
+});
+
+describe("a secret that was saved a moment ago (RFC 6749 §2.3.1)", () => {
+  const chosen = "what a person chose";
+
+  it.each<[string, (secret: string) => Promise<string>]>([
+    ["generated", async () => newSecret.digest],
+    ["chosen by a person", digestClientSecret],
+  ])("works at once in each process, whoever has saved it: %s", async (_, digest) => {
+    const records = new Map<string, Client>([["machine", clients.machine]]);
+    const storage = { ...memoryStorage({ clients: [] }), clients: changingClients(records) };
+    const hosts = [testHost({ storage }), testHost({ storage })];
+    for (const host of hosts) expect((await postTokenText(host, clientCredentials)).status).toBe(200);
+    const secret = digest === digestClientSecret ? chosen : newSecret.secret;
+    const secretDigests = [await digest(secret), machineSecret.digest];
+    records.set("machine", { ...clients.machine, secretDigests });
+    for (const host of hosts) {
+      const response = await postTokenText(host, grant, { Authorization: basic("machine", secret) });
+      expect(response.status).toBe(200);
+    }
   });
 });
 

@@ -20,7 +20,7 @@ import { presentsOwnGrant } from "./presented-grant";
 /** What client authentication uses. */
 export interface ClientAuthenticationPorts {
   /** Client records, checked and remembered for a moment. */
-  readonly clients: Pick<ClientLookup, "findRegistered">;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findNewer">;
   readonly verifySecret: VerifyClientSecret;
   /** The keys of clients that have a `jwksUri`. */
   readonly fetchKeys: FetchKeys;
@@ -132,6 +132,31 @@ async function proofProblem(
   }
 }
 
+/**
+ * The client with what it can prove itself by only now, or `undefined` if that is nothing: a secret that was tried may have cost a
+ * derivation, and keys at a URL are asked for again in their own way.
+ */
+function withNewProof(client: Client, tried: Client): Client | undefined {
+  if (isKeyClient(client) && isKeyClient(tried))
+    return client.jwksUri !== undefined && client.jwksUri === tried.jwksUri ? undefined : client;
+  if (!("secretDigests" in client && "secretDigests" in tried)) return client;
+  const secretDigests = client.secretDigests.filter((digest) => !tried.secretDigests.includes(digest));
+  return secretDigests.length > 0 ? { ...client, secretDigests } : undefined;
+}
+
+/** The client once it has proved itself, by what is remembered of it or by its record as it is now; otherwise why not. */
+async function prove(
+  ports: ClientAuthenticationPorts,
+  { registered, ...place }: Omit<Presentation, "client"> & { registered: RegisteredClient },
+): Promise<RegisteredClient | string> {
+  const { client } = registered;
+  const problem = await proofProblem(ports, { ...place, client });
+  if (problem === undefined) return registered;
+  const newer = await ports.clients.findNewer(registered);
+  const withProof = newer && withNewProof(newer.client, client);
+  return withProof ? ((await proofProblem(ports, { ...place, client: withProof })) ?? newer) : problem;
+}
+
 /** False for an assertion that no record of the client could make good. */
 function couldProve(
   presented: PresentedClient,
@@ -165,14 +190,13 @@ export async function authenticateClient(
     return presentsOwnGrant(storage, { issuer, parameters, grantParameters, clientId, now });
   };
   const registered = await clients.findRegistered(clientId, { issuer, mayFetch, byGrant: true });
-  const client = registered?.client;
-  const problem = client && (await proofProblem(ports, { client, presented, issuer, mayFetch }));
-  if (registered && problem === undefined) return registered;
-  const reason = problem ?? "the client is unknown";
+  const proven = registered && (await prove(ports, { registered, presented, issuer, mayFetch }));
+  if (typeof proven === "object") return proven;
+  const reason = proven ?? "the client is unknown";
   emit({
     kind: "client-authentication-failed",
     issuer: issuer.identifier,
-    ...(client && { clientId: client.clientId }),
+    ...(registered && { clientId: registered.client.clientId }),
     reason,
   });
   throw invalidClient(reason);

@@ -81,6 +81,12 @@ export interface TokenHolder extends Pick<RegisteredClient, "endMark" | "asOf"> 
 export interface ClientLookup {
   /** The client with its end mark, both at most as old as the lag. The record is never older than the mark. */
   findRegistered(clientId: string, at: ClientPlace): Promise<RegisteredClient | undefined>;
+  /**
+   * A record that was read after this one has led to a refusal: the host may have saved a new secret, key or redirect URI a moment ago.
+   * `undefined` where there is none, and for a client that the host has not registered. It is read once a second at most for each client,
+   * whoever asks: wrong secrets must not cost readings.
+   */
+  findNewer(refused: RegisteredClient): Promise<RegisteredClient | undefined>;
   /** The client as it is now, whatever is remembered. */
   findCurrent(clientId: string, at: ClientPlace): Promise<Client | undefined>;
   /**
@@ -111,12 +117,18 @@ function askTable({ clients }: LookupPorts, { redirectSchemes }: ClientLookupOpt
 // what is not found is asked for again each time: a client may call as soon as it is registered
 const ifFound = { worth: (found: unknown) => (found ? 1 : 0) };
 
+const always = { worth: () => 1 };
+
 /** Finds clients of the table with their end marks, remembered for the lag. */
 function tableLookup(
   { endMarks }: LookupPorts,
   { ask, options }: { ask: AskTable; options: ClientLookupOptions },
-): (clientId: string, fresh?: boolean) => Promise<RegisteredClient | undefined> {
+): {
+  readonly findInTable: (clientId: string, fresh?: boolean) => Promise<RegisteredClient | undefined>;
+  readonly findNewer: (refused: RegisteredClient) => Promise<RegisteredClient | undefined>;
+} {
   const known = lagMemory<RegisteredClient | undefined>(options, ifFound);
+  const readAgain = lagMemory<true>({ ...options, lagSeconds: 1 }, always);
   const find = async (
     clientId: string,
     stale: RegisteredClient | undefined,
@@ -128,8 +140,19 @@ function tableLookup(
     const client = endMark === stale?.endMark ? found : await ask(clientId);
     return client && { client, endMark, asOf };
   };
-  return (clientId, fresh = false) =>
-    fresh ? find(clientId, undefined) : known(clientId, (stale) => find(clientId, stale));
+  const recall = (clientId: string, maxAgeSeconds?: number): Promise<RegisteredClient | undefined> =>
+    known(clientId, (stale) => find(clientId, stale), maxAgeSeconds);
+  return {
+    findInTable: (clientId, fresh = false) => (fresh ? find(clientId, undefined) : recall(clientId)),
+    async findNewer(refused) {
+      const { clientId, selfDescription } = refused.client;
+      // without a lag, it was read for this request
+      if (selfDescription || options.lagSeconds === 0) return undefined;
+      await readAgain(clientId, () => recall(clientId, 0).then(() => true));
+      const newest = await recall(clientId);
+      return newest === refused ? undefined : newest;
+    },
+  };
 }
 
 type FindSelfDescribed = Pick<ClientLookup, "findRegistered" | "findHolder">;
@@ -170,15 +193,16 @@ function selfDescribedLookup(
 export function clientLookup(storage: LookupPorts, options: ClientLookupOptions): ClientLookup {
   const { selfDescribed } = options;
   const ask = askTable(storage, options);
-  const findInTable = tableLookup(storage, { ask, options });
+  const { findInTable, findNewer } = tableLookup(storage, { ask, options });
   const others = selfDescribed && selfDescribedLookup(storage, { selfDescribed, options });
   const origins = lagMemory<boolean>(options, ifFound);
-  const taken = lagMemory<boolean>(options, { worth: () => 1 });
+  const taken = lagMemory<boolean>(options, always);
   return {
     async findRegistered(clientId, at) {
       if (!isClientId(clientId)) return undefined;
       return (await findInTable(clientId)) ?? others?.findRegistered(clientId, at);
     },
+    findNewer,
     findCurrent: async (clientId, at) => (await ask(clientId)) ?? selfDescribed?.find(clientId, at),
     async findHolder(clientId, { apiId, fresh }) {
       if (!isClientId(clientId)) return undefined;

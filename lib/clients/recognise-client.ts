@@ -4,11 +4,11 @@ import type { Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
-import type { ClientLookup } from "./client-lookup";
+import type { ClientLookup, RegisteredClient } from "./client-lookup";
 
 /** What recognising a client and its redirect URI uses. */
 export interface RecognitionPorts {
-  readonly clients: Pick<ClientLookup, "findRegistered">;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findNewer">;
   /** The schemes without a dot that redirect URIs of native clients may use. */
   readonly redirectSchemes: readonly string[];
 }
@@ -48,7 +48,6 @@ export async function recogniseClient(
       "The client is unknown.",
       "storage.clients has no client with this client_id (RFC 6749 §2.2): register it, or fix client_id. If it is the URL of a metadata document, the event client-document-refused says more",
     );
-  const { client, endMark } = registered;
   // before the value is used: a repeated one must not count as left out
   if (parameters.unusable.has("redirect_uri"))
     throw unredirectable(
@@ -56,8 +55,14 @@ export async function recogniseClient(
       "no parameter may be repeated (RFC 6749 §3.1): send one redirect_uri",
     );
   const requested = parameters.get("redirect_uri");
-  const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
-  if (target) return { client, target, endMark };
+  const match = ({ client, endMark }: RegisteredClient): RecognisedClient | undefined => {
+    const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
+    return target && { client, target, endMark };
+  };
+  const known = match(registered);
+  const newer = known ? undefined : await clients.findNewer(registered);
+  const recognised = known ?? (newer && match(newer));
+  if (recognised) return recognised;
   throw unredirectable(
     requested === undefined
       ? "redirect_uri is missing."

@@ -22,7 +22,7 @@ import { checkAuthorizationRequest } from "../requests/check-authorization-reque
 
 /** What the authorization endpoint uses, besides the host's adapters. */
 export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
-  readonly clients: Pick<ClientLookup, "findRegistered" | "findCurrent" | "isTaken">;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findNewer" | "findCurrent" | "isTaken">;
   readonly clock: Clock;
 }
 

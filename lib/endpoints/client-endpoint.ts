@@ -20,7 +20,7 @@ import { checkUsable } from "../requests/check-parameters";
 /** What all of these endpoints together use. */
 export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPorts {
   readonly storage: ClientAuthenticationPorts["storage"] & GrantPorts["storage"];
-  readonly clients: Pick<ClientLookup, "findRegistered" | "findHolder">;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findNewer" | "findHolder">;
   readonly signer: AccessTokenSigner;
   readonly clock: Clock;
 }

@@ -13,8 +13,13 @@ export interface Lag {
  * Returns the answer for a key.
  *
  * @param ask starts a new look-up. It gets the last answer, which is too old to be repeated, or `undefined`.
+ * @param maxAgeSeconds how old the answer may be; left out: the lag. With 0 a new look-up is started, and its answer is remembered.
  */
-export type LagMemory<T> = (key: string, ask: (stale: T | undefined) => Promise<T>) => Promise<T>;
+export type LagMemory<T> = (
+  key: string,
+  ask: (stale: T | undefined) => Promise<T>,
+  maxAgeSeconds?: number,
+) => Promise<T>;
 
 /** A moment by the clock, which may be set back, and by the seconds for which this process has run, which pass by themselves. */
 interface Moment {
@@ -102,14 +107,14 @@ export function lagMemory<T>(
     }
   }
 
-  return async (key, ask) => {
+  return async (key, ask, maxAgeSeconds = lagSeconds) => {
     const now = readNow();
     const known = remembered.get(key);
-    if (known && secondsBetween(known, now) < lagSeconds) return known.answer;
+    if (known && secondsBetween(known, now) < maxAgeSeconds) return known.answer;
     const begun = underWay.get(key);
     const age = begun ? secondsBetween(begun, now) : Infinity;
     // waiting for a look-up that hangs would make this request hang too
-    if (!begun || age >= lagSeconds || age > sharedSeconds) return begin(key, { now, ask });
+    if (!begun || age >= maxAgeSeconds || age > sharedSeconds) return begin(key, { now, ask });
     const answer = await begun.answer;
     // an answer such as "not found" is not shared: what is registered at this moment must be found at once
     return worth(answer) > 0 && now.at - asOf(answer) < lagSeconds

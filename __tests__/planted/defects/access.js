@@ -280,8 +280,8 @@ const defects = [
   {
     name: "answer counts a second longer than the lag",
     file: "lib/storage/lag-memory.ts",
-    find: "if (known && secondsBetween(known, now) < lagSeconds)",
-    replace: "if (known && secondsBetween(known, now) <= lagSeconds)",
+    find: "if (known && secondsBetween(known, now) < maxAgeSeconds)",
+    replace: "if (known && secondsBetween(known, now) <= maxAgeSeconds)",
     tests: ["storage/lag-memory"],
   },
   {

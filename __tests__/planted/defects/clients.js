@@ -63,7 +63,7 @@ const defects = [
   {
     name: "event names a client that nobody knows",
     file: "lib/clients/authenticate-client.ts",
-    find: "...(client && { clientId: client.clientId }),",
+    find: "...(registered && { clientId: registered.client.clientId }),",
     replace: "clientId,",
     tests: ["endpoints/token-client-authentication"],
   },
