@@ -47,6 +47,7 @@ const layers: Readonly<Record<string, number>> = {
   signing: 1,
   events: 1,
   requests: 1,
+  schemas: 1,
   pages: 1,
   fetching: 1,
   clients: 2,
@@ -270,7 +271,7 @@ const laws: readonly Law[] = [
             file,
             // node:http for the type of headers
             ({ folder, name }) =>
-              folder !== undefined || /^(?:node:crypto|node:http|node:util|lru-cache|ajv)$/.test(name),
+              folder !== undefined || /^(?:node:crypto|node:http|node:util|lru-cache)$/.test(name),
           )
         : [],
     bait: [{ path: "lib/grants/a.ts", text: 'import { get } from "node:https";' }],

@@ -30,7 +30,7 @@ const { table } = require("./report");
  */
 
 const library = path.join(__dirname, "..");
-const dependencies = ["express", "cookie-parser", "jsonwebtoken", "ajv", "lru-cache"];
+const dependencies = ["express", "cookie-parser", "jsonwebtoken", "lru-cache"];
 
 /** Gives the previous process time to end. */
 const pauseMilliseconds = 100;

@@ -62,7 +62,11 @@ const explained = {
   ],
   "lib/clients/client-record.ts": [
     ['""', '"Stryker was here!"', "A client without jwks has a jwksUri. Only the compiler asks."],
-    ["ajv.errors?.[0]", "ajv.errors[0]", "After a failed check there are errors. Only the compiler asks."],
+    [
+      "check.errors?.[0]",
+      "check.errors[0]",
+      "After a failed check there are errors. Only the compiler asks.",
+    ],
   ],
   "lib/clients/derivation-gate.ts": [
     ["longest", "true", "When too many wait, some client has a queue. Only the compiler asks."],
@@ -343,14 +347,6 @@ const explained = {
       "No scheme has spaces, so this one allows nothing. In the other places of the file tests notice it.",
     ],
   ],
-  "lib/options/shape.ts": [
-    ["{ optimize: false }", "{}", "It only saves time at the start."],
-    [
-      "false",
-      "true",
-      "For meta and optimize it only costs time at the start. For validateSchema, which then warns, a test notices it.",
-    ],
-  ],
   "lib/options/weaknesses.ts": [
     ["[]", '["Stryker was here"]', "Of what the rules find, only what has a level is taken."],
   ],
@@ -477,6 +473,13 @@ const explained = {
     ],
     ['"genuine"', '""', 'The kind of a token that was read is only compared with "invalid".'],
     ['"ended"', '""', 'Whether a token still stands is only compared with "valid".'],
+  ],
+  "lib/schemas/compile.ts": [
+    [
+      "false",
+      "true",
+      "For meta and source it only costs time at the start. For validateSchema, which then warns, a test notices it.",
+    ],
   ],
   "lib/signing/signing-key.ts": [
     [

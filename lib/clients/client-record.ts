@@ -1,10 +1,7 @@
 /** The rules for client records, checked wherever one comes in. RFC 6749 §2. */
-import { Ajv, type ErrorObject } from "ajv";
 import { isFetchableUrl } from "../fetching/fetchable-url";
 import {
   type Client,
-  clientIdPattern,
-  grantTypes,
   isClientId,
   isKeyClient,
   type KeyClient,
@@ -12,90 +9,11 @@ import {
   type ConfidentialClient,
 } from "../protocol/client";
 import { keySetProblem } from "./client-key";
+import { clientSchemas, linkPattern } from "./client-schema";
 import { parseSecretDigest } from "./client-secret";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 import { parseUrl } from "../protocol/parsed-url";
-
-/** JSON Schema of a logo: an image in a `data:` URI, because pages load nothing. RFC 7591 §2 (`logo_uri`). */
-export const logoSchema = {
-  type: "string",
-  pattern: "^data:image/(?:png|jpeg|gif|webp|svg\\+xml);base64,[A-Za-z0-9+/]+={0,2}$",
-  maxLength: 24_576,
-};
-
-const strings = { type: "array", items: { type: "string" } };
-const linkPattern = "^https://[\\x21-\\x7e]+$";
-/** http only on this machine, where keys are fetched from only with `insecureLoopbackClients`. */
-const keySetUri = {
-  type: "string",
-  pattern: "^(?:https://|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])[:/])[\\x21-\\x7e]+$",
-  maxLength: 2_000,
-};
-/** Pages link to these, so only https without control characters or spaces. */
-const link = { type: "string", pattern: linkPattern };
-const subscription = {
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    scopes: strings,
-    trusted: { type: "boolean" },
-    grantTypes: { type: "array", items: { enum: grantTypes } },
-  },
-};
-const required = ["clientId", "name", "redirectUris", "subscriptions"];
-const properties = {
-  clientId: { type: "string", pattern: clientIdPattern.source },
-  name: { type: "string", minLength: 1 },
-  redirectUris: strings,
-  trusted: { type: "boolean" },
-  subscriptions: { type: "object", additionalProperties: subscription },
-  logo: logoSchema,
-  clientUri: link,
-  policyUri: link,
-  tosUri: link,
-  // other servers have these for a whole client; overlooked here, they would narrow nothing
-  scopes: false,
-  grantTypes: false,
-};
-
-const secretClient = {
-  type: "object",
-  required: [...required, "secretDigests"],
-  properties: { ...properties, secretDigests: { ...strings, minItems: 1, maxItems: 2 } },
-};
-const publicKey = { type: "object", required: ["kty"], properties: { kty: { type: "string" } } };
-const keyClient = {
-  type: "object",
-  required,
-  properties: {
-    ...properties,
-    jwks: {
-      type: "object",
-      required: ["keys"],
-      properties: { keys: { type: "array", minItems: 1, maxItems: 10, items: publicKey } },
-    },
-    jwksUri: keySetUri,
-    allowTokenEndpointAudience: { type: "boolean" },
-    secretDigests: false,
-  },
-  oneOf: [{ required: ["jwks"] }, { required: ["jwksUri"] }],
-};
-const publicClient = {
-  type: "object",
-  required: [...required, "platform"],
-  properties: {
-    ...properties,
-    platform: { enum: ["native", "browser"] },
-    secretDigests: false,
-    jwks: false,
-    jwksUri: false,
-  },
-};
-const anyClient = {
-  type: "object",
-  required: ["confidential"],
-  properties: { confidential: { type: "boolean" } },
-};
+import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
 
 /** True for a link that a stranger may put on the consent page: no user name, which could look like another host. */
 export function isClientLink(value: unknown): value is string {
@@ -104,25 +22,20 @@ export function isClientLink(value: unknown): value is string {
   return url?.username === "" && url.password === "";
 }
 
-// compiled on first use and not validated against the meta-schema: both would slow down every start
-const ajv = new Ajv({ ownProperties: true, meta: false, validateSchema: false, code: { optimize: false } });
-
 /** The schema for a record of this kind. A confidential one without any proof lacks its secret. */
-function schemaOf(client: Client): object {
-  if (!client.confidential) return publicClient;
+function schemaOf(client: Client): NamedSchema {
+  if (!client.confidential) return clientSchemas.public;
   const { jwks, jwksUri } = client as Partial<KeyClient>;
-  return jwks === undefined && jwksUri === undefined ? secretClient : keyClient;
+  return jwks === undefined && jwksUri === undefined ? clientSchemas.secret : clientSchemas.key;
 }
 
 /** The first rule of the schema that a value breaks. */
-function firstError(value: unknown): ErrorObject | undefined {
-  if (!ajv.validate(anyClient, value)) return ajv.errors?.[0];
-  const schema = schemaOf(value as Client);
-  return ajv.validate(schema, value) ? undefined : ajv.errors?.[0];
+function firstError(value: unknown, schema: NamedSchema): SchemaError | undefined {
+  return schemaErrors(value, { kind: "records", schema })[0];
 }
 
 function shapeProblem(value: unknown): string | undefined {
-  const failed = firstError(value);
+  const failed = firstError(value, clientSchemas.any) ?? firstError(value, schemaOf(value as Client));
   if (!failed) return undefined;
   const { instancePath, keyword, message, params } = failed;
   const path = instancePath.slice(1).replaceAll("/", ".");
@@ -138,7 +51,7 @@ function shapeProblem(value: unknown): string | undefined {
     case "enum":
       return `${path} ${message}: ${(params["allowedValues"] as readonly string[]).join(", ")}`;
     case "additionalProperties":
-      return `${path} must NOT have ${path}.${params["additionalProperty"]}: known keys are scopes, trusted and grantTypes`;
+      return `${path} must NOT have ${path}.${String(params["additionalProperty"])}: known keys are scopes, trusted and grantTypes`;
     default:
       return `${path} ${message}`.trim();
   }

@@ -7,7 +7,7 @@ import type { ApiOptions, AuthServerOptions } from "./options";
 import { plainOptions } from "./plain-options";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
-import { type OptionProblem, shapeProblem } from "./shape";
+import { type OptionProblem, shapeProblems } from "./shape";
 import { baseUrlProblem, urlProblem } from "./url-problem";
 import { parseUrl } from "../protocol/parsed-url";
 
@@ -231,7 +231,7 @@ function firstProblem(options: AuthServerOptions): OptionProblem | undefined {
  */
 export function checkOptions(given: AuthServerOptions): AuthServerOptions {
   const options = plainOptions(given);
-  const found = shapeProblem(optionSchema, options) ?? firstProblem(options);
+  const found = shapeProblems(optionSchema, options)[0] ?? firstProblem(options);
   if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
   return options;
 }

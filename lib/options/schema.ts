@@ -1,6 +1,7 @@
 /** The shape of the options, and what a host developer should write instead of a wrong value. */
 import { pageTextNames } from "../pages/merge-texts";
-import { logoSchema } from "../clients/client-record";
+import { logoSchema } from "../clients/client-schema";
+import type { NamedSchema } from "../schemas/compile";
 import { storageMethods, type StoragePortName, storagePortNames } from "../storage/port";
 
 const year = 31_536_000;
@@ -140,6 +141,7 @@ const storagePorts = Object.fromEntries(
 );
 
 const serverSchema = {
+  $id: "server",
   type: "object",
   additionalProperties: false,
   required: ["baseUrl", "storage", "authMethods", "apis"],
@@ -217,7 +219,7 @@ const serverSchema = {
 };
 
 /** The options of `createAuthServer` as JSON Schema. Each `description` says what to write instead of a wrong value. */
-export const optionSchema: object = serverSchema;
+export const optionSchema: NamedSchema = serverSchema;
 
 /** The names of the options, and of the options within them. */
 export const optionNames: Readonly<Record<"server" | "api" | "scope" | "lifetimes", readonly string[]>> = {

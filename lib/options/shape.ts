@@ -1,34 +1,5 @@
 /** Checks the shape of the options, and says in words what is wrong with it. RFC 6749 §10. */
-import { Ajv, type ErrorObject } from "ajv";
-
-/** The first of these methods that a value does not have. */
-function missingMethod(names: readonly string[], value: unknown): string | undefined {
-  const methods = value as Readonly<Record<string, unknown>> | undefined;
-  return names.find((name) => typeof methods?.[name] !== "function");
-}
-
-function schemaReader(report: { readonly allErrors: boolean }): Ajv {
-  // compiled on first use and not validated against the meta-schema: both would slow down every start
-  const reader = new Ajv({
-    ...report,
-    verbose: true,
-    allowUnionTypes: true,
-    meta: false,
-    validateSchema: false,
-    code: { optimize: false },
-  });
-  reader.addKeyword({
-    keyword: "isFunction",
-    validate: (_: unknown, value: unknown) => typeof value === "function",
-  });
-  reader.addKeyword({
-    keyword: "hasMethods",
-    validate: (names: readonly string[], value: unknown) => missingMethod(names, value) === undefined,
-  });
-  return reader;
-}
-
-const ajv = schemaReader({ allErrors: false });
+import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
 
 interface DescribedSchema {
   readonly description?: string;
@@ -47,10 +18,10 @@ function joinPath(path: string, name: string): string {
 }
 
 /** What is wrong with a value, in words for the host developer. */
-function shapeText({ keyword, schema, data, message }: ErrorObject): string {
+function shapeText({ keyword, params, message }: SchemaError): string {
   switch (keyword) {
     case "hasMethods":
-      return `lacks the method ${missingMethod(schema as readonly string[], data)}`;
+      return `lacks the method ${String(params["missing"])}`;
     case "isFunction":
       return "must be a function";
     case "minItems":
@@ -62,11 +33,17 @@ function shapeText({ keyword, schema, data, message }: ErrorObject): string {
   }
 }
 
+/** The part of a schema that has the keyword at this path. None of its names needs escaping. */
+function partOf(schema: NamedSchema, schemaPath: string): DescribedSchema {
+  const names = schemaPath.split("/").slice(1, -1);
+  return names.reduce<object>((part, name) => Reflect.get(part, name) as object, schema);
+}
+
 /** Translates an error of the schema into words for the host developer. */
-function describeSchemaError(error: ErrorObject): OptionProblem {
-  const { instancePath, keyword, params, parentSchema } = error;
+function describeSchemaError(schema: NamedSchema, error: SchemaError): OptionProblem {
+  const { instancePath, schemaPath, keyword, params } = error;
   const at = instancePath.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
-  const { properties = {}, description = "" } = (parentSchema ?? {}) as DescribedSchema;
+  const { properties = {}, description = "" } = partOf(schema, schemaPath);
   if (keyword === "required") {
     const name = String(params["missingProperty"]);
     return { path: joinPath(at, name), problem: "is missing", fix: properties[name]?.description ?? "" };
@@ -86,20 +63,12 @@ function describeSchemaError(error: ErrorObject): OptionProblem {
   };
 }
 
-/** The first error in the shape of options, by their schema. */
-export function shapeProblem(schema: object, options: unknown): OptionProblem | undefined {
-  ajv.validate(schema, options);
-  const [first] = ajv.errors ?? [];
-  return first && describeSchemaError(first);
-}
-
 /** Says only that something inside is wrong, which has an error of its own. */
 const aboutOthers = ["if", "propertyNames"];
 
 /** Every error in the shape of options, by their schema. */
-export function shapeProblems(schema: object, options: unknown): readonly OptionProblem[] {
-  const reader = schemaReader({ allErrors: true });
-  reader.validate(schema, options);
-  const errors = (reader.errors ?? []).filter(({ keyword }) => !aboutOthers.includes(keyword));
-  return errors.map(describeSchemaError);
+export function shapeProblems(schema: NamedSchema, options: unknown): readonly OptionProblem[] {
+  return schemaErrors(options, { kind: "options", schema })
+    .filter(({ keyword }) => !aboutOthers.includes(keyword))
+    .map((error) => describeSchemaError(schema, error));
 }

@@ -1,10 +1,11 @@
 /** The options of `createResourceServer`: what each one means, and how they are checked. RFC 9728 §2, 7662 §2.1. */
 import type { OnEvent } from "../events/port";
 import { plainObject, plainRecord } from "../options/plain";
-import { type OptionProblem, shapeProblem } from "../options/shape";
+import { type OptionProblem, shapeProblems } from "../options/shape";
 import { baseUrlProblem, urlProblem } from "../options/url-problem";
 import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { parseScope } from "../protocol/scope";
+import type { NamedSchema } from "../schemas/compile";
 
 /** An API of this process. */
 export interface ResourceApiOptions {
@@ -92,6 +93,7 @@ const introspectionSchema = {
 };
 
 const schema = {
+  $id: "resourceServer",
   type: "object",
   required: ["baseUrl", "apis"],
   additionalProperties: false,
@@ -108,6 +110,9 @@ const schema = {
     onEvent: { isFunction: true, description: "Write (event) => { … }, or leave it out." },
   },
 };
+
+/** The options of `createResourceServer` as JSON Schema. */
+export const resourceServerSchema: NamedSchema = schema;
 
 const plainOptions = plainObject(Object.keys(schema.properties), {
   apis: plainRecord(plainObject(Object.keys(apiSchema.properties))),
@@ -170,7 +175,7 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
  */
 export function checkResourceServerOptions(given: ResourceServerOptions): ResourceServerOptions {
   const options = plainOptions(given) as ResourceServerOptions;
-  const found = shapeProblem(schema, options) ?? [...valueProblems(options)][0];
+  const found = shapeProblems(resourceServerSchema, options)[0] ?? [...valueProblems(options)][0];
   if (found) throw new TypeError(`createResourceServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
   return options;
 }
