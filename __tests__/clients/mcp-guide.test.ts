@@ -46,7 +46,7 @@ describe("Put OAuth in front of your MCP server", () => {
     const client = new Client({ name: "test", version: "1.0.0" });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${before.origin}/mcp`)));
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["list_notes", "add_note"]);
+    expect(tools.map(({ name }) => name)).toEqual(["list_notes", "add_note", "delete_notes"]);
     expect(await client.callTool({ name: "list_notes" })).toMatchObject({ content: [{ text: "[]" }] });
     await client.close();
   });

@@ -211,6 +211,25 @@ describe("examples/mcp-server (RFC 6750 §3, 9728 §5.1)", () => {
     },
   );
 
+  it("asks for what reading needs where a POST has no JSON, and for no more", async () => {
+    for (const init of [
+      {},
+      { body: JSON.stringify(addNoteCall), headers: { "content-type": "text/plain" } },
+    ]) {
+      const { headers } = await fetch(mcpUrl(), { method: "POST", ...init });
+      expect(headers.get("www-authenticate")).toMatch(/scope="notes:read"$/);
+    }
+  });
+
+  it("needs every scope for no tool, or mcp-remote would never ask for them", async () => {
+    const url = `${example.origin}/.well-known/oauth-protected-resource/mcp`;
+    const { scopes_supported: all } = (await (await fetch(url)).json()) as { scopes_supported: string[] };
+    for (const name of ["list_notes", "add_note", "delete_notes"]) {
+      const { headers } = await send({ ...addNoteCall, params: { name } });
+      expect(headers.get("www-authenticate")).not.toContain(`scope="${all.join(" ")}"`);
+    }
+  });
+
   it("has no stream for messages of its own", async () => {
     const response = await send(undefined, { method: "GET", token: await readingToken() });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
@@ -219,15 +238,22 @@ describe("examples/mcp-server (RFC 6750 §3, 9728 §5.1)", () => {
   it.each([
     ["alone", addNoteCall, {}],
     ["in a batch", [{ ...addNoteCall, method: "ping" }, addNoteCall], {}],
-    ["in a body that is not JSON by its type", addNoteCall, { contentType: "text/plain; application/json" }],
-    ["of a tool that does not exist", { ...addNoteCall, params: { name: "delete_notes" } }, {}],
+    ["of a tool that does not exist", { ...addNoteCall, params: { name: "rename_notes" } }, {}],
   ])("refuses a call %s with a token that may only read", async (_, body, init) => {
     const token = await readingToken();
     const response = await send(body, { ...init, token });
     expect(response.status).toBe(403);
     expect(response.headers.get("www-authenticate")).toMatch(
-      /error="insufficient_scope", .*scope="notes:read notes:write"$/,
+      /error="insufficient_scope", .*scope="notes:read notes:write(?: notes:delete)?"$/,
     );
+  });
+
+  it("looks at no call in a body that is not JSON by its type", async () => {
+    const token = await readingToken();
+    const response = await send(addNoteCall, { contentType: "text/plain; application/json", token });
+    expect([400, 415]).toContain(response.status);
+    const list = await send({ ...addNoteCall, params: { name: "list_notes", arguments: {} } }, { token });
+    expect(await list.text()).not.toContain("planted");
   });
 
   it("prints no token and no stack trace", () => {

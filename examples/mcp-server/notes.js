@@ -1,5 +1,5 @@
 // @ts-check
-/** The MCP server: two tools, each with the scopes that it needs, and the notes of every person. */
+/** The MCP server: three tools, each with the scopes that it needs, and the notes of every person. */
 const { McpServer } = require("@modelcontextprotocol/sdk/server/mcp.js");
 const { z } = require("zod");
 
@@ -7,7 +7,11 @@ const { z } = require("zod");
 const notes = new Map();
 
 /** Scope → what people read on the consent page. */
-const scopes = { "notes:read": "Read your notes", "notes:write": "Add notes for you" };
+const scopes = {
+  "notes:read": "Read your notes",
+  "notes:write": "Add notes for you",
+  "notes:delete": "Delete all your notes",
+};
 
 /** What the authorization server is told about the notes. */
 const notesApi = /** @type {const} */ ({
@@ -18,11 +22,12 @@ const notesApi = /** @type {const} */ ({
   unknownScopes: "ignore",
 });
 
-/** Tool → its scopes. */
+/** Tool → its scopes. None needs all of them: mcp-remote does not ask people for all scopes when a tool needs them later. */
 const scopesOfTools = new Map([
   ["list_notes", ["notes:read"]],
   // both: a client that asks for these scopes replaces its token, and must not lose what it could do before
   ["add_note", ["notes:read", "notes:write"]],
+  ["delete_notes", ["notes:read", "notes:delete"]],
 ]);
 
 /** @typedef {{ method?: unknown, params?: { name?: unknown } } | null | undefined} Message */
@@ -34,14 +39,8 @@ function scopesOfMessage(message) {
   return scopesOfTools.get(String(message.params?.name)) ?? Object.keys(scopes);
 }
 
-/**
- * The scopes that a request needs. A body that Express has not parsed could hold any call, because the transport reads it itself.
- *
- * @param {{ method?: string, body?: unknown }} req
- */
-function scopesOf({ method, body }) {
-  if (method !== "POST") return ["notes:read"];
-  if (body === undefined) return Object.keys(scopes);
+/** The scopes that a request needs. Without a parsed body there is no call. @param {{ body?: unknown }} req */
+function scopesOf({ body }) {
   const messages = /** @type {Message[]} */ (Array.isArray(body) ? body : [body]);
   return [...new Set(["notes:read", ...messages.flatMap(scopesOfMessage)])];
 }
@@ -60,6 +59,10 @@ function newNotesServer() {
     const subject = authInfo?.extra?.["subject"];
     notes.set(subject, [...(notes.get(subject) ?? []), text]);
     return answer("Added.");
+  });
+  server.registerTool("delete_notes", { description: "Deletes all notes" }, ({ authInfo }) => {
+    notes.delete(authInfo?.extra?.["subject"]);
+    return answer("Deleted.");
   });
   return server;
 }

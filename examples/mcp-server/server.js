@@ -28,7 +28,8 @@ app.post("/mcp", async (req, res) => {
   await newNotesServer().connect(transport);
   // the transport reads req.auth; the request itself keeps the one of requireBearer, which has no text of a token
   const withAuthInfo = Object.create(req, { auth: { value: auth.mcpAuth(req) } });
-  await transport.handleRequest(withAuthInfo, res, req.body);
+  // never undefined: the transport would then read the body itself, and could find a call that scopesOf has not seen
+  await transport.handleRequest(withAuthInfo, res, req.body ?? null);
 });
 app.all("/mcp", (_req, res) => res.set("Allow", "POST").sendStatus(405));
 app.use(signInPages(auth));

@@ -136,7 +136,7 @@ export interface AuthServerOptions {
   readonly redirectSchemes?: readonly string[];
   /**
    * `true`, for tests and development only: metadata documents and key sets of clients may be on this machine
-   * (`http://localhost:…`). Refused in production.
+   * (`http://localhost:…`, or https with a certificate that Node trusts). Refused in production.
    */
   readonly insecureLoopbackClients?: boolean;
   /** Is called with every event of the server. What it throws is ignored. */
