@@ -22,18 +22,19 @@ interface Made {
   readonly rules?: Partial<DocumentRules>;
 }
 
-function made({ changes = {}, decision = {}, rules = {} }: Made = {}): Client | { readonly problem: string } {
-  return clientOfDocument(
-    { ...good, ...changes },
-    {
-      clientId,
-      apiId: "orders",
-      decision: { kind: "accepted", ...decision },
-      browserOrigins: [],
-      redirectSchemes: [],
-      ...rules,
-    },
-  );
+function rulesOf({ decision = {}, rules = {} }: Omit<Made, "changes"> = {}): DocumentRules {
+  return {
+    clientId,
+    apiId: "orders",
+    decision: { kind: "accepted", ...decision },
+    browserOrigins: [],
+    redirectSchemes: [],
+    ...rules,
+  };
+}
+
+function made({ changes = {}, ...rules }: Made = {}): Client | { readonly problem: string } {
+  return clientOfDocument({ ...good, ...changes }, rulesOf(rules));
 }
 
 function digestOf(changes: Readonly<Record<string, unknown>>): string | undefined {
@@ -55,13 +56,42 @@ describe("a metadata document (§4)", () => {
   });
 
   it.each([
+    "application_type",
+    "client_name",
+    "client_secret",
+    "client_secret_expires_at",
+    "client_uri",
+    "grant_types",
+    "jwks",
+    "jwks_uri",
+    "policy_uri",
+    "response_types",
+    "scope",
+    "token_endpoint_auth_method",
+    "token_endpoint_auth_methods_supported",
+  ])("is the same with %s null as without it", (name) => {
+    const { [name]: _, ...without } = good as Record<string, unknown>;
+    const [withNull, left] = [{ ...without, [name]: null }, without].map((document) =>
+      clientOfDocument(document, rulesOf()),
+    );
+    expect(withNull).toEqual(left);
+    expect(withNull).toMatchObject({ platform: "native" });
+  });
+
+  it("takes a key with null for what a public key does not have", () => {
+    const [key = {}] = jwks.keys;
+    const nulls = { d: null, use: null, key_ops: null, alg: null, kid: null };
+    expect(made({ changes: { jwks: { keys: [{ ...key, ...nulls }] }, jwks_uri: null } })).toMatchObject({
+      confidential: true,
+    });
+  });
+
+  it.each([
     ["no object", null],
     ["a list", [good]],
     ["a text", JSON.stringify(good)],
   ])("is refused when it is %s", (_, document) => {
-    const decision = { kind: "accepted" } as const;
-    const rules = { clientId, apiId: "orders", decision, browserOrigins: [], redirectSchemes: [] };
-    expect(clientOfDocument(document, rules)).toEqual({ problem: "the document is not a JSON object" });
+    expect(clientOfDocument(document, rulesOf())).toEqual({ problem: "the document is not a JSON object" });
   });
 
   it.each([

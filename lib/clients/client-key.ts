@@ -18,16 +18,17 @@ const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 
 /** True for a key that only its owner may have. @rfc 7517 §9.1 */
 export function isPrivateKey(key: object): boolean {
-  return privateMembers.some((name) => Reflect.get(key, name) !== undefined);
+  return privateMembers.some((name) => (Reflect.get(key, name) ?? undefined) !== undefined);
 }
 
-/** True when what the key says of itself allows this algorithm. @rfc 7517 §4.2, §4.3, §4.4 */
+/** True when what the key says of itself allows this algorithm. `null` says nothing: some libraries write it for what is left out. @rfc 7517 §4.2, §4.3, §4.4 */
 function isMeantFor(key: PublicJwk, algorithm: AssertionAlgorithm): boolean {
   const { kty, crv } = keyTypes[algorithm];
-  const { alg, use, key_ops: operations } = key;
+  const alg = key["alg"] ?? undefined;
+  const use = key["use"] ?? "sig";
+  const operations = key["key_ops"] ?? ["verify"];
   if (key.kty !== kty || (crv !== undefined && key["crv"] !== crv)) return false;
-  if (use !== undefined && use !== "sig") return false;
-  if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return false;
+  if (use !== "sig" || !(Array.isArray(operations) && operations.includes("verify"))) return false;
   // a key for Ed25519 has one of two names
   return alg === undefined || alg === algorithm || (kty === "OKP" && (alg === "EdDSA" || alg === "Ed25519"));
 }

@@ -11,6 +11,7 @@ import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 import { checkClient, isClientLink } from "./client-record";
 import { readClientName } from "./client-name";
 import type { DocumentDecision } from "./port";
+import { withoutNulls } from "./registration-metadata";
 import { selfDescriptionOf } from "./self-description";
 
 /** What the host allows such a client. */
@@ -26,6 +27,7 @@ export interface DocumentRules {
   readonly redirectSchemes: readonly string[];
 }
 
+/** A document without what is `null`. */
 type Document = Readonly<Record<string, unknown>>;
 
 function textsOf(value: unknown): readonly string[] | undefined {
@@ -33,10 +35,8 @@ function textsOf(value: unknown): readonly string[] | undefined {
 }
 
 /** Why the document cannot be used, or `undefined`. What it does not need to say is left to the rules for clients. */
-function documentProblem(document: unknown, clientId: string): string | undefined {
-  if (typeof document !== "object" || document === null || Array.isArray(document))
-    return "the document is not a JSON object";
-  const { client_id: id, redirect_uris: redirectUris, response_types: responseTypes } = document as Document;
+function documentProblem(document: Document, clientId: string): string | undefined {
+  const { client_id: id, redirect_uris: redirectUris, response_types: responseTypes } = document;
   if (id !== clientId) return "client_id in the document differs from the URL of the document";
   if ("client_secret" in document || "client_secret_expires_at" in document)
     return "the document contains a client secret, which everybody can read";
@@ -138,9 +138,11 @@ export function clientOfDocument(
   value: unknown,
   rules: DocumentRules,
 ): Client | { readonly problem: string } {
-  const problem = documentProblem(value, rules.clientId);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return { problem: "the document is not a JSON object" };
+  const document = withoutNulls(value as Document);
+  const problem = documentProblem(document, rules.clientId);
   if (problem !== undefined) return { problem };
-  const document = value as Document;
   const hasProof = readProof(document, rules);
   if (typeof hasProof === "object") return hasProof;
   const client = describedClient(document, { rules, hasProof });

@@ -46,15 +46,20 @@ function invalidRedirect(description: string, reason = description): OAuthError 
   return new OAuthError("invalid_redirect_uri", { description, reason });
 }
 
-/** A text; `undefined` when it is left out. `null` counts as left out: many programs write it for what they do not have. */
+/** What a client says of itself: `null` counts as left out, because many programs write it for what they do not have. */
+export function withoutNulls(sent: Sent): Sent {
+  return Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
+}
+
+/** A text; `undefined` when it is left out. */
 function readText(sent: Sent, name: string): string | undefined {
-  const value = sent[name] ?? undefined;
+  const value = sent[name];
   if (value !== undefined && typeof value !== "string") throw invalid(`${name} must be a text.`);
   return value;
 }
 
 function readList(sent: Sent, name: string): readonly string[] | undefined {
-  const value = sent[name] ?? undefined;
+  const value = sent[name];
   if (value === undefined) return undefined;
   if (isTextList(value)) return value;
   throw invalid(`${name} must be a list of texts.`);
@@ -132,7 +137,7 @@ function publicPart(key: Sent): PublicJwk {
 }
 
 function readKeySet(value: unknown): PublicKeySet {
-  const { keys } = (value ?? {}) as { readonly keys?: unknown };
+  const { keys } = value as { readonly keys?: unknown };
   const isList = Array.isArray(keys) && keys.length >= 1 && keys.length <= maxKeys;
   if (!isList || !keys.every((key: unknown) => typeof key === "object" && key !== null))
     throw invalid(`jwks must be a JWK Set of 1 to ${maxKeys} keys.`);
@@ -148,7 +153,7 @@ function readKeys(
   sent: Sent,
   { method, insecureLoopback }: { method: ClientAuthenticationMethod; insecureLoopback: boolean },
 ): Pick<RegistrationMetadata, "jwks" | "jwks_uri"> {
-  const jwks = (sent["jwks"] ?? undefined) === undefined ? undefined : readKeySet(sent["jwks"]);
+  const jwks = sent["jwks"] === undefined ? undefined : readKeySet(sent["jwks"]);
   const jwksUri = readText(sent, "jwks_uri");
   if (jwks && jwksUri !== undefined) throw invalid("Send either jwks or jwks_uri, not both.");
   if (method !== "private_key_jwt") return {};
@@ -190,8 +195,8 @@ function readScope(sent: Sent): string | undefined {
 export function checkRegistrationMetadata(sent: unknown, rules: RegistrationRules): CheckedMetadata {
   if (typeof sent !== "object" || sent === null || Array.isArray(sent))
     throw invalid("The body must be a JSON object.");
-  const message = sent as Sent;
-  if ((message["software_statement"] ?? undefined) !== undefined)
+  const message = withoutNulls(sent as Sent);
+  if (message["software_statement"] !== undefined)
     throw new OAuthError("unapproved_software_statement", {
       description: "This server approves no software statements: leave software_statement out.",
     });
@@ -208,7 +213,7 @@ export function checkRegistrationMetadata(sent: unknown, rules: RegistrationRule
     grant_types: readGrantTypes(message, !isPublic || platform === "native"),
     ...(scope !== undefined && { scope }),
     ...readKeys(message, { method, insecureLoopback: rules.insecureLoopback }),
-    sent: message,
+    sent: sent as Sent,
   };
   return { metadata: frozen(metadata), platform };
 }
