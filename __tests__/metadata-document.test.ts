@@ -28,6 +28,7 @@ function rulesOf({ decision = {}, rules = {} }: Omit<Made, "changes"> = {}): Doc
     apiId: "orders",
     decision: { kind: "accepted", ...decision },
     browserOrigins: [],
+    reserved: ["https://host.example"],
     redirectSchemes: [],
     ...rules,
   };

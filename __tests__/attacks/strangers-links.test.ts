@@ -10,11 +10,13 @@ import { stopClock } from "../fixture/clock";
 import { documentServer, type DocumentServer } from "../fixture/document-server";
 import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
 import { interactionOf, resumePath } from "../fixture/interaction";
+import { answerOf, refusal } from "../fixture/json-answers";
 import { builtIn, languageOf } from "../fixture/pages";
 import {
   apisWithRegistration,
   authorizeAs,
   nativeMetadata,
+  register,
   registered,
   registrationHost,
 } from "../fixture/registration";
@@ -40,7 +42,14 @@ describe("a document that names somebody else's site (client id metadata documen
   it.each(spellings)("cannot lead codes there: %s", (uri) => {
     const clientId = "https://app.example/client.json";
     const decision = { kind: "accepted" } as const;
-    const rules = { clientId, apiId: "orders", decision, browserOrigins: [], redirectSchemes: [] };
+    const rules = {
+      clientId,
+      apiId: "orders",
+      decision,
+      browserOrigins: [],
+      reserved: [],
+      redirectSchemes: [],
+    };
     const own = "HTTPS://app.example/callback";
     const made = clientOfDocument({ client_id: clientId, redirect_uris: [uri, own] }, rules);
     expect(made).toMatchObject({ redirectUris: [own] });
@@ -119,6 +128,104 @@ describe("a link that would lead straight to a stranger's site (RFC 9700 §4.11.
     const clientId = serveDocument(server);
     const response = await askAs(host.browser(), { clientId, fields: { state: "x".repeat(4_000) } });
     expect(redirectParameters(response)["error"]).toBe("invalid_request");
+  });
+});
+
+describe("a stranger that names a site of the host's (RFC 9700 §4.11.2)", () => {
+  const ours = [
+    "https://host.example",
+    "HTTPS://HOST.example:443",
+    "https://host.example.",
+    "https://api.example",
+  ];
+  const web = { redirect_uris: ["https://evil.example/callback"] };
+
+  it.each(ours)(
+    "registers no redirect URI there, where its page would be ours and a no would be a visit: %s",
+    async (origin) => {
+      const response = await register(registrationHost(), { redirect_uris: [`${origin}/logout`] });
+      expect(answerOf(response)).toEqual(
+        refusal(
+          400,
+          "invalid_redirect_uri",
+          "A redirect URI has the origin of this server or of one of its APIs.",
+        ),
+      );
+    },
+  );
+
+  it.each(ours)("registers no keys there, and no link for people: %s", async (origin) => {
+    const host = registrationHost();
+    const [client_uri, policy_uri, tos_uri] = [1, 2, 3].map((name) => `${origin}/${name}`);
+    const client = await registered(host, { ...web, client_uri, policy_uri, tos_uri });
+    expect(Object.keys(client).filter((name) => name.endsWith("_uri"))).toEqual([]);
+    const jwks_uri = `${new URL(origin).origin}/login/jwks`;
+    const byKey = { ...web, token_endpoint_auth_method: "private_key_jwt", jwks_uri };
+    expect((await register(host, byKey)).body).toMatchObject({ error: "invalid_client_metadata" });
+  });
+
+  it("may have what the host has listed", async () => {
+    const host = registrationHost({ browserOrigins: ["https://host.example"] });
+    const redirect_uris = ["https://host.example/callback"];
+    expect(await registered(host, { redirect_uris, client_uri: "https://host.example/" })).toMatchObject({
+      redirect_uris,
+      client_uri: "https://host.example/",
+    });
+  });
+
+  it.each(["https://host.example/about.json", "https://api.example/client.json"])(
+    "has no document there: nothing is fetched from %s",
+    async (clientId) => {
+      const host = strangersHost();
+      expect((await askAs(host.browser(), { clientId })).status).toBe(400);
+      const reason = /^the client id has the origin of baseUrl or of an audience/;
+      expect(host.events).toContainEqual(
+        expect.objectContaining({
+          kind: "client-document-refused",
+          reason: expect.stringMatching(reason) as string,
+        }),
+      );
+    },
+  );
+
+  it("has a document that uses nothing of there", () => {
+    const clientId = "https://app.example/client.json";
+    const rules = { clientId, apiId: "orders", browserOrigins: [], redirectSchemes: [] };
+    const make = (document: object, named: string[] = []) =>
+      clientOfDocument(
+        { client_id: clientId, ...document },
+        {
+          ...rules,
+          decision: { kind: "accepted", redirectOrigins: ["https://host.example"] },
+          reserved: ["https://host.example", "http://localhost:3000"].filter(
+            (origin) => !named.includes(origin),
+          ),
+        },
+      );
+    const redirect_uris = [
+      "https://host.example/logout",
+      "http://localhost:3000/logout",
+      "https://app.example/",
+    ];
+    const links = { client_uri: "https://host.example/", policy_uri: "https://app.example/privacy" };
+    const made = make({ redirect_uris, ...links });
+    expect(made).toMatchObject({ redirectUris: ["https://app.example/"], policyUri: links.policy_uri });
+    expect(made).not.toHaveProperty("clientUri");
+    expect(make({ redirect_uris }, ["https://host.example"])).toMatchObject({
+      redirectUris: ["https://host.example/logout", "https://app.example/"],
+    });
+    expect(make({ redirect_uris, jwks_uri: "https://host.example/login/jwks" })).toEqual({
+      problem: "jwks_uri has the origin of baseUrl or of an audience",
+    });
+  });
+
+  it("uses any port of this device but ours", async () => {
+    const host = registrationHost({}, { baseUrl: "http://127.0.0.1:3000/login" });
+    const client = await registered(host, nativeMetadata);
+    const statusOf = async (redirect_uri: string) =>
+      (await authorizeAs(host.browser(), client, { fields: { redirect_uri } })).status;
+    expect(await statusOf("http://127.0.0.1:3001/callback")).toBe(200);
+    expect(await statusOf("http://127.0.0.1:3000/callback")).toBe(400);
   });
 });
 

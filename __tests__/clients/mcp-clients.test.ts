@@ -236,6 +236,7 @@ function clientOf(document: (typeof documents)[number][2]): Client {
     apiId: "mcp",
     decision: { kind: "accepted" },
     browserOrigins: [],
+    reserved: [],
     redirectSchemes: [],
   });
   if ("problem" in client) throw new Error(client.problem);

@@ -9,6 +9,7 @@ const [key] = jwks.keys;
 const rules = {
   redirectSchemes: ["listed"],
   browserOrigins: ["https://page.example"],
+  reserved: ["https://host.example"],
   insecureLoopback: false,
 };
 const { redirect_uris } = checkedMetadata();

@@ -104,6 +104,7 @@ const document = {
 };
 const rules = {
   browserOrigins: ["https://app.example"],
+  reserved: ["https://host.example"],
   redirectSchemes: ["cursor"],
   insecureLoopback: false,
 };

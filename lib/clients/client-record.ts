@@ -11,15 +11,16 @@ import {
 import { keySetProblem } from "./client-key";
 import { clientSchemas, linkPattern } from "./client-schema";
 import { parseSecretDigest } from "./client-secret";
+import { hasOrigin } from "../protocol/issuer";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 import { parseUrl } from "../protocol/parsed-url";
 import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
 
-/** True for a link that a stranger may put on the consent page: no user name, which could look like another host. */
-export function isClientLink(value: unknown): value is string {
+/** True for a link that a stranger may put on the consent page: no user name, which could look like another host, no reserved origin. */
+export function isClientLink(value: unknown, reserved: readonly string[] = []): value is string {
   if (typeof value !== "string" || value.length > 2_000 || !new RegExp(linkPattern).test(value)) return false;
   const url = parseUrl(value);
-  return url?.username === "" && url.password === "";
+  return url?.username === "" && url.password === "" && !hasOrigin(value, reserved);
 }
 
 /** The schema for a record of this kind. A confidential one without any proof lacks its secret. */

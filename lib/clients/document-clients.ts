@@ -4,6 +4,7 @@ import { isFetchableUrl } from "../fetching/fetchable-url";
 import type { FoundDocument, RememberedDocuments } from "../fetching/remembered-documents";
 import type { Client } from "../protocol/client";
 import { isTextList, undefinedKey } from "../protocol/host-json";
+import { hasOrigin, reservedOrigins } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { askHost } from "../storage/calls";
 import type { ClientPlace } from "./client-lookup";
@@ -120,11 +121,18 @@ async function findClient(
   const decision = await askPolicy(adapter, clientId);
   if (decision.kind === "refused")
     return { problem: "clientMetadataDocuments.accept refused this client id" };
-  const document = await findDocument(ports, sought);
-  if ("problem" in document) return document;
   const { redirectSchemes } = ports;
   const { browserOrigins = [] } = adapter;
-  return clientOfDocument(document.value, { clientId, apiId, decision, browserOrigins, redirectSchemes });
+  const reserved = reservedOrigins(issuer, [...browserOrigins, ...(decision.redirectOrigins ?? [])]);
+  if (hasOrigin(clientId, reserved))
+    return {
+      problem:
+        "the client id has the origin of baseUrl or of an audience, and redirectOrigins does not name it",
+    };
+  const document = await findDocument(ports, sought);
+  if ("problem" in document) return document;
+  const rules = { clientId, apiId, decision, browserOrigins, reserved, redirectSchemes };
+  return clientOfDocument(document.value, rules);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   type Subscription,
 } from "../protocol/client";
 import { isTextList } from "../protocol/host-json";
+import { hasOrigin } from "../protocol/issuer";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 import { checkClient, isClientLink } from "./client-record";
 import { readClientName } from "./client-name";
@@ -23,6 +24,8 @@ export interface DocumentRules {
   readonly decision: Extract<DocumentDecision, { kind: "accepted" }>;
   /** Origins of scripts that are clients. */
   readonly browserOrigins: readonly string[];
+  /** Origins of the host's that it may not name. */
+  readonly reserved: readonly string[];
   /** The schemes without a dot that native clients may use. */
   readonly redirectSchemes: readonly string[];
 }
@@ -48,8 +51,10 @@ function documentProblem(document: Document, clientId: string): string | undefin
 }
 
 /** True when the client proves itself with a key; or why the document does not say how it does. */
-function readProof(document: Document, { decision }: DocumentRules): boolean | { problem: string } {
+function readProof(document: Document, { decision, reserved }: DocumentRules): boolean | { problem: string } {
   const { token_endpoint_auth_method: method = "none", jwks, jwks_uri: jwksUri } = document;
+  if (typeof jwksUri === "string" && hasOrigin(jwksUri, reserved))
+    return { problem: "jwks_uri has the origin of baseUrl or of an audience" };
   const others = textsOf(document["token_endpoint_auth_methods_supported"]) ?? [];
   if (method !== "none" && method !== "private_key_jwt")
     return { problem: "token_endpoint_auth_method is neither none nor private_key_jwt" };
@@ -70,17 +75,22 @@ function readGrantTypes({ grant_types: named }: Document): readonly GrantType[] 
   return (["authorization_code", "refresh_token"] as const).filter((each) => grantTypes.includes(each));
 }
 
-function linksOf(document: Document): Pick<Client, "clientUri" | "policyUri" | "tosUri"> {
+function linksOf(
+  document: Document,
+  { reserved }: DocumentRules,
+): Pick<Client, "clientUri" | "policyUri" | "tosUri"> {
+  const isLink = (value: unknown): value is string => isClientLink(value, reserved);
   const { client_uri: clientUri, policy_uri: policyUri, tos_uri: tosUri } = document;
   return {
-    ...(isClientLink(clientUri) && { clientUri }),
-    ...(isClientLink(policyUri) && { policyUri }),
-    ...(isClientLink(tosUri) && { tosUri }),
+    ...(isLink(clientUri) && { clientUri }),
+    ...(isLink(policyUri) && { policyUri }),
+    ...(isLink(tosUri) && { tosUri }),
   };
 }
 
 /** An https redirect must have the origin of the id: a document must not lead people's codes to somebody else's site. */
-function isOwnRedirect(uri: string, { clientId, decision }: DocumentRules): boolean {
+function isOwnRedirect(uri: string, { clientId, decision, reserved }: DocumentRules): boolean {
+  if (hasOrigin(uri, reserved)) return false;
   // parsed, because a scheme may also be written in upper case
   const { protocol, origin } = new URL(uri);
   if (protocol !== "https:") return true;
@@ -103,7 +113,7 @@ function asBrowserClient(client: Client, { browserOrigins }: DocumentRules): Cli
 }
 
 const noRedirect =
-  "none of the document's redirect_uris may be used: https only with the origin of the client id or one of redirectOrigins, http only on loopback, and custom schemes only with a dot or in redirectSchemes";
+  "none of the document's redirect_uris may be used: https only with the origin of the client id or one of redirectOrigins, http only on loopback, custom schemes only with a dot or in redirectSchemes, and the origin of baseUrl or of an audience only if redirectOrigins names it";
 
 /** The client as its document describes it, with everything that the document lists. */
 function describedClient(
@@ -120,7 +130,7 @@ function describedClient(
     name: readClientName(document["client_name"]) ?? new URL(clientId).host,
     redirectUris: document["redirect_uris"] as readonly string[],
     subscriptions: { [apiId]: subscription },
-    ...linksOf(document),
+    ...linksOf(document, rules),
   };
   if (!hasProof) return { ...described, confidential: false, platform: "native" };
   const { jwks, jwks_uri: jwksUri } = document;

@@ -1,6 +1,6 @@
 /** Which client sends an authorization request, and where its answer may go. RFC 6749 §3.1.2, §4.1.2.1; 9700 §4.11. */
 import type { Client } from "../protocol/client";
-import type { Issuer } from "../protocol/issuer";
+import { hasOrigin, type Issuer } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { type RedirectTarget, verifyRedirectUri } from "../protocol/redirect-uri";
@@ -55,9 +55,16 @@ export async function recogniseClient(
       "no parameter may be repeated (RFC 6749 §3.1): send one redirect_uri",
     );
   const requested = parameters.get("redirect_uri");
+  const { redirectUri: rule, ownOrigins } = issuer.api;
   const match = ({ client, endMark }: RegisteredClient): RecognisedClient | undefined => {
-    const target = verifyRedirectUri(client, { requested, rule: issuer.api.redirectUri, dotless });
-    return target && { client, target, endMark };
+    const target = verifyRedirectUri(client, { requested, rule, dotless });
+    if (!target) return undefined;
+    // a program may listen on any port of the device, but a stranger's not on that of this server or of an API
+    const isOurs =
+      client.selfDescription &&
+      !client.redirectUris.includes(target.uri) &&
+      hasOrigin(target.uri, ownOrigins);
+    return isOurs ? undefined : { client, target, endMark };
   };
   const known = match(registered);
   const newer = known ? undefined : await clients.findNewer(registered);

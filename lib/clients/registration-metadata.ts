@@ -6,6 +6,7 @@ import {
   clientAuthenticationMethods,
 } from "../protocol/client-authentication";
 import { frozen, isTextList } from "../protocol/host-json";
+import { hasOrigin } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 import { parseScope } from "../protocol/scope";
@@ -20,6 +21,8 @@ export interface RegistrationRules {
   readonly redirectSchemes: readonly string[];
   /** Origins of scripts that are clients. */
   readonly browserOrigins: readonly string[];
+  /** Origins of the host's that it may not name. */
+  readonly reserved: readonly string[];
   /** Also allows keys at https URLs of this machine. For development and tests. */
   readonly insecureLoopback: boolean;
 }
@@ -92,7 +95,7 @@ function redirectProblem(uri: string, isPublic: boolean): OAuthError {
 
 function readRedirectUris(
   sent: Sent,
-  { isPublic, redirectSchemes: dotless }: { isPublic: boolean; redirectSchemes: readonly string[] },
+  { isPublic, rules }: { isPublic: boolean; rules: RegistrationRules },
 ): readonly string[] {
   const uris = sent["redirect_uris"];
   const isList = Array.isArray(uris) && uris.length >= 1 && uris.length <= maxRedirectUris;
@@ -101,8 +104,14 @@ function readRedirectUris(
       `redirect_uris must be a list of 1 to ${maxRedirectUris} URIs of at most ${maxUriLength} characters.`,
     );
   const kind = isPublic ? native : ({ confidential: true } as Client);
+  const { redirectSchemes: dotless, reserved } = rules;
   const refused = uris.find((uri: string) => !isRegistrableRedirectUri(kind, { uri, dotless }));
   if (refused !== undefined) throw redirectProblem(refused as string, isPublic);
+  if (uris.some((uri: string) => hasOrigin(uri, reserved)))
+    throw invalidRedirect(
+      "A redirect URI has the origin of this server or of one of its APIs.",
+      "a redirect URI has the origin of baseUrl or of an audience: if the page is yours, list the origin under browserOrigins of clientRegistration, or write a record for the client",
+    );
   return [...new Set<string>(uris)];
 }
 
@@ -151,7 +160,10 @@ function readKeySet(value: unknown): PublicKeySet {
 /** The keys of a client that proves itself with one. Those of other clients are checked, but not registered. @rfc 7591 §2 */
 function readKeys(
   sent: Sent,
-  { method, insecureLoopback }: { method: ClientAuthenticationMethod; insecureLoopback: boolean },
+  {
+    method,
+    rules: { insecureLoopback, reserved },
+  }: { method: ClientAuthenticationMethod; rules: RegistrationRules },
 ): Pick<RegistrationMetadata, "jwks" | "jwks_uri"> {
   const jwks = sent["jwks"] === undefined ? undefined : readKeySet(sent["jwks"]);
   const jwksUri = readText(sent, "jwks_uri");
@@ -161,6 +173,8 @@ function readKeys(
     throw invalid(
       "jwks_uri must be an https URL in normal form, without port, user name and fragment, with a host name, of at most 2000 characters.",
     );
+  if (jwksUri !== undefined && hasOrigin(jwksUri, reserved))
+    throw invalid("jwks_uri has the origin of this server or of one of its APIs.");
   if (jwks) return { jwks };
   if (jwksUri === undefined) throw invalid("private_key_jwt needs jwks or jwks_uri.");
   return { jwks_uri: jwksUri };
@@ -169,9 +183,10 @@ function readKeys(
 /** Names that people see, and links. What cannot be used is left out. */
 function readDescription(
   sent: Sent,
+  { reserved }: RegistrationRules,
 ): Pick<RegistrationMetadata, "client_name" | "client_uri" | "policy_uri" | "tos_uri"> {
   const name = readClientName(sent["client_name"]);
-  const links = ["client_uri", "policy_uri", "tos_uri"].filter((each) => isClientLink(sent[each]));
+  const links = ["client_uri", "policy_uri", "tos_uri"].filter((each) => isClientLink(sent[each], reserved));
   return {
     ...(name !== undefined && { client_name: name }),
     ...Object.fromEntries(links.map((each) => [each, sent[each] as string])),
@@ -202,17 +217,17 @@ export function checkRegistrationMetadata(sent: unknown, rules: RegistrationRule
     });
   const method = readMethod(message);
   const isPublic = method === "none";
-  const redirectUris = readRedirectUris(message, { isPublic, redirectSchemes: rules.redirectSchemes });
+  const redirectUris = readRedirectUris(message, { isPublic, rules });
   const platform = platformOf(redirectUris, rules);
   const scope = readScope(message);
   const metadata: RegistrationMetadata = {
     redirect_uris: redirectUris,
-    ...readDescription(message),
+    ...readDescription(message, rules),
     token_endpoint_auth_method: method,
     // a script cannot protect a refresh token from other scripts on its page
     grant_types: readGrantTypes(message, !isPublic || platform === "native"),
     ...(scope !== undefined && { scope }),
-    ...readKeys(message, { method, insecureLoopback: rules.insecureLoopback }),
+    ...readKeys(message, { method, rules }),
     sent: sent as Sent,
   };
   return { metadata: frozen(metadata), platform };

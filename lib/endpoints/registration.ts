@@ -15,7 +15,7 @@ import { checkRegistrationMetadata } from "../clients/registration-metadata";
 import type { EmitEvent } from "../events/port";
 import type { Client } from "../protocol/client";
 import { undefinedKey } from "../protocol/host-json";
-import type { Issuer } from "../protocol/issuer";
+import { type Issuer, reservedOrigins } from "../protocol/issuer";
 import { isErrorDescription, isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import type { Clock } from "../protocol/time";
@@ -110,7 +110,9 @@ function readCandidate(
   { issuer, message }: Pick<RegistrationRequest, "issuer" | "message">,
 ): Candidate {
   if (message.kind === "unreadable") throw message.error;
-  const rules = { redirectSchemes, insecureLoopback, browserOrigins: adapter.browserOrigins ?? [] };
+  const { browserOrigins = [] } = adapter;
+  const reserved = reservedOrigins(issuer, browserOrigins);
+  const rules = { redirectSchemes, insecureLoopback, browserOrigins, reserved };
   const checked = checkRegistrationMetadata(message.value, rules);
   const { metadata } = checked;
   const { apiId, scopes } = issuer.api;

@@ -67,7 +67,7 @@ export function resolveImplications({ scopes }: Pick<ApiOptions, "scopes">): Imp
 
 function resolveApi(
   apiId: string,
-  { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes" | "baseUrl"> },
+  { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes" | "baseUrl" | "apis"> },
 ): Api {
   const sentences = Object.entries(api.scopes).map(
     ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
@@ -94,6 +94,9 @@ function resolveApi(
       documents: api.clientMetadataDocuments !== undefined,
       registrations: api.clientRegistration !== undefined,
     },
+    ownOrigins: [options.baseUrl, ...Object.values(options.apis).map(({ audience }) => audience)].map(
+      (url) => new URL(url).origin,
+    ),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
     issuers: api.authMethods.map((authMethodId) =>
       issuerIdentifier(options.baseUrl, { authMethodId, apiId }),

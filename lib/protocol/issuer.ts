@@ -1,4 +1,5 @@
 /** One valid (authentication method, API) pair acting as an authorization server. RFC 8414 §2, 9207 §2, 8707 §2. */
+import { parseUrl } from "./parsed-url";
 
 /** Lifetimes in seconds. RFC 6749 §4.1.2, §10.4. */
 export interface Lifetimes {
@@ -57,6 +58,8 @@ export interface Api {
     /** Those that register themselves (RFC 7591). */
     readonly registrations: boolean;
   };
+  /** The origins of `baseUrl` and of the audiences of all APIs. */
+  readonly ownOrigins: readonly string[];
   /** URL of the protected resource metadata of this API (RFC 9728). */
   readonly metadataUrl: string;
   /** Identifiers of its issuers, in the order of `authMethods`. */
@@ -72,6 +75,20 @@ export interface Issuer {
   readonly identifier: string;
   readonly authMethodId: string;
   readonly api: Api;
+}
+
+/** True for a URL of one of these origins. A dot at the end of the host leads to the same server. */
+export function hasOrigin(url: string, origins: readonly string[]): boolean {
+  const origin = parseUrl(url)?.origin.replace(/\.(?=:\d+$|$)/, "");
+  return origin !== undefined && origins.includes(origin);
+}
+
+/**
+ * The origins that a client may not name which nobody registered, unless the host has. On a page of its own, people would take the host
+ * for the one who asks, and a redirect there, if only for a no, is a GET with the cookies of its site.
+ */
+export function reservedOrigins({ api }: Issuer, named: readonly string[]): readonly string[] {
+  return api.ownOrigins.filter((origin) => !named.includes(origin));
 }
 
 /** The identifier of the issuer of a pair. */
