@@ -46,6 +46,7 @@ describe("the package", () => {
       "generateClientSecret",
       "generateSigningKey",
       "maxAuthorizations",
+      "maxConsents",
       "memoryStorage",
     ]);
   });
@@ -148,11 +149,11 @@ describe("an authorization server", () => {
     const document = await request(app).get("/.well-known/oauth-protected-resource/orders");
     expect(document.body).toMatchObject({ resource: "https://api.example/orders" });
 
-    expect(await list("alice")).toMatchObject([
+    expect((await list("alice")).consents).toMatchObject([
       { clientId: "web", apiId: "orders", scopes: ["orders:read"] },
     ]);
     await revoke({ subject: "alice", clientId: "web", apiId: "orders" });
-    expect(await list("alice")).toEqual([]);
+    expect((await list("alice")).consents).toEqual([]);
 
     const again = await browser.get(`${pairPath()}/authorize`, parameters);
     const denied = await browser.post(`/no?interaction=${interactionIn(again)}`);

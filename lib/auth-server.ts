@@ -2,13 +2,13 @@
 import type { RequestListener } from "node:http";
 import type { Request, Response, Router } from "express";
 import type { Assessment } from "./assessment/assess";
-import type { ActiveAuthorizations } from "./end-user/list-authorizations";
+import type { ActiveAuthorizations, RememberedConsents } from "./end-user/list-authorizations";
 import type { ReadAccessToken } from "./http/access-tokens";
 import type { ReadMcpAuth } from "./http/mcp-auth";
 import type { ChallengeOptions, RequireBearer } from "./http/protect-routes";
 import type { HostApproval } from "./interaction/host-approval";
 import type { Interaction } from "./interaction/port";
-import type { Consent, ConsentSelection } from "./protocol/consent";
+import type { ConsentSelection } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";
 
 /** An authorization server. Its functions do not use `this`, so they can be passed around by themselves. */
@@ -82,8 +82,16 @@ export interface AuthServer {
   readonly deny: (req: Request, res: Response) => Promise<void>;
   /** Remembered consents, for the host's account page. */
   readonly consents: {
-    /** The consents that this end user has given and that are still remembered, each with its `contextKey` (`""` for none). */
-    readonly list: (subject: string) => Promise<readonly Consent[]>;
+    /**
+     * The consents that this end user has given and that are still remembered, each with its `contextKey` (`""` for none), 100 at a time
+     * in the order of client ids. Pass `next` of a page as `after` to get the page behind it; `undefined` gives the first one.
+     *
+     * @throws TypeError (as a rejection) when an argument is wrong.
+     */
+    readonly list: (
+      subject: string,
+      page?: { readonly after?: string | undefined },
+    ) => Promise<RememberedConsents>;
     /**
      * Deletes the consent and revokes everything that descends from it, at every authentication method of the API: in the context
      * `contextKey`, or in every context when that is left out. An approval that is running at the same time is revoked too. If the

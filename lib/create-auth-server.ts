@@ -125,7 +125,7 @@ function endsOf(
   const life = { longestLifeSeconds: longestLifeSeconds(issuers) };
   return {
     consents: {
-      list: (subject) => listConsents(ports, subject),
+      list: (subject, page = {}) => listConsents(ports, { subject, page }),
       revoke: (selection) => withdrawConsent(ports, { selection, ...life }),
     },
     authorizations: {

@@ -22,7 +22,11 @@ export type {
   ConsentRequest,
   Interaction,
 } from "./interaction/port";
-export type { ActiveAuthorization, ActiveAuthorizations } from "./end-user/list-authorizations";
+export type {
+  ActiveAuthorization,
+  ActiveAuthorizations,
+  RememberedConsents,
+} from "./end-user/list-authorizations";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { ClientAttempt, ClientOutcome, RateLimit, RateLimitDecision } from "./endpoints/rate-limit";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
@@ -80,6 +84,7 @@ export {
   type SigningKeySource,
 } from "./signing/signing-key";
 export { memoryStorage, type MemoryStorageOptions } from "./storage/memory/memory-storage";
+export { maxConsents } from "./protocol/consent";
 export { maxAuthorizations } from "./storage/port";
 export type {
   AccessTokenStore,

@@ -152,7 +152,7 @@ describe("what the person has allowed (RFC 6749 §10.2, §10.12; 9700 §4.7)", (
     const host = testHost();
     await obtainTokens(host, { client: "web" });
     const listed = JSON.stringify([
-      await host.auth.consents.list("alice"),
+      (await host.auth.consents.list("alice")).consents,
       await host.auth.authorizations.list("alice"),
     ]);
     expect(listed).toContain("web");

@@ -51,7 +51,7 @@ async function grantedBy(host: TestHost, answer: Response): Promise<unknown> {
 }
 
 async function rememberedScopes(host: TestHost): Promise<unknown> {
-  return (await host.auth.consents.list("alice")).map((consent) => consent.scopes);
+  return (await host.auth.consents.list("alice")).consents.map((consent) => consent.scopes);
 }
 
 describe("consent is for what the page has shown (RFC 6749 §10.2, 9700 §4.11.2)", () => {

@@ -89,7 +89,7 @@ describe("an approval that cannot be stored whole (RFC 6749 §4.1.2)", () => {
       setting.broken = broken;
       const answer = redirectParameters(await browser.answer(page, "approve"));
       expect([answer["error"], answer["code"]]).toEqual(["server_error", undefined]);
-      expect(await host.auth.consents.list("alice")).toEqual([]);
+      expect((await host.auth.consents.list("alice")).consents).toEqual([]);
       delete setting.broken;
       const code = await obtainCode(host, { client: "web" });
       expect((await redeem(host, { client: "web", code })).status).toBe(200);

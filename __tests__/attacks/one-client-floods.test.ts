@@ -8,7 +8,10 @@ import { stopClock } from "../fixture/clock";
 import { clients, credentials, machineSecret } from "../fixture/clients";
 import { testHost, type TestHost } from "../fixture/host";
 import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
+import { loggedStorage } from "../fixture/call-log";
+import { maxConsents } from "../../lib/protocol/consent";
 import { maxAuthorizations } from "../../lib/storage/port";
+import { newConsent } from "../../lib/storage/contract/records";
 import request from "supertest";
 
 const everything: readonly Client[] = [
@@ -173,5 +176,48 @@ describe("one client that fills memoryStorage (maxEntries; RFC 6749 §4.4, 9700 
       }
     }
     expect(held).toEqual([501, 250, 125, 63]);
+  });
+});
+
+/** A host that remembers what alice has allowed: a client each, as many as she can register. */
+async function crowdedHost() {
+  const { storage, calls } = loggedStorage();
+  const host = testHost({ storage });
+  const now = Math.floor(Date.now() / 1000);
+  for (let count = 0; count < 3 * maxConsents; count += 1)
+    await storage.consents.save(newConsent(now, { subject: "alice" }), now);
+  calls.length = 0;
+  return { host, calls, storage, now };
+}
+
+describe("one person who allows thousands of clients (RFC 6749 §10.2, 7591 §5)", () => {
+  it("has a bounded number remembered", async () => {
+    const { storage, now } = await crowdedHost();
+    expect(await storage.consents.list("alice", now)).toHaveLength(maxConsents);
+  });
+
+  it("is listed in pages, which compare the marks of their own clients only", async () => {
+    const { host, calls } = await crowdedHost();
+    const clientIds: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await host.auth.consents.list("alice", { after });
+      expect(page.consents.length).toBeLessThanOrEqual(100);
+      clientIds.push(...page.consents.map(({ clientId }) => clientId));
+      after = page.next;
+    } while (after !== undefined);
+    expect(new Set(clientIds).size).toBe(maxConsents);
+    expect(clientIds).toHaveLength(maxConsents);
+    for (const [name, keys] of calls)
+      if (name === "endMarks.find") expect((keys as readonly string[]).length).toBeLessThanOrEqual(100);
+  });
+
+  it("is erased with as many storage calls as somebody who has allowed nothing", async () => {
+    const { host, calls, storage, now } = await crowdedHost();
+    await host.auth.subjects.erase("alice");
+    const names = calls.splice(0).map(([name]) => name);
+    await host.auth.subjects.erase("nobody");
+    expect(names).toEqual(calls.map(([name]) => name));
+    expect(await storage.consents.list("alice", now)).toEqual([]);
   });
 });

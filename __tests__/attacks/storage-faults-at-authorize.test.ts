@@ -148,7 +148,7 @@ async function failingVisit(
 ) {
   const browser = bed.host.browser();
   const send = await flow.prepare(bed.host, browser);
-  const consentsBefore = await bed.host.auth.consents.list("alice");
+  const consentsBefore = (await bed.host.auth.consents.list("alice")).consents;
   bed.host.events.length = 0;
   bed.faulty.arm(index, moment);
   const response = await send();
@@ -170,7 +170,7 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
   const seen = onceEach(async (row: (typeof rows)[number]) => {
     const { host, faulty, response, consentsBefore } = await failingVisit(row);
     const outcome = outcomeAfter({ host, faulty, response });
-    return { ...outcome, consentsBefore, remembered: await host.auth.consents.list("alice") };
+    return { ...outcome, consentsBefore, remembered: (await host.auth.consents.list("alice")).consents };
   });
 
   it.each(rows)(

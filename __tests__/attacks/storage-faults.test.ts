@@ -198,7 +198,7 @@ describe("storage fails in one call, where the host asks (RFC 6749 §10.3)", () 
     faulty.arm(row.index, row.moment);
     await expect(host.auth.consents.list("alice")).rejects.toBe(failure);
     faulty.fix();
-    expect(await host.auth.consents.list("alice")).toMatchObject([key]);
+    expect((await host.auth.consents.list("alice")).consents).toMatchObject([key]);
   });
 
   it.each(rows)("is what auth.consents.revoke rejects with: $call throws $moment its work", async (row) => {

@@ -19,7 +19,7 @@ const silent = { client: "web", fields: { prompt: "none" } } as const;
 const both = { scope: "orders:read orders:write" };
 
 async function remembered(host: TestHost): Promise<readonly string[]> {
-  return (await host.auth.consents.list("alice")).flatMap(({ scopes }) => scopes);
+  return (await host.auth.consents.list("alice")).consents.flatMap(({ scopes }) => scopes);
 }
 
 function idOf({ headers }: Response): string {

@@ -229,16 +229,7 @@ describe("the end of an end user (RFC 7009 §2.1)", () => {
   const revoke: LoggedCall[] = [["authorizations.revokeAll", { subject }, now]];
   const saveFirst = save(subjectEndKey(subject), "m1", lasting);
   const saveSecond = save(subjectConsentsEndKey(subject), "m2", lasting);
-  const forget = ({ clientId, contextKey }: typeof inContext): LoggedCall => [
-    "consents.delete",
-    { selection: { ...pair, clientId, contextKey }, exceptEndMark: "m2" },
-    now,
-  ];
-  const forgetAll = [
-    ["consents.list", subject, 0],
-    forget({ ...consent, contextKey: "" }),
-    forget(inContext),
-  ];
+  const forgetAll = [["consents.delete", { selection: { subject }, exceptEndMark: "m2" }, now]];
   const erase = ["authorizations.erase", { subject }, now];
 
   it.each([
@@ -259,14 +250,6 @@ describe("the end of an end user (RFC 7009 §2.1)", () => {
   ] as const)("is no success where the adapter does not say what it has ended: %s", async (end, answers) => {
     const { events, error } = await subjectEnded(end, { consents: [consent], answers });
     expect([events, error]).toEqual([[], outdated]);
-  });
-
-  it("forgets nothing where an adapter has no list of no consents", async () => {
-    const { calls, error } = await subjectEnded("revoke-consents", {
-      answers: { "consents.list": undefined },
-    });
-    expect(error).toBeUndefined();
-    expect(calls.map(([name]) => name)).not.toContain("consents.delete");
   });
 
   it.each([
@@ -316,10 +299,10 @@ describe("an end that fails half-way (RFC 7009 §2.1)", () => {
       ["endMarks.save", "endMarks.save", "authorizations.revokeAll"],
     ],
     [
-      "an erasure that cannot forget a consent erases nothing, so that it can be repeated",
+      "an erasure that cannot forget the consents erases nothing, so that it can be repeated",
       eraseAlice,
       "consents.delete",
-      ["endMarks.save", "endMarks.save", "authorizations.revokeAll", "consents.list", "consents.delete"],
+      ["endMarks.save", "endMarks.save", "authorizations.revokeAll", "consents.delete"],
     ],
   ])("tells of no end: %s", async (_, end, failing, names) => {
     const { calls, events, error } = await until(failing, end);

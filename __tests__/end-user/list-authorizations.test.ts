@@ -116,7 +116,8 @@ describe("the pages of the list", () => {
 });
 
 const consents = async (given: Stored) =>
-  listConsents({ storage: (await stored(given)).storage, clock }, "alice");
+  (await listConsents({ storage: (await stored(given)).storage, clock }, { subject: "alice", page: {} }))
+    .consents;
 
 describe("the remembered consents of an end user (RFC 6749 §10.2)", () => {
   const consent = consentRecord();
@@ -124,6 +125,40 @@ describe("the remembered consents of an end user (RFC 6749 §10.2)", () => {
   it("always have a context, as a withdrawal would take one without for every context", async () => {
     const acme = { ...consent, contextKey: "acme" };
     expect(await consents({ consents: [consent, acme] })).toEqual([{ ...consent, contextKey: "" }, acme]);
+  });
+
+  it("come in pages of 100, in an order that a withdrawal or a new yes does not change", async () => {
+    const given = Array.from({ length: 230 }, (_, index) => ({
+      ...consent,
+      clientId: `client-${100 + (index >> 1)}`,
+      contextKey: index % 2 === 0 ? "" : "acme",
+    }));
+    const { storage } = await stored({ consents: given.toReversed() });
+    const list = (page: object) => listConsents({ storage, clock }, { subject: "alice", page });
+    const first = await list({});
+    expect(first.consents).toEqual(given.slice(0, 100));
+    const last = given[99] ?? consent;
+    await storage.consents.delete({ selection: last, exceptEndMark: "" }, clock());
+    await storage.consents.save({ ...last, clientId: "client-0", expiresAt: 9_999_999_999 }, clock());
+    const second = await list({ after: first.next });
+    expect(second.consents).toEqual(given.slice(100, 200));
+    const third = await list({ after: second.next });
+    expect(third).toEqual({ consents: given.slice(200) });
+    expect(await list({ after: "no place" })).toEqual({ consents: [] });
+  });
+
+  it.each<[string, { readonly subject?: unknown; readonly page?: object }]>([
+    ["no subject", { subject: null }],
+    ["a list for a place", { page: { after: ["a"] } }],
+    ["a misspelt name", { page: { from: "a" } }],
+  ])("are refused for %s", async (_, asked) => {
+    const { storage } = await stored({});
+    const question = { subject: "alice", page: {}, ...asked } as Parameters<typeof listConsents>[1];
+    await expect(listConsents({ storage, clock }, question)).rejects.toEqual(
+      new TypeError(
+        "auth.consents.list takes a subject and, for a later page, { after } with the `next` of the page before.",
+      ),
+    );
   });
 
   it("are none where an adapter has no list", async () => {

@@ -23,7 +23,7 @@ async function expectServerError(
   expect(response.headers["location"]).toContain("=The%20server%20could%20not%20answer%20this%20request.&");
   expect(response.headers["set-cookie"]).toBeUndefined();
   expect(writes).toEqual([]);
-  expect(await host.auth.consents.list("alice")).toEqual([]);
+  expect((await host.auth.consents.list("alice")).consents).toEqual([]);
   expect(causes(host)).toHaveLength(1);
 }
 
@@ -286,7 +286,7 @@ describe("storage fails: server_error and nothing half done", () => {
     expect(redirectOf(failed)).toEqual(refusedByRedirect("server_error", { status: 303 }));
     expect(causes(host)).toEqual([cause]);
     expect(host.events.some(({ kind }) => kind === "authorization-granted")).toBe(false);
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
     disarm();
     expect((await authorize(browser, { client: "web" })).status).toBe(200);
     expect(await obtainCode(host, { client: "web", browser })).toEqual(expect.any(String));
@@ -300,7 +300,7 @@ describe("storage fails: server_error and nothing half done", () => {
     const failed = await browser.answer(page, "approve");
     expect(failed.status).toBe(500);
     expect(causes(host)).toEqual([cause]);
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
     disarm();
     expect(await obtainCode(host, { client: "web", browser })).toEqual(expect.any(String));
   });

@@ -199,7 +199,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
     host.session = bob;
     await obtainTokens(host, { client: "web" });
     const expiresAt = clock.now() + 31_536_000;
-    expect(await host.auth.consents.list("alice")).toEqual([
+    expect((await host.auth.consents.list("alice")).consents).toEqual([
       {
         subject: "alice",
         clientId: "web",
@@ -219,7 +219,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
         expiresAt,
       },
     ]);
-    expect(await host.auth.consents.list("nobody")).toEqual([]);
+    expect((await host.auth.consents.list("nobody")).consents).toEqual([]);
   });
 
   it.each(formats)("stop refresh at once and the API within the lag (%s)", async (_, pair) => {
@@ -262,7 +262,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
     await obtainTokens(host, { client: "web" });
     expect((await authorize(host.browser(), { client: "web" })).status).toBe(302);
     await host.auth.consents.revoke(consentKey({}));
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
     expect((await authorize(host.browser(), { client: "web" })).status).toBe(200);
     expect((await callApi(host, "/orders", await accessTokenOf(host))).status).toBe(200);
   });

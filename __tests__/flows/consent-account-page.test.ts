@@ -18,26 +18,26 @@ describe("the account page: auth.consents", () => {
     await allow(host);
     const times = { grantedAt: clock.now(), expiresAt: clock.now() + 31_536_000 };
     const byAlice = { subject: "alice", contextKey: "", ...times };
-    expect(await host.auth.consents.list("alice")).toEqual([
-      { ...byAlice, clientId: "web", apiId: "orders", scopes: ["orders:read", "orders:write"] },
+    expect((await host.auth.consents.list("alice")).consents).toEqual([
       { ...byAlice, clientId: "spa", apiId: "files", scopes: ["files:read"] },
+      { ...byAlice, clientId: "web", apiId: "orders", scopes: ["orders:read", "orders:write"] },
     ]);
     expect(await rememberedScopes(host, "bob")).toEqual([["orders:read"]]);
-    expect(await host.auth.consents.list("nobody")).toEqual([]);
+    expect((await host.auth.consents.list("nobody")).consents).toEqual([]);
   });
 
   it("lists none that has expired", async () => {
     const host = testHost({ lifetimes: { consentSeconds: 1_000 } });
     await allow(host);
     clock.advance(1_000);
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
   });
 
   it("revokes one: the end user is asked again, and the host hears of it", async () => {
     const host = testHost();
     await allow(host);
     await host.auth.consents.revoke({ subject: "alice", clientId: "web", apiId: "orders" });
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
     expect(host.events.at(-1)).toEqual({
       at: clock.now(),
       kind: "consent-revoked",

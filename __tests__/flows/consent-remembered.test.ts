@@ -83,7 +83,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
     await allow(host);
     clock.advance(1_000);
     await allow(host, { fields: { scope: "orders:write" } });
-    const [consent] = await host.auth.consents.list("alice");
+    const [consent] = (await host.auth.consents.list("alice")).consents;
     expect(consent).toEqual({
       subject: "alice",
       clientId: "web",
@@ -94,7 +94,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
       expiresAt: clock.now() - 1_000 + 31_536_000,
     });
     await allow(host, { fields: { scope: "orders:read orders:write", prompt: "consent" } });
-    const [again] = await host.auth.consents.list("alice");
+    const [again] = (await host.auth.consents.list("alice")).consents;
     expect(again?.expiresAt).toBe(clock.now() + 31_536_000);
   });
 

@@ -76,7 +76,7 @@ describe("auth.consents.revoke and contexts (RFC 7009 §2.1)", () => {
 
   it("takes what auth.consents.list gives, and ends that one only", async () => {
     const { host } = await threeFamilies();
-    const [first] = await host.auth.consents.list("alice");
+    const [first] = (await host.auth.consents.list("alice")).consents;
     if (first === undefined) throw new Error("no consent");
     await host.auth.consents.revoke(first);
     const others = ["", "org-bikes", "org-tea"].filter((key) => key !== first.contextKey);

@@ -197,7 +197,7 @@ describe("a consent is remembered for the key of its context (RFC 6749 §10.2)",
     await obtainCode(host, { client: "web", fields: { scope: "orders:read orders:write" } });
     host.session = aliceIn(bikes);
     await obtainCode(host, { client: "web" });
-    const listed = await host.auth.consents.list("alice");
+    const listed = (await host.auth.consents.list("alice")).consents;
     expect(Object.fromEntries(listed.map(({ contextKey, scopes }) => [contextKey, scopes]))).toEqual({
       "org-tea": ["orders:read", "orders:write"],
       "org-bikes": ["orders:read"],

@@ -83,7 +83,7 @@ describe("consentSeconds: 0 (RFC 6749 §10.2)", () => {
     const browser = host.browser();
     await obtainTokens(host, { client: "web", browser });
     expect((await authorize(browser, { client: "web" })).text).toContain('value="approve"');
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
   });
 
   it("asks storage for no consent and saves none", async () => {

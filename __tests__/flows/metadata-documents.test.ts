@@ -394,7 +394,7 @@ describe("a document that changes (§8)", () => {
     clock.advance(400);
     const answer = redirectParameters(await browser.answer(page, "approve"));
     expect(answer["error"]).toBe("access_denied");
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
   });
 
   it("asks each time when the answer leads to this device (RFC 8252 §8.6)", async () => {

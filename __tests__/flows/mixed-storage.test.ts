@@ -194,11 +194,11 @@ function familiesDie(pair: Pair): void {
   it("lets every family die with the consent, and asks again", async () => {
     const families = [await obtainFamily(host, pair), await obtainFamily(host, pair)];
     const subject = `end user ${endUsers}`;
-    const [consent, ...more] = await host.auth.consents.list(subject);
+    const [consent, ...more] = (await host.auth.consents.list(subject)).consents;
     expect(consent).toMatchObject({ subject, clientId: "web", apiId: pair.api });
     expect(more).toEqual([]);
     if (consent) await host.auth.consents.revoke(consent);
-    expect(await host.auth.consents.list(subject)).toEqual([]);
+    expect((await host.auth.consents.list(subject)).consents).toEqual([]);
     for (const family of families) expect(await opens(host, { pair, family })).toEqual(nothing);
     const page = await authorize(host.browser(), { client: "web", pair });
     expect(page.text).toContain("Allow Web Shop");

@@ -153,7 +153,7 @@ describe("nine issuers, each on its own (RFC 9700 §4.4, 8414 §2, 9207 §2)", (
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400));
     expect(answers.flatMap(({ headers }) => headers["location"] ?? [])).toEqual([]);
     expect(answers.length).toBe(144);
-    expect(await host.auth.consents.list("alice")).toEqual([]);
+    expect((await host.auth.consents.list("alice")).consents).toEqual([]);
     expect(await atOwnPairs(resume)).toEqual(everyPairOk);
     expect(await atOwnPairs(approve)).toEqual(pairs.map(() => 303));
   });

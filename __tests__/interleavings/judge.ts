@@ -270,10 +270,10 @@ const isAnyEnded = ({ ran, family }: Case, owner: Owner): boolean =>
 
 /** The consents of this owner that the person sees. */
 async function listedConsents({ family }: Case, { process, owner }: { process: Process; owner: Owner }) {
-  const listed = await listConsents(process.ports, "alice");
+  const { consents } = await listConsents(process.ports, { subject: "alice", page: {} });
   const { clientId } = owner === "registered client" ? family.registered.client : otherSelection;
   const ofContext = owner === "other context" ? otherSelection.contextKey : "";
-  return listed.filter((consent) => consent.clientId === clientId && consent.contextKey === ofContext);
+  return consents.filter((consent) => consent.clientId === clientId && consent.contextKey === ofContext);
 }
 
 /** What the person no longer allows is asked again, whatever another page is about to remember. */

@@ -1,5 +1,5 @@
 /** What a call reads and writes: two calls that touch nothing in common, or only read it, give the same in either order. */
-import type { ConsentKey, ConsentSelection, RefreshToken, Storage } from "../../lib";
+import type { AuthorizationSelection, ConsentKey, RefreshToken, Storage } from "../../lib";
 import type { TokenHandle } from "../../lib/protocol/token-value";
 
 /** A thing that a call reads or writes. `*` at its end stands for all things that begin so. */
@@ -17,9 +17,9 @@ const reads = (...things: readonly string[]): readonly Touch[] =>
 const writes = (...things: readonly string[]): readonly Touch[] =>
   things.map((thing) => ({ thing, how: "writes" }));
 
-/** The consents of this client in this context, or in every one. There is one end user only. */
-const consentsOf = ({ clientId, contextKey }: Omit<ConsentSelection, "subject">): string =>
-  `consent:${clientId}:${contextKey ?? "*"}`;
+/** The consents of this client in this context, or in every one, or those of all clients. There is one end user only. */
+const consentsOf = ({ clientId, contextKey }: Omit<AuthorizationSelection, "subject">): string =>
+  clientId === undefined ? "consent:*" : `consent:${clientId}:${contextKey ?? "*"}`;
 
 const consentAt = ({ contextKey = "", ...key }: ConsentKey): string => consentsOf({ ...key, contextKey });
 
@@ -33,7 +33,7 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "consents.find": (key: ConsentKey) => reads(consentAt(key)),
   "consents.list": () => reads("consent:*"),
   "consents.save": (consent: ConsentKey) => writes(consentAt(consent)),
-  "consents.delete": ({ selection }: { selection: ConsentSelection }) => writes(consentsOf(selection)),
+  "consents.delete": ({ selection }: { selection: AuthorizationSelection }) => writes(consentsOf(selection)),
   "authorizations.create": ({ authorizationId }: { authorizationId: string }) =>
     writes(`authorization:${authorizationId}`),
   "authorizations.find": (authorizationId: string) => reads(`authorization:${authorizationId}`),

@@ -12,6 +12,7 @@ describe("keys by their group", () => {
     groups.add("another", "x");
     for (const key of added) groups.add("one", key);
     expect(groups.keysOf("one")).toEqual(keys);
+    expect(groups.firstOf("one")).toBe(keys[0]);
     expect(groups.sizeOf("one")).toBe(keys.length);
     expect(groups.size).toBe(keys.length > 0 ? 2 : 1);
   });

@@ -3,6 +3,7 @@ import { endSubject } from "../../lib/end-user/ends";
 import { postgresStorage } from "../../lib/postgres";
 import { tablesIn } from "../../lib/storage/postgres/names";
 import { schemaVersions } from "../../lib/storage/postgres/schema";
+import { maxConsents } from "../../lib/protocol/consent";
 import { newRegistration } from "../../lib/storage/contract/records";
 import {
   aliceAtOrders,
@@ -265,6 +266,22 @@ function endTests(): void {
     await watched.authorizations.list("alice", { limit: 9 }, 1_000);
     await watched.endMarks.find(["one", "two"], 1_000);
     expect(sent).toHaveLength(7);
+  });
+
+  it("sends one statement for a consent, a second one where another one must go, and one to delete all", async () => {
+    const { watched, sent } = await watchedStorage();
+    const save = (clientId: string, expiresAt = 9_000): Promise<void> =>
+      watched.consents.save({ ...consent, clientId, expiresAt }, 1_000);
+    await Promise.all(numbers(maxConsents).map((number) => save(`client-${number}`)));
+    expect(sent).toHaveLength(maxConsents);
+    await save("client-1");
+    expect(sent).toHaveLength(maxConsents + 1);
+    await save("another", 9_001);
+    expect(sent).toHaveLength(maxConsents + 3);
+    const all = { selection: { subject: "alice" }, exceptEndMark: "the end" };
+    expect(await watched.consents.delete(all, 1_000)).toBe(true);
+    expect(sent).toHaveLength(maxConsents + 4);
+    expect(await watched.consents.list("alice", 1_000)).toEqual([]);
   });
 }
 

@@ -4,7 +4,6 @@ import type { RedisStorage } from "../../lib/redis";
 import {
   newAuthorization,
   newCode,
-  newConsent,
   newDigest,
   newId,
   newRefreshToken,
@@ -52,14 +51,6 @@ function earlierProcess(client: Sender, prefix: string) {
       await ask(client, "EXPIREAT", index, forgetAt);
       await write(`{${authorizationId}}`, record);
     },
-    consent: (consent: ReturnType<typeof newConsent>) =>
-      ask(
-        client,
-        "HSET",
-        `${prefix}consents:${consent.subject}`,
-        JSON.stringify([consent.clientId, consent.apiId]),
-        JSON.stringify(consent),
-      ),
   };
 }
 
@@ -154,30 +145,6 @@ function recordsOfEarlier(bed: () => Bed): void {
     expect(await storage.refreshTokens.find(to, now)).toEqual(to);
     const again = { from, to: { ...to, digest: newDigest() }, use: newUse(now) };
     expect(await storage.refreshTokens.rotate(again, now)).toBe("not-rotated");
-  });
-
-  it("consents are those without a context", async () => {
-    const consent = newConsent(now);
-    await earlier.consent(consent);
-    const { subject, clientId, apiId } = consent;
-    expect(await storage.consents.find({ ...consent, contextKey: "" }, now)).toEqual(consent);
-    expect(await storage.consents.find({ ...consent, contextKey: "acme" }, now)).toBeUndefined();
-    const inContext = { ...consent, contextKey: "acme" };
-    await storage.consents.save(inContext, now);
-    const selection = { subject, clientId, apiId };
-    const forget = (contextKey?: string) =>
-      storage.consents.delete(
-        {
-          selection: contextKey === undefined ? selection : { ...selection, contextKey },
-          exceptEndMark: "m",
-        },
-        now,
-      );
-    expect(await forget("")).toBe(true);
-    expect(await storage.consents.list(subject, now)).toEqual([inContext]);
-    await earlier.consent(consent);
-    expect(await forget()).toBe(true);
-    expect(await storage.consents.list(subject, now)).toEqual([]);
   });
 }
 

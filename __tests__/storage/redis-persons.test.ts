@@ -1,4 +1,5 @@
 import type { Authorization } from "../../lib";
+import { maxConsents } from "../../lib/protocol/consent";
 import { maxAuthorizations } from "../../lib/storage/port";
 import { redisStorage } from "../../lib/redis";
 import {
@@ -55,6 +56,31 @@ function amongMany(bed: () => Bed): void {
     expect(await storage.authorizations.list(others[0]?.subject ?? "", { limit: 1 }, now)).toHaveLength(1);
   });
 
+  it("gives a consent by as many commands however many there are, and loses them by one script", async () => {
+    const { storage } = bed().fresh({ allowEviction: true });
+    const subject = newId();
+    const save = (): Promise<void> => storage.consents.save(newConsent(now, { subject }), now);
+    const counted = async (): Promise<Record<string, number>> => {
+      await ask(bed().client, "CONFIG", "RESETSTAT");
+      await save();
+      return executed(bed());
+    };
+    await save();
+    const few = await counted();
+    expect(few).toEqual({ hset: 1, zadd: 1, zcard: 1, zrange: 2, expireat: 2 });
+    await Promise.all(Array.from({ length: maxConsents - 3 }, save));
+    expect(await counted()).toEqual(few);
+    expect(await counted()).toEqual({ ...few, hdel: 1, zrem: 1 });
+    await ask(bed().client, "CONFIG", "RESETSTAT");
+    expect(await storage.consents.delete({ selection: { subject }, exceptEndMark: "M" }, now)).toBe(true);
+    expect(await executed(bed())).toEqual({
+      hkeys: 1,
+      hget: maxConsents,
+      hdel: maxConsents,
+      zrem: maxConsents,
+    });
+  });
+
   it("is erased without a look at others, and leaves no key with their name but those of consents", async () => {
     const { storage, prefix, subject, own } = await crowd();
     expect(await storage.authorizations.erase({ subject }, now)).toBe(own.length);
@@ -68,7 +94,10 @@ function amongMany(bed: () => Bed): void {
       zremrangebyscore: indexes + 1,
     });
     const keys = await keysOf(bed().client, prefix);
-    expect(keys.filter((key) => key.includes(subject))).toEqual([`${prefix}consents:${subject}`]);
+    expect(keys.filter((key) => key.includes(subject))).toEqual([
+      expect.stringContaining("consents:"),
+      expect.stringContaining("consents:"),
+    ]);
     expect(keys.filter((key) => own.some((one) => key.includes(one.authorizationId)))).toEqual([]);
   });
 

@@ -8,6 +8,7 @@ const { html, page } = require("../own-sign-in/page");
 /** @typedef {import("../own-sign-in/page").Html} Html */
 /** @typedef {import("./types").AccountOptions} AccountOptions */
 /** @typedef {import("express").Request} Request */
+/** @typedef {Map<string, import("authmount").Client | undefined>} Clients */
 
 /** @type {(seconds: number) => Html} */
 function date(seconds) {
@@ -27,10 +28,10 @@ function moment(seconds) {
  * What the ids stand for. authmount gives ids; the host knows the names, unless the client or API no longer exists.
  *
  * @param {{ clientId: string, apiId: string, contextKey?: string }} ids
- * @param {Pick<AccountOptions, "clients" | "apis" | "contextName">} known
+ * @param {Pick<AccountOptions, "apis" | "contextName"> & { clients: Clients }} known
  */
-async function namesOf({ clientId, apiId, contextKey = "" }, { clients, apis, contextName }) {
-  const client = await clients.find(clientId);
+function namesOf({ clientId, apiId, contextKey = "" }, { clients, apis, contextName }) {
+  const client = clients.get(clientId);
   const context = contextKey === "" ? undefined : (contextName?.(contextKey) ?? contextKey);
   return {
     client: client?.name ?? clientId,
@@ -46,10 +47,10 @@ function accountPages(options) {
   const { auth, people } = options;
   const router = Router();
 
-  /** @type {(req: Request, authorization: import("authmount").ActiveAuthorization) => Promise<Html>} */
-  async function login(req, authorization) {
+  /** @type {(req: Request, shown: { authorization: import("authmount").ActiveAuthorization, clients: Clients }) => Html} */
+  function login(req, { authorization, clients }) {
     const { authorizationId, createdAt, lastUsedAt } = authorization;
-    const { client, isTrusted, api, forContext } = await namesOf(authorization, options);
+    const { client, isTrusted, api, forContext } = namesOf(authorization, { ...options, clients });
     const lastUsed = lastUsedAt === undefined ? html`Not used yet.` : html`Last used: ${moment(lastUsedAt)}.`;
     return html`<section>
       <h3>${client}</h3>
@@ -63,10 +64,10 @@ function accountPages(options) {
     </section>`;
   }
 
-  /** @type {(req: Request, consent: import("authmount").Consent) => Promise<Html>} */
-  async function allowed(req, consent) {
+  /** @type {(req: Request, shown: { consent: import("authmount").Consent, clients: Clients }) => Html} */
+  function allowed(req, { consent, clients }) {
     const { clientId, apiId, contextKey = "", grantedAt, expiresAt } = consent;
-    const { client, api, scopes, forContext } = await namesOf(consent, options);
+    const { client, api, scopes, forContext } = namesOf(consent, { ...options, clients });
     return html`<section>
       <h3>${client}</h3>
       <p>It may use ${api}${forContext} to:</p>
@@ -87,14 +88,24 @@ function accountPages(options) {
   router.get("/account", async (req, res) => {
     const { person } = req.session;
     if (!person) return res.redirect("/sign-in");
-    const { after } = req.query;
-    const [{ authorizations, next }, consents] = await Promise.all([
+    const { after, allowed_after: allowedAfter } = req.query;
+    const [{ authorizations, next }, { consents, next: nextConsents }] = await Promise.all([
       auth.authorizations.list(person.subject, typeof after === "string" ? { after } : {}),
-      auth.consents.list(person.subject),
+      auth.consents.list(person.subject, typeof allowedAfter === "string" ? { after: allowedAfter } : {}),
     ]);
-    const logins = await Promise.all(authorizations.map((each) => login(req, each)));
-    const consentItems = await Promise.all(consents.map((each) => allowed(req, each)));
+    // one client after the other: a page of a hundred must not ask the table a hundred things at once
+    /** @type {Clients} */
+    const clients = new Map();
+    for (const { clientId } of [...authorizations, ...consents])
+      if (!clients.has(clientId)) clients.set(clientId, await options.clients.find(clientId));
+    const logins = authorizations.map((each) => login(req, { authorization: each, clients }));
+    const consentItems = consents.map((each) => allowed(req, { consent: each, clients }));
     const more = html`<p><a href="/account?after=${encodeURIComponent(next ?? "")}">More logins</a></p>`;
+    const moreConsents = html`<p>
+      <a href="/account?allowed_after=${encodeURIComponent(nextConsents ?? "")}"
+        >More of what you have allowed</a
+      >
+    </p>`;
     const main = html`<p>You are <strong>${person.name}</strong>.</p>
       <section aria-labelledby="logins">
         <h2 id="logins">Where you are signed in</h2>
@@ -105,6 +116,7 @@ function accountPages(options) {
       <section aria-labelledby="consents">
         <h2 id="consents">What you have allowed</h2>
         ${consentItems.length === 0 ? html`<p>You have allowed nothing.</p>` : consentItems}
+        ${nextConsents === undefined ? undefined : moreConsents}
       </section>
       <form method="post" action="/sign-out">${formToken(req)}<button>Sign out</button></form>
       <form method="post" action="/account/sign-out-everywhere">

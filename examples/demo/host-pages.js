@@ -191,11 +191,11 @@ function accountPages({ auth, sessions, clients, apis }) {
     </li>`;
   }
 
-  /** @type {(session: { subject: string, organization: string }, after: unknown) => Promise<import("./page").Html>} */
-  async function account({ subject, organization }, after) {
+  /** @type {(session: { subject: string, organization: string }, query: import("express").Request["query"]) => Promise<import("./page").Html>} */
+  async function account({ subject, organization }, { after, allowed_after: allowedAfter }) {
     const from = typeof after === "string" ? { after } : {};
-    const [consents, { authorizations, next }] = await Promise.all([
-      auth.consents.list(subject),
+    const [{ consents, next: nextConsents }, { authorizations, next }] = await Promise.all([
+      auth.consents.list(subject, typeof allowedAfter === "string" ? { after: allowedAfter } : {}),
       auth.authorizations.list(subject, from),
     ]);
     return html`<p>You are <strong>${subject}</strong>, at ${organizationName(organization)}.</p>
@@ -204,6 +204,7 @@ function accountPages({ auth, sessions, clients, apis }) {
       <ul class="consents">
         ${consents.map(consentItem)}
       </ul>
+      ${nextConsents && html`<p><a href="/account?allowed_after=${encodeURIComponent(nextConsents)}">More of it</a></p>`}
       <h2>Where you are signed in</h2>
       <p>
         ${authorizations.length === 0 ? "Nowhere." : "End a login, and what you have allowed stays allowed."}
@@ -225,7 +226,7 @@ function accountPages({ auth, sessions, clients, apis }) {
 
   router.get("/account", async (req, res) => {
     const session = sessions.find(req);
-    const main = html`${session ? await account(session, req.query["after"]) : signIn}
+    const main = html`${session ? await account(session, req.query) : signIn}
       <p class="hint"><a href="/">Back to the playground</a></p>`;
     res.send(page({ title: "Your account", main }));
   });

@@ -54,6 +54,21 @@ function organizationChoices({ session }, subject) {
 }
 
 /**
+ * @param {import("authmount").AuthServer} auth
+ * @param {{ subject: string, clientId: string, apiId: string }} asked
+ */
+async function hasAllowed(auth, { subject, clientId, apiId }) {
+  /** @type {string | undefined} */
+  let after;
+  do {
+    const { consents, next } = await auth.consents.list(subject, { after });
+    if (consents.some((one) => one.clientId === clientId && one.apiId === apiId)) return true;
+    after = next;
+  } while (after !== undefined);
+  return false;
+}
+
+/**
  * What people must know of a client that nobody has registered. It stands ahead of the form, and leaves out the client's name, which can be
  * any sentence. To see who is new here, it looks at what the person has allowed.
  *
@@ -63,8 +78,7 @@ function organizationChoices({ session }, subject) {
 async function warning(auth, { asking, subject }) {
   const { client, api, destination } = asking;
   if (!client.selfDescribed) return;
-  const consents = await auth.consents.list(subject);
-  const isKnown = consents.some(({ clientId, apiId }) => clientId === client.clientId && apiId === api.apiId);
+  const isKnown = await hasAllowed(auth, { subject, clientId: client.clientId, apiId: api.apiId });
   const { host } = client.selfDescribed;
   return html`<div role="note">
     <p>This site has not checked this application. Anybody can use this name.</p>

@@ -13,7 +13,6 @@ import {
 import { ownAnswer } from "../protocol/own";
 import { isRandomId } from "../protocol/token-value";
 import { bySlowestClock, type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
-import { allStored } from "../storage/calls";
 import type { Storage } from "../storage/port";
 
 // Every end first stores a random mark, then revokes what it finds. An approval first stores its records, then reads the marks. So one
@@ -146,23 +145,6 @@ export function subjectEndOf(options: { readonly consents?: "keep" | "revoke" })
   );
 }
 
-async function forgetConsents(
-  { storage }: EndPorts,
-  { subject, mark, now }: { subject: string; mark: string; now: EpochSeconds },
-): Promise<void> {
-  // at time 0, so that of what has expired nothing stays that names the person
-  const consents = (await storage.consents.list(subject, 0)) ?? [];
-  const flags = await allStored(
-    consents.map(({ clientId, apiId, contextKey = "" }) =>
-      storage.consents.delete(
-        { selection: { subject, clientId, apiId, contextKey }, exceptEndMark: mark },
-        now,
-      ),
-    ),
-  );
-  checkAnswers({ flags });
-}
-
 /** What becomes of the remembered consents of an end user whose authorizations end. */
 export type SubjectEnd = "keep-consents" | "revoke-consents" | "erase";
 
@@ -188,7 +170,10 @@ export async function endSubject(
     : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });
   const revoked = await storage.authorizations.revokeAll({ subject }, now);
   checkAnswers({ counts: [revoked] });
-  if (mark !== undefined) await forgetConsents(ports, { subject, mark, now });
+  if (mark !== undefined) {
+    const withdrawal = { selection: { subject }, exceptEndMark: mark };
+    checkAnswers({ flags: [await storage.consents.delete(withdrawal, now)] });
+  }
   if (end === "erase") checkAnswers({ counts: [await storage.authorizations.erase({ subject }, now)] });
   emit({ kind: end === "erase" ? "subject-erased" : "subject-ended", subject });
 }

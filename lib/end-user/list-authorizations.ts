@@ -32,6 +32,13 @@ export interface ActiveAuthorizations {
   readonly next?: string;
 }
 
+/** A page of the remembered consents. */
+export interface RememberedConsents {
+  readonly consents: readonly Consent[];
+  /** Pass it as `after` for the next page; `undefined` when there is none. */
+  readonly next?: string;
+}
+
 /** What was issued to a client. */
 type BornForClient = Pick<Authorization, "clientId" | "endMarks">;
 
@@ -60,24 +67,59 @@ async function findClientEnds(
 ): Promise<(one: BornForClient) => boolean> {
   const clientIds = [...new Set(listed.map(({ clientId }) => clientId))];
   const marks = await findMarks(storage.endMarks, { keys: clientIds.map(clientEndKey), now });
-  return ({ clientId, endMarks }) => !isBornUnder(endMarks, [marks[clientIds.indexOf(clientId)]]);
+  const markOf = new Map(clientIds.map((clientId, place) => [clientId, marks[place]]));
+  return ({ clientId, endMarks }) => !isBornUnder(endMarks, [markOf.get(clientId)]);
+}
+
+/** Which page of whose list. */
+interface PageQuestion {
+  readonly subject: string;
+  readonly page: { readonly after?: string | undefined };
+}
+
+/** @throws TypeError when an argument is wrong. */
+function checkPage(
+  { subject, page }: PageQuestion,
+  { of, isAfter }: { of: string; isAfter: (after: string) => boolean },
+): void {
+  const { after } = page;
+  const isNamed = Object.keys(page).every((name) => name === "after");
+  // undefined is what the last `next` gives to a loop: the first page
+  const isClear = isNamed && (after === undefined || (typeof after === "string" && isAfter(after)));
+  if (typeof subject === "string" && isClear) return;
+  throw new TypeError(
+    `${of} takes a subject and, for a later page, { after } with the \`next\` of the page before.`,
+  );
+}
+
+/** The place of a consent in the list. It stays when the consent is given again, or withdrawn. */
+function placeOf({ clientId, apiId, contextKey = "" }: Consent): string {
+  return JSON.stringify([clientId, apiId, contextKey]);
 }
 
 /**
- * The remembered consents of an end user. One whose withdrawal has failed half-way stays listed, so that it can be withdrawn again.
+ * A page of the remembered consents of an end user. One whose withdrawal has failed half-way stays listed, so that it can be withdrawn
+ * again.
  *
- * @throws whatever storage rejects with
+ * @throws TypeError when an argument is wrong. Rejects with whatever storage rejects with.
  */
 export async function listConsents(
   { storage, clock }: { readonly storage: Pick<Storage, "consents" | "endMarks">; readonly clock: Clock },
-  subject: string,
-): Promise<readonly Consent[]> {
+  question: PageQuestion,
+): Promise<RememberedConsents> {
+  checkPage(question, { of: "auth.consents.list", isAfter: () => true });
+  const { subject, page } = question;
   const now = clock();
-  const listed = (await storage.consents.list(subject, now)) ?? [];
-  const hasEnded = await findClientEnds({ storage }, { listed, now });
-  const consents = listed.filter((consent) => !hasEnded(consent));
-  // always with a context: auth.consents.revoke would take a record without one for every context
-  return consents.map((consent) => ({ ...consent, contextKey: consent.contextKey ?? "" }));
+  const placed = ((await storage.consents.list(subject, now)) ?? []).map(
+    // always with a context: auth.consents.revoke would take a record without one for every context
+    (one) => ({ place: placeOf(one), consent: { ...one, contextKey: one.contextKey ?? "" } }),
+  );
+  const behind = placed.filter(({ place }) => page.after === undefined || place > page.after);
+  const listed = behind.toSorted((a, b) => (a.place < b.place ? -1 : 1)).slice(0, pageSize);
+  const hasEnded = await findClientEnds({ storage }, { listed: listed.map(({ consent }) => consent), now });
+  const consents = listed.flatMap(({ consent }) => (hasEnded(consent) ? [] : consent));
+  const next = behind.length > pageSize ? listed.at(-1)?.place : undefined;
+  return { consents, ...(next !== undefined && { next }) };
 }
 
 /**
@@ -90,16 +132,11 @@ export async function listAuthorizations(
     storage,
     clock,
   }: { readonly storage: Pick<Storage, "authorizations" | "endMarks">; readonly clock: Clock },
-  { subject, page }: { subject: string; page: { readonly after?: string | undefined } },
+  question: PageQuestion,
 ): Promise<ActiveAuthorizations> {
+  checkPage(question, { of: "auth.authorizations.list", isAfter: isRandomId });
+  const { subject, page } = question;
   const { after } = page;
-  const isNamed = Object.keys(page).every((name) => name === "after");
-  // undefined is what the last `next` gives to a loop: the first page
-  const isClear = isNamed && (after === undefined || (typeof after === "string" && isRandomId(after)));
-  if (typeof subject !== "string" || !isClear)
-    throw new TypeError(
-      "auth.authorizations.list takes a subject and, for a later page, { after } with the `next` of the page before.",
-    );
   const now = clock();
   const wanted = { ...(after !== undefined && { after }), limit: pageSize };
   const listed = (await storage.authorizations.list(subject, wanted, now)) ?? [];

@@ -21,6 +21,9 @@ export interface ConsentSelection {
   readonly contextKey?: string;
 }
 
+/** How many consents of one end user are remembered. Whoever has given more is asked again about the earliest. */
+export const maxConsents = 1_000;
+
 /** A remembered consent. Scopes that were added to the client later are not in it, so people are asked about them. */
 export interface Consent extends ConsentKey {
   /** What the end user allowed, implied scopes included. */

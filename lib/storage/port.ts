@@ -7,7 +7,7 @@ import type {
   RefreshTokenUse,
 } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
-import type { Consent, ConsentKey, ConsentSelection } from "../protocol/consent";
+import type { Consent, ConsentKey } from "../protocol/consent";
 import type { EndMark } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest, TokenHandle } from "../protocol/token-value";
@@ -47,17 +47,20 @@ export interface ClientRegistry extends ClientStore {
 export interface ConsentStore {
   /** The consent with this key, unless it has expired at `now`. */
   find(key: ConsentKey, now: EpochSeconds): Promise<Consent | undefined>;
-  /** Stores the consent, or replaces the one with the same key, in one atomic step. */
+  /**
+   * Stores the consent, or replaces the one with the same key, in one atomic step. Beyond `maxConsents` of this end user, expired ones
+   * included or not, those that expire first or were saved first are deleted, never the new one; simultaneous calls may leave a few more.
+   */
   save(consent: Consent, now: EpochSeconds): Promise<void>;
-  /** Every consent of exactly this end user that has not expired at `now`. */
+  /** Every consent of exactly this end user that has not expired at `now`, in any order. */
   list(subject: string, now: EpochSeconds): Promise<readonly Consent[]>;
   /**
-   * Deletes the consents of this selection, except those whose `endMarks` contain `exceptEndMark`: they were given after the
-   * withdrawal that this call belongs to. Comparing and deleting a consent is one atomic step. True when one was deleted. Those that
-   * have expired at `now` are deleted too.
+   * Deletes the consents of this selection, except those whose `endMarks` contain `exceptEndMark`: they were given after the withdrawal
+   * that this call belongs to. Comparing and deleting a consent is one atomic step. True when one was deleted. Those that have expired
+   * at `now` are deleted too.
    */
   delete(
-    withdrawal: { readonly selection: ConsentSelection; readonly exceptEndMark: string },
+    withdrawal: { readonly selection: AuthorizationSelection; readonly exceptEndMark: string },
     now: EpochSeconds,
   ): Promise<boolean>;
 }
@@ -77,13 +80,13 @@ export interface EndMarkStore {
   save(endMark: EndMark, now: EpochSeconds): Promise<void>;
 }
 
-/** Which authorizations of an end user: all of them, those for one client at one API, or only those of one context. */
+/** Which authorizations or consents of an end user: all of them, those for one client at one API, or only those of one context. */
 export interface AuthorizationSelection {
   readonly subject: string;
   /** Given together with `apiId`, or not at all. */
   readonly clientId?: string;
   readonly apiId?: string;
-  /** Given only with `clientId`; `""` for authorizations without a context. */
+  /** Given only with `clientId`; `""` for what has no context. */
   readonly contextKey?: string;
 }
 
@@ -228,10 +231,7 @@ export interface Storage {
 /** The name of a storage port. */
 export type StoragePortName = keyof Storage;
 
-/**
- * Every method that the server calls. The check of options and the time limit iterate over this list, and the compiler refuses it
- * if a method is missing.
- */
+/** Every method that the server calls, for the check of options and the time limit. The compiler refuses it if one is missing. */
 export const storageMethods: {
   readonly [Port in StoragePortName]: Readonly<Record<keyof Storage[Port], true>>;
 } = {

@@ -454,8 +454,8 @@ const defects = [
   {
     name: "consent of another context is deleted (SQLite)",
     file: "lib/storage/sqlite/consents.ts",
-    find: '${contextKey === undefined ? "" : "AND context_key = ?"}',
-    replace: '${contextKey === undefined ? "" : "AND ? IS NOT NULL"}',
+    find: ", context_key: contextKey });",
+    replace: " });",
     tests: ["storage/sqlite-contract"],
   },
   {

@@ -1,5 +1,5 @@
 /** Mistakes with consents. */
-import type { ConsentKey, ConsentSelection } from "../../../lib";
+import { type Consent, type ConsentKey, type ConsentSelection, maxConsents } from "../../../lib";
 import { rule } from "./rules";
 import { consentId, isLive, isSelected, joinedBy, live } from "./table-storage";
 import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
@@ -13,6 +13,47 @@ const keyOnly = ({ subject, clientId, apiId, contextKey }: ConsentKey) => ({
   ...(contextKey !== undefined && { contextKey }),
 });
 
+const isAfter = ({ exceptEndMark }: { exceptEndMark: string }, { endMarks }: Consent): boolean =>
+  endMarks?.includes(exceptEndMark) === true;
+
+const byEnd = (a: Consent, b: Consent): number => a.expiresAt - b.expiresAt;
+
+/** The first to end beyond the limit. */
+const firstOf = (consents: readonly Consent[]): readonly Consent[] =>
+  consents.toSorted(byEnd).slice(0, Math.max(0, consents.length - maxConsents));
+
+/** Which ones go wrongly when one is saved. */
+const limitMistakes: readonly (readonly [
+  string,
+  (stored: readonly Consent[], saved: Consent) => readonly Consent[],
+])[] = [
+  ["has no limit", () => []],
+  ["counts those of everybody", (stored) => firstOf(stored)],
+  [
+    "deletes the one that expires last",
+    (stored, { subject }) => {
+      const own = stored.filter((one) => one.subject === subject).toSorted(byEnd);
+      return own.slice(maxConsents - 1, own.length - 1);
+    },
+  ],
+  [
+    "deletes the new one where that expires first",
+    (stored, { subject }) => firstOf(stored.filter((one) => one.subject === subject)),
+  ],
+  [
+    "deletes one when the limit is reached",
+    (stored, { subject }) => {
+      const own = stored.filter((one) => one.subject === subject).toSorted(byEnd);
+      return own.length >= maxConsents ? own.slice(0, 1) : [];
+    },
+  ],
+  [
+    "counts those of each context",
+    (stored, { subject, contextKey = "" }) =>
+      firstOf(stored.filter((one) => one.subject === subject && (one.contextKey ?? "") === contextKey)),
+  ],
+];
+
 /** Adapters that find, keep, list or forget the wrong consent. */
 export const consentMistakes: readonly WrongAdapter[] = [
   ...["", ":"].map((separator) =>
@@ -24,7 +65,7 @@ export const consentMistakes: readonly WrongAdapter[] = [
         return {
           find: async (key, now) => live(await consents.get(joined(key)), now),
           save: (consent) => consents.set(joined(consent), consent),
-          delete: ({ selection }) => consents.delete(joined(selection)),
+          delete: ({ selection }) => consents.delete(joined(selection as ConsentKey)),
         };
       },
     }),
@@ -38,7 +79,7 @@ export const consentMistakes: readonly WrongAdapter[] = [
         return {
           find: async (key, now) => live(await consents.get(partial(key)), now),
           save: (consent) => consents.set(partial(consent), consent),
-          delete: ({ selection }) => consents.delete(partial(selection)),
+          delete: ({ selection }) => consents.delete(partial(selection as ConsentKey)),
         };
       },
     }),
@@ -144,7 +185,7 @@ export const consentMistakes: readonly WrongAdapter[] = [
     caughtBy: [rule.consentDelete],
     change: ({ storage, database }) => ({
       async delete(withdrawal, now) {
-        if (!(await database.consents.get(consentId(withdrawal.selection))))
+        if (!(await database.consents.get(consentId(withdrawal.selection as ConsentKey))))
           throw new Error("no such consent");
         return storage.consents.delete(withdrawal, now);
       },
@@ -175,7 +216,7 @@ export const consentMistakes: readonly WrongAdapter[] = [
       caughtBy: [rule.consentDeleteContext],
       change: ({ storage }) => ({
         delete: ({ selection, exceptEndMark }, now) =>
-          storage.consents.delete({ selection: select(selection), exceptEndMark }, now),
+          storage.consents.delete({ selection: select(selection as ConsentSelection), exceptEndMark }, now),
       }),
     }),
   ),
@@ -260,4 +301,74 @@ export const consentMistakes: readonly WrongAdapter[] = [
       },
     }),
   }),
+  wrong("consents", {
+    mistake: "delete without a client deletes nothing",
+    caughtBy: [rule.consentDeleteSubject],
+    change: ({ storage }) => ({
+      delete: async (withdrawal, now) =>
+        withdrawal.selection.clientId !== undefined && storage.consents.delete(withdrawal, now),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete without a client leaves those with a context",
+    caughtBy: [rule.consentDeleteSubject],
+    change: ({ storage }) => ({
+      delete: ({ selection, exceptEndMark }, now) =>
+        storage.consents.delete(
+          {
+            selection: selection.clientId === undefined ? { ...selection, contextKey: "" } : selection,
+            exceptEndMark,
+          },
+          now,
+        ),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete without a client deletes everybody's",
+    caughtBy: [rule.consentDeleteSubject],
+    change: ({ storage, database }) => ({
+      delete: async (withdrawal, now) =>
+        withdrawal.selection.clientId === undefined
+          ? (await database.consents.deleteWhere(
+              ({ endMarks }) => !endMarks?.includes(withdrawal.exceptEndMark),
+            )) > 0
+          : storage.consents.delete(withdrawal, now),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete without a client leaves what has expired by the caller's clock",
+    caughtBy: [rule.consentDeleteSubject],
+    change: ({ storage, database }) => ({
+      delete: async (withdrawal, now) =>
+        withdrawal.selection.clientId === undefined
+          ? (await database.consents.deleteWhere(
+              (one) => isSelected(withdrawal.selection)(one) && isLive(now)(one) && !isAfter(withdrawal, one),
+            )) > 0
+          : storage.consents.delete(withdrawal, now),
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete without a client deletes what was given after the withdrawal",
+    caughtBy: [rule.consentDeleteSubject],
+    change: ({ storage, database }) => ({
+      delete: async (withdrawal, now) =>
+        withdrawal.selection.clientId === undefined
+          ? (await database.consents.deleteWhere(isSelected(withdrawal.selection))) > 0
+          : storage.consents.delete(withdrawal, now),
+    }),
+  }),
+  ...limitMistakes.map(([mistake, surplus]) =>
+    wrong("consents", {
+      mistake: `save ${mistake}`,
+      caughtBy: [rule.consentLimit],
+      change: ({ database: { consents } }) => ({
+        async save(consent) {
+          await consents.set(consentId(consent), consent);
+          if ((await consents.count(() => true)) < maxConsents) return;
+          const ids = new Set(surplus(await consents.all(), consent).map(consentId));
+          if (ids.size > 0) await consents.deleteWhere((one) => ids.has(consentId(one)));
+        },
+      }),
+    }),
+  ),
 ];

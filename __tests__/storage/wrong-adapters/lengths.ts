@@ -14,7 +14,7 @@ function cutKey(part: (typeof parts)[number]): WrongAdapter {
     change: ({ database: { consents } }) => ({
       find: async (key, now) => live(await consents.get(cut(key)), now),
       save: (consent) => consents.set(cut(consent), consent),
-      delete: ({ selection }) => consents.delete(cut(selection)),
+      delete: ({ selection }) => consents.delete(cut(selection as ConsentKey)),
     }),
   });
 }

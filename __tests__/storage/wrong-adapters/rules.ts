@@ -29,6 +29,10 @@ export const rule = {
     "consents.delete does not delete what is saved at the same time under the mark of the withdrawal",
   consentDeleteExcept: "consents.delete keeps a consent that was given after the withdrawal",
   consentDeleteAhead: "consents.delete also reaches what has expired at `now`",
+  consentDeleteSubject:
+    "consents.delete with a subject alone deletes all consents of this end user that were given before, and nobody else's",
+  consentLimit:
+    "consents.save keeps 1000 consents of one end user: those that expire first go, never the new one",
   endMarkFind: "endMarks.find returns the mark that endMarks.save stored, in every process at once",
   endMarkReplaced: "endMarks.save replaces the mark of the same key, and no other",
   endMarkNone: "endMarks.find returns nothing for a key that is not exactly a stored one",

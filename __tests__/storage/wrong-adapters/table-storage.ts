@@ -12,6 +12,7 @@ import {
   type EpochSeconds,
   type ListedAuthorization,
   maxAuthorizations,
+  maxConsents,
   type RefreshToken,
   type RevokedAccessToken,
   type Storage,
@@ -296,7 +297,16 @@ export function tableStorage(database: Database): Storage {
     clients: tableClients(database),
     consents: {
       find: async (key, now) => live(await consents.get(consentId(key)), now),
-      save: (consent) => consents.set(consentId(consent), consent),
+      async save(consent) {
+        await consents.set(consentId(consent), consent);
+        if ((await consents.count(({ subject }) => subject === consent.subject)) <= maxConsents) return;
+        const others = await consents.where(
+          (one) => one.subject === consent.subject && consentId(one) !== consentId(consent),
+        );
+        const surplus = others.toSorted((a, b) => b.expiresAt - a.expiresAt).slice(maxConsents - 1);
+        const ids = new Set(surplus.map(consentId));
+        await consents.deleteWhere((one) => ids.has(consentId(one)));
+      },
       list: async (subject, now) =>
         consents.where((consent) => isLive(now)(consent) && consent.subject === subject),
       async delete({ selection, exceptEndMark }) {

@@ -79,6 +79,31 @@ export const consentDeleteRules: readonly Rule[] = [
     },
   },
   {
+    name: "consents.delete with a subject alone deletes all consents of this end user that were given before, and nobody else's",
+    async check({ storage, peer, now }) {
+      const subject = newSubject();
+      const mark = newId();
+      const others = [newId(), ...otherTexts(subject)].map((other) => newConsent(now, { subject: other }));
+      const own = Array.from({ length: 30 }, (_, index) =>
+        newConsent(now, { subject, contextKey: index % 3 === 0 ? "" : `${index}` }),
+      );
+      const expired = newConsent(now, { subject, expiresAt: now - 30 });
+      const kept = [
+        newConsent(now, { subject, endMarks: [newId(), mark] }),
+        newConsent(now, { subject, endMarks: [mark], contextKey: "acme" }),
+      ];
+      await storage.consents.save(expired, now - 60);
+      for (const consent of [...own, ...kept, ...others]) await storage.consents.save(consent, now);
+      const withdrawal = { selection: { subject }, exceptEndMark: mark };
+      assertSame(await peer.consents.delete(withdrawal, now), true, "consents.delete of many");
+      assertSame(await peer.consents.delete(withdrawal, now), false, "consents.delete of none");
+      const left = await storage.consents.list(subject, now - 31);
+      assertSame(left.length, kept.length, "the number of those that are left");
+      for (const consent of [...kept, ...others])
+        assertRecord(await storage.consents.find(consent, now), consent, "one that must stay");
+    },
+  },
+  {
     name: "consents.delete keeps a consent that was given after the withdrawal",
     async check({ storage, peer, now }) {
       const [before, after] = [newId(), newId()];

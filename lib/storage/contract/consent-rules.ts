@@ -1,5 +1,5 @@
 /** The contract of remembered consents. RFC 6749 §10.2. */
-import type { Consent, ConsentKey } from "../../protocol/consent";
+import { type Consent, type ConsentKey, maxConsents } from "../../protocol/consent";
 import {
   awkwardText,
   keysJoinedAlike,
@@ -10,7 +10,7 @@ import {
   newSubject,
   otherTexts,
 } from "./records";
-import { assertNothing, assertRecord, assertSame, type Rule } from "./rule";
+import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 /** Keys that differ from this one, but become equal to it through careless concatenation. */
 function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
@@ -160,6 +160,41 @@ export const consentRules: readonly Rule[] = [
       const listed = await peer.consents.list(subject, now + 60);
       assertRecord(listed.toSorted(byApi), own, "consents.list");
       assertRecord(await peer.consents.list(newId(), now), [], "consents.list of a stranger");
+    },
+  },
+  {
+    name: `consents.save keeps ${maxConsents} consents of one end user: those that expire first go, never the new one`,
+    async check(test) {
+      const { storage, peer, now } = test;
+      const subject = newId();
+      const newOne = (seconds: number): Consent =>
+        newConsent(now, {
+          subject,
+          ...(seconds % 2 === 0 && { contextKey: "acme" }),
+          expiresAt: now + seconds,
+        });
+      const first = Array.from({ length: 9 }, (_, index) => newOne(100 + index));
+      const last = newOne(109);
+      const other = newConsent(now, { expiresAt: now + 60 });
+      const count = maxConsents - first.length - 1;
+      for (const consent of [other, ...first, last]) await storage.consents.save(consent, now);
+      for (let from = 0; from < count; from += 50)
+        await race(test, {
+          runners: Math.min(50, count - from),
+          run: ({ consents }, index) => consents.save(newOne(1_000 + from + index), now),
+        });
+      await peer.consents.save({ ...last, expiresAt: now + 5_000 }, now);
+      const assertCount = async (): Promise<void> =>
+        assertSame((await peer.consents.list(subject, now)).length, maxConsents, "the number of consents");
+      await assertCount();
+      // the person has just given it, so it counts even if it ends before all others
+      const next = [newOne(6_000), newOne(6_001), newOne(50)];
+      for (const consent of next) await storage.consents.save(consent, now);
+      for (const consent of first.slice(0, next.length))
+        assertNothing(await peer.consents.find(consent, now), "one of the first to expire");
+      for (const consent of [...first.slice(next.length), ...next, other])
+        assertRecord(await peer.consents.find(consent, now), consent, "one that must stay");
+      await assertCount();
     },
   },
   {

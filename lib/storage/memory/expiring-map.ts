@@ -42,6 +42,8 @@ export interface ExpiringMap<T> {
   delete(key: string): void;
   /** How many entries one group has, expired ones included. */
   groupSize(group: string): number;
+  /** The key of the entry of one group that was stored first, expired ones included. */
+  firstInGroup(group: string): string | undefined;
   /** The living entries of one group, found without looking at the others; at `-Infinity`, expired ones too. */
   inGroup(group: string, now: EpochSeconds): readonly T[];
 }
@@ -229,6 +231,7 @@ export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>):
     usedAt: (key) => entries.get(key)?.usedAt,
     delete: drop,
     groupSize: (group) => groups.sizeOf(group),
+    firstInGroup: (group) => groups.firstOf(group),
     inGroup: (group, now) => groups.keysOf(group).flatMap((key) => get(key, now) ?? []),
   };
 }

@@ -10,6 +10,8 @@ export interface KeyGroups {
   sizeOf(group: string): number;
   /** The keys of this group, in the order in which they were added. */
   keysOf(group: string): readonly string[];
+  /** The key of this group that was added first. */
+  firstOf(group: string): string | undefined;
   /** The number of groups that have at least one key. */
   readonly size: number;
 }
@@ -35,6 +37,10 @@ export function keyGroups(): KeyGroups {
     keysOf(group) {
       const known = groups.get(group) ?? [];
       return typeof known === "string" ? [known] : [...known];
+    },
+    firstOf(group) {
+      const known = groups.get(group);
+      return typeof known === "object" ? known.values().next().value : known;
     },
     sizeOf(group) {
       const known = groups.get(group);

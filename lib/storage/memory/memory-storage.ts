@@ -1,7 +1,7 @@
 /** Storage in the memory of one process: the built-in default, for development and for services with a single process. */
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Authorization, AuthorizationCode, RefreshToken } from "../../protocol/authorization";
-import type { Consent, ConsentKey } from "../../protocol/consent";
+import { type Consent, type ConsentKey, maxConsents } from "../../protocol/consent";
 import { type EndMark, endsEverything, ownerOfMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import type { TokenHandle } from "../../protocol/token-value";
@@ -58,13 +58,18 @@ function consentId({ subject, clientId, apiId, contextKey = "" }: ConsentKey): s
 function memoryConsents(consents: ExpiringMap<Consent>): ConsentStore {
   return {
     find: async (key, now) => consents.get(consentId(key), now),
-    save: async (consent, now) => consents.set(consentId(consent), consent, now),
+    save: async (consent, now) => {
+      consents.set(consentId(consent), consent, now);
+      const { subject } = consent;
+      const first = consents.groupSize(subject) > maxConsents ? consents.firstInGroup(subject) : undefined;
+      if (first !== undefined) consents.delete(first);
+    },
     list: async (subject, now) => consents.inGroup(subject, now),
     delete: async ({ selection, exceptEndMark }) => {
       const { subject, clientId, apiId, contextKey } = selection;
       const withdrawn = consents
         .inGroup(subject, -Infinity)
-        .filter((consent) => consent.clientId === clientId && consent.apiId === apiId)
+        .filter((one) => (clientId ?? one.clientId) === one.clientId && (apiId ?? one.apiId) === one.apiId)
         .filter((consent) => contextKey === undefined || (consent.contextKey ?? "") === contextKey)
         .filter(({ endMarks }) => endMarks?.includes(exceptEndMark) !== true);
       for (const consent of withdrawn) consents.delete(consentId(consent));

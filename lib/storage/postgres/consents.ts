@@ -1,5 +1,5 @@
 /** Consents in PostgreSQL. RFC 6749 §1.3, 10.2. */
-import type { Consent } from "../../protocol/consent";
+import { type Consent, maxConsents } from "../../protocol/consent";
 import type { ConsentStore } from "../port";
 import { ofKey, type Query } from "./database";
 import type { Tables } from "./names";
@@ -18,35 +18,55 @@ function deletion(table: string, condition: string): string {
 }
 
 const ofContext = `${ofKey} AND context_key = $5`;
+const ofAnyKey = "subject = $1 AND client_id = coalesce($2, client_id) AND api_id = coalesce($3, api_id)";
 
 function deletionIn({ consents, consents_by_context: inContexts }: Tables, contextKey?: string): string {
   if (contextKey === "") return deletion(consents, ofKey);
   if (contextKey !== undefined) return deletion(inContexts, ofContext);
-  return `WITH without_context AS (${deletion(consents, ofKey)}), in_context AS (${deletion(inContexts, ofKey)})
+  return `WITH without_context AS (${deletion(consents, ofAnyKey)}), in_context AS (${deletion(inContexts, ofAnyKey)})
     SELECT 1 FROM without_context UNION ALL SELECT 1 FROM in_context`;
 }
 
+/** Deletes the consents of this selection. True when one was deleted. */
+async function remove(query: Query, withdrawal: Parameters<ConsentStore["delete"]>[0]): Promise<boolean> {
+  const { subject, clientId, apiId, contextKey } = withdrawal.selection;
+  const values = [subject, clientId, apiId, withdrawal.exceptEndMark];
+  const rows = await query(
+    (tables) => deletionIn(tables, contextKey),
+    contextKey ? [...values, contextKey] : values,
+  );
+  return rows.length > 0;
+}
+
+function insertion({ consents, consents_by_context: inContexts }: Tables, contextKey: string): string {
+  const update = "DO UPDATE SET record = excluded.record, expires_at = excluded.expires_at";
+  if (contextKey === "")
+    return `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
+      ON CONFLICT (subject, client_id, api_id) ${update}`;
+  return `INSERT INTO ${inContexts} (subject, client_id, api_id, record, expires_at, context_key)
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (subject, client_id, api_id, context_key) ${update}`;
+}
+
+/** The statement does not see its own row: what it finds are the others beyond those that may stay. */
 async function save(
   query: Query,
   { subject, clientId, apiId, contextKey = "", expiresAt, ...rest }: Consent,
 ): Promise<void> {
-  const values = [subject, clientId, apiId, JSON.stringify(rest), expiresAt];
-  const update = "DO UPDATE SET record = excluded.record, expires_at = excluded.expires_at";
-  if (contextKey === "") {
-    await query(
-      ({ consents }) =>
-        `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (subject, client_id, api_id) ${update}`,
-      values,
-    );
-    return;
-  }
-  await query(
-    ({ consents_by_context: consents }) =>
-      `INSERT INTO ${consents} (subject, client_id, api_id, record, expires_at, context_key)
-      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (subject, client_id, api_id, context_key) ${update}`,
-    [...values, contextKey],
+  const surplus = await query(
+    (tables) => `WITH saved AS (${insertion(tables, contextKey)})
+      SELECT client_id, api_id, context_key FROM (
+        SELECT client_id, api_id, '' AS context_key, expires_at FROM ${tables.consents} WHERE subject = $1
+        UNION ALL
+        SELECT client_id, api_id, context_key, expires_at FROM ${tables.consents_by_context} WHERE subject = $1
+      ) AS stored WHERE (client_id, api_id, context_key) <> ($2, $3, $6)
+      ORDER BY expires_at DESC OFFSET ${maxConsents - 1}`,
+    [subject, clientId, apiId, JSON.stringify(rest), expiresAt, contextKey],
   );
+  // one after the other: there is one at most, unless others are saved at the same time
+  for (const row of surplus) {
+    const one = readConsent({ ...row, subject, record: "{}" });
+    await remove(query, { selection: { ...one, contextKey: one.contextKey ?? "" }, exceptEndMark: "" });
+  }
 }
 
 /**
@@ -75,13 +95,6 @@ export function postgresConsents(query: Query): ConsentStore {
       );
       return rows.map(readConsent);
     },
-    async delete({ selection: { subject, clientId, apiId, contextKey }, exceptEndMark }) {
-      const values = [subject, clientId, apiId, exceptEndMark];
-      const rows = await query(
-        (tables) => deletionIn(tables, contextKey),
-        contextKey ? [...values, contextKey] : values,
-      );
-      return rows.length > 0;
-    },
+    delete: (withdrawal) => remove(query, withdrawal),
   };
 }

@@ -1,4 +1,5 @@
 /** Consents in SQLite. RFC 6749 §1.3, 10.2. */
+import { maxConsents } from "../../protocol/consent";
 import type { ConsentStore } from "../port";
 import { readConsent } from "../rows";
 import type { Database } from "./database";
@@ -14,29 +15,35 @@ export function sqliteConsents({ read, write }: Database): ConsentStore {
       return row && readConsent(row);
     },
     save: ({ subject, clientId, apiId, contextKey = "", expiresAt, ...rest }) =>
-      write(({ run }) =>
-        run(
+      write(({ rows, run }) => {
+        const [saved] = rows(
           `INSERT INTO authmount_consents (subject, client_id, api_id, context_key, record, expires_at)
           VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (subject, client_id, api_id, context_key)
-          DO UPDATE SET record = excluded.record, expires_at = excluded.expires_at`,
+          DO UPDATE SET record = excluded.record, expires_at = excluded.expires_at RETURNING rowid AS id`,
           subject,
           clientId,
           apiId,
           contextKey,
           JSON.stringify(rest),
           expiresAt,
-        ),
-      ),
+        );
+        run(
+          `DELETE FROM authmount_consents WHERE rowid IN (SELECT rowid FROM authmount_consents
+          WHERE subject = ? AND rowid <> ? ORDER BY expires_at DESC LIMIT -1 OFFSET ${maxConsents - 1})`,
+          subject,
+          saved?.["id"] as number,
+        );
+      }),
     async list(subject, now) {
       const statement = "SELECT * FROM authmount_consents WHERE subject = ? AND expires_at > ?";
       return (await read(({ rows }) => rows(statement, subject, now))).map(readConsent);
     },
     async delete({ selection: { subject, clientId, apiId, contextKey }, exceptEndMark }) {
-      const statement = `DELETE FROM authmount_consents WHERE subject = ? AND client_id = ? AND api_id = ?
-        ${contextKey === undefined ? "" : "AND context_key = ?"}
+      const parts = Object.entries({ subject, client_id: clientId, api_id: apiId, context_key: contextKey });
+      const given = parts.flatMap(([column, value]) => (value === undefined ? [] : { column, value }));
+      const statement = `DELETE FROM authmount_consents WHERE ${given.map(({ column }) => `${column} = ?`).join(" AND ")}
         AND NOT EXISTS (SELECT 1 FROM json_each(record, '$.endMarks') WHERE value = ?) RETURNING 1`;
-      const ofContext = contextKey === undefined ? [] : [contextKey];
-      const values = [subject, clientId, apiId, ...ofContext, exceptEndMark];
+      const values = [...given.map(({ value }) => value), exceptEndMark];
       return (await write(({ rows }) => rows(statement, ...values))).length > 0;
     },
   };
