@@ -26,7 +26,7 @@ function hasFormToken(req) {
 
 /**
  * Mount this in front of every route that accepts a form. A form without the session's token changes nothing: another site has sent it, or
- * it was sent twice, or the person has signed in in another tab since. The browser goes on as by a link, to a page with a new form.
+ * it was sent twice, or the person has signed in in another tab since. The browser is sent on, to the next page or to a new form.
  *
  * @type {(options: { auth: import("authmount").AuthServer, home: string }) => import("express").RequestHandler}
  */

@@ -39,7 +39,7 @@ function acceptedLanguages({ headers }: IncomingMessage): readonly string[] {
 
 /**
  * The languages to try, the most preferred first: those that the client asks for, then those of the browser. A stranger must not choose a
- * language for the warnings about itself that the person cannot read: its wish counts only where the browser has none.
+ * language for the warnings about itself that the person cannot read: what it asks for counts only if the browser names no language.
  */
 export function wantedLanguages(
   req: IncomingMessage,
