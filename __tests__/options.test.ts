@@ -284,7 +284,7 @@ const shapes: readonly Mistake[] = [
     "an unknown text",
     { pages: { texts: { de: { title: "Hallo" } } } },
     "pages.texts.de.title",
-    "Known options: consentTitle, signedInAs, switchAccount, scopes, uncheckedFrom, unchecked, firstVisit, thisDevice, otherSite, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, details, detailsClient, detailsApi, detailsScopes, errorTitle, errorExplanation, errorAdvice, lostTitle, lostExplanation, lostAdvice, answerTitle, answerExplanation, answerAdvice, failureTitle, failureExplanation, failureAdvice, errorDetails.",
+    "Known options: consentTitle, signedInAs, switchAccount, scopes, uncheckedFrom, unchecked, firstVisit, thisDevice, otherSite, allow, deny, continueTo, aboutClient, privacyPolicy, termsOfService, details, detailsClient, detailsApi, detailsScopes, errorTitle, errorExplanation, errorAdvice, lostTitle, lostExplanation, lostAdvice, answerTitle, answerExplanation, answerAdvice, unreachedTitle, unreachedExplanation, unreachedAdvice, failureTitle, failureExplanation, failureAdvice, errorDetails.",
   ],
   [
     "an empty text",

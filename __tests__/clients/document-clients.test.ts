@@ -124,7 +124,6 @@ describe("a client with a metadata document (client id metadata documents §4)",
       "the document is not remembered by this process, and only an authorization request, or a code or refresh token of this client, makes the server fetch it",
     ],
     ["there is no document", { fetched: { kind: "refused", reason: "status 404" } }, "status 404"],
-    ["its server is away", { fetched: { kind: "failed", reason: "no connection" } }, "no connection"],
     [
       "its document is another one",
       { fetched: foundDocument({}) },
@@ -150,19 +149,23 @@ describe("a client with a metadata document (client id metadata documents §4)",
     expect(log).toEqual(["accept", "fresh for known", ...asked]);
   });
 
-  it("may try again with its code or refresh token when its server is back, and an event says why", async () => {
-    const { work, events } = look({ byGrant: true, fetched: { kind: "failed", reason: "no connection" } });
-    await expect(work).rejects.toMatchObject({
-      code: "temporarily_unavailable",
-      description: "The client's metadata document cannot be fetched now.",
-      reason:
-        "the metadata document of the client cannot be fetched now, which is up to the client's server: the event client-document-refused says why",
-      retryAfterSeconds: 30,
-    });
-    expect(events).toEqual([
-      { kind: "client-document-refused", issuer: issuer.identifier, reason: "no connection" },
-    ]);
-  });
+  it.each([true, false])(
+    "may try again when its server is back, and an event says why: with a grant %s",
+    async (byGrant) => {
+      const { work, events } = look({ byGrant, fetched: { kind: "failed", reason: "no connection" } });
+      await expect(work).rejects.toMatchObject({
+        code: "temporarily_unavailable",
+        description: "The client's metadata document cannot be fetched now.",
+        reason:
+          "the metadata document of the client cannot be fetched now, which is up to the client's server: the event client-document-refused says why",
+        situation: "unreached",
+        retryAfterSeconds: 30,
+      });
+      expect(events).toEqual([
+        { kind: "client-document-refused", issuer: issuer.identifier, reason: "no connection" },
+      ]);
+    },
+  );
 
   it.each<[string, Given]>([
     ["whose URL may not be asked", { fetched: { kind: "refused", reason: "not public" } }],

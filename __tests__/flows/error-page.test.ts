@@ -1,3 +1,4 @@
+import { askAs, strangersHost } from "../fixture/strangers";
 import type { Response } from "supertest";
 import { memoryStorage, type PageContent } from "../../lib";
 import { pairPath } from "../fixture/apis";
@@ -19,6 +20,11 @@ function find(): Promise<never> {
 function failedHost(): TestHost {
   const storage = memoryStorage({ clients: [] });
   return testHost({ storage: { ...storage, clients: { ...storage.clients, find } } });
+}
+
+/** The page when the metadata document of the application cannot be fetched: nothing listens at that port. */
+function unreachedPage(): Promise<Response> {
+  return askAs(strangersHost().browser(), { clientId: "http://127.0.0.1:9/client.json" });
 }
 
 /** What happens to people, and what they are told. */
@@ -46,6 +52,7 @@ const situations: readonly (readonly [
     "Your answer was not accepted",
     () => testHost().browser().post(consentPath, {}, { "Content-Encoding": "br" }),
   ],
+  ["an application whose server is down", "The application could not be reached", unreachedPage],
   ["storage that failed", "Something went wrong here", () => errorPageOf(failedHost())],
   ["a mistake of the host", "Something went wrong here", () => testHost().browser().get("/allow")],
 ];
@@ -71,6 +78,9 @@ describe("an error page helps the person first (RFC 6749 §4.1.2.1)", () => {
   it("names the code where somebody should be told", async () => {
     expect((await errorPageOf(testHost())).text).toContain("tell its makers: <bdi>invalid_request</bdi>.");
     expect((await errorPageOf(failedHost())).text).toContain("of this site: <bdi>server_error</bdi>.");
+    const unreached = await unreachedPage();
+    expect(unreached.text).toContain("tell its makers: <bdi>temporarily_unavailable</bdi>.");
+    expect(unreached.status).toBe(503);
   });
 });
 

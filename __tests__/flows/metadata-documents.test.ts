@@ -273,9 +273,9 @@ describe("when a document is fetched (§6)", () => {
     const host = strangersHost();
     const clientId = serve();
     server.documents.set(documentPath, { status: 500, body: {} });
-    expect((await askAs(host.browser(), { clientId })).status).toBe(400);
+    expect((await askAs(host.browser(), { clientId })).status).toBe(503);
     serve();
-    expect((await askAs(host.browser(), { clientId })).status).toBe(400);
+    expect((await askAs(host.browser(), { clientId })).status).toBe(503);
     expect(server.asked).toEqual([documentPath]);
     clock.advance(31);
     expect((await askAs(host.browser(), { clientId })).status).toBe(200);
@@ -341,17 +341,25 @@ describe("a client whose document cannot be fetched now (RFC 6749 §5.2)", () =>
     ]);
   });
 
-  it("is unknown to whoever has no grant of its own: introspection, another client's token, a person", async () => {
+  it("is unknown to whoever has no grant of its own: introspection, another client's token", async () => {
     const { host, clientId, token } = await afterRestart();
     const form = { client_id: clientId, token };
     const introspected = await request(host.app).post(`${pairPath()}/introspect`).type("form").send(form);
     expect(introspected.body).toMatchObject({ error: "invalid_client" });
     const foreign = await refreshAs(host, { clientId: server.url("/other.json"), token });
     expect(foreign.body).toMatchObject({ error: "invalid_client" });
-    // a person is shown a page, and is led nowhere
+  });
+
+  it("is told to a person on a page with 503, who is led nowhere and has to blame nobody", async () => {
+    const { host, clientId } = await afterRestart();
     const page = await askAs(host.browser(), { clientId });
-    expect(page.status).toBe(400);
+    expect(page.status).toBe(503);
     expect(page.headers).not.toHaveProperty("location");
+    expect(page.text).toContain("<h1>The application could not be reached</h1>");
+    expect(host.events).toMatchObject([
+      { kind: "client-document-refused" },
+      { kind: "authorization-denied", error: "temporarily_unavailable" },
+    ]);
   });
 
   it.each([

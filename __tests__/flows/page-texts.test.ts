@@ -160,6 +160,9 @@ async function pageWith(name: string, host: TestHost): Promise<Response> {
   if (name.startsWith("error")) return errorPageOf(host);
   if (name.startsWith("lost")) return host.browser().get(resumePath("A".repeat(22)));
   if (name.startsWith("answer")) return forge(host);
+  // nothing listens at this port
+  if (name.startsWith("unreached"))
+    return askAs(host.browser(), { clientId: "http://127.0.0.1:9/client.json" });
   // auth.approve refuses a GET as a mistake of the host
   return name.startsWith("failure") ? host.browser().get("/allow") : consentPageOf(host);
 }
@@ -220,7 +223,7 @@ describe("markup is text (RFC 9700 §4.16)", () => {
       policyUri: "https://a.example/",
       tosUri: "https://a.example/",
     };
-    const host = testHost({
+    const host = strangersHost({
       clients: [{ ...clients.web, ...links }],
       pages: { texts: { en: { [name]: markup } } },
     });

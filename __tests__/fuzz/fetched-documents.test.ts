@@ -153,8 +153,8 @@ async function tryOne(
   const failure = events.find(({ kind }) => kind === "server-error");
   events.length = 0;
   const { status = 0 } = answer ?? {};
-  // 503 with temporarily_unavailable: the keys cannot be had
-  const isUnavailable = status === 503 && answer?.body.includes('"temporarily_unavailable"') === true;
+  // 503 with temporarily_unavailable: the document or the keys cannot be had
+  const isUnavailable = status === 503 && answer?.body.includes("temporarily_unavailable") === true;
   const offence =
     (isUnavailable ? undefined : (offenceOf(bytes, answer, fuzzed.secrets) ?? (failure && "server-error"))) ??
     takeTroubles()[0];

@@ -30,7 +30,7 @@ interface Sought extends ClientPlace {
 /** Why there is no client. */
 interface NoClient {
   readonly problem: string;
-  /** True when a client that somebody has approved may work again soon. */
+  /** True when the client may work again soon. */
   readonly mayPass?: boolean;
 }
 
@@ -85,6 +85,7 @@ function notNow(): OAuthError {
     description: "The client's metadata document cannot be fetched now.",
     reason:
       "the metadata document of the client cannot be fetched now, which is up to the client's server: the event client-document-refused says why",
+    situation: "unreached",
     retryAfterSeconds,
   });
 }
@@ -104,8 +105,7 @@ async function findDocument(
   const answer = await documents.find(clientId, asker);
   if (answer.kind === "too-many") throw tooMany();
   if (answer.kind === "found") return answer;
-  // at authorize anybody can name a URL that fails: to the person it is an unknown client, and no failure of this server
-  return { problem: answer.reason, mayPass: byGrant && answer.kind === "failed" };
+  return { problem: answer.reason, mayPass: answer.kind === "failed" };
 }
 
 /** The client, or why there is none. */
@@ -138,8 +138,7 @@ async function findClient(
 /**
  * The client with this id, if its document describes one that may be used at this issuer. Otherwise an event says why not.
  *
- * @throws OAuthError `temporarily_unavailable` when too many documents are being fetched, or when that of a client that somebody has
- * approved cannot be fetched now
+ * @throws OAuthError `temporarily_unavailable` when too many documents are being fetched, or when this one cannot be fetched now
  * @throws TypeError when the host's answer is wrong
  */
 export async function findDocumentClient(

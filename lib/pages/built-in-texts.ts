@@ -35,6 +35,11 @@ const en: PageTexts = {
   answerExplanation: "It was incomplete, or it was not sent from this site. Nothing was allowed.",
   answerAdvice:
     "If you did not expect this page, close it. Otherwise go back to the application and start again.",
+  unreachedTitle: "The application could not be reached",
+  unreachedExplanation:
+    "This site could not load what the application says about itself. You did nothing wrong, and nothing was shared with it.",
+  unreachedAdvice:
+    "Wait a moment, go back to the application and try again. If it happens again, tell its makers: {code}.",
   failureTitle: "Something went wrong here",
   failureExplanation: "This site could not finish your request. You did nothing wrong.",
   failureAdvice:
@@ -79,6 +84,11 @@ const de: PageTexts = {
   answerExplanation: "Sie war unvollständig oder kam nicht von dieser Website. Es wurde nichts erlaubt.",
   answerAdvice:
     "Wenn Sie diese Seite nicht erwartet haben, schließen Sie sie. Sonst gehen Sie zur Anwendung zurück und beginnen Sie noch einmal.",
+  unreachedTitle: "Die Anwendung ist nicht erreichbar",
+  unreachedExplanation:
+    "Diese Website konnte nicht laden, was die Anwendung über sich angibt. Sie haben nichts falsch gemacht, und es wurde nichts an sie weitergegeben.",
+  unreachedAdvice:
+    "Warten Sie einen Augenblick, gehen Sie zur Anwendung zurück und versuchen Sie es noch einmal. Geschieht es wieder, nennen Sie deren Herstellern: {code}.",
   failureTitle: "Hier ist etwas schiefgegangen",
   failureExplanation: "Diese Website konnte Ihre Anfrage nicht abschließen. Sie haben nichts falsch gemacht.",
   failureAdvice:
@@ -122,6 +132,11 @@ const fr: PageTexts = {
   answerExplanation: "Elle était incomplète ou n’a pas été envoyée depuis ce site. Rien n’a été autorisé.",
   answerAdvice:
     "Si vous n’attendiez pas cette page, fermez-la. Sinon, revenez à l’application et recommencez.",
+  unreachedTitle: "L’application est injoignable",
+  unreachedExplanation:
+    "Ce site n’a pas pu charger les informations que l’application publie sur elle-même. Vous n’y êtes pour rien, et rien ne lui a été transmis.",
+  unreachedAdvice:
+    "Attendez un instant, revenez à l’application et réessayez. Si cela se reproduit, indiquez à ses auteurs : {code}.",
   failureTitle: "Un problème est survenu ici",
   failureExplanation: "Ce site n’a pas pu traiter votre demande. Vous n’y êtes pour rien.",
   failureAdvice:
@@ -162,6 +177,10 @@ const ar: PageTexts = {
   answerTitle: "لم تُقبل إجابتك",
   answerExplanation: "كانت ناقصة أو لم تُرسل من هذا الموقع. لم يُسمح بأي شيء.",
   answerAdvice: "إذا لم تكن تتوقع هذه الصفحة فأغلقها. وإلا فارجع إلى التطبيق وابدأ من جديد.",
+  unreachedTitle: "تعذّر الوصول إلى التطبيق",
+  unreachedExplanation:
+    "لم يتمكن هذا الموقع من تحميل ما ينشره التطبيق عن نفسه. لم ترتكب أي خطأ، ولم يُشارَك معه أي شيء.",
+  unreachedAdvice: "انتظر لحظة، ثم ارجع إلى التطبيق وحاول مرة أخرى. إذا تكرر ذلك فأبلغ صانعيه بالرمز {code}.",
   failureTitle: "حدث خطأ ما هنا",
   failureExplanation: "لم يتمكن هذا الموقع من إتمام طلبك. لم ترتكب أي خطأ.",
   failureAdvice:

@@ -9,7 +9,8 @@ export interface ErrorPage {
   readonly kind: "error";
   /**
    * What has happened to the person: the request of the application is to blame (`request`), their sign-in is over or its cookie
-   * is lost (`lost`), the consent form does not count (`answer`), or the server has failed (`failure`).
+   * is lost (`lost`), the consent form does not count (`answer`), the application's server could not be reached (`unreached`), or this server has
+   * failed (`failure`).
    */
   readonly situation: "request" | LostSituation | "failure";
   /** Says in a few words what has happened. */
@@ -29,8 +30,8 @@ export interface ErrorPage {
 }
 
 function situationOf({ code, situation }: OAuthError): ErrorPage["situation"] {
-  if (code === "server_error" || code === "temporarily_unavailable") return "failure";
-  return situation ?? "request";
+  if (situation) return situation;
+  return code === "server_error" || code === "temporarily_unavailable" ? "failure" : "request";
 }
 
 type Told = readonly [title: keyof PageTexts, explanation: keyof PageTexts, advice: keyof PageTexts];
@@ -39,6 +40,7 @@ const toldIn: Readonly<Record<ErrorPage["situation"], Told>> = {
   request: ["errorTitle", "errorExplanation", "errorAdvice"],
   lost: ["lostTitle", "lostExplanation", "lostAdvice"],
   answer: ["answerTitle", "answerExplanation", "answerAdvice"],
+  unreached: ["unreachedTitle", "unreachedExplanation", "unreachedAdvice"],
   failure: ["failureTitle", "failureExplanation", "failureAdvice"],
 };
 

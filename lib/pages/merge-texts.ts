@@ -26,11 +26,13 @@ function forEachSituation({ errorTitle, errorAdvice }: Partial<PageTexts>): Part
     ...(errorTitle !== undefined && {
       lostTitle: errorTitle,
       answerTitle: errorTitle,
+      unreachedTitle: errorTitle,
       failureTitle: errorTitle,
     }),
     ...(errorAdvice !== undefined && {
       lostAdvice: errorAdvice,
       answerAdvice: errorAdvice,
+      unreachedAdvice: errorAdvice,
       failureAdvice: errorAdvice,
     }),
   };

@@ -58,6 +58,12 @@ export interface PageTexts {
   readonly answerExplanation: string;
   /** What the person can do then. May contain `{code}`. */
   readonly answerAdvice: string;
+  /** The title when the metadata document of an application cannot be fetched now. */
+  readonly unreachedTitle: string;
+  /** What has happened then. */
+  readonly unreachedExplanation: string;
+  /** What the person can do then, with `{code}`. */
+  readonly unreachedAdvice: string;
   /** The title when the server has failed. */
   readonly failureTitle: string;
   /** What has happened then. */

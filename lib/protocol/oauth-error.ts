@@ -19,8 +19,11 @@ export type OAuthErrorCode =
   | "unsupported_response_type"
   | "unsupported_token_type";
 
-/** What has happened to a person, where the error code does not say it: their sign-in is over, or their answer did not count. */
-export type LostSituation = "lost" | "answer";
+/**
+ * What has happened to a person, where the error code does not say it: their sign-in is over, their answer did not count, or the client's
+ * server could not be reached.
+ */
+export type LostSituation = "lost" | "answer" | "unreached";
 
 /** The texts of an `OAuthError`. */
 export interface OAuthErrorDetails {
