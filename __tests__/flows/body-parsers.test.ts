@@ -180,6 +180,16 @@ describe("body parsers of the host after the router", () => {
 /** What the logger of a host has seen. */
 const logged: string[] = [];
 
+/** Reads the body and leaves it elsewhere: `rawBody` for webhooks, `fields` of formidable. */
+const readsAway =
+  (left: object): RequestHandler =>
+  async (req, _res, next) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req) chunks.push(chunk as Buffer);
+    Object.assign(req, { rawBody: Buffer.concat(chunks), fields: {} }, left);
+    next();
+  };
+
 const setsEncoding: RequestHandler = (req, _res, next) => {
   req.setEncoding("utf8");
   next();
@@ -209,6 +219,32 @@ async function goodPosts(host: ReturnType<typeof testHost>) {
     { path: registerPath(), headers: json, body: JSON.stringify(webMetadata), status: 201 },
   ];
 }
+
+describe("a body that the host has read and not left in req.body (RFC 6749 §3.2, 7591 §3.1)", () => {
+  it.each<[string, object]>([
+    ["nothing", {}],
+    ["what older body parsers make of other media types", { body: {} }],
+  ])("is said to have been read before, at every POST route: %s is there", async (_, left) => {
+    let away = false;
+    const handler = readsAway(left);
+    const host = registrationHost(
+      {},
+      { before: (app) => void app.use((req, res, next) => (away ? handler(req, res, next) : next())) },
+    );
+    const posts = await goodPosts(host);
+    away = true;
+    const server = await serverOf(host.app);
+    for (const { status, ...post } of posts) {
+      const answer = await talk(server, message(post));
+      expect([post.path, statusesOf(answer)]).toEqual([post.path, [400]]);
+      const isPage = post.path.endsWith("/consent");
+      expect(answer).toContain(isPage ? "<html" : "Other code of this server has read the body before.");
+    }
+    const reasons = host.events.flatMap((event) => ("reason" in event ? [event.reason] : []));
+    expect(reasons).toHaveLength(4);
+    for (const reason of reasons) expect(reason).toContain("mount auth.router ahead of it");
+  });
+});
 
 describe("what a host may do to a body that it leaves to the router (RFC 6749 §3.2)", () => {
   it.each([

@@ -157,7 +157,7 @@ describe("a form as it arrives (RFC 6749 §3.2)", () => {
   });
 
   it("tells of what it cannot be, and what to do", () => {
-    const reasons = (["too-large", "not-utf8", "wrong-media-type"] as const).map((kind) => {
+    const reasons = (["too-large", "not-utf8", "wrong-media-type", "taken"] as const).map((kind) => {
       const { code, reason, situation } = formProblem({ kind });
       return [code, situation, reason];
     });
@@ -165,6 +165,11 @@ describe("a form as it arrives (RFC 6749 §3.2)", () => {
       ["invalid_request", "answer", expect.stringContaining("larger than 64 KB")],
       ["invalid_request", "answer", expect.stringContaining("not UTF-8 (RFC 6749 Appendix B)")],
       ["invalid_request", "answer", expect.stringContaining("not a form, such as JSON")],
+      [
+        "invalid_request",
+        "answer",
+        expect.stringContaining("has read the body and left nothing in req.body"),
+      ],
     ]);
   });
 });
@@ -192,6 +197,18 @@ describe("a form as a parser of the host has left it (RFC 6749 §3.2)", () => {
     const form = await parsed(body);
     expect(form.kind === "form" && form.parameters.get("a")).toBeUndefined();
     expect(form.kind).toBe("form");
+  });
+
+  it.each<[string, unknown, Record<string, string>, string]>([
+    ["nothing of many bytes", undefined, { "Content-Length": "3" }, "taken"],
+    ["nothing of chunks", undefined, { "Transfer-Encoding": "chunked" }, "taken"],
+    ["an empty object of many bytes", {}, { "Content-Length": "3" }, "taken"],
+    ["null of many bytes", null, { "Content-Length": "3" }, "taken"],
+    ["a parameter of many bytes", { a: "b" }, { "Content-Length": "3" }, "form"],
+    ["nothing of an empty body", undefined, { "Content-Length": "0" }, "form"],
+    ["an empty object of two bytes, such as &&", {}, { "Content-Length": "2" }, "form"],
+  ])("was taken away, or not, where a parser has left %s", async (_, body, headers, kind) => {
+    expect((await readForm(parsedRequestOf({ headers: { ...ofForm, ...headers }, body }))).kind).toBe(kind);
   });
 
   it("is refused where bytes are not UTF-8 (Appendix B)", async () => {

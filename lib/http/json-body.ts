@@ -1,13 +1,13 @@
 /** Reads a JSON body, whatever parser the host has run before. RFC 7591 §3.1, 8259 §9. */
 import { isUtf8 } from "node:buffer";
 import { OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
-import { type Body, type HttpRequest, maxBodyBytes, readBody } from "./request";
+import { type Body, type HttpRequest, maxBodyBytes, readBody, takenProblem } from "./request";
 
 /** A value of JSON, or why there is none. */
 export type JsonBody =
   | { readonly kind: "json"; readonly value: unknown }
   | { readonly kind: "not-json" }
-  | Extract<Body, { kind: "wrong-media-type" | "too-large" }>;
+  | Extract<Body, { kind: "wrong-media-type" | "too-large" | "taken" }>;
 
 /** No metadata is nested more deeply, and code that walks through a value by recursion must not run out of stack. */
 const maxDepth = 10;
@@ -61,11 +61,13 @@ export async function readJson(req: HttpRequest): Promise<JsonBody> {
       return limitedJson(body.value);
     case "wrong-media-type":
     case "too-large":
+    case "taken":
       return body;
   }
 }
 
 const problems: Readonly<Record<Exclude<JsonBody["kind"], "json">, OAuthErrorDetails>> = {
+  taken: takenProblem,
   "too-large": {
     description: "The body is too large.",
     reason: "the body is larger than 64 KB: send only the metadata",

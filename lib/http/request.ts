@@ -26,14 +26,17 @@ export type Form =
   | { readonly kind: "form"; readonly parameters: Parameters }
   | { readonly kind: "wrong-media-type" }
   | { readonly kind: "not-utf8" }
-  | { readonly kind: "too-large" };
+  | { readonly kind: "too-large" }
+  | { readonly kind: "taken" };
 
 /** The body of a POST as bytes, as a parser of the host has left it, or why it cannot be read. */
 export type Body =
   | { readonly kind: "bytes"; readonly bytes: Buffer }
   | { readonly kind: "parsed"; readonly value: object }
   | { readonly kind: "wrong-media-type" }
-  | { readonly kind: "too-large" };
+  | { readonly kind: "too-large" }
+  /** Something has read it, and left nothing in `req.body`. */
+  | { readonly kind: "taken" };
 
 /** An address with the port that some proxies write into `X-Forwarded-For`. An IPv6 address is then in brackets. */
 const withPort = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/;
@@ -100,10 +103,13 @@ function leastBytes(fields: object): number {
 }
 
 /** What a body parser of the host has left: an object, text or bytes. */
-function parsedBody(body: unknown): Body {
+function parsedBody({ body, headers }: HttpRequest): Body {
   if (Buffer.isBuffer(body)) return limited(body);
   if (typeof body === "string") return limited(Buffer.from(body));
-  return { kind: "parsed", value: typeof body === "object" && body !== null ? body : {} };
+  const value = typeof body === "object" && body !== null ? body : {};
+  // "{}" and "&&" have nothing in them
+  const isLong = headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > 2;
+  return isLong && Object.keys(value).length === 0 ? { kind: "taken" } : { kind: "parsed", value };
 }
 
 /** A chunk as bytes. It is text where the host has called `req.setEncoding`. */
@@ -152,7 +158,7 @@ export async function readBody(req: HttpRequest, expected: string): Promise<Body
   const mediaType = req.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== expected) return { kind: "wrong-media-type" };
   if (Number(req.headers["content-length"]) > maxBodyBytes) return { kind: "too-large" };
-  if (req.readableDidRead) return parsedBody(req.body);
+  if (req.readableDidRead) return parsedBody(req);
   // nothing is decompressed here; a parser of the host may have done that above
   const encoding = req.headers["content-encoding"]?.toLowerCase();
   if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
@@ -174,12 +180,22 @@ export async function readForm(req: HttpRequest): Promise<Form> {
     }
     case "wrong-media-type":
     case "too-large":
+    case "taken":
       return body;
   }
 }
 
+/** For the developer of the host: the client can do nothing. */
+export const takenProblem: OAuthErrorDetails = {
+  description: "Other code of this server has read the body before.",
+  reason:
+    "something ahead of auth.router has read the body and left nothing in req.body (req.rawBody and req.fields are not looked at): mount auth.router ahead of it",
+  situation: "answer",
+};
+
 // the only form that people send is that of the consent page; nobody else is shown the situation
 const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDetails>> = {
+  taken: takenProblem,
   "too-large": {
     description: "The body is too large.",
     reason: "the body is larger than 64 KB, which no request of RFC 6749 needs: send only the parameters",
