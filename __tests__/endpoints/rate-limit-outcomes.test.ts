@@ -1,7 +1,7 @@
 // What `rateLimit` may answer and is told, by the function alone.
 import type { IncomingMessage } from "node:http";
 import { type ClientOutcome, memoryStorage } from "../../lib";
-import type { ClientEndpoint } from "../../lib/endpoints/client-endpoint";
+import { answerClient, type ClientEndpoint } from "../../lib/endpoints/client-endpoint";
 import { answerWithinLimit, type RateLimitDecision } from "../../lib/endpoints/rate-limit";
 import type { NewEvent } from "../../lib/events/port";
 import { OAuthError } from "../../lib/protocol/oauth-error";
@@ -33,7 +33,13 @@ async function ask({ decision, fields = { client_id: "phone" }, answer = async (
     name: "token",
   } as const;
   const emit = (event: NewEvent): void => void events.push(event);
-  const response = await answerWithinLimit({ ...ports, emit }, { endpoint, request, asked });
+  const limited = {
+    endpoint,
+    request,
+    asked,
+    answer: () => answerClient({ ...ports, emit }, { endpoint, request }),
+  };
+  const response = await answerWithinLimit({ emit }, limited);
   return { response, outcomes, events };
 }
 

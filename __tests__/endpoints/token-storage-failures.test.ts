@@ -144,7 +144,8 @@ describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
     const host = testHost({ storage });
     failing.name = "clients.isBrowserOrigin";
     for (const method of ["post", "options"] as const) {
-      const response = await request(host.app)[method](tokenPath).set("Origin", "https://spa.example");
+      const sent = request(host.app)[method](tokenPath).set("Origin", "https://spa.example");
+      const response = await (method === "post" ? sent.type("form").send("client_id=spa") : sent);
       expect(answerOf(response)).toEqual(serverError);
     }
     expect(host.events).toMatchObject([

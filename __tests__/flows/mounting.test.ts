@@ -90,6 +90,40 @@ describe("where the router is mounted (RFC 8414 §2, 9207 §2)", () => {
   });
 });
 
+describe("a path in another case than baseUrl has it (RFC 3986 §6.2.2.1)", () => {
+  const rows: readonly (readonly [string, string, string])[] = [
+    ["the mount path", "/login", "/LOGIN"],
+    ["a part of it", "/id/v1/login", "/id/V1/login"],
+    ["what a proxy has left of it", "/public/login", "/Login"],
+  ];
+  const mounts = { "/public/login": "/login" } as const;
+
+  it.each(rows)("is not served, so rules by path in a proxy hold: %s", async (_, path, asked) => {
+    const host = testHost({ baseUrl: `${origin}${path}` });
+    const mount = Reflect.get(mounts, path) as string | undefined;
+    const app = otherApp(host, (bare) => void bare.use(mount ?? path, host.auth.router));
+    const inFront = host.auth.inFrontOf(app);
+    for (const served of [app, inFront]) {
+      const statuses = async (place: string): Promise<readonly number[]> => [
+        (await request(served).post(`${place}${pairBelowMount}/token`).type("form").send("a=b")).status,
+        (await request(served).get(`${place}${pairBelowMount}/authorize`)).status,
+        (await request(served).get(`${place}/jwks`)).status,
+      ];
+      // what the host answers to everything else
+      expect(await statuses(asked)).toEqual([418, 418, 418]);
+      expect(await statuses(mount ?? path)).toEqual([400, 400, 200]);
+    }
+  });
+
+  it("is another path at the root of the origin too", async () => {
+    const { app } = testHost();
+    const path = "/.well-known/oauth-protected-resource/orders";
+    expect((await request(app).get(path)).status).toBe(200);
+    for (const other of [path.toUpperCase(), path.replace("/orders", "/Orders")])
+      expect((await request(app).get(other)).status).toBe(404);
+  });
+});
+
 describe("Host and X-Forwarded-* (RFC 9700 §4.13, 9110 §7.2)", () => {
   const lies: Headers = {
     Host: "evil.example",

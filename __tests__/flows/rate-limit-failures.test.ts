@@ -1,26 +1,15 @@
 // A hook of the host that is slow, careless or broken, and hooks under way at the same time.
-import express from "express";
-import { type ClientOutcome, memoryStorage, type RateLimitDecision } from "../../lib";
+import type { ClientOutcome, RateLimitDecision } from "../../lib";
 import { issuer } from "../fixture/apis";
 import { ownToken, postToken, redeem } from "../fixture/client-requests";
-import { clients, credentials } from "../fixture/clients";
+import { credentials } from "../fixture/clients";
 import { testHost } from "../fixture/host";
 import { listeners } from "../fixture/in-front";
 import { obtainCode } from "../fixture/journey";
 import { answerOf, invalidClient, refusal, serverError } from "../fixture/json-answers";
 import { everythingUnderWay, newLatch } from "../fixture/latch";
 import { limited, limitedHost, type LimitedHost } from "../fixture/rate-limits";
-import {
-  allConnectionsEnded,
-  closeServersAfterEachTest,
-  connectTo,
-  form,
-  serverOf,
-  spaOrigin,
-  statusesOf,
-  talk,
-} from "../fixture/raw-connections";
-import { intercept } from "../fixture/slow-storage";
+import { closeServersAfterEachTest, form, serverOf, statusesOf, talk } from "../fixture/raw-connections";
 import { shortenTimeLimit } from "../fixture/time-limit";
 import { clientCredentials, postTokenText } from "../fixture/token-requests";
 
@@ -58,38 +47,6 @@ describe("the address of an attempt", () => {
       expect(made.attempts).toMatchObject([{ ip }]);
     },
   );
-});
-
-describe("a client that hangs up before the hook is asked", () => {
-  it("still has its address", async () => {
-    const [looking, goOn] = [newLatch(), newLatch()];
-    const memory = memoryStorage({ clients: Object.values(clients) });
-    const storage = intercept(memory, async (name, call) => {
-      if (name !== "clients.isBrowserOrigin") return call();
-      looking.open();
-      await goOn.opened;
-      return call();
-    });
-    const addresses: string[] = [];
-    const { app } = testHost({
-      storage,
-      // the form has been read, so the request goes on without its client
-      before: (before) => void before.use(express.urlencoded({ extended: false })),
-      rateLimit({ ip }) {
-        addresses.push(ip);
-        return { kind: "allowed" };
-      },
-    });
-    const server = await serverOf(app);
-    const socket = await connectTo(server);
-    socket.write(form(clientCredentials, { headers: [spaOrigin] }));
-    await looking.opened;
-    socket.destroy();
-    await allConnectionsEnded(server);
-    goOn.open();
-    await everythingUnderWay();
-    expect(addresses).toEqual(["127.0.0.1"]);
-  });
 });
 
 describe("a hook that fails (RFC 6749 §5.2)", () => {
@@ -149,7 +106,7 @@ describe("a hook that fails (RFC 6749 §5.2)", () => {
     const made = limitedHost();
     made.answer = throwing;
     const answer = await postTokenText(made.host, clientCredentials, { Origin: "https://spa.example" });
-    expect(answer.headers).toHaveProperty("access-control-allow-origin", "https://spa.example");
+    expect(answer.headers).toHaveProperty("access-control-allow-origin", "*");
     expect(answer.headers).not.toHaveProperty("www-authenticate");
   });
 });

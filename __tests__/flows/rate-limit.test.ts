@@ -132,7 +132,6 @@ describe("what else an attempt says (RFC 6749 §3.2, 7009 §2.1, 7662 §2.1)", (
 describe("requests that are not asked about", () => {
   it.each<[string, (made: LimitedHost) => Promise<Response>, number]>([
     ["one by another method", ({ host: { app } }) => Promise.resolve(request(app).get(tokenPath)), 405],
-    ["a preflight", ({ host }) => preflight(host, tokenPath, "https://spa.example"), 204],
     ["JSON", ({ host }) => postTokenText(host, "{}", { "Content-Type": "application/json" }), 400],
     ["a form that is too large", ({ host }) => postTokenText(host, "x".repeat(maxFormBytes + 1)), 413],
   ])("%s", async (_, send, status) => {
@@ -179,19 +178,21 @@ describe.each(ways)("a limited request (RFC 6585 §4, 9110 §10.2.3) %s", (way) 
     expect(corsHeaders(answer)).toEqual([]);
   });
 
-  it.each(["token", "revoke"])("lets a script of a browser client read it at %s", async (endpoint) => {
-    const made = limitedHost();
-    made.answer = () => limited;
-    const answer = await post(made, endpoint, { Origin: "https://spa.example" });
-    expect(answer.headers).toMatchObject({
-      "access-control-allow-origin": "https://spa.example",
-      "access-control-expose-headers": "Retry-After",
-      vary: "Origin",
-      "retry-after": "7",
-    });
-    expect(corsHeaders(await post(made, endpoint, { Origin: "https://evil.example" }))).toEqual([]);
-    expect(corsHeaders(await post(made, "introspect", { Origin: "https://spa.example" }))).toEqual([]);
-  });
+  it.each(["token", "revoke"])(
+    "lets every script read it at %s: it tells nothing of anybody",
+    async (endpoint) => {
+      const made = limitedHost();
+      made.answer = () => limited;
+      const answer = await post(made, endpoint, { Origin: "https://evil.example" });
+      expect(answer.headers).toMatchObject({
+        "access-control-allow-origin": "*",
+        "access-control-expose-headers": "Retry-After",
+        vary: "Origin",
+        "retry-after": "7",
+      });
+      expect(corsHeaders(await post(made, "introspect", { Origin: "https://spa.example" }))).toEqual([]);
+    },
+  );
 
   it("does not challenge who sent Basic: their proof was not looked at", async () => {
     const made = limitedHost();
@@ -214,12 +215,17 @@ describe("what a limited request leaves as it was", () => {
     expect([made.calls, made.outcomes]).toEqual([[], []]);
   });
 
-  it("looks up only the origin for a script in a page (Fetch standard)", async () => {
-    const made = limitedHost();
-    made.answer = () => limited;
-    await postTokenText(made.host, clientCredentials, { Origin: "https://spa.example" });
-    expect(made.calls).toEqual(["clients.isBrowserOrigin"]);
-  });
+  it.each(["https://spa.example", "https://made-up.example"])(
+    "looks up no origin either, for a request or a preflight of %s (Fetch standard)",
+    async (Origin) => {
+      const made = limitedHost();
+      made.answer = () => limited;
+      const posted = await postTokenText(made.host, clientCredentials, { Origin });
+      const asked = await preflight(made.host, tokenPath, Origin);
+      expect([posted.status, asked.status]).toEqual([429, 429]);
+      expect([made.attempts.length, made.calls]).toEqual([2, []]);
+    },
+  );
 
   it("tells the host by the refusal of the endpoint, without the id that was claimed", async () => {
     const made = limitedHost();
@@ -270,6 +276,46 @@ describe("what a limited request leaves as it was", () => {
     made.answer = allow;
     expect((await tokenBy(made.host, { assertion })).status).toBe(200);
     expect((await tokenBy(made.host, { assertion })).status).toBe(401);
+  });
+});
+
+describe("a preflight (Fetch standard)", () => {
+  it.each([
+    ["https://spa.example", ["https://spa.example"]],
+    ["https://evil.example", []],
+  ])(
+    "is asked about as a request that names no client, and answered if it is allowed: %s",
+    async (origin, allowed) => {
+      const made = limitedHost();
+      const answer = await preflight(made.host, tokenPath, origin);
+      expect([answer.headers["access-control-allow-origin"]].flatMap((value) => value ?? [])).toEqual(
+        allowed,
+      );
+      const ip = expect.stringMatching(/127\.0\.0\.1$/) as string;
+      expect(made.attempts).toEqual([{ ip, endpoint: "token", issuer }]);
+      expect([made.calls, made.outcomes]).toEqual([["clients.isBrowserOrigin"], [{ status: 204 }]]);
+    },
+  );
+
+  it("of no page is asked about by nobody, and looks nothing up", async () => {
+    const made = limitedHost();
+    await request(made.host.app).options(tokenPath).expect(204);
+    expect([made.attempts, made.calls]).toEqual([[], []]);
+  });
+
+  it("tells the host of its outcome when storage fails", async () => {
+    const made = limitedHost();
+    made.failing = "clients.isBrowserOrigin";
+    expect((await preflight(made.host, tokenPath, "https://spa.example")).status).toBe(500);
+    expect(made.outcomes).toEqual([{ status: 500, oauthError: "server_error" }]);
+  });
+});
+
+describe("a request that no client could make good (Fetch standard)", () => {
+  it.each(["grant_type=a&grant_type=b", "client_id=%ff"])("looks up no origin: %s", async (text) => {
+    const made = limitedHost();
+    await postTokenText(made.host, text, { Origin: "https://made-up.example" });
+    expect(made.calls).toEqual([]);
   });
 });
 

@@ -53,6 +53,13 @@ describe("scripts at the registration endpoint (Fetch standard)", () => {
     });
   });
 
+  it("of a listed origin may send the headers that they ask for, such as those of an MCP client", async () => {
+    const host = registrationHost({ browserOrigins: [page] });
+    const names = "content-type,mcp-protocol-version";
+    const { headers } = await preflight(host, page).set("Access-Control-Request-Headers", names);
+    expect(headers["access-control-allow-headers"]).toBe(names);
+  });
+
   it("of a listed origin need not ask again for ten minutes", async () => {
     const host = registrationHost({ browserOrigins: [page] });
     const { status, headers } = await preflight(host, page);

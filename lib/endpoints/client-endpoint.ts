@@ -40,11 +40,13 @@ export interface FormRequest extends EndpointRequest {
   readonly parameters: Parameters;
   /** Why it is refused before anybody asks who its client is. */
   readonly malformed?: OAuthError | undefined;
+  /** Looks up whose script asks, once nothing in the request itself speaks against it. Left out where no script of a page asks. */
+  readonly lookUpOrigin?: (() => Promise<void>) | undefined;
 }
 
 /** How an endpoint has answered. */
-export interface ClientAnswer {
-  readonly response: JsonResponse;
+export interface ClientAnswer<Response = JsonResponse> {
+  readonly response: Response;
   /** The client that asked; none before it is proven. */
   readonly clientId: string | undefined;
 }
@@ -118,12 +120,13 @@ export async function answerClient(
   ports: ClientEndpointPorts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: FormRequest },
 ): Promise<ClientAnswer> {
-  const { issuer, parameters, malformed, method, url, headers } = request;
+  const { issuer, parameters, malformed, lookUpOrigin, method, url, headers } = request;
   let clientId: string | undefined;
   try {
     if (malformed) throw malformed;
     if (url.includes("?")) checkQuery(url);
     checkUsable(parameters);
+    if (lookUpOrigin) await lookUpOrigin();
     const { grantParameters } = endpoint;
     const unproven = { issuer, parameters, grantParameters, authorizationHeader: headers.authorization };
     const { client, endMark } = await authenticateClient(ports, unproven);

@@ -6,10 +6,9 @@ import { readClientAuthentication } from "../protocol/client-authentication";
 import type { ClientEndpointName } from "../protocol/issuer";
 import { type OAuthErrorCode, OAuthError } from "../protocol/oauth-error";
 import { ownText } from "../protocol/own";
-import type { JsonResponse } from "../protocol/protocol-response";
+import type { EmptyResponse, JsonResponse } from "../protocol/protocol-response";
 import { inTime } from "../storage/calls";
 import {
-  answerClient,
   type ClientAnswer,
   type ClientEndpoint,
   type ClientEndpointPorts,
@@ -17,9 +16,15 @@ import {
   refuseClient,
 } from "./client-endpoint";
 
-/** A request at an endpoint for clients, before anything is looked up or proven. Changing it changes nothing. */
+/**
+ * A request at an endpoint for clients, or the preflight of a page's script, before anything is looked up or proven. Changing it
+ * changes nothing.
+ */
 export interface ClientAttempt {
-  /** Behind Express, Express's `Request`. Its body has been read. It contains the client's secret, so do not log it. */
+  /**
+   * Behind Express, Express's `Request`. A preflight has the method `OPTIONS`. The body of a POST has been read. It contains the client's
+   * secret, so do not log it.
+   */
   readonly req: IncomingMessage;
   /**
    * Behind Express its `req.ip` without a port, so behind a proxy set `trust proxy`. With `auth.inFrontOf`, the address of the connection, which behind a
@@ -68,10 +73,13 @@ export type RateLimitDecision =
     };
 
 /**
- * Decides whether an attempt is looked at. It is asked once for each POST whose form could be read. If it throws, rejects, answers anything
- * else or takes longer than five seconds, the request fails (500 or 503), and nothing is looked up.
+ * Decides whether an attempt is looked at. It is asked once for each POST whose form could be read, and for each preflight. If it throws,
+ * rejects, answers anything else or takes longer than five seconds, the request fails (500 or 503), and nothing is looked up.
  */
 export type RateLimit = (attempt: ClientAttempt) => RateLimitDecision | Promise<RateLimitDecision>;
+
+/** How an endpoint has answered, or the preflight of one. */
+type AnyAnswer = ClientAnswer<JsonResponse | EmptyResponse>;
 
 /** A request, and whom to ask about it. */
 export interface LimitedRequest {
@@ -83,6 +91,8 @@ export interface LimitedRequest {
     readonly ip: string;
     readonly name: ClientEndpointName;
   };
+  /** How it is answered once the host has allowed it. */
+  readonly answer: () => Promise<AnyAnswer>;
 }
 
 /** The client that authentication would look up. */
@@ -172,9 +182,9 @@ function tooMany(retryAfterSeconds: number): OAuthError {
   });
 }
 
-function outcomeOf({ response, clientId }: ClientAnswer): ClientOutcome {
-  const { status, body } = response;
-  const { error } = body as { error: OAuthErrorCode };
+function outcomeOf({ response, clientId }: AnyAnswer): ClientOutcome {
+  const { status } = response;
+  const { error } = ("body" in response ? response.body : {}) as { error: OAuthErrorCode };
   return {
     status,
     ...(status >= 400 && { oauthError: error }),
@@ -188,22 +198,21 @@ function outcomeOf({ response, clientId }: ClientAnswer): ClientOutcome {
  * @rfc 6585 §4, 9110 §10.2.3
  */
 export async function answerWithinLimit(
-  ports: ClientEndpointPorts,
+  ports: Pick<ClientEndpointPorts, "emit">,
   limited: LimitedRequest,
-): Promise<JsonResponse> {
+): Promise<AnyAnswer["response"]> {
   const { endpoint, request } = limited;
   const telling = { emit: ports.emit, issuer: request.issuer.identifier };
+  const refuse = (thrown: unknown): JsonResponse => refuseClient(ports, { endpoint, request, thrown });
   let decision: RateLimitDecision;
   try {
     decision = await askHost(telling, limited);
   } catch (thrown) {
-    return refuseClient(ports, { endpoint, request, thrown });
+    return refuse(thrown);
   }
-  if (decision.kind === "limited") {
-    const thrown = tooMany(decision.retryAfterSeconds);
-    return { ...refuseClient(ports, { endpoint, request, thrown }), status: 429 };
-  }
-  const answer = await answerClient(ports, { endpoint, request });
+  if (decision.kind === "limited") return { ...refuse(tooMany(decision.retryAfterSeconds)), status: 429 };
+  const failed = (thrown: unknown): ClientAnswer => ({ response: refuse(thrown), clientId: undefined });
+  const answer = await limited.answer().catch(failed);
   tell(telling, { decision, outcome: outcomeOf(answer) });
   return answer.response;
 }

@@ -6,6 +6,7 @@ import {
 } from "../endpoints/registration";
 import { OAuthError } from "../protocol/oauth-error";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
+import { allowScripts } from "./documents";
 import { jsonProblem, readJson } from "./json-body";
 import { hasSeveralAuthorizationHeaders, type HttpRequest } from "./request";
 import type { Route, RoutedRequest, RouteHandler } from "./routes";
@@ -51,15 +52,10 @@ export function registrationRoute(ports: RegistrationPorts): Route<HttpRequest> 
     return cors ? { ...response, headers: { ...response.headers, ...cors, ...exposed } } : response;
   };
   const preflight: RouteHandler<HttpRequest> = async (_, { req }) => {
-    const cors = corsHeaders(req);
-    if (!cors) return { kind: "empty", status: 204 };
-    const headers = {
-      ...cors,
-      "Access-Control-Allow-Methods": "POST",
-      "Access-Control-Allow-Headers": "Content-Type, Authorization, MCP-Protocol-Version",
-      "Access-Control-Max-Age": "600",
-    };
-    return { kind: "empty", status: 204, headers };
+    const origin = corsHeaders(req)?.["Access-Control-Allow-Origin"];
+    return origin === undefined
+      ? { kind: "empty", status: 204 }
+      : allowScripts(req, { origin, methods: "POST" });
   };
   const methods = { POST: post, OPTIONS: preflight };
   return { endpoint: "registration", methods, failure: jsonError, headers: { Vary: "Origin" } };

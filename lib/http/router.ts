@@ -148,6 +148,15 @@ const notFound: ProtocolResponse = {
 };
 
 /**
+ * True where a request has matched the mount path in another case. Express mounts without case, and so a rule by path in a proxy could be
+ * walked around. A proxy may have removed the beginning of the path.
+ */
+function isInOtherCase(matched: string, mountPath: string): boolean {
+  const written = mountPath.slice(-matched.length);
+  return matched !== written && matched.toLowerCase() === written.toLowerCase();
+}
+
+/**
  * The router of all issuers. Requests that are not for them go on to the host's next handler.
  *
  * @param check looks at how the router is mounted, in development.
@@ -157,6 +166,7 @@ export function createRouter(parts: RouterParts, check?: MountCheck): Router {
   const keys = { endpoint: "keys", route: new URL(parts.jwksUri).pathname } as const;
   return directRouter((req, res, next) => {
     check?.atRouter(req);
+    if (req.baseUrl !== parts.mountPath && isInOtherCase(req.baseUrl, parts.mountPath)) return next();
     const path = readPath(req);
     const place = places.get(path);
     if (place) return void serve(parts, { req, res, place }).catch(next);

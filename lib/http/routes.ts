@@ -3,26 +3,30 @@ import type { Request } from "express";
 import type { ClientLookup } from "../clients/client-lookup";
 import {
   answerClient,
+  type ClientAnswer,
   type ClientEndpoint,
   type ClientEndpointPorts,
+  type FormRequest,
   refuseClient,
 } from "../endpoints/client-endpoint";
 import { introspectionEndpoint } from "../endpoints/introspection";
 import { serverMetadataEndpoint } from "../endpoints/metadata";
-import { answerWithinLimit, type RateLimit } from "../endpoints/rate-limit";
+import { answerWithinLimit, type LimitedRequest, type RateLimit } from "../endpoints/rate-limit";
 import { revocationEndpoint } from "../endpoints/revocation";
 import { tokenEndpoint } from "../endpoints/token";
 import type { AuthorizationFlow } from "../interaction/authorization-flow";
 import type { Pages } from "../pages/pages";
 import { type ClientEndpointName, endpointPaths, type Issuer, metadataPath } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
+import { parseParameters } from "../protocol/parameters";
 import {
+  type EmptyResponse,
   errorPage,
   jsonError,
   type JsonResponse,
   type ProtocolResponse,
 } from "../protocol/protocol-response";
-import { answerDocument } from "./documents";
+import { allowScripts, answerDocument } from "./documents";
 import {
   type Form,
   formProblem,
@@ -77,40 +81,43 @@ export interface Route<Req extends HttpRequest> {
 /** Path below the issuer identifier → the route there. */
 export type Routes<Req extends HttpRequest> = Readonly<Record<string, Route<Req>>>;
 
-/** Allows only the scripts of registered browser clients to read the answer, and never with credentials. */
-async function corsHeaders(
-  { ports }: ServedParts,
-  origin: string | undefined,
-): Promise<Readonly<Record<string, string>> | undefined> {
-  if (origin === undefined || !(await ports.clients.isBrowserOrigin(origin))) return undefined;
-  return { "Access-Control-Allow-Origin": origin };
-}
-
-/** A preflight names no client, so it is answered by the origin alone. */
-const preflight: RouteHandler<HttpRequest> = async (parts, { req }) => {
-  const cors = await corsHeaders(parts, req.headers.origin);
-  if (!cors) return { kind: "empty", status: 204 };
-  const headers = {
-    ...cors,
-    "Access-Control-Allow-Methods": "POST",
-    "Access-Control-Allow-Headers": "Content-Type",
-    "Access-Control-Max-Age": "600",
-  };
-  return { kind: "empty", status: 204, headers };
-};
-
 /** A request at an endpoint that clients call. */
 interface ClientArrival extends RoutedRequest<HttpRequest> {
   readonly name: ClientEndpointName;
   readonly endpoint: ClientEndpoint;
-  readonly form: Form;
-  /** What asks the host, and the caller's address. */
-  readonly limit: { readonly rateLimit: RateLimit; readonly ip: string } | undefined;
 }
 
-/** To be called before anything is awaited: the connection of a client that has gone has no address. */
-function limitOf({ rateLimit }: ServedParts, req: HttpRequest): ClientArrival["limit"] {
-  return rateLimit && { rateLimit, ip: readAddress(req) };
+type ClientResponse = JsonResponse | EmptyResponse;
+
+/** Answers a request where the host's limit allows it, and else says so. */
+async function answerIfAllowed(
+  { ports, rateLimit }: ServedParts,
+  { req, name, answer, ...asked }: ClientArrival & Pick<LimitedRequest, "request" | "answer">,
+): Promise<ClientResponse> {
+  if (!rateLimit) return (await answer()).response;
+  return answerWithinLimit(ports, {
+    ...asked,
+    answer,
+    asked: { rateLimit, req, ip: readAddress(req), name },
+  });
+}
+
+/** A preflight names no client, so it is answered by the origin alone. */
+async function answerPreflight(parts: ServedParts, arrival: ClientArrival): Promise<ClientResponse> {
+  const { req, issuer } = arrival;
+  const { method = "", url = "/", headers } = req;
+  const { origin } = headers;
+  const refused = { kind: "empty", status: 204 } as const;
+  if (origin === undefined) return refused;
+  const answer = async (): Promise<ClientAnswer<ClientResponse>> => {
+    const isKnown = await parts.ports.clients.isBrowserOrigin(origin);
+    return {
+      response: isKnown ? allowScripts(req, { origin, methods: "POST" }) : refused,
+      clientId: undefined,
+    };
+  };
+  const request = { issuer, method, url, headers, parameters: parseParameters("") };
+  return answerIfAllowed(parts, { ...arrival, request, answer });
 }
 
 /** Two credentials in one request, of which Node shows only the first. */
@@ -122,9 +129,11 @@ function severalHeaders(): OAuthError {
 }
 
 async function answerForm(
-  { ports }: ServedParts,
-  { req, issuer, name, endpoint, form, limit }: ClientArrival,
-): Promise<JsonResponse> {
+  parts: ServedParts,
+  { form, lookUpOrigin, ...arrival }: ClientArrival & Pick<FormRequest, "lookUpOrigin"> & { form: Form },
+): Promise<ClientResponse> {
+  const { ports } = parts;
+  const { req, issuer, endpoint } = arrival;
   const { method = "", url = "/", headers } = req;
   if (form.kind !== "form") {
     // no endpoint can read it, and the host hears of it all the same
@@ -138,26 +147,34 @@ async function answerForm(
     return { ...refusal, status: 413, headers: { Connection: "close" } };
   }
   const malformed = hasSeveralAuthorizationHeaders(req) ? severalHeaders() : undefined;
-  const request = { issuer, method, url, headers, parameters: form.parameters, malformed };
-  if (!limit) return (await answerClient(ports, { endpoint, request })).response;
-  return answerWithinLimit(ports, { endpoint, request, asked: { ...limit, req, name } });
+  const request = { issuer, method, url, headers, parameters: form.parameters, malformed, lookUpOrigin };
+  return answerIfAllowed(parts, {
+    ...arrival,
+    request,
+    answer: () => answerClient(ports, { endpoint, request }),
+  });
 }
 
 /** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
 function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
-  const post: RouteHandler<HttpRequest> = async (parts, request) => {
-    const { req, issuer } = request;
-    const limit = limitOf(parts, req);
-    // the body is read before anything is awaited: where the host has a listener, it is gone afterwards
-    const [form, cors] = await Promise.all([readForm(req), corsHeaders(parts, req.headers.origin)]);
-    const response = await answerForm(parts, { req, issuer, name, endpoint, form, limit });
-    if (!cors) return response;
+  const post: RouteHandler<HttpRequest> = async (parts, { req, issuer }) => {
+    const { origin } = req.headers;
+    // what is said before anything is looked up says nothing of anybody: every script may read it
+    let readers = origin === undefined ? undefined : "*";
+    const lookUp = async (asking: string): Promise<void> =>
+      void (readers = (await parts.ports.clients.isBrowserOrigin(asking)) ? asking : undefined);
+    const lookUpOrigin = origin === undefined ? undefined : () => lookUp(origin);
+    const form = await readForm(req);
+    const response = await answerForm(parts, { req, issuer, name, endpoint, form, lookUpOrigin });
+    if (readers === undefined) return response;
     // scripts see only a few headers unless they are named
-    const exposed = { "Access-Control-Expose-Headers": "Retry-After" };
-    return { ...response, headers: { ...response.headers, ...cors, ...exposed } };
+    const cors = { "Access-Control-Allow-Origin": readers, "Access-Control-Expose-Headers": "Retry-After" };
+    return { ...response, headers: { ...response.headers, ...cors } };
   };
   const headers = { Vary: "Origin" };
   const { refused } = endpoint;
+  const preflight: RouteHandler<HttpRequest> = (parts, request) =>
+    answerPreflight(parts, { ...request, name, endpoint });
   const methods = { POST: post, OPTIONS: preflight };
   return { endpoint: name, methods, failure: jsonError, headers, refused };
 }
@@ -165,9 +182,8 @@ function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): R
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
 function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = async (parts, { req, issuer }) => {
-    const limit = limitOf(parts, req);
     const form = await readForm(req);
-    return answerForm(parts, { req, issuer, name, endpoint, form, limit });
+    return answerForm(parts, { req, issuer, name, endpoint, form });
   };
   return { endpoint: name, methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
 }

@@ -30,7 +30,7 @@ const defects = [
   {
     name: "rate limit: a hook that fails allows",
     file,
-    find: "return refuseClient(ports, { endpoint, request, thrown });",
+    find: "return refuse(thrown);",
     replace: 'decision = { kind: "allowed" };',
     tests: ["flows/rate-limit-failures"],
   },
@@ -84,14 +84,18 @@ const defects = [
     tests: ["options/check"],
   },
   {
-    name: "rate limit: the address is read when the client may have gone",
+    name: "rate limit: a preflight is answered before the host is asked",
     file: "lib/http/routes.ts",
-    find: `    const limit = limitOf(parts, req);
-    // the body is read before anything is awaited: where the host has a listener, it is gone afterwards
-    const [form, cors] = await Promise.all([readForm(req), corsHeaders(parts, req.headers.origin)]);`,
-    replace: `    const [form, cors] = await Promise.all([readForm(req), corsHeaders(parts, req.headers.origin)]);
-    const limit = limitOf(parts, req);`,
-    tests: ["flows/rate-limit-failures"],
+    find: "return answerIfAllowed(parts, { ...arrival, request, answer });",
+    replace: "void request; return (await answer()).response;",
+    tests: ["flows/rate-limit"],
+  },
+  {
+    name: "rate limit: the origin of a script is looked up before the host is asked",
+    file: "lib/http/routes.ts",
+    find: "const form = await readForm(req);\n    const response = ",
+    replace: "const form = await readForm(req);\n    await lookUpOrigin?.();\n    const response = ",
+    tests: ["flows/rate-limit"],
   },
   {
     name: "limit of authorizations: what is in use and what was never used are counted together",
