@@ -109,6 +109,22 @@ async function approved(): Promise<{
   return { host, storage: host.storage, clientId, token };
 }
 
+describe("a made-up token around an authorization that exists (client id metadata documents §8)", () => {
+  it.each(["code", "refresh_token"])("fetches no document: %s", async (name) => {
+    const { storage, clientId, token } = await approved();
+    // the id stands in every access token, and in events
+    const [id] = token.split(".");
+    const host = strangersHost({ storage });
+    good.asked.length = 0;
+    const grant_type = name === "code" ? "authorization_code" : name;
+    const fields = { grant_type, client_id: clientId, [name]: `${id}.${"x".repeat(43)}` };
+    expect((await postToken(host, { fields })).body).toMatchObject({ error: "invalid_client" });
+    expect(good.asked).toEqual([]);
+    expect((await refreshAs(host, { clientId, token })).status).toBe(200);
+    expect(good.asked).toHaveLength(1);
+  });
+});
+
 describe("more documents than are remembered (client id metadata documents §8)", () => {
   it("a thousand documents of one host push out no client that somebody has approved", async () => {
     const { host, clientId, token } = await approved();

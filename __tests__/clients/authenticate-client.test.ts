@@ -9,7 +9,13 @@ import { assertionOf, keyed, keyedByUri, presenting } from "../fixture/client-as
 import { basic } from "../fixture/clients";
 import { stopClockForEachTest } from "../fixture/clock";
 import { foundKeys } from "../fixture/found-documents";
-import { authorizationRecord, confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
+import {
+  authorizationRecord,
+  confidentialRecord,
+  issuerRecord,
+  publicRecord,
+  storeGrants,
+} from "../fixture/records";
 
 const clock = stopClockForEachTest();
 const issuer = issuerRecord();
@@ -197,6 +203,7 @@ describe("whether the document of a client may be fetched (client id metadata do
       findNewer: async () => undefined,
     };
     const code = formatToken(authorizationId, "r".repeat(43));
+    await storeGrants(storage, { text: code, now: clock.now() });
     await refusalOf(ask({ fields: { code, ...fields } }, { ports: { clients, storage } }).work);
     return answer;
   }

@@ -3,11 +3,12 @@ import { parametersFromObject } from "../../lib/protocol/parameters";
 import { formatToken } from "../../lib/protocol/token-value";
 import { now } from "../fixture/asked";
 import { loggedStorage } from "../fixture/call-log";
-import { authorizationRecord, issuerRecord } from "../fixture/records";
+import { authorizationRecord, issuerRecord, storeGrants } from "../fixture/records";
 
 const authorizationId = "A".repeat(22);
 const token = formatToken(authorizationId, "r".repeat(43));
 const none = formatToken("B".repeat(22), "r".repeat(43));
+const madeUp = formatToken(authorizationId, "x".repeat(43));
 
 const both = ["code", "refresh_token"];
 
@@ -22,6 +23,7 @@ interface Given {
 async function ask({ fields = {}, grantParameters = ["code"], clientId = "web", authMethodId }: Given) {
   const { storage, calls } = loggedStorage();
   await storage.authorizations.create(authorizationRecord(), now);
+  await storeGrants(storage, { text: token, now });
   calls.length = 0;
   const answer = await presentsOwnGrant(storage, {
     issuer: issuerRecord({}, authMethodId),
@@ -39,6 +41,13 @@ describe("a request that shows a code or a refresh token of its client (RFC 6749
     ["a code of another client", { fields: { code: token }, clientId: "other" }, false],
     ["a code of another issuer", { fields: { code: token }, authMethodId: "otp" }, false],
     ["a code that nobody was given", { fields: { code: none } }, false],
+    ["a code that is made up around the id of the authorization", { fields: { code: madeUp } }, false],
+    [
+      "a refresh token that is made up around that id",
+      { fields: { refresh_token: madeUp }, grantParameters: both },
+      false,
+    ],
+    ["a refresh token to be revoked", { fields: { token }, grantParameters: ["token"] }, true],
     ["a refresh token", { fields: { refresh_token: token }, grantParameters: both }, true],
     [
       "what is no code beside a refresh token",
@@ -48,7 +57,7 @@ describe("a request that shows a code or a refresh token of its client (RFC 6749
   ])("has been approved before, or not: %s", async (_, given, expected) => {
     const { answer, calls } = await ask(given);
     expect(answer).toBe(expected);
-    expect(calls).toHaveLength(1);
+    expect(calls).toHaveLength(2);
   });
 
   it.each<[string, Record<string, string>, boolean]>([
@@ -58,7 +67,7 @@ describe("a request that shows a code or a refresh token of its client (RFC 6749
   ])("shows two, of which it was given %s", async (_, fields, expected) => {
     const { answer, calls } = await ask({ fields, grantParameters: both });
     expect(answer).toBe(expected);
-    expect(calls).toHaveLength(2);
+    expect(calls).toHaveLength(4);
   });
 
   it.each<[string, Given]>([

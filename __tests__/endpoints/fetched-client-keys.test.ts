@@ -7,7 +7,7 @@ import { parametersFromObject } from "../../lib/protocol/parameters";
 import { assertionOf, jwkOf, keyed, presenting, publicKeys } from "../fixture/client-assertions";
 import { stopClockForEachTest } from "../fixture/clock";
 import { foundKeys } from "../fixture/found-documents";
-import { issuerRecord } from "../fixture/records";
+import { issuerRecord, storeGrants } from "../fixture/records";
 
 const clock = stopClockForEachTest();
 
@@ -211,7 +211,8 @@ describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
     });
     const code = `${authorizationId}.${"B".repeat(43)}`;
     expect(await authenticate(assertionOf(), { code })).toBe("keyed");
-    jest.spyOn(storage.authorizations, "find").mockResolvedValue(approved);
+    await storage.authorizations.create(approved, clock.now());
+    await storeGrants(storage, { text: code, now: clock.now() });
     expect(await authenticate(assertionOf(), { code })).toBe("keyed");
     // its document is not fetched either, when the assertion could not be good
     expect(await authenticate(assertionOf({ claims: { aud: "elsewhere" } }), { code })).toBe(
@@ -233,6 +234,7 @@ describe("a key that the client has replaced (RFC 7517 §5)", () => {
       const { authenticate, asked, mayFetched, storage } = serverOf([{ keys: publicKeys }], { client });
       await storage.authorizations.create(approved, clock.now());
       const refresh_token = `${authorizationId}.${"B".repeat(43)}`;
+      await storeGrants(storage, { text: refresh_token, now: clock.now() });
       await authenticate(assertionOf(), { code, refresh_token });
       await authenticate(assertionOf(), { code: refresh_token, refresh_token: code });
       // where nothing may be fetched, the document and the keys that are remembered count, for up to a day

@@ -15,7 +15,7 @@ import type { Storage } from "../storage/port";
 import type { assertionProblem, FetchKeys } from "./client-assertion";
 import type { ClientLookup, ClientPlace, RegisteredClient } from "./client-lookup";
 import { isClientSecret, type VerifyClientSecret } from "./client-secret";
-import { presentsOwnGrant } from "./presented-grant";
+import { type GrantStores, presentsOwnGrant } from "./presented-grant";
 
 /** What client authentication uses. */
 export interface ClientAuthenticationPorts {
@@ -24,7 +24,7 @@ export interface ClientAuthenticationPorts {
   readonly verifySecret: VerifyClientSecret;
   /** The keys of clients that have a `jwksUri`. */
   readonly fetchKeys: FetchKeys;
-  readonly storage: Pick<Storage, "authorizations" | "clientAssertions">;
+  readonly storage: GrantStores & Pick<Storage, "clientAssertions">;
   readonly emit: EmitEvent;
   readonly clock: Clock;
 }

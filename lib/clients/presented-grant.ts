@@ -6,6 +6,9 @@ import type { EpochSeconds } from "../protocol/time";
 import { parseTokenHandle } from "../protocol/token-value";
 import type { Storage } from "../storage/port";
 
+/** Where codes and refresh tokens are found. */
+export type GrantStores = Pick<Storage, "authorizations" | "authorizationCodes" | "refreshTokens">;
+
 /** A request of a client that has not been authenticated yet. */
 export interface PresentedGrant {
   readonly issuer: Issuer;
@@ -19,21 +22,24 @@ export interface PresentedGrant {
 }
 
 /**
- * True when the authorization of a presented code or refresh token was given to this client here. Only then is its metadata document
- * fetched again: anybody can name a URL, but who has such a token has been approved before. Whether the token itself is good is
- * checked later. One of several is enough: a worthless code beside a refresh token must not keep the server from fetching, for what is
+ * True when a presented code or refresh token was given to this client here. Only then is its metadata document fetched again: anybody can
+ * name a URL, but who has such a token has been approved before. The id of the authorization is in access tokens and events, so it proves
+ * nothing without the rest of the token. Whether the token is still good is checked later. One of several is enough: a worthless code beside a refresh token must not keep the server from fetching, for what is
  * remembered may have a key that the client has replaced.
  */
 export async function presentsOwnGrant(
-  { authorizations }: Pick<Storage, "authorizations">,
+  { authorizations, authorizationCodes, refreshTokens }: GrantStores,
   { issuer, parameters, grantParameters, clientId, now }: PresentedGrant,
 ): Promise<boolean> {
-  const handles = grantParameters.flatMap((name) => parseTokenHandle(parameters.get(name) ?? "") ?? []);
-  const found = await Promise.all(
-    handles.map(({ authorizationId }) => authorizations.find(authorizationId, now)),
-  );
-  return found.some(
-    (authorization) =>
-      authorization !== undefined && authorization.clientId === clientId && belongsTo(authorization, issuer),
-  );
+  const isOwn = async (name: string): Promise<boolean> => {
+    const handle = parseTokenHandle(parameters.get(name) ?? "");
+    if (!handle) return false;
+    const [token, authorization] = await Promise.all([
+      (name === "code" ? authorizationCodes : refreshTokens).find(handle, now),
+      authorizations.find(handle.authorizationId, now),
+    ]);
+    if (!token || !authorization) return false;
+    return authorization.clientId === clientId && belongsTo(authorization, issuer);
+  };
+  return (await Promise.all(grantParameters.map(isOwn))).includes(true);
 }

@@ -292,6 +292,13 @@ const defects = [
     tests: ["flows/metadata-documents"],
   },
   {
+    name: "made-up token around a known authorization makes the server fetch",
+    file: "lib/clients/presented-grant.ts",
+    find: "if (!token || !authorization) return false;",
+    replace: "if (!authorization) return false;",
+    tests: ["clients/presented-grant", "attacks/strangers-fetches"],
+  },
+  {
     name: "code that was approved with a key is redeemed without one",
     file: "lib/protocol/authorization.ts",
     find: "return authorization.clientAuthentication === proofKindOf(client);",

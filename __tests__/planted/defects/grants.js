@@ -353,8 +353,8 @@ const defects = [
   {
     name: "worthless code beside a refresh token keeps a document from being fetched",
     file: "lib/clients/presented-grant.ts",
-    find: "return found.some(",
-    replace: "return found.slice(0, 1).some(",
+    find: "grantParameters.map(isOwn)",
+    replace: "grantParameters.slice(0, 1).map(isOwn)",
     tests: ["clients/presented-grant", "endpoints/fetched-client-keys"],
   },
   {
