@@ -200,8 +200,6 @@ const unregistered: readonly (readonly [clientId: string, redirectUri: string])[
   ["phone", "https://phone.example:8443/callback"],
   ["web", "http://127.0.0.1:8080/callback"],
   ["spa", "http://127.0.0.1:8080/callback"],
-  ["dev-web", "http://127.0.0.1:8080/callback"],
-  ["dev-web", "http://127.0.0.1:80/callback"],
   ["dev-spa", "http://127.0.0.1:8080/callback"],
   ["dev-spa", "http://127.0.0.1/callback"],
   ["dev-spa", "http://localhost:3000/callback"],
@@ -277,12 +275,14 @@ describe("redirect URI (RFC 6749 §3.1.2.3, §10.15; 8252 §7; 9700 §2.1, §4.1
   });
 
   it.each(["http://127.0.0.1:1/callback", "http://127.0.0.1:65535/callback", "http://127.0.0.1/callback"])(
-    "lets a native client choose its loopback port: %s",
+    "lets a native client, and a confidential one with PKCE, choose its loopback port: %s",
     async (redirectUri) => {
-      const { status, headers } = await openLink(requestOf("phone", redirectUri));
-      expect(status).toBe(302);
-      expect(headers["location"]).toMatch(/^http:\/\/127\.0\.0\.1(:\d+)?\/callback\?code=/);
-      expect(headers["location"]?.startsWith(`${redirectUri}?code=`)).toBe(true);
+      for (const client of ["phone", "dev-web"]) {
+        const { status, headers } = await openLink(requestOf(client, redirectUri));
+        expect(status).toBe(302);
+        expect(headers["location"]).toMatch(/^http:\/\/127\.0\.0\.1(:\d+)?\/callback\?code=/);
+        expect(headers["location"]?.startsWith(`${redirectUri}?code=`)).toBe(true);
+      }
     },
   );
 

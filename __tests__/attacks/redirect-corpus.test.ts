@@ -29,6 +29,13 @@ function isGoodFor(goodFor: GoodFor, kind: Kind): boolean {
   return goodFor === "all" || goodFor === kind;
 }
 
+/** With PKCE, a confidential client may use any loopback port as a native one may (RFC 8252 §7.3). */
+function isGoodWithPkce(goodFor: GoodFor, { kind, uri }: { kind: Kind; uri: string }): boolean {
+  return (
+    isGoodFor(goodFor, kind) || (kind === "confidential" && goodFor === "native" && uri.startsWith("http:"))
+  );
+}
+
 const parsed = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri);
 const short = (uri: string): string => (uri.length > 100 ? `${uri.slice(0, 40)}… (${uri.length})` : uri);
 
@@ -63,12 +70,14 @@ describe("what is presented (RFC 6749 §3.1.2.3, 8252 §7.3, 9700 §2.1)", () =>
     "%s: %j",
     (_, __, { registered: known, goodFor, uri }) => {
       for (const kind of kinds) {
-        const target = verifyRedirectUri(clientOf(kind, known), {
-          requested: uri,
-          rule: "required",
-          dotless: [],
+        const by = { requested: uri, rule: "required", dotless: [] } as const;
+        const found = [false, true].map(
+          (withPkce) => verifyRedirectUri(clientOf(kind, known), { ...by, withPkce }) !== undefined,
+        );
+        expect({ kind, found }).toEqual({
+          kind,
+          found: [isGoodFor(goodFor, kind), isGoodWithPkce(goodFor, { kind, uri })],
         });
-        expect({ kind, uri: target?.uri }).toEqual({ kind, uri: isGoodFor(goodFor, kind) ? uri : undefined });
       }
     },
   );
@@ -161,7 +170,7 @@ describe("over HTTP (RFC 6749 §10.15, 9700 §4.11)", () => {
       )) {
         for (const each of uris) {
           const answer = await openRaw(encode(fieldsOf(idOf(kind, uri), each)));
-          if (isGoodFor(goodFor, kind)) expectLedTo(each, answer);
+          if (isGoodWithPkce(goodFor, { kind, uri: each })) expectLedTo(each, answer);
           else expectPage(answer);
         }
       }

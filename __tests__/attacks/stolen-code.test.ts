@@ -34,6 +34,30 @@ interface Theft {
   readonly body?: object;
 }
 
+describe("another program at a loopback port of a confidential client (RFC 8252 §7.3, §8.6)", () => {
+  const app: Client = { ...clients.web, redirectUris: ["http://127.0.0.1/callback"] };
+  const elsewhere = { redirect_uri: "http://127.0.0.1:6666/callback" };
+
+  it("gets no code without the person's yes, whatever is remembered", async () => {
+    const host = testHost({ clients: [app] });
+    const own = { redirect_uri: "http://127.0.0.1/callback" };
+    await obtainCode(host, { client: "web", fields: own });
+    const asked = (fields: Fields) =>
+      authorize(host.browser(), { client: "web", fields: { prompt: "none", ...fields } });
+    expect(redirectParameters(await asked(own))).toHaveProperty("code");
+    expect(redirectParameters(await asked(elsewhere))).toMatchObject({ error: "consent_required" });
+  });
+
+  it("cannot pass a code that it has asked for to the client", async () => {
+    const host = testHost({ clients: [app] });
+    const fields = { ...elsewhere, code_challenge: otherChallenge };
+    const code = await obtainCode(host, { client: "web", fields });
+    // the client sends its secret, and the verifier of its own request
+    const injected = await redeem(host, { client: "web", code });
+    expect([injected.status, injected.body]).toEqual([400, refused]);
+  });
+});
+
 type Case = readonly [what: string, owner: ClientName, theft: Theft];
 
 const badVerifier = {

@@ -104,7 +104,7 @@ describe("a request that nobody may be redirected for (RFC 6749 §4.1.2.1, 9700 
       { query: `client_id=web&redirect_uri=${encoded}/` },
       [
         "The redirect_uri is not registered for this client.",
-        "redirect_uri does not equal one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it exactly as it is sent. A native client registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may then use any port on that host",
+        "redirect_uri does not equal one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it exactly as it is sent. A native client, or a confidential one that uses PKCE, registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may then use any port on that host",
       ],
     ],
   ])("is refused, and the developer is told why: %s", async (_, given, [description, reason]) => {

@@ -85,13 +85,36 @@ describe("redirect_uri (RFC 6749 §3.1.2, 8252 §7.3, 9700 §2.1)", () => {
     expect(response.status).toBe(status);
   });
 
-  it.each(["web", "spa"] as const)("knows no port exception for %s", async (client) => {
-    const loopback = { ...clients[client], redirectUris: ["http://127.0.0.1/callback"] };
-    const host = testHost({ clients: [loopback] });
-    const fields = { redirect_uri: "http://127.0.0.1:49152/callback" };
-    expect((await authorize(host.browser(), { client, fields })).status).toBe(400);
-    const exact = { redirect_uri: "http://127.0.0.1/callback" };
-    expect((await authorize(host.browser(), { client, fields: exact })).status).toBe(200);
+  const anyPort = "http://127.0.0.1:49152/callback";
+
+  it("knows no port exception for a browser client, nor for a confidential one without PKCE", async () => {
+    const redirectUris = ["http://127.0.0.1/callback"];
+    const host = testHost({
+      clients: [
+        { ...clients.web, redirectUris },
+        { ...clients.spa, redirectUris },
+      ],
+    });
+    const withoutPkce = { code_challenge: undefined, code_challenge_method: undefined };
+    const statusOf = async (client: "web" | "spa", redirect_uri: string, more = {}) =>
+      (await authorize(host.browser(), { client, fields: { redirect_uri, ...more } })).status;
+    expect(await statusOf("spa", anyPort)).toBe(400);
+    expect(await statusOf("spa", "http://127.0.0.1/callback")).toBe(200);
+    expect(await statusOf("web", anyPort, withoutPkce)).toBe(400);
+    expect(await statusOf("web", "http://127.0.0.1/callback", withoutPkce)).toBe(200);
+  });
+
+  it("lets a confidential client with PKCE use any loopback port, with its secret and its verifier", async () => {
+    const host = testHost({ clients: [{ ...clients.web, redirectUris: ["http://127.0.0.1/callback"] }] });
+    const code = await obtainCode(host, { client: "web", fields: { redirect_uri: anyPort } });
+    const fields = { redirect_uri: anyPort };
+    const refused = await redeem(host, {
+      client: "web",
+      code,
+      fields: { ...fields, code_verifier: undefined },
+    });
+    expect(refused.body).toMatchObject({ error: "invalid_grant" });
+    expect((await redeem(host, { client: "web", code, fields })).status).toBe(200);
   });
 });
 

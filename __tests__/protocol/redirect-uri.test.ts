@@ -236,6 +236,20 @@ describe("loopback redirect of a native client (RFC 8252 §7.3)", () => {
     expect(verify(byName, "http://localhost:51004/callback")).toBeUndefined();
   });
 
+  it.each([ipv4, ipv6, "http://localhost:3000/callback"])(
+    "accepts another port of %s to a confidential client that uses PKCE",
+    (uri) => {
+      const client = clientWith("confidential", uri);
+      const requested = uri.replace(/(?::3000)?\/callback/, ":51004/callback");
+      const by = { requested, rule: "required", dotless: [] } as const;
+      const target = verifyRedirectUri(client, { ...by, withPkce: true });
+      expect(target?.uri).toBe(requested);
+      expect(target && redirectProvesClient(client, target)).toBe(false);
+      expect(verifyRedirectUri(client, by)).toBeUndefined();
+      expect(verifyRedirectUri(clientWith("browser", uri), { ...by, withPkce: true })).toBeUndefined();
+    },
+  );
+
   it("refuses another port of a registered https URI", () => {
     const client = clientWith("native", "https://127.0.0.1/callback");
     expect(verify(client, "https://127.0.0.1:51004/callback")).toBeUndefined();

@@ -27,9 +27,23 @@ function unredirectable(description: string, reason: string): OAuthError {
 }
 
 const unregisteredReason =
-  "redirect_uri does not equal one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it exactly as it is sent. A native client registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may then use any port on that host";
+  "redirect_uri does not equal one of the client's redirectUris, character for character (RFC 6749 §3.1.2.3, 9700 §2.1): register it exactly as it is sent. A native client, or a confidential one that uses PKCE, registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port, and may then use any port on that host";
 const omittedReason =
   'redirect_uri may be left out only if the API has redirectUri: "optional" and the client has registered exactly one (RFC 6749 §3.1.2.3): send it';
+
+/** Where the answer may go, by this record of the client. */
+function targetFor(
+  client: Client,
+  { issuer, parameters, dotless }: { issuer: Issuer; parameters: Parameters; dotless: readonly string[] },
+): RedirectTarget | undefined {
+  const { redirectUri: rule, ownOrigins } = issuer.api;
+  const requested = parameters.get("redirect_uri");
+  const withPkce = parameters.get("code_challenge") !== undefined;
+  const target = verifyRedirectUri(client, { requested, rule, dotless, withPkce });
+  if (!target || !client.selfDescription || client.redirectUris.includes(target.uri)) return target;
+  // a program may listen on any port of the device, but a stranger's not on that of this server or of an API
+  return hasOrigin(target.uri, ownOrigins) ? undefined : target;
+}
 
 /** The proven client and redirect URI. Until they are proven, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
 export async function recogniseClient(
@@ -55,16 +69,9 @@ export async function recogniseClient(
       "no parameter may be repeated (RFC 6749 §3.1): send one redirect_uri",
     );
   const requested = parameters.get("redirect_uri");
-  const { redirectUri: rule, ownOrigins } = issuer.api;
   const match = ({ client, endMark }: RegisteredClient): RecognisedClient | undefined => {
-    const target = verifyRedirectUri(client, { requested, rule, dotless });
-    if (!target) return undefined;
-    // a program may listen on any port of the device, but a stranger's not on that of this server or of an API
-    const isOurs =
-      client.selfDescription &&
-      !client.redirectUris.includes(target.uri) &&
-      hasOrigin(target.uri, ownOrigins);
-    return isOurs ? undefined : { client, target, endMark };
+    const target = targetFor(client, { issuer, parameters, dotless });
+    return target && { client, target, endMark };
   };
   const known = match(registered);
   const newer = known ? undefined : await clients.findNewer(registered);

@@ -36,8 +36,8 @@ interface ClientBase {
   /** The name that people see on the consent page. */
   readonly name: string;
   /**
-   * Compared character for character (RFC 9700 §2.1), except for the port of a native client's `http` loopback redirect
-   * (RFC 8252 §7.3).
+   * Compared character for character (RFC 9700 §2.1), except for the port of an `http` loopback redirect of a native client, or
+   * of a confidential one that uses PKCE (RFC 8252 §7.3).
    */
   readonly redirectUris: readonly string[];
   /** `true`: end users are never asked for consent. For the host's own clients only. */

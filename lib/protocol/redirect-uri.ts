@@ -101,10 +101,9 @@ function differsInLoopbackPort(registered: string, requested: string): boolean {
   return a[1] === b[1] && (a[3] ?? "") === (b[3] ?? "");
 }
 
-function redirectUriMatches(client: Client, uris: { registered: string; requested: string }): boolean {
-  if (uris.registered === uris.requested) return true;
-  if (client.confidential || client.platform !== "native") return false;
-  return differsInLoopbackPort(uris.registered, uris.requested);
+/** True for clients that may be programs on the person's device. Without PKCE, what leads elsewhere could be injected into a confidential one. */
+function mayUseAnyPort(client: Client, withPkce: boolean): boolean {
+  return client.confidential ? withPkce : client.platform === "native";
 }
 
 function sourceOf({ origin, protocol }: URL): string {
@@ -114,7 +113,7 @@ function sourceOf({ origin, protocol }: URL): string {
 
 /**
  * The proven redirect target of an authorization request, or `undefined`. URIs are compared character for character, except for
- * the port of a native client's loopback redirect. If the request leaves the URI out, the client's only registered URI is used.
+ * the port of a loopback redirect of a native client, or of a confidential one whose request is `withPkce`. If the request leaves the URI out, the client's only registered URI is used.
  *
  * @rfc 6749 §3.1.2.3, 9700 §2.1
  */
@@ -124,7 +123,13 @@ export function verifyRedirectUri(
     requested,
     rule,
     dotless,
-  }: { requested: string | undefined; rule: "required" | "optional"; dotless: DotlessSchemes },
+    withPkce = false,
+  }: {
+    requested: string | undefined;
+    rule: "required" | "optional";
+    dotless: DotlessSchemes;
+    withPkce?: boolean;
+  },
 ): RedirectTarget | undefined {
   const [only, ...others] = client.redirectUris;
   const uri = requested ?? (rule === "optional" && others.length === 0 ? only : undefined);
@@ -132,20 +137,22 @@ export function verifyRedirectUri(
   // checked again, because the record may come from the host's own table and `dotless` may have changed since it was written
   const url = parseRegistrable(client, { uri, dotless });
   if (!url) return undefined;
-  const known = client.redirectUris.some((registered) =>
-    redirectUriMatches(client, { registered, requested: uri }),
-  );
+  const known =
+    client.redirectUris.includes(uri) ||
+    (mayUseAnyPort(client, withPkce) &&
+      client.redirectUris.some((registered) => differsInLoopbackPort(registered, uri)));
   return known ? ({ uri, source: sourceOf(url) } as RedirectTarget) : undefined;
 }
 
 /**
- * True when the redirect proves who the client is: a confidential client needs its secret to redeem the code, and an https answer
- * reaches only the client's own server. Any program on the device can claim a custom scheme or listen on a loopback port, so a
+ * True when the redirect proves who the client is: a confidential client needs its secret to redeem the code, which it may have given
+ * away if it is a program that comes from any port of a device, and an https answer reaches only the client's own server. Any program on the device can claim a custom scheme or listen on a loopback port, so a
  * public client that uses those must not get an answer without asking the person. Nor must a client that nobody registered, whatever
  * it proves later: its document may name this device as well.
  *
  * @rfc 8252 §8.6, 9700 §4.11.2
  */
 export function redirectProvesClient(client: Client, target: RedirectTarget): boolean {
-  return (client.confidential && !client.selfDescription) || target.source.startsWith("https:");
+  const isExact = client.confidential && client.redirectUris.includes(target.uri);
+  return (isExact && !client.selfDescription) || target.source.startsWith("https:");
 }

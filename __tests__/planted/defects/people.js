@@ -99,15 +99,15 @@ const defects = [
   {
     name: "redirect URI that begins with a registered one",
     file: "lib/protocol/redirect-uri.ts",
-    find: "if (uris.registered === uris.requested) return true;",
-    replace: "if (uris.requested.startsWith(uris.registered)) return true;",
+    find: "client.redirectUris.includes(uri) ||",
+    replace: "client.redirectUris.some((each) => uri.startsWith(each)) ||",
     tests: ["protocol/redirect-uri"],
   },
   {
     name: "browser clients may use any loopback port",
     file: "lib/protocol/redirect-uri.ts",
-    find: 'if (client.confidential || client.platform !== "native") return false;',
-    replace: "if (client.confidential) return false;",
+    find: 'return client.confidential ? withPkce : client.platform === "native";',
+    replace: "return !client.confidential || withPkce;",
     tests: ["protocol/redirect-uri"],
   },
   {
