@@ -84,28 +84,31 @@ async function start() {
   app.get("/callback", clientPage);
 
   const issuer = `${origin}/login/auth/password/api/orders`;
+  // a stranger may not lead people to the origin of this site
+  const strangersCallback = `http://127.0.0.1:${PORT}/callback`;
   const stranger = JSON.stringify({
     client_name: "A Stranger",
-    redirect_uris: [`${origin}/callback`],
+    redirect_uris: [strangersCallback],
     token_endpoint_auth_method: "none",
   });
   // this client would keep the verifier: no token comes of this code
   const challenge = randomBytes(32).toString("base64url");
-  const request = `response_type=code&redirect_uri=${origin}/callback`;
+  const request = "response_type=code&redirect_uri=";
+  const shopRequest = `client_id=shop&${request}${origin}/callback`;
   app.listen(Number(PORT), "127.0.0.1", (error) => {
     if (error) throw error;
     console.log(`People and their passwords:
   alice ${passwords.alice}
   bob ${passwords.bob}
 
-With a question: ${issuer}/authorize?client_id=shop&${request}&scope=catalogue:read+orders:read+orders:write
-without one: ${issuer}/authorize?client_id=shop&${request}&scope=catalogue:read
+With a question: ${issuer}/authorize?${shopRequest}&scope=catalogue:read+orders:read+orders:write
+without one: ${issuer}/authorize?${shopRequest}&scope=catalogue:read
 then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
 then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders
 
 Register a client that nobody knows:
 curl -H "Content-Type: application/json" -d '${stranger}' ${issuer}/register
-and open ${issuer}/authorize?client_id=THE_CLIENT_ID&${request}&scope=catalogue:read+orders:read&code_challenge=${challenge}&code_challenge_method=S256
+and open ${issuer}/authorize?client_id=THE_CLIENT_ID&${request}${strangersCallback}&scope=catalogue:read+orders:read&code_challenge=${challenge}&code_challenge_method=S256
 
 All that was allowed: ${origin}/account`);
   });
