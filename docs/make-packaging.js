@@ -29,7 +29,7 @@ const rows = [
       ]),
   ),
   [
-    "the same under `node16` and `bundler`",
+    "the same under `node16` for ES2020, and under `bundler`",
     `TypeScript ${list(matrix.typescriptByEachResolution)}`,
     "typescript-versions",
   ],

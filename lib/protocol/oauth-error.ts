@@ -82,8 +82,8 @@ export function serverError(cause: unknown): OAuthError {
 }
 
 /** True when storage or the host failed, so the request is not to blame. */
-export function isFailure({ code, cause }: OAuthError): boolean {
-  return code === "server_error" || isLate(cause);
+export function isFailure(error: OAuthError): boolean {
+  return error.code === "server_error" || isLate(error.cause);
 }
 
 /** The error that the client may see. Unexpected ones are hidden behind `server_error`: their text may contain secrets. */
