@@ -70,6 +70,25 @@ describe("authorization server metadata (RFC 8414 §2, §3)", () => {
     });
   });
 
+  it("leaves out lists that would be empty, as that of an API without scopes (RFC 8414 §3.2, 9728 §3.2)", async () => {
+    const plain = { audience: "https://api.example/plain", authMethods: ["password"], scopes: {} };
+    const host = testHost({ apis: { ...apis, plain } });
+    const issuerPath = "/login/auth/password/api/plain";
+    const documents = [
+      `${issuerPath}${suffix}`,
+      `${rootForm}${issuerPath}`,
+      "/.well-known/oauth-protected-resource/plain",
+    ];
+    for (const path of documents) {
+      const { status, body } = await get(host, path);
+      expect([
+        status,
+        Object.values(body as object).filter((value) => Array.isArray(value) && value.length === 0),
+      ]).toEqual([200, []]);
+      expect(body).not.toHaveProperty("scopes_supported");
+    }
+  });
+
   it.each(pairs)("of $method and $api has that pair's identifier, scopes and resource", async (pair) => {
     const metadata = await documentOf(testHost(), pair);
     expect(metadata).toMatchObject({

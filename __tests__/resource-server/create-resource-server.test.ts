@@ -11,11 +11,11 @@ const metadataUrl = "https://api.example/.well-known/oauth-protected-resource/or
 /** Nobody listens there, and nothing is fetched before the first request. */
 const baseUrl = "http://127.0.0.1:9/login";
 
-function serverWith(issuers?: readonly string[]) {
+function serverWith(issuers?: readonly string[], scopes = ["orders:read"]) {
   const events: AuthServerEvent[] = [];
   const auth = createResourceServer({
     baseUrl,
-    apis: { orders: { audience, scopes: ["orders:read"], ...(issuers && { issuers }) } },
+    apis: { orders: { audience, scopes, ...(issuers && { issuers }) } },
     onEvent: (event) => void events.push(event),
   });
   return { events, get: () => request(express().use(auth.wellKnown)).get(new URL(metadataUrl).pathname) };
@@ -31,6 +31,11 @@ describe("the metadata of an API apart from its authorization server (RFC 9728 Â
     const { status, body } = await get();
     expect([status, body]).toMatchObject([200, { resource: audience, authorization_servers: [issuer] }]);
     expect(events).toHaveLength(1);
+  });
+
+  it("has no list of scopes where there are none", async () => {
+    const { get } = serverWith(["https://host.example/login/auth/password/api/orders"], []);
+    expect((await get()).body).not.toHaveProperty("scopes_supported");
   });
 
   it("cannot be had while nobody tells the issuers, and the event says why", async () => {

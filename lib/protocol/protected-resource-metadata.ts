@@ -7,7 +7,8 @@ export interface ProtectedResourceMetadata {
   readonly resource_name: string;
   /** The issuer identifiers of all valid pairs of this API. */
   readonly authorization_servers: readonly string[];
-  readonly scopes_supported: readonly string[];
+  /** Left out where there are none. @rfc 9728 §3.2 */
+  readonly scopes_supported?: readonly string[];
   /** Headers only: a token in a URL ends up in logs (RFC 6750 §5.3). */
   readonly bearer_methods_supported: readonly ["header"];
 }
@@ -19,11 +20,12 @@ export function protectedResourceMetadata({
   scopes,
   issuers,
 }: Pick<Api, "audience" | "name" | "scopes" | "issuers">): ProtectedResourceMetadata {
+  const names = Object.keys(scopes);
   return {
     resource: audience,
     resource_name: name,
     authorization_servers: issuers,
-    scopes_supported: Object.keys(scopes),
+    ...(names.length > 0 && { scopes_supported: names }),
     bearer_methods_supported: ["header"],
   };
 }

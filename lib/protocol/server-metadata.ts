@@ -12,7 +12,8 @@ export interface ServerMetadata extends EndpointUrls {
   readonly issuer: string;
   /** Left out where access tokens are opaque. */
   readonly jwks_uri?: string;
-  readonly scopes_supported: readonly string[];
+  /** Left out where there are none. @rfc 8414 §3.2 */
+  readonly scopes_supported?: readonly string[];
   readonly response_types_supported: readonly string[];
   readonly response_modes_supported: readonly string[];
   readonly grant_types_supported: readonly string[];
@@ -46,12 +47,13 @@ function endpointUrls(identifier: string): EndpointUrls {
 
 /** The metadata document of an issuer. @rfc 8414 §2 */
 export function serverMetadata({ identifier, api }: Issuer, jwksUri: string): ServerMetadata {
+  const names = Object.keys(api.scopes);
   return {
     issuer: identifier,
     ...endpointUrls(identifier),
     // an opaque token is checked by introspection: no key can verify it
     ...(api.accessTokenFormat === "jwt" && { jwks_uri: jwksUri }),
-    scopes_supported: Object.keys(api.scopes),
+    ...(names.length > 0 && { scopes_supported: names }),
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
     grant_types_supported: grantTypes,
