@@ -58,10 +58,26 @@ describe("scopes that the API does not know, or beyond the subscription (RFC 674
     expect(event?.scopes).toEqual(many.slice(0, 20).map((scope) => scope.slice(0, 64)));
   });
 
-  it.each(["openid", "openid profile", "orders:write"])(
-    "are invalid_scope when nothing else is left: %s",
+  it.each(["openid", "openid profile"])(
+    "leave the API's default scopes, where it has some: %s",
     async (scope) => {
       const host = ignoringHost();
+      const tokens = await obtainTokens(host, { client: "web", fields: { scope } });
+      expect(tokens.scope).toBe("orders:read");
+      expect(ignoredIn(host)).toEqual([
+        expect.objectContaining({ scopes: scope.split(" "), clientId: "web" }),
+      ]);
+    },
+  );
+
+  it.each([
+    ["openid", []],
+    ["openid orders:write", ["orders:read"]],
+    ["orders:write", ["orders:read"]],
+  ])(
+    "are invalid_scope when nothing is left: %s, with the default scopes %j",
+    async (scope, defaultScopes) => {
+      const host = ignoringHost({ defaultScopes });
       const response = await authorize(host.browser(), { client: "web", fields: { scope } });
       expect(redirectParameters(response)).toMatchObject({ error: "invalid_scope" });
       expect(host.asked).toEqual([]);
@@ -114,8 +130,8 @@ describe("scopes that the API does not know, or beyond the subscription (RFC 674
     const fields = { grant_type: "client_credentials", ...credentials("machine"), scope: asked };
     expect((await postToken(host, { fields })).body).toMatchObject({ scope: "orders:read" });
     const none = { ...fields, scope: "openid" };
-    expect((await postToken(host, { fields: none })).body).toMatchObject({ error: "invalid_scope" });
-    expect(ignoredIn(host)).toHaveLength(1);
+    expect((await postToken(host, { fields: none })).body).toMatchObject({ scope: "orders:read" });
+    expect(ignoredIn(host)).toHaveLength(2);
   });
 
   it("do not stand for a scope that was left out where one is required", async () => {

@@ -63,8 +63,8 @@ export interface ApiOptions {
   readonly scope?: "required" | "optional";
   /**
    * What happens to requested scopes that the API or the client's subscription does not have. `"refuse"` (default) answers
-   * `invalid_scope`. `"ignore"` drops them and emits an event, provided that at least one scope is left: some clients ask for
-   * `openid` or `offline_access` at every server.
+   * `invalid_scope`. `"ignore"` drops them and emits an event: some clients ask for `openid` or `offline_access` at every server.
+   * If nothing is left, the answer is `invalid_scope`, unless the API has none of the scopes and has `defaultScopes`, which then apply.
    */
   readonly unknownScopes?: "refuse" | "ignore";
   /**

@@ -63,9 +63,16 @@ export function withImplied(scopes: readonly string[], { issuer, client }: Asker
   return [...new Set([...scopes, ...intersect(implied, registeredScopes(client, issuer))])];
 }
 
+/** True where the API ignores all of these: some clients ask for `openid` wherever they have no scope of their own. */
+function namesNothing(scope: string, { api }: Issuer): boolean {
+  const named = parseScope(scope);
+  if (!named || api.unknownScopes === "refuse" || api.defaultScopes.length === 0) return false;
+  return !named.some((name) => Object.hasOwn(api.scopes, name));
+}
+
 /**
- * The scopes that a `scope` parameter asks for. Without the parameter: the API's default scopes, limited to what the client may
- * have.
+ * The scopes that a `scope` parameter asks for. Without the parameter, or where the API ignores all that it names: the API's default
+ * scopes, limited to what the client may have.
  *
  * @rfc 6749 §3.3
  */
@@ -74,8 +81,11 @@ export function readRequestedScopes(scope: string | undefined, by: Asker): Reque
   if (scope === undefined && issuer.api.scope === "required") return "missing";
   const registered = registeredScopes(client, issuer);
   const named =
-    scope === undefined
-      ? { requestedScopes: intersect(issuer.api.defaultScopes, registered), ignoredScopes: [] }
+    scope === undefined || namesNothing(scope, issuer)
+      ? {
+          requestedScopes: intersect(issuer.api.defaultScopes, registered),
+          ignoredScopes: parseScope(scope ?? "") ?? [],
+        }
       : readNamedScopes(scope, by);
   if (typeof named === "string") return named;
   const { requestedScopes, ignoredScopes } = named;
