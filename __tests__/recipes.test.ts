@@ -454,14 +454,17 @@ describe("several hosts or tenants", () => {
       .get("/orders")
       .set({ ...through, Host: host, Authorization: `Bearer ${token}` });
 
-  it("gives each host its own issuer", async () => {
-    const { app } = await tenantHosts();
-    const path = `${issuerPath}/.well-known/oauth-authorization-server`;
-    const metadata = await request(app)
-      .get(path)
-      .set({ ...through, Host: "south.example" });
-    expect(metadata.body).toMatchObject({ issuer: `https://south.example${issuerPath}` });
-  });
+  it.each(["south.example", "South.Example", "south.example."])(
+    "gives each host its own issuer: %s",
+    async (host) => {
+      const { app } = await tenantHosts();
+      const path = `${issuerPath}/.well-known/oauth-authorization-server`;
+      const metadata = await request(app)
+        .get(path)
+        .set({ ...through, Host: host });
+      expect(metadata.body).toMatchObject({ issuer: `https://south.example${issuerPath}` });
+    },
+  );
 
   it("does not take a token of one tenant at another (RFC 9068 §5)", async () => {
     const { app } = await tenantHosts();

@@ -73,7 +73,6 @@ export const registeredUris: readonly RegisteredUris[] = [
       "http://[::ffff:127.0.0.1]/callback",
       "http://[fe80::1]/callback",
       "http://localhost.evil.example/callback",
-      "http://evil.localhost/callback",
       "http://localhost./callback",
       "http://127.0.0.1.evil.example/callback",
       "http://169.254.169.254/callback",

@@ -49,9 +49,21 @@ const urls: readonly Mistake[] = [
     { baseUrl: `https://me:${marker}@host.example/login` },
     "must not contain a user name or password",
   ],
-  ["upper case", { baseUrl: "https://HOST.example/login" }, "is not in its normal form"],
-  ["the default port", { baseUrl: "https://host.example:443/login" }, "is not in its normal form"],
-  ["a way back up", { baseUrl: "https://host.example/a/../login" }, "is not in its normal form"],
+  [
+    "upper case",
+    { baseUrl: "https://HOST.example/login" },
+    "is not in its normal form, https://host.example/login",
+  ],
+  [
+    "the default port",
+    { baseUrl: "https://host.example:443/login" },
+    "is not in its normal form, https://host.example/login",
+  ],
+  [
+    "a way back up",
+    { baseUrl: "https://host.example/a/../login" },
+    "is not in its normal form, https://host.example/login",
+  ],
 ];
 
 const secrets: readonly Mistake[] = [
@@ -91,7 +103,7 @@ const apis: readonly Mistake[] = [
   [
     "an audience in another form than URL parsers give it",
     orders({ audience: "https://API.example/orders" }),
-    `audience is not in its normal form. ${writeAudience}`,
+    `audience is not in its normal form, https://api.example/orders. ${writeAudience}`,
   ],
   [
     "one authentication method of two that is not there",

@@ -265,6 +265,7 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["http on IPv4 loopback", "http://127.0.0.1:3000/callback"],
     ["http on IPv6 loopback", "http://[::1]/callback"],
     ["http on localhost", "http://localhost:3000/callback"],
+    ["http on a name below localhost (RFC 6761 §6.3)", "http://app.localhost:3000/callback"],
   ])("registers %s for every kind of client", (_, uri) => {
     expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
       true,
@@ -291,7 +292,8 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
   it.each([
     ["http on another host", "http://web.example/callback"],
     ["http on a name that begins like localhost", "http://localhost.evil.example/callback"],
-    ["http on a name that ends like localhost", "http://app.localhost/callback"],
+    ["http on a name that ends like localhost", "http://applocalhost/callback"],
+    ["http on a name below localhost with a dot behind it", "http://app.localhost./callback"],
     ["http on a private address", "http://192.168.0.1/callback"],
     ["http on every address", "http://0.0.0.0/callback"],
     ["javascript:", "javascript:alert(1)"],

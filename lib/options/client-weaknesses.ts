@@ -33,7 +33,8 @@ interface UriKind {
   readonly about: About;
 }
 
-const isHere = (uri: string): boolean => /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/.test(uri);
+const isHere = (uri: string): boolean =>
+  /^http:\/\/(?:(?:[^/?]+\.)?localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/.test(uri);
 const isNative = (client: Client): boolean => !client.confidential && client.platform === "native";
 
 const uriKinds: readonly UriKind[] = [

@@ -17,7 +17,7 @@ export interface RedirectTarget {
 }
 
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/[^]*|\?[^]*)?$/;
-const loopbackHosts = ["127.0.0.1", "[::1]", "localhost"];
+const loopbackHost = /^(?:127\.0\.0\.1|\[::1\]|(?:.+\.)?localhost)$/;
 const dottedScheme = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+$/;
 
 /** Schemes that browsers open or execute themselves, and schemes that any web page may claim (HTML, registerProtocolHandler). */
@@ -30,6 +30,11 @@ const webSchemes = new Set(
 );
 const browserSchemes =
   /^(?:android|brave|chrome|devtools|edge|ext|firefox|microsoft|ms|moz|opera|safari|search-ms|vivaldi|web)(?:$|[+-])/;
+
+/** True for the host of a URL that is this machine, also for names below `localhost`. @rfc 6761 §6.3 */
+export function isLoopbackHost(hostname: string): boolean {
+  return loopbackHost.test(hostname);
+}
 
 /** True for a lower-case scheme name without a dot. */
 export function isDotlessScheme(scheme: string): boolean {
@@ -68,7 +73,7 @@ function isRegistrable(
   if (/^https?:/i.test(uri) && writtenHost(uri) !== url.hostname) return false;
   // a wildcard would let whoever owns any such subdomain receive codes
   if (url.protocol === "https:") return !url.hostname.includes("*");
-  if (url.protocol === "http:") return loopbackHosts.includes(url.hostname);
+  if (url.protocol === "http:") return isLoopbackHost(url.hostname);
   const scheme = url.protocol.slice(0, -1);
   return !client.confidential && client.platform === "native" && isPrivateUse(scheme, dotless);
 }

@@ -120,8 +120,8 @@ const defects = [
   {
     name: "http redirect to a host that begins with localhost",
     file: "lib/protocol/redirect-uri.ts",
-    find: "return loopbackHosts.includes(url.hostname);",
-    replace: "return loopbackHosts.some((host) => url.hostname.startsWith(host));",
+    find: "return isLoopbackHost(url.hostname);",
+    replace: 'return url.hostname.startsWith("localhost") || isLoopbackHost(url.hostname);',
     tests: ["protocol/redirect-uri"],
   },
   {
