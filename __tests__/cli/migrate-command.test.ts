@@ -169,7 +169,7 @@ describe("authmount migrate --postgres", () => {
   });
 
   it.each([
-    ["the URL", `cannot connect to ${url}`, "cannot connect to …"],
+    ["the URL", `cannot connect to ${url}`, "cannot connect to a URL"],
     ["the password", "password hunter%2122, twice: hunter%2122", "password …, twice: …"],
     ["the password as it is meant", "for anna: hunter!22.", "for anna: …"],
     ["nothing else", "host db.example of undefined", "host db.example of undefined"],
@@ -181,11 +181,30 @@ describe("authmount migrate --postgres", () => {
 
   it.each([
     ["postgres://db.example/shop", "no undefined password", "no undefined password"],
-    ["hunter2 is not a URL", "bad: hunter2 is not a URL of undefined", "bad: … of undefined"],
-    ["postgres://a:100%zz@b/c", "of undefined: 100%zz", "of undefined: …"],
+    ["postgres://b/c?password=hunter2", "for hunter2 of undefined", "for … of undefined"],
+    ["postgresql://a:hunter2@/c?host=/var/run", "for hunter2 of undefined", "for … of undefined"],
   ])("leaves out what is secret of %s", async (DATABASE_URL, message, shown) => {
     expect(await migrateFailing(new Error(message), DATABASE_URL)).toEqual(
       failed(`PostgreSQL could not be migrated: ${shown}.`),
+    );
+  });
+
+  it.each([
+    "hunter2",
+    "hunter2:22",
+    "mysql://anna:hunter2@db.example/shop",
+    "https://anna:hunter2@db.example/shop",
+    "postgres:hunter2",
+    "postgres://anna:hunter2@[::1/db",
+    "postgres://anna:hunter2%zz@db.example/shop",
+    "postgres://anna:12/hunter2@db.example/shop",
+    "postgres://anna:12?hunter2@db.example/shop",
+    "postgres://anna:12#hunter2@db.example/shop",
+  ])("does not ask the driver, which would name a piece of it: %s", async (DATABASE_URL) => {
+    expect(await migrateFailing(new Error("the driver was asked"), DATABASE_URL)).toEqual(
+      failed(
+        "DATABASE_URL is not the URL of a PostgreSQL database, which begins with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.",
+      ),
     );
   });
 

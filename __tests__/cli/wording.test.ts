@@ -118,6 +118,36 @@ describe("what an error says of itself", () => {
       "SyntaxError: a text that is parsed is not valid JSON",
     ],
     ["the same words elsewhere", new Error("a is not valid JSON here"), "a is not valid JSON here"],
+    [
+      "URLs with a password",
+      new Error("no answer of redis://:CANARY@a.example:6379/0, nor of mysql://anna:CAN@ARY@b"),
+      "no answer of a URL nor of a URL",
+    ],
+    [
+      "a file with such letters",
+      new Error("no file:///a/node_modules/@b/c:1"),
+      "no file:///a/node_modules/@b/c:1",
+    ],
+    [
+      "a key that was taken for a file",
+      new Error("ENOENT: no such file, open '-----BEGIN PRIVATE KEY-----\nCANARY'"),
+      "ENOENT: no such file, open a key",
+    ],
+    [
+      "a JWK that was taken for a file",
+      new Error('ENOENT: no such file, open \'{ "crv": "P-256", "kty": "EC", "d": "CANARY" }\''),
+      "ENOENT: no such file, open a key",
+    ],
+    [
+      "what Node.js has received",
+      new TypeError("The argument 'key' must be a file. Received 'CANARY'"),
+      "TypeError: The argument 'key' must be a file. Received another text or type",
+    ],
+    [
+      "that Node.js has received nothing",
+      new TypeError("The argument 'key' must be a file. Received undefined"),
+      "TypeError: The argument 'key' must be a file. Received undefined",
+    ],
     ["undefined", undefined, "it threw undefined"],
     ["null", null, "it threw null"],
     ["a text", "CANARY", "it threw a string"],

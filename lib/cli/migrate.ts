@@ -17,20 +17,28 @@ function done(what: string): Answer {
   };
 }
 
-/** What an error says, without the URL and the password in it. */
-function withoutUrl(error: unknown, url: string): Error {
-  const password = parseUrl(url)?.password;
-  const secrets = password ? [url, password, decodedOf(password)] : [url];
-  const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorSentence(error));
-  return new Error(`PostgreSQL could not be migrated: ${text}`);
+/**
+ * What must not be printed of a PostgreSQL URL; `undefined` for another text, and where the driver would read a piece of the password as
+ * something else, which it then names in its errors.
+ */
+function secretsIn(url: string): readonly string[] | undefined {
+  // without a host, the server is on this machine
+  const parsed = /^postgres(?:ql)?:\/\//i.test(url) ? parseUrl(url.replace("@/", "@localhost/")) : undefined;
+  if (!parsed) return undefined;
+  const { password, pathname, search, hash, searchParams } = parsed;
+  // behind a / ? or # in it
+  if (`${pathname}${search}${hash}`.includes("@")) return undefined;
+  try {
+    return [url, password, decodeURIComponent(password), ...searchParams.getAll("password")].filter(Boolean);
+  } catch {
+    return undefined;
+  }
 }
 
-function decodedOf(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/** What an error says, without these texts in it. */
+function without(secrets: readonly string[], error: unknown): Error {
+  const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorSentence(error));
+  return new Error(`PostgreSQL could not be migrated: ${text}`);
 }
 
 async function migratePostgres(
@@ -45,11 +53,16 @@ async function migratePostgres(
   const url = env[name];
   if (!url)
     throw new Error(`The environment variable ${name} is not set. Set it to the URL of the database.`);
+  const secrets = secretsIn(url);
+  if (!secrets)
+    throw new Error(
+      `${name} is not the URL of a PostgreSQL database, which begins with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.`,
+    );
   const pool = openPostgres(url);
   try {
     await postgresStorage({ pool, ...namesIn(given) }).migrate();
   } catch (error) {
-    throw withoutUrl(error, url);
+    throw without(secrets, error);
   } finally {
     await pool.end().catch(() => undefined);
   }

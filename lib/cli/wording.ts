@@ -51,9 +51,16 @@ export function suggestion(written: string, known: readonly string[]): string {
   return nearest ? ` Did you mean "${nearest.word}"?` : "";
 }
 
-/** `JSON.parse` quotes what it cannot read, which may be a key from the environment. */
+/**
+ * What drivers and parsers quote: a URL with a password, a key that was taken for the name of a file, and whatever `JSON.parse` or a function
+ * of Node.js cannot read, which may be a key from the environment.
+ */
 function withoutQuote(message: string): string {
-  return message.endsWith(" is not valid JSON") ? "a text that is parsed is not valid JSON" : message;
+  if (message.endsWith(" is not valid JSON")) return "a text that is parsed is not valid JSON";
+  return message
+    .replaceAll(/[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:\S*@\S*/gi, "a URL")
+    .replace(/['"]?(?:-----BEGIN|\{\s*"[^]*"kty")[^]*/, "a key")
+    .replace(/(?<=\. Received )(?!undefined|null|an instance of|function)[^]*/, "another text or type");
 }
 
 /**
