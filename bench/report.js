@@ -12,7 +12,7 @@ const { generate, generator, isPinned } = require("./load/generate");
  * @typedef {import("./compare").Cell} Cell
  */
 
-const ids = ["W1", "W2", "W3", "W4", "W4b", "W4c", "W5"];
+const ids = ["W1", "W2", "W3", "W3b", "W4", "W4b", "W4c", "W5"];
 
 /** @param {readonly (readonly string[])[]} rows the first one is the header */
 function table(rows) {

@@ -19,7 +19,7 @@ const asked = new URLSearchParams({
  * Returns the routes of a server that supports everything; other servers leave some out.
  *
  * @param {{ authorizePath?: string; tokenPath?: string; introspectPath?: string; clientSecret?: string; cookie?: string }} [server]
- * @returns {Required<Omit<import("./types").Routes, "accessTokens">>}
+ * @returns {Required<Omit<import("./types").Routes, "accessTokens" | "authorizeOne">>}
  */
 function allRoutes({
   authorizePath = "/authorize",

@@ -15,6 +15,8 @@ export interface Routes {
   readonly clientCredentials?: RequestTemplate;
   /** Redirects the signed-in person with a code, without asking. */
   readonly authorize?: RequestTemplate;
+  /** The same, always by one person; left out where `authorize` is that too. */
+  readonly authorizeOne?: RequestTemplate;
   /** Exchanges the code `{value}` for tokens, with PKCE. */
   readonly exchange?: RequestTemplate;
   /** Exchanges the refresh token `{value}` for tokens. */

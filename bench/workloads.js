@@ -103,6 +103,16 @@ const workloads = [
     ],
   },
   {
+    id: "W3b",
+    title: "the same, always by one person",
+    floor: "F1+F2",
+    isFor: ({ authorizeOne, exchange }) => authorizeOne !== undefined && exchange !== undefined,
+    plan: async ({ routes }) => [
+      step(routes.authorizeOne, { yields: code, to: 2 }),
+      step(routes.exchange, { takes: true }),
+    ],
+  },
+  {
     id: "W4",
     title: "protected route, one token",
     floor: "F1",
