@@ -94,6 +94,19 @@ export const limitMistakes: readonly WrongAdapter[] = [
       return beyond(maxAuthorizations, { of, order: byAge });
     },
   }),
+  limiting("takes clients and APIs whose ids differ in case for the same", {
+    caughtBy: [rule.limit],
+    end({ subject, clientId, apiId, context }, living) {
+      const ids = [clientId, apiId].join(" ").toLowerCase();
+      const of = living.filter(
+        (one) =>
+          [one.clientId, one.apiId].join(" ").toLowerCase() === ids &&
+          one.context?.key === context?.key &&
+          one.subject === subject,
+      );
+      return beyond(maxAuthorizations, { of, order: byAge });
+    },
+  }),
   limiting("may end the new one itself", {
     caughtBy: [rule.limit],
     end: (created, living) => beyond(maxAuthorizations, { of: alike(created, living), order: byAge }),

@@ -2,7 +2,7 @@
 import type { Authorization, Storage } from "../../../lib";
 import { rule } from "./rules";
 import { inListOrder, isLive } from "./table-storage";
-import { wrong, type WrongAdapter } from "./wrong-adapter";
+import { ownNow, wrong, type WrongAdapter } from "./wrong-adapter";
 
 type Authorizations = Storage["authorizations"];
 type Own = (record: Authorization) => boolean;
@@ -48,6 +48,10 @@ const lives = (record: Authorization, now: number): boolean => isLive(now)(recor
 /** Adapters that list too much, too little, or in another order. */
 export const listMistakes: readonly WrongAdapter[] = [
   listing("gives expired ones", { caughtBy: [rule.listOrder], isListed: ({ revoked }) => !revoked }),
+  listing("leaves out those that have expired by its own clock", {
+    caughtBy: [rule.listOrder],
+    isListed: (record, now) => lives(record, Math.max(now, ownNow())),
+  }),
   listing("gives revoked ones", {
     caughtBy: [rule.listOrder, rule.listBehind, rule.listRevoked],
     isListed: (record, now) => isLive(now)(record),
@@ -155,6 +159,10 @@ export const eraseMistakes: readonly WrongAdapter[] = [
   erasing("leaves expired ones", {
     caughtBy: [rule.eraseExpired],
     isErased: (one, target, now) => isTarget(one, target) && isLive(now)(one),
+  }),
+  erasing("leaves those that have expired by its own clock", {
+    caughtBy: [rule.eraseExpired],
+    isErased: (one, target) => isTarget(one, target) && isLive(ownNow())(one),
   }),
   erasing("ignores authorizationId", {
     caughtBy: [rule.eraseOne],

@@ -2,7 +2,7 @@
 import { type Consent, type ConsentKey, type ConsentSelection, maxConsents } from "../../../lib";
 import { rule } from "./rules";
 import { consentId, isLive, isSelected, joinedBy, live } from "./table-storage";
-import { cachingFind, wrong, type WrongAdapter } from "./wrong-adapter";
+import { cachingFind, ownNow, wrong, type WrongAdapter } from "./wrong-adapter";
 
 const idWithout = (part: keyof ConsentKey) => (key: ConsentKey) => consentId({ ...key, [part]: "" });
 
@@ -289,6 +289,17 @@ export const consentMistakes: readonly WrongAdapter[] = [
         const stored = await database.consents.get(consentId(consent));
         if (!stored || stored.grantedAt <= consent.grantedAt) await storage.consents.save(consent, now);
       },
+    }),
+  }),
+  wrong("consents", {
+    mistake: "delete leaves what has expired by its own clock",
+    caughtBy: [rule.consentDeleteAhead],
+    change: ({ database }) => ({
+      delete: async ({ selection, exceptEndMark }) =>
+        (await database.consents.deleteWhere(
+          (one) =>
+            isLive(ownNow())(one) && isSelected(selection)(one) && !one.endMarks?.includes(exceptEndMark),
+        )) > 0,
     }),
   }),
   wrong("consents", {

@@ -100,24 +100,24 @@ export const forgettingMistakes: readonly WrongAdapter[] = [
 /** Adapters that stop before the last record of a person. */
 export const partialMistakes: readonly WrongAdapter[] = [
   wrong("authorizations", {
-    mistake: "revokeAll stops after 250",
+    mistake: "revokeAll stops after 1,500",
     caughtBy: [rule.reachesAll],
     change: ({ storage, database }) => ({
       async revokeAll(selection, now) {
-        const own = (await notRevoked(database, selection)).slice(0, 250);
+        const own = (await notRevoked(database, selection)).slice(0, 1_500);
         for (const { authorizationId } of own) await storage.authorizations.revoke(authorizationId, now);
         return own.length;
       },
     }),
   }),
   wrong("authorizations", {
-    mistake: "erase stops after 150",
+    mistake: "erase stops after 1,500",
     caughtBy: [rule.reachesAll],
     change: ({ storage, database }) => ({
       async erase(target, now) {
         if (target.authorizationId !== undefined) return storage.authorizations.erase(target, now);
         const own = await database.authorizations.where((one) => isSelected(target)(keyOf(one)));
-        const some = new Set(own.slice(0, 150).map(({ authorizationId }) => authorizationId));
+        const some = new Set(own.slice(0, 1_500).map(({ authorizationId }) => authorizationId));
         return database.authorizations.deleteWhere(({ authorizationId }) => some.has(authorizationId));
       },
     }),
@@ -130,11 +130,11 @@ export const partialMistakes: readonly WrongAdapter[] = [
     }),
   }),
   wrong("endMarks", {
-    mistake: "find answers for the first 25 keys",
+    mistake: "find answers for the first 30 keys",
     caughtBy: [rule.endMarkMany],
     change: ({ storage }) => ({
       async find(keys, now) {
-        const found = await storage.endMarks.find(keys.slice(0, 25), now);
+        const found = await storage.endMarks.find(keys.slice(0, 30), now);
         return keys.map((_, place) => found[place]);
       },
     }),

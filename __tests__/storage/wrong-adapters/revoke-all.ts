@@ -2,7 +2,7 @@
 import type { Authorization, AuthorizationSelection, EpochSeconds, Storage } from "../../../lib";
 import { rule } from "./rules";
 import { type Database, isLive, isSelected, joinedBy, keyOf, notRevoked } from "./table-storage";
-import { wrong, type WrongAdapter } from "./wrong-adapter";
+import { ownNow, wrong, type WrongAdapter } from "./wrong-adapter";
 
 /** Revokes them one by one, and gives the number of those that were not revoked before. */
 async function revokeEach(
@@ -157,6 +157,26 @@ export const revokeAllMistakes: readonly WrongAdapter[] = [
       async revokeAll(selection, now) {
         const own = (await notRevoked(database, selection)).filter(isLive(now));
         return revokeEach(storage, own, now);
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revokeAll leaves what has expired by its own clock",
+    caughtBy: [rule.revokeAhead],
+    change: ({ storage, database }) => ({
+      async revokeAll(selection, now) {
+        const own = (await notRevoked(database, selection)).filter(isLive(ownNow()));
+        return revokeEach(storage, own, now);
+      },
+    }),
+  }),
+  wrong("authorizations", {
+    mistake: "revoke leaves what has expired by its own clock",
+    caughtBy: [rule.revokeAhead],
+    change: ({ storage, database }) => ({
+      async revoke(id, now) {
+        const found = await database.authorizations.get(id);
+        if (found && isLive(ownNow())(found)) await storage.authorizations.revoke(id, now);
       },
     }),
   }),

@@ -54,7 +54,8 @@ export const rule = {
     "authorizations.revokeAll with a subject alone revokes all authorizations of this end user, and of nobody else",
   revokeAllMeanwhile:
     "authorizations.revokeAll revokes what was stored before it began, while others are being stored",
-  revokeAhead: "authorizations.revoke and revokeAll also reach what has expired at `now`",
+  revokeAhead:
+    "authorizations.revoke and revokeAll also reach what has expired at `now`, or by the clock of the store",
   listOrder:
     "authorizations.list returns the living authorizations of one end user, the one that expires last first",
   listPages:

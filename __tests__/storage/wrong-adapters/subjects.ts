@@ -1,4 +1,4 @@
-/** Mistakes of a database that takes one person for another: some ignore spaces at the end of a text, some its case. */
+/** Mistakes of a database that takes one person, client or API for another: some ignore spaces at the end of a text, some its case. */
 import type { AuthorizationSelection, Consent, ConsentKey, EpochSeconds, Storage } from "../../../lib";
 import { rule } from "./rules";
 import { type Database as AllTables, inListOrder, isSelected, keyOf } from "./table-storage";
@@ -9,21 +9,34 @@ interface Tables {
   readonly authorizations: Pick<AllTables["authorizations"], "all" | "deleteWhere">;
 }
 
-const sights: Readonly<Record<string, (subject: string) => string>> = {
-  "spaces at the end": (subject) => subject.trimEnd(),
-  "spaces in front": (subject) => subject.trimStart(),
-  case: (subject) => subject.toLowerCase(),
-  "the two forms of a letter": (subject) => subject.normalize("NFC"),
-  "invisible characters": (subject) => subject.replace(/[\u00ad\u200b]/g, ""),
+/** What a database makes of a key before it compares it. */
+type See = (key: AuthorizationSelection) => AuthorizationSelection;
+
+const ofSubjects =
+  (change: (subject: string) => string): See =>
+  ({ subject, ...rest }) => ({ ...rest, subject: change(subject) });
+
+const sights: Readonly<Record<string, See>> = {
+  "spaces at the end of subjects": ofSubjects((subject) => subject.trimEnd()),
+  "spaces in front of subjects": ofSubjects((subject) => subject.trimStart()),
+  "the case of subjects": ofSubjects((subject) => subject.toLowerCase()),
+  "the two forms of a letter in subjects": ofSubjects((subject) => subject.normalize("NFC")),
+  "invisible characters in subjects": ofSubjects((subject) => subject.replace(/[\u00ad\u200b]/g, "")),
 };
 
-type See = (subject: string) => string;
+/** For methods that take them. */
+const sightsOfIds: Readonly<Record<string, See>> = {
+  "the case of client ids": ({ clientId = "", ...rest }) => ({ ...rest, clientId: clientId.toLowerCase() }),
+  "the case of API ids": ({ apiId = "", ...rest }) => ({ ...rest, apiId: apiId.toLowerCase() }),
+};
 
 const isSame =
   (see: See, selection: AuthorizationSelection) =>
   (other: ConsentKey): boolean =>
-    see(other.subject) === see(selection.subject) &&
-    isSelected({ ...selection, subject: other.subject })(other);
+    isSelected({ ...selection, ...see(selection) })({ ...other, ...see(other) });
+
+const isSameSubject = (see: See, subject: string) => (other: { readonly subject: string }) =>
+  see({ subject: other.subject }).subject === see({ subject }).subject;
 
 /** The consents that a blurred look takes for those of a key, among all that live. */
 async function seen(
@@ -37,9 +50,16 @@ async function seen(
 /** The right adapter with one method that ignores such a difference. */
 type Blur = (storage: Storage, from: { database: Tables; see: See }) => Storage;
 
-const blurs: readonly { readonly method: string; readonly caughtBy: string; readonly blur: Blur }[] = [
+const blurs: readonly {
+  readonly method: string;
+  readonly caughtBy: string;
+  /** True where client and API are part of what is asked for. */
+  readonly takesIds?: true;
+  readonly blur: Blur;
+}[] = [
   {
     method: "consents.find",
+    takesIds: true,
     caughtBy: "consents.find returns nothing for a key that differs in any part",
     blur: (storage, { database, see }) => ({
       ...storage,
@@ -61,13 +81,14 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
         ...storage.consents,
         list: async (subject, now) =>
           (await database.consents.all()).filter(
-            (one) => now < one.expiresAt && see(one.subject) === see(subject),
+            (one) => now < one.expiresAt && isSameSubject(see, subject)(one),
           ),
       },
     }),
   },
   {
     method: "consents.delete",
+    takesIds: true,
     caughtBy: "consents.delete deletes this one consent, and does nothing when there is none",
     blur: (storage, { database, see }) => ({
       ...storage,
@@ -83,6 +104,7 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
   },
   {
     method: "authorizations.revokeAll",
+    takesIds: true,
     caughtBy:
       "authorizations.revokeAll revokes all authorizations of one end user for one client at one API, and no others",
     blur: (storage, { database, see }) => ({
@@ -108,7 +130,7 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
         ...storage.authorizations,
         list: async (subject, { limit }, now) =>
           (await database.authorizations.all())
-            .filter((one) => now < one.expiresAt && !one.revoked && see(one.subject) === see(subject))
+            .filter((one) => now < one.expiresAt && !one.revoked && isSameSubject(see, subject)(one))
             .toSorted(inListOrder)
             .slice(0, limit),
       },
@@ -124,7 +146,7 @@ const blurs: readonly { readonly method: string; readonly caughtBy: string; read
         erase: ({ subject, authorizationId }) =>
           database.authorizations.deleteWhere(
             (one) =>
-              see(one.subject) === see(subject) &&
+              isSameSubject(see, subject)(one) &&
               (authorizationId === undefined || one.authorizationId === authorizationId),
           ),
       },
@@ -142,9 +164,9 @@ interface SubjectMistake<Database> {
 export function subjectMistakes<Database extends Tables>(
   rightStorage: (database: Database) => Storage,
 ): readonly SubjectMistake<Database>[] {
-  return blurs.flatMap(({ method, caughtBy, blur }) =>
-    Object.entries(sights).map(([ignored, see]) => ({
-      mistake: `${method} ignores ${ignored} in subjects`,
+  return blurs.flatMap(({ method, caughtBy, takesIds, blur }) =>
+    Object.entries({ ...sights, ...(takesIds && sightsOfIds) }).map(([ignored, see]) => ({
+      mistake: `${method} ignores ${ignored}`,
       caughtBy: [caughtBy],
       make: (database) => blur(rightStorage(database), { database, see }),
     })),

@@ -2,7 +2,7 @@
 import type { Authorization } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import { maxAuthorizations, type Storage } from "../port";
-import { newAuthorization, newCode, newDigest, newId, newRefreshToken } from "./records";
+import { newAuthorization, newCode, newDigest, newId, newRefreshToken, otherIds } from "./records";
 import { assertSame, race, type Rule, type RuleSubject } from "./rule";
 import { assertAll, createSeveral, listAll } from "./stored-authorizations";
 
@@ -61,6 +61,8 @@ export const authorizationLimitRules: readonly Rule[] = [
         newAuthorization(now, { ...key, ...old, subject: newId() }),
         newAuthorization(now, { ...key, ...old, clientId: newId() }),
         newAuthorization(now, { ...key, ...old, apiId: "reports" }),
+        ...otherIds(clientId).map((other) => newAuthorization(now, { ...key, ...old, clientId: other })),
+        ...otherIds(apiId).map((other) => newAuthorization(now, { ...key, ...old, apiId: other })),
         newAuthorization(now, { ...key, ...old, context: { key: "acme2" } }),
         newAuthorization(now, { subject, clientId, apiId, ...old }),
       ];

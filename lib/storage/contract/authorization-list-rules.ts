@@ -65,6 +65,11 @@ export const authorizationListRules: readonly Rule[] = [
       assertTexts(listed.map(idOf), expected.map(idOf), "the order of authorizations.list");
       assertRecord(listed, expected, "authorizations.list");
       assertRecord(await peer.authorizations.list(newId(), { limit: 50 }, now), [], "the list of a stranger");
+      // the caller's clock may be behind that of the store
+      const past = newAuthorization(now, { expiresAt: now - 30 });
+      await createAll(storage, [past], now - 60);
+      const earlier = await peer.authorizations.list(past.subject, { limit: 50 }, now - 31);
+      assertTexts(earlier.map(idOf), [idOf(past)], "the list by a clock that is behind");
     },
   },
   {

@@ -2,7 +2,7 @@
 import type { Consent, ConsentSelection } from "../../protocol/consent";
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../port";
-import { keysJoinedAlike, newConsent, newId, newSubject, otherTexts } from "./records";
+import { keysJoinedAlike, newConsent, newId, newSubject, otherIds, otherTexts } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
 
 /** Saves one consent for each of these contexts, and one without any. */
@@ -35,6 +35,10 @@ export const consentDeleteRules: readonly Rule[] = [
       for (const other of otherTexts(subject)) {
         assertSame(await forget({ ...kept, subject: other }), false, `consents.delete for "${other}"`);
       }
+      for (const clientId of otherIds(kept.clientId))
+        assertSame(await forget({ ...kept, clientId }), false, `consents.delete for "${clientId}"`);
+      for (const apiId of otherIds(kept.apiId))
+        assertSame(await forget({ ...kept, apiId }), false, `consents.delete for "${apiId}"`);
       assertRecord(await peer.consents.find(kept, now), kept, "the consent for another client");
       assertRecord(await peer.consents.find(otherApi, now), otherApi, "the consent for another API");
     },
@@ -153,6 +157,12 @@ export const consentDeleteRules: readonly Rule[] = [
       const withdrawal = { selection: consent, exceptEndMark: newId() };
       assertSame(await peer.consents.delete(withdrawal, now + 300), true, "consents.delete");
       assertNothing(await storage.consents.find(consent, now), "found though it was deleted");
+      // or behind that of the store
+      const past = newConsent(now, { expiresAt: now - 30 });
+      await storage.consents.save(past, now - 60);
+      const earlier = { selection: past, exceptEndMark: newId() };
+      assertSame(await peer.consents.delete(earlier, now - 31), true, "consents.delete by a slow clock");
+      assertNothing(await storage.consents.find(past, now - 31), "found by that clock");
     },
   },
 ];

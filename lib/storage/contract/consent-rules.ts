@@ -8,6 +8,7 @@ import {
   newDigest,
   newId,
   newSubject,
+  otherIds,
   otherTexts,
 } from "./records";
 import { assertNothing, assertRecord, assertSame, race, type Rule } from "./rule";
@@ -22,6 +23,8 @@ function otherKeys({ subject, clientId, apiId }: Consent): readonly Consent[] {
     { ...consent, subject: `${subject}${clientId}`, clientId: "", apiId },
     { ...consent, subject: `${subject}:${clientId}`, clientId: apiId, apiId: "" },
     ...otherTexts(subject).map((other) => ({ ...consent, subject: other, clientId, apiId })),
+    ...otherIds(clientId).map((other) => ({ ...consent, subject, clientId: other, apiId })),
+    ...otherIds(apiId).map((other) => ({ ...consent, subject, clientId, apiId: other })),
     { ...consent, subject, clientId, apiId, contextKey: "acme" },
     { ...consent, subject, clientId, apiId: "", contextKey: apiId },
     { ...consent, subject: clientId, clientId: subject, apiId },

@@ -160,6 +160,11 @@ export function otherTexts(text: string): readonly string[] {
   return [...others, text.normalize("NFD")].filter((other) => other !== text);
 }
 
+/** Client or API ids that differ from this one only in case. Some databases take them for the same. */
+export function otherIds(id: string): readonly string[] {
+  return [id.toUpperCase(), id.toLowerCase()].filter((other) => other !== id);
+}
+
 /** Text of more than 4,000 characters, which is cut or refused where a column is too short. */
 export const longText: string = `${"long ".repeat(1_000)}${awkwardText}`;
 

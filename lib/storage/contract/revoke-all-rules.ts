@@ -1,7 +1,7 @@
 /** The contract of ending many authorizations at once: all that were stored before, and no others. RFC 7009 §2.1. */
 import type { Authorization } from "../../protocol/authorization";
 import type { AuthorizationSelection } from "../port";
-import { keysJoinedAlike, newAuthorization, newId, newSubject, ofKey, otherTexts } from "./records";
+import { keysJoinedAlike, newAuthorization, newId, newSubject, ofKey, otherIds, otherTexts } from "./records";
 import { assertSame, race, type Rule, type RuleSubject } from "./rule";
 import { assertAll, createAll } from "./stored-authorizations";
 
@@ -72,6 +72,8 @@ export const revokeAllRules: readonly Rule[] = [
           ),
           newAuthorization(now, { ...key, clientId: newId() }),
           newAuthorization(now, { ...key, apiId: "reports" }),
+          ...otherIds(clientId).map((other) => newAuthorization(now, { ...key, clientId: other })),
+          ...otherIds(apiId).map((other) => newAuthorization(now, { ...key, apiId: other })),
           newAuthorization(now, { ...key, subject: clientId, clientId: subject }),
         ],
       });
@@ -143,25 +145,29 @@ export const revokeAllRules: readonly Rule[] = [
     },
   },
   {
-    name: "authorizations.revoke and revokeAll also reach what has expired at `now`",
+    name: "authorizations.revoke and revokeAll also reach what has expired at `now`, or by the clock of the store",
     async check({ storage, peer, now }) {
       const { subject, clientId, apiId } = newAuthorization(now);
       const key = { subject, clientId, apiId };
       const selections = [{ subject }, key, { ...key, contextKey: "acme" }];
       // the caller's clock may be ahead: the others still take the authorization, and must not do so once the end has resolved
-      const ahead = now + 300;
-      const newOne = (): Authorization =>
-        newAuthorization(now, { ...key, context: { key: "acme" }, expiresAt: now + 120 });
-      for (const selection of selections) {
-        const records = [newOne(), newOne()];
-        await createAll(storage, records, now);
-        assertSame(await peer.authorizations.revokeAll(selection, ahead), 2, "the number of revoked ones");
-        await assertAll(storage, { records, now, revoked: true });
+      const ahead = { at: now, ends: now + 120, by: now + 300 };
+      // or that of the store may be
+      const behind = { at: now - 60, ends: now - 30, by: now - 31 };
+      for (const { at, ends, by } of [ahead, behind]) {
+        const newOne = (): Authorization =>
+          newAuthorization(at, { ...key, context: { key: "acme" }, expiresAt: ends });
+        for (const selection of selections) {
+          const records = [newOne(), newOne()];
+          await createAll(storage, records, at);
+          assertSame(await peer.authorizations.revokeAll(selection, by), 2, "the number of revoked ones");
+          await assertAll(storage, { records, now: at, revoked: true });
+        }
+        const record = newOne();
+        await storage.authorizations.create(record, at);
+        await peer.authorizations.revoke(record.authorizationId, by);
+        await assertAll(storage, { records: [record], now: at, revoked: true });
       }
-      const record = newOne();
-      await storage.authorizations.create(record, now);
-      await peer.authorizations.revoke(record.authorizationId, ahead);
-      await assertAll(storage, { records: [record], now, revoked: true });
     },
   },
 ];
