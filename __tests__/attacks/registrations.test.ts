@@ -46,8 +46,11 @@ const nameSeen = async (host: TestHost, client_name: string): Promise<string> =>
 describe("a flood of registrations (RFC 7591 §5)", () => {
   const limit = 10_000;
 
-  async function fill({ storage: { clientRegistrations } }: TestHost, extended: boolean): Promise<void> {
-    for (let index = 0; index < limit; index += 1) {
+  async function fill(
+    { storage: { clientRegistrations } }: TestHost,
+    { count = limit, extended }: { count?: number; extended: boolean },
+  ): Promise<void> {
+    for (let index = 0; index < count; index += 1) {
       const clientId = `dcr-${index}`;
       const client = { ...clients.native, clientId };
       await clientRegistrations.create({ client, expiresAt: now + 3_600 }, { limit, now });
@@ -60,16 +63,27 @@ describe("a flood of registrations (RFC 7591 §5)", () => {
     const { clientRegistrations } = host.storage;
     const approved = await registered(host, nativeMetadata);
     await codeFor(host, approved);
-    await fill(host, false);
+    await fill(host, { extended: false });
     const newest = await registered(host, nativeMetadata);
     const ids = [approved.client_id, "dcr-0", "dcr-1", "dcr-2", newest.client_id];
     const found = await Promise.all(ids.map((clientId) => clientRegistrations.find(clientId, now)));
     expect(found.map((each) => each !== undefined)).toEqual([true, false, false, true, true]);
   });
 
+  it("that have nearly all places in use lets no two that register at once push out each other", async () => {
+    const host = registrationHost();
+    await fill(host, { count: 9_000, extended: true });
+    const first = await registered(host, nativeMetadata);
+    for (let count = 0; count < 20; count += 1) await registered(host, nativeMetadata);
+    // now 9,001 are in use, and the other places stay for those that wait
+    await codeFor(host, first);
+    const response = await register(host, nativeMetadata);
+    expect(answerOf(response)).toEqual(refusal(503, "temporarily_unavailable"));
+  });
+
   it("that are all in use is told when to come again", async () => {
     const host = registrationHost();
-    await fill(host, true);
+    await fill(host, { extended: true });
     const response = await register(host, nativeMetadata);
     expect(answerOf(response)).toEqual(refusal(503, "temporarily_unavailable"));
     expect(response.headers["retry-after"]).toBe("3600");

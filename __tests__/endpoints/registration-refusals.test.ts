@@ -100,7 +100,8 @@ describe("a registration for which there is no room (RFC 7591 §5)", () => {
     expect([status, headers]).toEqual([503, { "Retry-After": "3600" }]);
     const text = "The server cannot register more clients now.";
     expect(body).toEqual({ error: "temporarily_unavailable", error_description: text });
-    const reason = "10000 registered clients are in use, so there is no room for another one (RFC 7591 §5)";
+    const reason =
+      "more than 9000 registered clients are in use, so there is no room for another one (RFC 7591 §5)";
     expect(events).toMatchObject([{ kind: "registration-refused", reason }]);
   });
 });

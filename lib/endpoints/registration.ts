@@ -50,6 +50,8 @@ export interface RegistrationRequest {
 const unusedSeconds = 3_600;
 /** How many registrations are stored at most. Those that nobody has approved make room for new ones. */
 const maxRegistrations = 10_000;
+/** So many of them are for new ones: with fewer, two clients that register at once would end each other before anybody approves one. */
+const reservedForNew = 1_000;
 
 /** Ten thousand of these must not fill a server's memory. */
 const maxRecordBytes = 16_384;
@@ -91,7 +93,7 @@ async function askForApproval(
 function noRoom(): OAuthError {
   return new OAuthError("temporarily_unavailable", {
     description: "The server cannot register more clients now.",
-    reason: `${maxRegistrations} registered clients are in use, so there is no room for another one (RFC 7591 §5)`,
+    reason: `more than ${maxRegistrations - reservedForNew} registered clients are in use, so there is no room for another one (RFC 7591 §5)`,
     retryAfterSeconds: unusedSeconds,
   });
 }
@@ -147,7 +149,7 @@ async function register(
   // the host may have taken its time
   const now = ports.clock();
   const expiresAt = now + unusedSeconds;
-  const bound = { limit: maxRegistrations, now };
+  const bound = { limit: maxRegistrations, reserved: reservedForNew, now };
   const stored = await ports.storage.clientRegistrations.create({ client, expiresAt }, bound);
   if (stored === "full") throw noRoom();
   const body = registrationResponse(registration, { client, secret, ofApi, issuedAt: now });

@@ -37,12 +37,13 @@ export interface ClientRegistrationStore {
   /**
    * Stores a new registration, whose client id has never been stored before. Then at most `limit` unexpired ones are stored: of those
    * that were never extended, as many of the oldest go as necessary. New registrations all live equally long, so an adapter may take
-   * the one that ends first for the oldest. If `limit` or more extended ones are stored, nothing changes, and the answer is `"full"`.
+   * the one that ends first for the oldest. If extended ones leave fewer than `reserved` places (left out: 1), nothing changes, and the answer
+   * is `"full"`: otherwise the last new registrations would push out each other before anybody can approve one.
    * Simultaneous calls may leave a few too many until the next call.
    */
   create(
     registration: ClientRegistration,
-    bound: { readonly limit: number; readonly now: EpochSeconds },
+    bound: { readonly limit: number; readonly reserved?: number; readonly now: EpochSeconds },
   ): Promise<"created" | "full">;
   /** The client with exactly this id, with every field, unless its registration has expired at `now`. */
   find(clientId: string, now: EpochSeconds): Promise<Client | undefined>;

@@ -274,6 +274,14 @@ export const registrationLimitMistakes: readonly WrongAdapter[] = [
     }),
   }),
   wrong(port, {
+    mistake: "create keeps no places for new ones",
+    caughtBy: [rule.registrationReserved],
+    change: ({ storage }) => ({
+      create: (registration, { limit, now }) =>
+        storage.clientRegistrations.create(registration, { limit, now }),
+    }),
+  }),
+  wrong(port, {
     mistake: "create makes room although it is full",
     caughtBy: [rule.registrationFull],
     change: ({ storage, database }) => ({

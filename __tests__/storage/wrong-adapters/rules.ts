@@ -143,6 +143,8 @@ export const rule = {
   registrationShrunk: "clientRegistrations.create with a smaller limit removes as many as are too many",
   registrationFull:
     "clientRegistrations.create answers full and changes nothing when as many as the limit were extended",
+  registrationReserved:
+    "clientRegistrations.create answers full when extended ones leave fewer places than are reserved for new ones",
   registrationExpired: "clientRegistrations.create leaves no room to registrations that have expired",
   registrationRace:
     "clientRegistrations.create returns to its limit after simultaneous calls, and removes none that was extended",

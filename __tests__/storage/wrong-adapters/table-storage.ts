@@ -243,10 +243,10 @@ export const inRegistrationOrder = (a: ClientRegistration, b: ClientRegistration
 
 function tableRegistrations({ clientRegistrations }: Database): Storage["clientRegistrations"] {
   return {
-    async create({ client, expiresAt }, { limit, now }) {
+    async create({ client, expiresAt }, { limit, reserved = 1, now }) {
       const living = await clientRegistrations.where(isLive(now));
       const room = limit - living.filter(({ extended }) => extended).length;
-      if (room < 1) return "full";
+      if (room < reserved) return "full";
       await clientRegistrations.set(client.clientId, { client, expiresAt, extended: false });
       const others = living.filter(({ extended }) => !extended).toSorted(inRegistrationOrder);
       const surplus = others.slice(0, Math.max(0, others.length - room + 1));

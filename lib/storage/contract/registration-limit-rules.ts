@@ -98,6 +98,27 @@ export const registrationLimitRules: readonly Rule[] = [
     },
   },
   {
+    name: "clientRegistrations.create answers full when extended ones leave fewer places than are reserved for new ones",
+    async check(subject) {
+      const { storage, now } = subject;
+      const limit = (await countExtended(subject)) + 4;
+      const registrations = [0, 1, 2, 3, 4].map((place) => newAt(subject, place));
+      const [first, second] = registrations;
+      const create = async (place: number): Promise<void> => {
+        const one = registrations[place] ?? newAt(subject, place);
+        const outcome = await storage.clientRegistrations.create(one, { limit, reserved: 3, now });
+        assertSame(outcome, place < 4 ? "created" : "full", `clientRegistrations.create of number ${place}`);
+      };
+      await create(0);
+      if (first) await extend(subject, first);
+      for (const place of [1, 2, 3]) await create(place);
+      assertSame(await foundOf(subject, { registrations, now }), "11110", "one extended and three new ones");
+      if (second) await extend(subject, second);
+      await create(4);
+      assertSame(await foundOf(subject, { registrations, now }), "11110", "when two were extended");
+    },
+  },
+  {
     name: "clientRegistrations.create leaves no room to registrations that have expired",
     async check(subject) {
       const { storage, now } = subject;

@@ -5,6 +5,7 @@ import type { ClientRegistration, ClientRegistrationStore } from "../client-port
 import { frozenCopies } from "./frozen-copies";
 
 type Registrations = Map<string, ClientRegistration>;
+type Bound = Required<Parameters<ClientRegistrationStore["create"]>[1]>;
 
 function dropExpired(registrations: Registrations, now: EpochSeconds): void {
   for (const [clientId, { expiresAt }] of registrations) {
@@ -33,22 +34,23 @@ export function memoryRegistrations(): ClientRegistrationStore {
     return known && now < known.expiresAt ? known : undefined;
   }
 
-  function makeRoom(limit: number, now: EpochSeconds): boolean {
-    const isFull = (): boolean => neverExtended.size + extended.size >= limit;
+  function makeRoom({ limit, reserved, now }: Bound): boolean {
+    const isFull = (): boolean =>
+      neverExtended.size + extended.size >= limit || extended.size > limit - reserved;
     // at most once a second: a flood must not make each call look at all registrations
     if (isFull() && sweptAt !== now) {
       sweptAt = now;
       dropExpired(neverExtended, now);
       dropExpired(extended, now);
     }
-    if (extended.size >= limit) return false;
+    if (extended.size > limit - reserved) return false;
     dropOldest(neverExtended, neverExtended.size + extended.size - limit + 1);
     return true;
   }
 
   return {
-    create: async ({ client, expiresAt }, { limit, now }) => {
-      if (!makeRoom(limit, now)) return "full";
+    create: async ({ client, expiresAt }, { limit, reserved = 1, now }) => {
+      if (!makeRoom({ limit, reserved, now })) return "full";
       // one that has already ended would take room from others until the next second
       if (now < expiresAt) neverExtended.set(client.clientId, { client: frozenCopy(client), expiresAt });
       return "created";

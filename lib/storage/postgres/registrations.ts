@@ -5,8 +5,8 @@ import type { Query } from "./database";
 import type { Tables } from "./names";
 
 /**
- * Stores the registration $1 to $3, unless $5 or more extended ones live at $4. Returns its row, and a row for each of those that must go
- * to make room for it: of the ones that were never extended, those that end first. All rows are counted anew each time, in an index: a
+ * Stores the registration $1 to $3, unless the extended ones that live at $4 leave fewer than $6 of $5 places. Returns its row,
+ * and a row for each of those that must go to make room for it: of the ones never extended, those that end first. All rows are counted anew each time, in an index: a
  * counter would be one row for which simultaneous registrations wait. The statement does not see its own row.
  */
 function creation({ client_registrations: registrations }: Tables): string {
@@ -14,7 +14,7 @@ function creation({ client_registrations: registrations }: Tables): string {
       SELECT $5::bigint - count(*) AS free FROM ${registrations} WHERE extended AND expires_at > $4
     ), created AS (
       INSERT INTO ${registrations} (client_id, record, extended, expires_at)
-      SELECT $1::text, $2::text, false, $3::bigint FROM room WHERE free > 0 RETURNING client_id
+      SELECT $1::text, $2::text, false, $3::bigint FROM room WHERE free >= $6::bigint RETURNING client_id
     ), surplus AS (
       SELECT client_id FROM ${registrations} WHERE NOT extended AND expires_at > $4
       ORDER BY expires_at DESC OFFSET (SELECT greatest(free - 1, 0) FROM room)
@@ -26,9 +26,10 @@ function creation({ client_registrations: registrations }: Tables): string {
 /** Registrations: one row each. `deleteExpired` removes expired ones. @rfc 7591 §3 */
 export function postgresRegistrations(query: Query): ClientRegistrationStore {
   return {
-    async create({ client, expiresAt }, { limit, now }) {
+    async create({ client, expiresAt }, { limit, reserved = 1, now }) {
       const { clientId } = client;
-      const rows = await query(creation, [clientId, JSON.stringify(client), expiresAt, now, limit]);
+      const values = [clientId, JSON.stringify(client), expiresAt, now, limit, reserved];
+      const rows = await query(creation, values);
       if (rows.length === 0) return "full";
       const surplus = rows.filter((row) => row["must_go"]).map((row) => row["client_id"]);
       if (surplus.length === 0) return "created";

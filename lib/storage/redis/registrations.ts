@@ -24,8 +24,8 @@ return 1`;
 
 /**
  * Drops what ended ARGV[2] seconds before the time ARGV[1] or earlier. Then stores the client ARGV[3] with the end ARGV[4] and the record
- * ARGV[5], and drops the oldest of those never extended, so that at most ARGV[6] live. Returns 0 when so many extended ones live, and 1
- * when it has stored the client.
+ * ARGV[5], and drops the oldest of those never extended, so that at most ARGV[6] live. Returns 0 when extended ones leave fewer than
+ * ARGV[7] of these places, and 1 when it has stored the client.
  */
 const createScript = `
 local ended = ARGV[1] - ARGV[2]
@@ -35,7 +35,7 @@ redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", ended)
 redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", ended)
 local living = "(" .. ARGV[1]
 local room = ARGV[6] - redis.call("ZCOUNT", KEYS[3], living, "+inf")
-if room < 1 then return 0 end
+if room < tonumber(ARGV[7]) then return 0 end
 local surplus = redis.call("ZCOUNT", KEYS[2], living, "+inf") - room + 1
 if surplus > 0 then
   for _, id in ipairs(redis.call("ZRANGE", KEYS[2], living, "+inf", "BYSCORE", "LIMIT", 0, surplus)) do
@@ -80,8 +80,9 @@ export function redisRegistrations({
   const records = `${prefix}{registrations}`;
   const keys = [records, `${records}:new`, `${records}:extended`] as const;
   return {
-    async create({ client, expiresAt }, { limit, now }) {
-      const args = [now, clockDriftSeconds, client.clientId, expiresAt, JSON.stringify(client), limit];
+    async create({ client, expiresAt }, { limit, reserved = 1, now }) {
+      const record = JSON.stringify(client);
+      const args = [now, clockDriftSeconds, client.clientId, expiresAt, record, limit, reserved];
       const created = numberOf(await runScript(sendReplicated, { script: createScript, keys, args }));
       return created === 1 ? "created" : "full";
     },

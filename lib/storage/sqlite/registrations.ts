@@ -7,12 +7,18 @@ import type { Database } from "./database";
 
 function create(
   { rows, run }: Statements,
-  { client, expiresAt, limit, now }: ClientRegistration & { limit: number; now: EpochSeconds },
+  {
+    client,
+    expiresAt,
+    limit,
+    reserved = 1,
+    now,
+  }: ClientRegistration & { limit: number; reserved?: number; now: EpochSeconds },
 ): "created" | "full" {
   const extended =
     "SELECT count(*) AS count FROM authmount_client_registrations WHERE extended AND expires_at > ?";
   const free = limit - Number(rows(extended, now)[0]?.["count"]);
-  if (free < 1) return "full";
+  if (free < reserved) return "full";
   run(
     `DELETE FROM authmount_client_registrations WHERE client_id IN (
       SELECT client_id FROM authmount_client_registrations WHERE NOT extended AND expires_at > ?
