@@ -1,4 +1,5 @@
 /** What docs/storage-operate.md says to do after a restore, done to a store that holds things of before (RFC 7009 §2.1). */
+import { Redis } from "ioredis";
 import type { Storage } from "../../lib";
 import { type ClientRegistry, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
@@ -70,10 +71,26 @@ const engines: readonly Engine[] = [
       const server = await startRedis();
       const client = await redisClient(server.url);
       const storage = redisStorage({ client });
+      const send = (...args: string[]) => client.sendCommand(args);
       return {
         storage,
-        followPage: () => runWaitingBlock({ page, heading, index: 2 }, { client }),
+        followPage: () => runWaitingBlock({ page, heading, index: 2 }, { send }),
         close: () => (client.destroy(), server.close()),
+      };
+    },
+  },
+  {
+    name: "redis-server by ioredis",
+    found: redis.found,
+    async open() {
+      const server = await startRedis();
+      const client = new Redis(server.url, { maxRetriesPerRequest: 0 });
+      const storage = redisStorage({ client });
+      const send = (name: string, ...args: string[]) => client.call(name, ...args);
+      return {
+        storage,
+        followPage: () => runWaitingBlock({ page, heading, index: 2 }, { send }),
+        close: () => (client.disconnect(), server.close()),
       };
     },
   },
