@@ -172,6 +172,7 @@ It lists everything that createAuthServer would refuse, what is weak and what to
 the root of your origin, and how the options stand to RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json has each item).
 It creates no server, connects to nothing by itself, asks no database for clients, and prints no secret and no key. But it
 imports the module, and whatever the module does when it is loaded happens: one that listens on a port does so until the check ends.
+If it awaits storage.migrate(), what that warns of is among the weak spots.
 What the module prints goes to stderr.
 
 Exit codes: 0 nothing is refused; 1 something is refused, the module could not be loaded, or --strict and something is weak.
@@ -196,6 +197,7 @@ Usage: npx authmount migrate [FILE] [options]
   --help             Print the help of the command.
 
 It does what storage.migrate() does. It may run again and at the same time from several places; with nothing to do it only reads.
+It warns of settings of the database by which a crash or a failover may lose what was acknowledged.
 
   npx authmount migrate ./auth-options.js
   npx authmount migrate --postgres DATABASE_URL

@@ -44,7 +44,7 @@ describe("authmount migrate of a module", () => {
     const module = { storage: { migrate: nothing } };
     expect(await ranWith(module, ["migrate", "a.js", "--json"])).toEqual({
       exitCode: 0,
-      stdout: '{\n  "migrated": true\n}\n',
+      stdout: '{\n  "migrated": true,\n  "warnings": []\n}\n',
       stderr: "",
     });
   });
@@ -124,6 +124,7 @@ function rowsFor(statement: string): readonly Record<string, unknown>[] {
     ...shape,
     table: `authmount_${name}`,
   }));
+  if (statement.includes("pg_settings")) return [];
   if (statement.includes("max(version)")) return [{ version: postgresMigrations().length }];
   if (statement.includes("AS key")) return tables.map(({ table, key }) => ({ table, key: key.join() }));
   return tables.flatMap(({ table, columns, added }) =>
@@ -150,6 +151,26 @@ describe("authmount migrate --postgres", () => {
       const tables = expect.arrayContaining(["my_clients", "my_migrations"]) as object;
       expect(log).toEqual([url, ["SELECT class.relname::te", ["auth", tables]], "end"]);
     }
+  });
+
+  it("warns of settings by which a crash may lose what was acknowledged", async () => {
+    const risk = { problem: "synchronous_commit is off", fix: "Set it to on." };
+    const openPostgres = () => ({
+      query: (text: string) =>
+        Promise.resolve({ rows: text.includes("pg_settings") ? [risk, risk] : rowsFor(text) }),
+      end: () => Promise.resolve(),
+    });
+    const { exitCode, stderr } = await ran(["migrate", "--postgres", "DATABASE_URL", "--schema", "auth"], {
+      env: { DATABASE_URL: url },
+      openPostgres,
+    });
+    expect([exitCode, stderr.split("\n").slice(1)]).toEqual([
+      0,
+      [
+        "Warning: synchronous_commit is off. After a crash or a failover, a code or refresh token that was used can be used again, and revocations are forgotten. Set it to on.",
+        "",
+      ],
+    ]);
   });
 
   it("says that all is well, and ends the pool", async () => {

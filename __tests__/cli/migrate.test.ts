@@ -30,7 +30,7 @@ describe("authmount migrate --sqlite", () => {
       stdout: "",
       stderr: "Migrated: the SQLite file is at the newest version.\n",
     });
-    expect(jsonOf(await host.run([...args, "--json"]))).toEqual({ migrated: true });
+    expect(jsonOf(await host.run([...args, "--json"]))).toEqual({ migrated: true, warnings: [] });
     expect(await isReady("a new file.sqlite")).toBe(true);
   });
 

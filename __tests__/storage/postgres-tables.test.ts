@@ -2,10 +2,13 @@ import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import type { Pool } from "pg";
 import { postgresStorage, type PostgresStorage, type PostgresStorageOptions } from "../../lib/postgres";
+import { assess } from "../../lib/assessment/assess";
+import { weaknessesOf } from "../../lib/options/weaknesses";
 import { checkNames, tablesIn } from "../../lib/storage/postgres/names";
 import { schemaVersions } from "../../lib/storage/postgres/schema";
 import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
 import { useStorage } from "../fixture/postgres-storage";
+import { emptyStorage, goodOptions } from "../fixture/options";
 import { codeRecord, confidentialRecord, refreshTokenRecord } from "../fixture/records";
 import { describeWith } from "../fixture/server-process";
 
@@ -271,6 +274,30 @@ function checkTests(): void {
     await ask(`ALTER TABLE ${prefix}spent_tokens DROP CONSTRAINT ${prefix}spent_tokens_pkey`);
     await ask(`CREATE UNIQUE INDEX ON ${prefix}spent_tokens (digest COLLATE "en-x-icu")`);
     await expect(storage.migrate()).rejects.toThrow(remedies.key);
+  });
+
+  it("tells of settings and tables by which a crash loses what was acknowledged, and so does the assessment", async () => {
+    const prefix = newName();
+    const careless = server.pool({ options: "-c synchronous_commit=off" });
+    const storage = postgresStorage({ pool: careless, prefix });
+    await storage.migrate();
+    await ask(`ALTER TABLE ${prefix}spent_tokens SET UNLOGGED`);
+    const loss = "After a crash or a failover, a code or refresh token that was used can be used again";
+    expect(await storage.migrate()).toEqual([
+      expect.stringMatching(`^fsync is off\\. ${loss}.* Set it to on\\.$`),
+      expect.stringMatching(`^synchronous_commit is off\\. ${loss}.* Set it to on\\.$`),
+      expect.stringMatching(`^the table ${prefix}spent_tokens is UNLOGGED\\. ${loss}.* SET LOGGED\\.$`),
+    ]);
+    const options = { ...goodOptions, storage: { ...storage, clients: emptyStorage.clients } };
+    expect(weaknessesOf(options)).toContainEqual(
+      expect.objectContaining({
+        level: "weak",
+        path: "storage",
+        problem: expect.stringContaining("fsync is off"),
+      }),
+    );
+    const item = assess(options).items.find(({ section }) => section === "4.1.3");
+    expect(item).toMatchObject({ state: "weakened", by: ["storage"] });
   });
 
   it("refuses to serve where a table has gone, and makes it again where it is told to", async () => {

@@ -23,8 +23,11 @@ export const plainHttp: Weakener = foundBy(
   ({ path, problem }) => /^(?:baseUrl|apis\..+\.audience)$/.test(path) && problem.startsWith("is http"),
 );
 
-/** Records are lost at a restart, and other processes do not see them. */
-export const memoryStorage: Weakener = foundAt("storage in memory", /^storage/);
+/** Records are lost at a restart, or may be lost with a crash of the database. */
+export const memoryStorage: Weakener = foundAt(
+  "storage in memory, or in a database that may lose what it has acknowledged",
+  /^storage/,
+);
 
 /** Secrets that somebody may guess. */
 export const guessableSecrets: Weakener = foundAt("secrets that look chosen", /^secrets\.\d+$/);

@@ -5,15 +5,18 @@ import { type Answer, type Command, type Given, usageError, type World } from ".
 import { storageIn } from "./exported";
 import { fromModule, moduleOptions } from "./load-module";
 import { nameOptions, namesIn } from "./migrations";
-import { errorSentence } from "./wording";
+import { errorSentence, printable } from "./wording";
 import { parseUrl } from "../protocol/parsed-url";
 
-function done(what: string): Answer {
+/** `given` is what migrate() gave: warnings, or nothing. */
+function done(what: string, given?: unknown): Answer {
+  const warnings = Array.isArray(given) ? given.map(String) : [];
+  const lines = [`Migrated: ${what} is at the newest version.`, ...warnings.map((one) => `Warning: ${one}`)];
   return {
     exitCode: 0,
     text: "",
-    advice: `Migrated: ${what} is at the newest version.\n`,
-    json: { migrated: true },
+    advice: lines.map((line) => `${printable(line)}\n`).join(""),
+    json: { migrated: true, warnings },
   };
 }
 
@@ -60,13 +63,12 @@ async function migratePostgres(
     );
   const pool = openPostgres(url);
   try {
-    await postgresStorage({ pool, ...namesIn(given) }).migrate();
+    return done("PostgreSQL", await postgresStorage({ pool, ...namesIn(given) }).migrate());
   } catch (error) {
     throw without(secrets, error);
   } finally {
     await pool.end().catch(() => undefined);
   }
-  return done("PostgreSQL");
 }
 
 async function migrateSqlite(file: string): Promise<Answer> {
@@ -87,9 +89,9 @@ async function migrateModule(given: Given, world: World): Promise<Answer> {
       "The storage has no migrate(), as memoryStorage has none. A storage put together as { ...storage, clients } keeps it.",
     );
   }
-  await migrate.call(storage);
+  const warnings: unknown = await migrate.call(storage);
   if (typeof close === "function") await close.call(storage);
-  return done("the storage of the module");
+  return done("the storage of the module", warnings);
 }
 
 /** What must not be written beside one of the three places. */
@@ -123,6 +125,7 @@ export const migrate: Command = {
     ...moduleOptions,
   },
   help: `It does what storage.migrate() does. It may run again and at the same time from several places; with nothing to do it only reads.
+It warns of settings of the database by which a crash or a failover may lose what was acknowledged.
 
   npx authmount migrate ./auth-options.js
   npx authmount migrate --postgres DATABASE_URL

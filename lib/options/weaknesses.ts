@@ -1,6 +1,7 @@
 /** What is weak about options that are accepted: rules as data. RFC 6819 §5, 9700 §2. */
 import { isInMemory } from "../storage/memory/in-memory";
 import { storagePortNames } from "../storage/port";
+import { lossOfRecords, risksOf } from "../storage/risks";
 import type { ApiOptions, AuthServerOptions } from "./options";
 import { clientRules } from "./client-weaknesses";
 import { lifetimeRules } from "./lifetime-weaknesses";
@@ -59,6 +60,23 @@ const storageInMemory: WeaknessRule = ({ storage }) => {
       fix: "Write sqliteStorage for one machine, postgresStorage or redisStorage for several. Memory is for tests and development.",
     },
   ];
+};
+
+const storageAtRisk: WeaknessRule = ({ storage }) => {
+  const risks = storagePortNames.flatMap((name) => risksOf(storage[name]));
+  const all = (of: "problem" | "fix", between: string): string =>
+    [...new Set(risks.map((risk) => risk[of]))].join(between);
+  return risks.length === 0
+    ? []
+    : [
+        {
+          level: "weak",
+          path: "storage",
+          problem: `may lose what it has acknowledged: ${all("problem", ", ")}`,
+          why: lossOfRecords,
+          fix: all("fix", " "),
+        },
+      ];
 };
 
 const plainHttp: WeaknessRule = (options) => {
@@ -195,6 +213,7 @@ const rules: readonly WeaknessRule[] = [
   temporaryKeys,
   guessableSecrets,
   storageInMemory,
+  storageAtRisk,
   plainHttp,
   slowRevocation,
   ...lifetimeRules,

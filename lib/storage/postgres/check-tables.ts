@@ -1,4 +1,6 @@
 /** Checks that existing tables are those of this adapter, and complete. RFC 6749 §10.5 (single use rests on a primary key). */
+import type { Risk } from "../risks";
+import type { Database } from "./database";
 import { type TableName, tableNames, type Tables } from "./names";
 import type { PostgresRow, Run } from "./pool";
 import { type Columns, type TableShape, tableShapes } from "./table-shapes";
@@ -102,4 +104,17 @@ export async function checkTables(
     present.add(name);
   }
   return present;
+}
+
+const riskQuestion = `SELECT name || ' is off' AS problem, 'Set it to on.' AS fix
+  FROM pg_catalog.pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'
+  UNION ALL SELECT 'the table ' || class.relname || ' is UNLOGGED', 'ALTER TABLE … SET LOGGED.'
+  FROM pg_catalog.pg_class AS class JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+  WHERE ${named} AND class.relpersistence = 'u' ORDER BY problem`;
+
+/** What the server, as it serves this connection, may lose after a crash although it has acknowledged it. */
+export async function risksOfServer({ run, tables: find }: Database): Promise<readonly Risk[]> {
+  const tables = await find();
+  const rows = await run(riskQuestion, [tables.schema, tableNames.map(tables.named)]);
+  return rows.map(({ problem, fix }) => ({ problem: String(problem), fix: String(fix) }));
 }

@@ -1,6 +1,7 @@
 /** Storage in PostgreSQL 13 or newer, for any number of processes. RFC 6749 §10.5. */
 import type { EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../port";
+import { type Risk, warningsOf, withRisks } from "../risks";
 import { postgresAssertions } from "./assertions";
 import { postgresAuthorizations } from "./authorizations";
 import { postgresClients } from "./clients";
@@ -8,6 +9,7 @@ import { postgresConsents } from "./consents";
 import { deleteExpired } from "./delete-expired";
 import { openDatabase } from "./database";
 import { postgresEndMarks } from "./end-marks";
+import { risksOfServer } from "./check-tables";
 import { checkNames, type PostgresNames } from "./names";
 import type { PostgresPool } from "./pool";
 import { postgresRegistrations } from "./registrations";
@@ -32,10 +34,11 @@ export interface PostgresStorage extends Storage {
    * Creates the tables or updates them to the newest version; only reads when there is nothing to do. Any number of processes may
    * call it at once, and again after a crash. It needs the right to create tables only when there is something to do.
    *
+   * @returns what the server may lose because of its settings, a sentence each.
    * @throws Error (as a rejection) when a table with one of the names belongs to something else, is missing or incomplete although
    * it was created, or has lost its primary key.
    */
-  readonly migrate: () => Promise<void>;
+  readonly migrate: () => Promise<readonly string[]>;
   /**
    * Deletes expired rows in batches. It is safe while the server is serving, and from several processes at once. Run it regularly,
    * for example every minute: nothing else removes rows.
@@ -63,7 +66,8 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
   checkNames(options);
   const database = openDatabase(options.pool, options);
   const { query } = database;
-  return {
+  let risks: readonly Risk[] = [];
+  const storage: PostgresStorage = {
     clients: postgresClients(query, clock),
     consents: postgresConsents(query),
     authorizations: postgresAuthorizations(query),
@@ -73,7 +77,12 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     endMarks: postgresEndMarks(query),
     clientAssertions: postgresAssertions(query),
     clientRegistrations: postgresRegistrations(query),
-    migrate: () => migrate(database),
+    async migrate() {
+      await migrate(database);
+      risks = await risksOfServer(database);
+      return warningsOf(risks);
+    },
     deleteExpired: (now = clock()) => deleteExpired(query, now),
   };
+  return withRisks(storage, () => risks);
 }
