@@ -7,7 +7,7 @@ import { testHost } from "../fixture/host";
 import { callApi, obtainTokens } from "../fixture/journey";
 import { clusterWithReplicas, startReplicatedRedis } from "../fixture/redis-replication";
 import { askRedis, redis, redisClient, redisClusterClient, type RedisServer } from "../fixture/redis-server";
-import { now } from "../fixture/redis-storage";
+import { holdRechecks, now } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
 function withdrawal(): void {
@@ -83,8 +83,46 @@ function stalledReplica(): void {
   });
 }
 
+function demotedMaster(): void {
+  afterEach(() => jest.restoreAllMocks());
+
+  it("accepts no token that was revoked at the new master, once it has asked for the server's role again", async () => {
+    const passTime = holdRechecks();
+    const { server, replica, close } = await startReplicatedRedis();
+    const [client, newClient] = [await redisClient(server.url), await redisClient(replica.url)];
+    try {
+      const storage = redisStorage({ client });
+      await storage.clients.save(clients.web);
+      const host = testHost({ storage, revocationLagSeconds: 0 });
+      const { access_token: accessToken } = await obtainTokens(host, { client: "web" });
+      await askRedis(server.url, (asked) => asked.sendCommand(["WAIT", "1", "0"]));
+      await newClient.sendCommand(["REPLICAOF", "NO", "ONE"]);
+      // it keeps its connections, and hears nothing of the new master
+      await client.sendCommand(["REPLICAOF", "127.0.0.1", "1"]);
+      const { authorizations } = redisStorage({ client: newClient });
+      for (const { authorizationId } of await authorizations.list("alice", { limit: 9 }, now))
+        await authorizations.revoke(authorizationId, now);
+      expect((await callApi(host, "/orders", accessToken)).status).toBe(200);
+      passTime();
+      // the question goes beside the first call
+      await callApi(host, "/orders", accessToken);
+      await client.sendCommand(["PING"]);
+      await new Promise(setImmediate);
+      expect((await callApi(host, "/orders", accessToken)).status).toBe(500);
+    } finally {
+      client.destroy();
+      newClient.destroy();
+      await close();
+    }
+  });
+}
+
 describeWith(redis, {
   name: "a withdrawal before a failover (RFC 7009 §2.1, 6749 §10.5)",
   tests: withdrawal,
 });
 describeWith(redis, { name: "a replica of Redis that stands still (RFC 6749 §10.5)", tests: stalledReplica });
+describeWith(redis, {
+  name: "a process whose Redis has become a replica (RFC 7009 §2.1)",
+  tests: demotedMaster,
+});

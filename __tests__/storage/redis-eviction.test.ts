@@ -1,16 +1,31 @@
-import { createClient } from "redis";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { createClient, createCluster } from "redis";
+import { weaknessesOf } from "../../lib/options/weaknesses";
 import { redisStorage, type RedisStorage } from "../../lib/redis";
-import { newId } from "../../lib/storage/contract/records";
-import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
+import { newCode, newId } from "../../lib/storage/contract/records";
+import { goodOptions } from "../fixture/options";
+import { startReplicatedRedis } from "../fixture/redis-replication";
+import {
+  askRedis,
+  redis,
+  redisClient,
+  type RedisServer,
+  startRedis,
+  startRedisCluster,
+} from "../fixture/redis-server";
 import {
   ask,
-  asksAboutMemory,
+  asksAboutServer,
   everyCall,
   expectJourney,
+  holdRechecks,
   keysOf,
   type NodeClient,
+  now,
   recording,
   refusals,
+  spa,
 } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
@@ -26,28 +41,19 @@ const configure = (client: NodeClient, ...setting: readonly [name: string, value
   ask(client, "CONFIG", "SET", ...setting);
 
 function setLater(client: () => NodeClient): void {
-  let minuteIsOver: () => void;
+  let passTime: () => void;
 
-  beforeEach(() => {
-    const { setTimeout: begin } = globalThis;
-    const waiting: (() => void)[] = [];
-    minuteIsOver = () => waiting.splice(0).forEach((act) => act());
-    const hold = (act: () => void, milliseconds?: number): NodeJS.Timeout => {
-      if (milliseconds === 60_000) waiting.push(act);
-      return begin(milliseconds === 60_000 ? () => undefined : act, milliseconds);
-    };
-    jest.spyOn(globalThis, "setTimeout").mockImplementation(hold);
-  });
+  beforeEach(() => (passTime = holdRechecks()));
   afterEach(() => jest.restoreAllMocks());
 
-  /** A storage that has served, and whose server was given this policy a minute ago. */
+  /** A storage that has served, and whose server was given this policy after the last question. */
   async function servedUntil(
     policy: string,
     storage = redisStorage({ client: client(), prefix: `${newId()}:` }),
   ) {
     await storage.clients.find("web");
     await configure(client(), "maxmemory-policy", policy);
-    minuteIsOver();
+    passTime();
     return storage;
   }
 
@@ -56,7 +62,7 @@ function setLater(client: () => NodeClient): void {
     const storage = await servedUntil("allkeys-lru", redisStorage({ client: recorder }));
     await callBeside(client(), storage);
     await expect(storage.clients.find("web")).rejects.toThrow(/noeviction/);
-    expect(recorder.commands.filter(asksAboutMemory)).toHaveLength(3);
+    expect(recorder.commands.filter(asksAboutServer)).toHaveLength(3);
   });
 
   it("makes every call reject until the policy is right again", async () => {
@@ -77,12 +83,12 @@ function setLater(client: () => NodeClient): void {
     expect(await storage.clients.find("web")).toBeUndefined();
   });
 
-  it("is asked for once in a minute, however many calls there are", async () => {
+  it("is asked for once when the time has come, however many calls there are", async () => {
     const recorder = recording(client());
     const storage = await servedUntil("noeviction", redisStorage({ client: recorder }));
     await Promise.all(Array.from({ length: 64 }, () => storage.clients.find("web")));
     await storage.clients.find("web");
-    expect(recorder.commands.filter(asksAboutMemory)).toHaveLength(2);
+    expect(recorder.commands.filter(asksAboutServer)).toHaveLength(2);
   });
 }
 
@@ -122,11 +128,9 @@ function eviction(): void {
     await expectJourney(client);
   });
 
-  it("is borne with allowEviction, and not asked for", async () => {
+  it("is borne with allowEviction", async () => {
     await configure(client, "maxmemory-policy", "allkeys-lru");
-    const recorder = recording(client);
-    await expectJourney(recorder, { allowEviction: true });
-    expect(recorder.commands.filter(asksAboutMemory)).toEqual([]);
+    await expectJourney(client, { allowEviction: true });
   });
 
   it("is asked for once, before the first command", async () => {
@@ -135,7 +139,7 @@ function eviction(): void {
     await Promise.all(Object.values(calls).map((call) => call()));
     await expectJourney({ sendCommand: (args: string[]) => client.sendCommand(args) });
     await Promise.all(Object.values(calls).map((call) => call()));
-    const asked = recorder.commands.map(asksAboutMemory);
+    const asked = recorder.commands.map(asksAboutServer);
     expect([asked[0], asked.filter(Boolean).length]).toEqual([true, 1]);
   });
 
@@ -159,11 +163,132 @@ function eviction(): void {
     await server.start();
     await back;
     expect(await storage.clients.find("web")).toBeUndefined();
-    expect(recorder.commands.map(asksAboutMemory)).toEqual([true, true, false]);
+    expect(recorder.commands.map(asksAboutServer)).toEqual([true, true, false]);
     other.destroy();
   });
 
   describe("set later", () => setLater(() => client));
 }
+
+function rights(): void {
+  const docs = readFileSync(path.join(__dirname, "../../docs/storage-redis.md"), "utf8");
+  const inDocs = [...docs.matchAll(/^ +ACL SETUSER authmount ((?:\+\w+ ?)+)$/gm)].flatMap(([, list = ""]) =>
+    list.replaceAll("+", "").split(" "),
+  );
+  let server: RedisServer;
+
+  beforeAll(async () => (server = await startRedis()));
+  afterAll(() => server.close());
+
+  /** A client of a user that may use these commands only. */
+  async function userWith(commands: readonly string[], keys = "~*") {
+    const name = newId();
+    const rules = ["on", "nopass", keys, "-@all", ...commands.map((command) => `+${command}`)];
+    await askRedis(server.url, (admin) => admin.sendCommand(["ACL", "SETUSER", name, ...rules]));
+    const client = createClient({
+      url: server.url,
+      username: name,
+      password: "any",
+      disableClientInfo: true,
+    });
+    client.on("error", () => undefined);
+    return client.connect();
+  }
+
+  it("that the docs name are enough for every call, with replicas too", async () => {
+    const client = await userWith(inDocs);
+    await expectJourney(client, { replicas: 0 });
+    const storage = redisStorage({ client, prefix: `${newId()}:` });
+    expect(await refusals(everyCall(storage))).toEqual([]);
+    const waiting = redisStorage({ client, prefix: `${newId()}:`, replicas: 1 });
+    await expect(waiting.clients.save(spa)).rejects.toThrow("0 of 1 replicas have the write");
+    client.destroy();
+  });
+
+  it.each([
+    ["info", (storage: RedisStorage) => storage.clients.find("web")],
+    ["get", (storage: RedisStorage) => storage.clients.find("web")],
+    ["setrange", (storage: RedisStorage) => spendCode(storage)],
+  ])("that lack %s make the call fail with an error that names all commands", async (missing, call) => {
+    const client = await userWith(inDocs.filter((command) => command !== missing));
+    const failed = call(redisStorage({ client, prefix: `${newId()}:` }));
+    await expect(failed).rejects.toThrow(/lacks a right \((?:NOPERM|ERR The user executing)/);
+    await expect(failed).rejects.toThrow(`these commands: ${inDocs.join(" ")}.`);
+    client.destroy();
+  });
+}
+
+async function spendCode({ authorizationCodes }: RedisStorage): Promise<unknown> {
+  const code = newCode(now);
+  await authorizationCodes.create(code, now);
+  return authorizationCodes.consume(code, now);
+}
+
+function role(): void {
+  it.each([{}, { allowEviction: true }])(
+    "a client that has connected to a replica gets no answer from any call (%j)",
+    async (options) => {
+      const { replica, close } = await startReplicatedRedis();
+      const client = await redisClient(replica.url);
+      const calls = everyCall(redisStorage({ client, ...options }));
+      for (const call of Object.values(calls)) await expect(call()).rejects.toThrow(/is a replica/);
+      client.destroy();
+      await close();
+    },
+  );
+}
+
+function told(): void {
+  it("by migrate(), and in the assessment, where a crash or a failover may lose what was acknowledged", async () => {
+    const { server, close } = await startReplicatedRedis(["--appendonly", "no"]);
+    const client = await redisClient(server.url);
+    const storage = redisStorage({ client });
+    expect(weaknessesOf({ ...goodOptions, storage }).map(({ path: at }) => at)).not.toContain("storage");
+    expect(await storage.migrate()).toEqual([
+      expect.stringMatching(/^Redis has no append-only file\. After a crash .* Set appendonly to yes/),
+      expect.stringMatching(/^a master has 1 replicas, and replicas is 0\. .* Set replicas to the number/),
+    ]);
+    expect(weaknessesOf({ ...goodOptions, storage })).toContainEqual(
+      expect.objectContaining({
+        path: "storage",
+        problem:
+          "may lose what it has acknowledged: Redis has no append-only file, a master has 1 replicas, and replicas is 0",
+      }),
+    );
+    client.destroy();
+    await close();
+  });
+}
+
+function masterAway(): void {
+  it("keeps a process that starts meanwhile from nothing that the other masters hold", async () => {
+    const cluster = await startRedisCluster();
+    for (const { url } of cluster.servers)
+      await askRedis(url, (asked) =>
+        asked.sendCommand(["CONFIG", "SET", "cluster-require-full-coverage", "no"]),
+      );
+    await cluster.servers[2]?.stop("SIGKILL");
+    const client = createCluster({ rootNodes: cluster.rootNodes.slice(0, 2), minimizeConnections: true });
+    client.on("error", () => undefined);
+    await client.connect();
+    const { authorizationCodes } = redisStorage({ client });
+    const stored = Array.from({ length: 32 }, () => authorizationCodes.create(newCode(now), now));
+    expect(await Promise.any(stored)).toBeUndefined();
+    await cluster.servers[2]?.start();
+    await Promise.allSettled(stored);
+    client.destroy();
+    await cluster.close();
+  });
+}
+
+describeWith(redis, {
+  name: "redisStorage: servers (RFC 6749 §10.5, 7009 §2.1)",
+  tests() {
+    describe("rights", rights);
+    describe("a replica", role);
+    describe("settings are told", told);
+    describe("a master of a cluster that is away", masterAway);
+  },
+});
 
 describeWith(redis, { name: "redisStorage: eviction (RFC 6749 §10.5)", tests: eviction });

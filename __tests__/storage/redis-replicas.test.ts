@@ -16,7 +16,7 @@ import {
 import { confidentialRecord } from "../fixture/records";
 import { type ReplicatedRedis, startReplicatedRedis } from "../fixture/redis-replication";
 import { askRedis, redis, redisClient } from "../fixture/redis-server";
-import { expectJourney, type NodeClient, now, recording, spa } from "../fixture/redis-storage";
+import { expectJourney, type NodeClient, now, recording, type Sender, spa } from "../fixture/redis-storage";
 import { describeWith } from "../fixture/server-process";
 
 /** A server with a replica, and clients of it that end with the test. */
@@ -55,6 +55,14 @@ function openBed(): () => Bed {
       return client;
     },
   });
+}
+
+/** The same client, whose server says that it is no replica. */
+function promoted(client: Sender): Sender {
+  return {
+    sendCommand: (args) =>
+      args[0] === "INFO" ? Promise.resolve("role:master\nmaxmemory:0") : client.sendCommand(args),
+  };
 }
 
 /** A record of each kind that can be spent or revoked, and how that is done, each by a connection of its own. */
@@ -160,7 +168,7 @@ function acknowledged(bed: () => Bed): void {
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     for (const spend of Object.values(spending)) await spend(storage);
     await askRedis(replica.url, async (client) => {
-      const copy = redisStorage({ client });
+      const copy = redisStorage({ client: promoted(client) });
       expect(await copy.authorizationCodes.find(code, now)).toMatchObject({ consumed: true });
       expect(await copy.refreshTokens.find(from, now)).toMatchObject({ used: true });
       expect(await copy.refreshTokens.find(to, now)).toEqual(to);
@@ -269,7 +277,7 @@ function narrowed(bed: () => Bed): void {
         () => false,
       );
     await askRedis(replica.url, async (client) => {
-      expect(await redisStorage({ client }).consents.find(wide, now)).toEqual(narrow);
+      expect(await redisStorage({ client: promoted(client) }).consents.find(wide, now)).toEqual(narrow);
     });
   });
 }

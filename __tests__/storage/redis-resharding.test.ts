@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Cluster } from "ioredis";
-import { type RedisClient, redisStorage, type RedisStorage } from "../../lib/redis";
+import { type IoRedisClient, type RedisClient, redisStorage, type RedisStorage } from "../../lib/redis";
 import {
   newAccessToken,
   newAuthorization,
@@ -50,20 +50,28 @@ function rotations(storage: RedisStorage, from: ReturnType<typeof newRefreshToke
 
 function resharding(): void {
   let ioClient: Cluster;
+  let careful: Cluster;
   // ahead of the end of the servers
-  afterAll(() => ioClient.disconnect());
+  afterAll(() => (ioClient.disconnect(), careful.disconnect()));
   const opened = clusterWithReplicas();
 
   beforeAll(async () => {
     ioClient = new Cluster(opened().cluster.rootNodes.map(({ url }) => url));
     ioClient.on("error", () => undefined);
     await ioClient.ping();
+    careful = new Cluster(
+      opened().cluster.rootNodes.map(({ url }) => url),
+      { redisOptions: { maxRetriesPerRequest: 0 }, retryDelayOnFailover: 0 },
+    );
+    careful.on("error", () => undefined);
+    await careful.ping();
   });
 
   const ways: readonly (readonly [string, () => { client: RedisClient; replicas: number }])[] = [
     ["redis", () => ({ client: opened().client, replicas: 0 })],
     ["redis with replicas", () => ({ client: opened().client, replicas: 1 })],
     ["ioredis", () => ({ client: ioClient, replicas: 0 })],
+    ["ioredis with the options that the docs ask for", () => ({ client: careful, replicas: 0 })],
   ];
 
   describe.each(ways)("%s", (_name, way) => {
@@ -134,6 +142,38 @@ function resharding(): void {
     expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
   });
 }
+
+/** A client that gives up so many times before it answers. */
+function givingUp(times: number, retryDelayOnFailover: number): RedisClient {
+  const answers = Array.from({ length: times }, () => "Too many Cluster redirections. Last error: TRYAGAIN");
+  return {
+    isCluster: true,
+    status: "ready",
+    options: { retryDelayOnFailover },
+    nodes: () => [{ isCluster: false, options: {}, call: () => Promise.resolve("role:master") }],
+    call: async () => {
+      const message = answers.shift();
+      if (message !== undefined) throw new Error(message);
+      return `0${JSON.stringify({ expiresAt: now + 60 })}`;
+    },
+  } as IoRedisClient;
+}
+
+describe("new Redis.Cluster() that gives up after its redirections (RFC 6749 §5.2)", () => {
+  const options = { allowEviction: true };
+
+  it("is asked again, for two seconds in all, where none of them can be a lost connection", async () => {
+    const { accessTokens } = redisStorage({ client: givingUp(3, 0), ...options });
+    expect(await accessTokens.isRevoked("a", now)).toBe(true);
+    const never = redisStorage({ client: givingUp(1_000, 0), ...options }).accessTokens.isRevoked("a", now);
+    await expect(never).rejects.toEqual(late);
+  });
+
+  it("is not asked again where one of them may be: the command could be executed twice", async () => {
+    const { accessTokens } = redisStorage({ client: givingUp(1, 100), ...options });
+    await expect(accessTokens.isRevoked("a", now)).rejects.toEqual(late);
+  });
+});
 
 describeWith(redis, {
   name: "redisStorage in a cluster whose slots move (RFC 6749 §4.1.2, §5.2, 9700 §4.14.2)",

@@ -92,6 +92,7 @@ function serversOfCluster(client: NodeRedisCluster): RedisServers {
 
 interface IoRedisCluster extends IoRedisClient {
   readonly status: string;
+  readonly options?: { readonly retryDelayOnFailover?: number };
   nodes(role: "master"): readonly (IoRedisClient & { readonly options: { host?: string; port?: number } })[];
 }
 
@@ -104,12 +105,26 @@ async function mastersOfIoRedis(client: IoRedisCluster): Promise<readonly Master
   }));
 }
 
+/**
+ * Sends one command. The client gives up after some redirections, of which a moving slot takes many in less than a second. With this
+ * option none of them was a lost connection, so the command was not executed, and the error says so like that of a server.
+ */
+async function sendToIoRedis(client: IoRedisCluster, command: Command): Promise<unknown> {
+  return sendTo(client, command).catch((cause: unknown) => {
+    const message = cause instanceof Error ? cause.message : "";
+    const isRefusal =
+      client.options?.retryDelayOnFailover === 0 && message.startsWith("Too many Cluster redirections");
+    throw isRefusal ? new Error(`TRYAGAIN ${message}`, { cause }) : cause;
+  });
+}
+
 /** The servers behind a client, the same for both libraries. */
 export function serversOf(client: RedisClient): RedisServers {
   if ("masters" in client) return serversOfCluster(client);
   const only: Master = { address: "the server", client: () => client };
   return {
-    send: (_, command) => sendTo(client, command),
+    send: (_, command) =>
+      isIoRedisCluster(client) ? sendToIoRedis(client, command) : sendTo(client, command),
     masters: () => (isIoRedisCluster(client) ? mastersOfIoRedis(client) : [only]),
     masterOf: () => only,
   };

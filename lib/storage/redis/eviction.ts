@@ -1,89 +1,134 @@
-/** Refuses a Redis that may drop revocations. RFC 6749 §10.5. */
+/** Refuses a Redis that may drop revocations, or that may not have heard of them. RFC 6749 §10.5. */
+import type { Risk } from "../risks";
 import { textOf } from "./answers";
 import { knownMasters, type Master, type RedisServers, type Send, sendTo } from "./client";
-import { isRefusal } from "./retrying";
+import { isRefusal, withRemedy } from "./retrying";
 import { answeredIn, later } from "./timers";
 
 const answerMilliseconds = 2_000;
-/** How long a policy that is set later may go unnoticed. */
-const againMilliseconds = 60_000;
+/** How soon a call asks again in the background. After twice that time without an answer, calls wait for one. */
+const againMilliseconds = 5_000;
 /** How soon to ask again after a master could not be asked: it may come back with other settings. */
 const soonMilliseconds = 1_000;
 
-interface Objection {
-  readonly error: unknown;
-  /** True when the master cannot be reached. It serves no commands either, so it cannot return a wrong answer. */
-  readonly isUnreachable: boolean;
+/** What the host has decided about its servers. */
+interface Decided {
+  readonly allowEviction: boolean;
+  readonly replicas: number;
 }
 
-function settingOf(info: string, name: string): string | undefined {
-  return new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1];
-}
+type Look =
+  | { readonly kind: "right"; readonly risks: readonly Risk[] }
+  | { readonly kind: "wrong"; readonly error: unknown }
+  /** The master cannot be reached. It serves no commands either, so it cannot return a wrong answer. */
+  | { readonly kind: "away"; readonly error: unknown };
+
+/** What `INFO` says of this name. */
+type Setting = (name: string) => string | undefined;
 
 /** True for a reply of the server. One that refuses `INFO` (`NOPERM …`) is reachable; one that is still loading its data is not. */
 function isErrorReply(error: unknown): boolean {
   return error instanceof Error && /^[A-Z]+ /.test(error.message) && !isRefusal(error);
 }
 
-async function objectionTo(master: Master): Promise<Objection | undefined> {
-  const ask = async (): Promise<unknown> => sendTo(await master.client(), ["INFO", "memory"]);
+function problemIn(setting: Setting, { allowEviction }: Decided): string | undefined {
+  // a replica in a cluster sends its clients to the master
+  if (setting("role") === "slave" && setting("cluster_enabled") !== "1")
+    return "the server is a replica, which may not know of a revocation. Connect to its master";
+  const policy = setting("maxmemory_policy");
+  return allowEviction || setting("maxmemory") === "0" || policy === "noeviction"
+    ? undefined
+    : `the server's maxmemory-policy is ${policy}, which may drop revocations. Set it to noeviction`;
+}
+
+function risksIn(setting: Setting, { replicas }: Decided): readonly Risk[] {
+  const connected = Number(setting("connected_slaves") ?? 0);
+  const found: Risk[] = [];
+  if (setting("aof_enabled") === "0") {
+    const fix = "Set appendonly to yes, and appendfsync to always.";
+    found.push({ problem: "Redis has no append-only file", fix });
+  }
+  if (connected > replicas) {
+    const fix = "Set replicas to the number of replicas that may be promoted (replica-priority above 0).";
+    found.push({ problem: `a master has ${connected} replicas, and replicas is ${replicas}`, fix });
+  }
+  return found;
+}
+
+async function lookAt(master: Master, decided: Decided): Promise<Look> {
+  const ask = async (): Promise<unknown> => sendTo(await master.client(), ["INFO"]);
   try {
     const info = textOf(await answeredIn(answerMilliseconds, ask())) ?? "";
-    const policy = settingOf(info, "maxmemory_policy");
-    if (settingOf(info, "maxmemory") === "0" || policy === "noeviction") return undefined;
-    const error = new Error(
-      `redisStorage: the server's maxmemory-policy is ${policy}, which may drop revocations. Set it to noeviction.`,
-    );
-    return { error, isUnreachable: false };
+    const setting: Setting = (name) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1];
+    const problem = problemIn(setting, decided);
+    return problem === undefined
+      ? { kind: "right", risks: risksIn(setting, decided) }
+      : { kind: "wrong", error: new Error(`redisStorage: ${problem}.`) };
   } catch (error) {
-    return { error, isUnreachable: !isErrorReply(error) };
+    return { kind: isErrorReply(error) ? "wrong" : "away", error: withRemedy(error) };
   }
 }
 
-/** Why these masters cannot be trusted, or `undefined`. A wrong setting takes precedence over a missing answer. */
-async function objectionToAny(masters: readonly Master[]): Promise<Objection | undefined> {
-  const found = (await Promise.all(masters.map(objectionTo))).filter((objection) => objection !== undefined);
-  return found.find(({ isUnreachable }) => !isUnreachable) ?? found[0];
+/** A check of the servers. */
+export interface ServerCheck {
+  /** Resolves while every master that can be reached is one to trust, and rejects otherwise. */
+  readonly pass: () => Promise<void>;
+  /** What the masters may lose, as of the latest answers. */
+  readonly risks: () => readonly Risk[];
 }
 
 /**
- * A check that resolves as long as no master may evict keys. An evicted revocation would silently make a revoked access token valid
- * again. The first call waits for the answers of all masters. Later they are asked again in the background. After a wrong answer
- * every call waits for a new check, and rejects until all masters give the right answer.
+ * A check that passes as long as no server may have lost a revocation: it neither evicts keys nor is a replica. A lost revocation would
+ * silently make a revoked access token valid again. The first call waits for the answers of all masters. Later they are asked again in
+ * the background. After a wrong answer every call waits for a new check, and rejects until all masters give the right answer.
  */
-export function evictionCheck(servers: RedisServers): () => Promise<void> {
+export function serverCheck(servers: RedisServers, decided: Decided): ServerCheck {
   let state: "unknown" | "right" | "stale" = "unknown";
   let asking: Promise<void> | undefined;
   let forget: (() => void) | undefined;
+  let risks: readonly Risk[] = [];
 
   function trustFor(milliseconds: number): void {
     forget?.();
     state = "right";
-    forget = later(milliseconds, () => void (state = "stale"));
+    forget = later(milliseconds, () => {
+      state = "stale";
+      forget = later(againMilliseconds, () => void (state = "unknown"));
+    });
   }
 
   async function askAll(): Promise<void> {
-    const objection = await objectionToAny(await knownMasters(servers));
-    if (!objection) return trustFor(againMilliseconds);
-    // the other masters of a cluster go on serving while one is lost
-    if (state === "stale" && objection.isUnreachable) return trustFor(soonMilliseconds);
-    state = "unknown";
-    throw objection.error;
+    const masters = await knownMasters(servers);
+    const looks = await Promise.all(masters.map((master) => lookAt(master, decided)));
+    const right = looks.filter((look) => look.kind === "right");
+    const wrong = looks.find((look) => look.kind === "wrong");
+    const away = looks.find((look) => look.kind === "away");
+    // the other masters of a cluster serve while one is lost
+    const error = wrong ?? (state === "stale" || right.length > 0 ? undefined : away);
+    if (error) {
+      state = "unknown";
+      throw error.error;
+    }
+    risks = right.flatMap((look) => look.risks);
+    trustFor(away ? soonMilliseconds : againMilliseconds);
   }
 
-  return async () => {
-    if (state === "right") return;
-    asking ??= askAll().finally(() => (asking = undefined));
-    const answer = asking;
-    if (state === "unknown") await answer;
-    else answer.catch(() => undefined);
+  return {
+    risks: () => risks,
+    async pass() {
+      if (state === "right") return;
+      asking ??= askAll().finally(() => (asking = undefined));
+      const answer = asking;
+      if (state === "unknown") await answer;
+      else answer.catch(() => undefined);
+    },
   };
 }
 
 /** The same `send`, but each command waits for the check and rejects with it. */
-export function refusingEviction(send: Send, check: () => Promise<void>): Send {
+export function checkingServers(send: Send, { pass }: ServerCheck): Send {
   return async (key, command) => {
-    await check();
+    await pass();
     return send(key, command);
   };
 }

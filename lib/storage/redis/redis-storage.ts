@@ -1,5 +1,6 @@
 /** Storage in Redis 6.2 or newer, one server or a cluster, for any number of processes. RFC 6749 §10.5. */
 import type { ClientRegistry, Storage } from "../port";
+import { warningsOf, withRisks } from "../risks";
 import { redisAssertions } from "./assertions";
 import { redisAuthorizations } from "./authorizations";
 import { isCluster, isIoRedisCluster, isRedisClient, type RedisClient, type Send, serversOf } from "./client";
@@ -7,7 +8,7 @@ import { listEarlierClients } from "./client-list";
 import { redisClients } from "./clients";
 import { redisConsents } from "./consents";
 import { redisEndMarks } from "./end-marks";
-import { evictionCheck, refusingEviction } from "./eviction";
+import { checkingServers, type ServerCheck, serverCheck } from "./eviction";
 import { isDuplicable } from "./own-connection";
 import { redisRegistrations } from "./registrations";
 import { replicatedSend } from "./replication";
@@ -27,9 +28,9 @@ export interface RedisStorageOptions {
    */
   readonly prefix?: string;
   /**
-   * How many replicas must have a single use or a revocation before it counts (`WAIT`); default 0. With 0, a failover may lose what
-   * was acknowledged just before it. With more, the storage opens a separate connection to each master, which ends when the client
-   * does. This needs `createClient()` or `createCluster()` from `redis` (5 or newer), or `new Redis()` from `ioredis`.
+   * How many replicas must have a single use or a revocation before it counts (`WAIT`); default 0. A failover may lose what was
+   * acknowledged just before it, unless this is the number of all replicas of a master that may be promoted: any of them may be, also
+   * the one that is behind. Above 0, the storage opens a separate connection to each master, which ends when the client does. This needs `createClient()` or `createCluster()` from `redis` (5 or newer), or `new Redis()` from `ioredis`.
    */
   readonly replicas?: number;
   /** `true`: serve even if the server may evict keys, and with them revocations. */
@@ -43,8 +44,10 @@ export interface RedisStorage extends Storage {
   /**
    * Lets `clients.list` find the clients that versions before 0.2 have saved. It looks through all keys of every master once. It is
    * safe while serving, and can be repeated.
+   *
+   * @returns what the servers may lose because of their settings, a sentence each.
    */
-  readonly migrate: () => Promise<void>;
+  readonly migrate: () => Promise<readonly string[]>;
 }
 
 /** The beginnings of keys that end in arbitrary text: `app:` and `app:client:` would share the key `app:client:client:a`. */
@@ -72,9 +75,9 @@ function optionProblem({
   return prefixProblem(prefix);
 }
 
-/** A `send` that waits for moving slots, and rejects while the server may evict keys. */
-function guarded(send: Send, check: (() => Promise<void>) | undefined): Send {
-  return retrying(check ? refusingEviction(send, check) : send);
+/** A `send` that waits for moving slots, and rejects while the servers are not to be trusted. */
+function guarded(send: Send, check: ServerCheck): Send {
+  return retrying(checkingServers(send, check));
 }
 
 /**
@@ -87,7 +90,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
   if (problem !== undefined) throw new TypeError(`redisStorage: ${problem}.`);
   const { client, prefix = "authmount:", replicas = 0, allowEviction = false } = options;
   const servers = serversOf(client);
-  const check = allowEviction ? undefined : evictionCheck(servers);
+  const check = serverCheck(servers, { allowEviction, replicas });
   const store = {
     prefix,
     send: guarded(servers.send, check),
@@ -95,7 +98,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     isOneServer: !isCluster(client),
   };
   const endMarks = redisEndMarks(store);
-  return {
+  const storage: RedisStorage = {
     clients: redisClients(store, { endMarks, clock: () => Math.floor(Date.now() / 1000) }),
     consents: redisConsents(store),
     authorizations: redisAuthorizations(store),
@@ -106,8 +109,10 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     clientAssertions: redisAssertions(store),
     clientRegistrations: redisRegistrations(store),
     async migrate() {
-      await check?.();
+      await check.pass();
       await listEarlierClients(servers, store);
+      return warningsOf(check.risks());
     },
   };
+  return withRisks(storage, check.risks);
 }

@@ -3,8 +3,11 @@ import { lateError } from "../../protocol/oauth-error";
 import type { Send } from "./client";
 import { pause } from "./timers";
 
-/** The pauses between attempts. Their sum stays well below the limit of a storage call, because some calls send twice. */
-const pausesMilliseconds = [25, 50, 100, 200, 400, 400, 400, 400];
+/** How long a command is sent again. Well below the limit of a storage call, because some calls send twice. */
+const patienceMilliseconds = 2_000;
+/** The pause before the second attempt. Each further one is twice as long, up to the longest. */
+const shortestPause = 25;
+const longestPause = 400;
 
 /**
  * Errors that mean the server has not started the command: its slot is moving, or its cluster or data is not ready. The last one
@@ -22,6 +25,22 @@ export function isRefusal(error: unknown): boolean {
   return refusal.test(messageOf(error));
 }
 
+/** The error of a user that lacks rights: on a command, on one in a script, or on a key. */
+const forbidden = /^(?:NOPERM|ERR The user executing the script can't run) /;
+
+/** Every command that the adapter sends, itself or in a script. */
+const neededCommands =
+  "asking del eval exists expireat get getrange hdel hget hgetall hkeys hset hvals info mget scan set setrange wait zadd zcard zcount zrange zrem zremrangebyscore zrevrank";
+
+/** The same error; one about missing rights says which ones are needed. */
+export function withRemedy(cause: unknown): unknown {
+  if (!forbidden.test(messageOf(cause))) return cause;
+  return new Error(
+    `redisStorage: the user of the client lacks a right (${messageOf(cause)}). It needs the keys that begin with the prefix, and these commands: ${neededCommands}.`,
+    { cause },
+  );
+}
+
 function refusedTooLong(error: unknown): Error {
   return lateError(`redisStorage: the server kept refusing the command: ${messageOf(error)}`);
 }
@@ -35,14 +54,14 @@ function refusedTooLong(error: unknown): Error {
  */
 export function retrying(send: Send): Send {
   return async (key, command) => {
-    for (let attempt = 0; ; attempt += 1) {
+    const until = performance.now() + patienceMilliseconds;
+    for (let milliseconds = shortestPause; ; milliseconds = Math.min(2 * milliseconds, longestPause)) {
       try {
         return await send(key, command);
       } catch (error) {
         if (exhausted.test(messageOf(error))) throw refusedTooLong(error);
-        if (!isRefusal(error)) throw error;
-        const milliseconds = pausesMilliseconds[attempt];
-        if (milliseconds === undefined) throw refusedTooLong(error);
+        if (!isRefusal(error)) throw withRemedy(error);
+        if (performance.now() >= until) throw refusedTooLong(error);
         await pause(milliseconds);
       }
     }
