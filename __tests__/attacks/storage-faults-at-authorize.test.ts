@@ -43,7 +43,10 @@ const asking = [...recognising, "consents.find"];
 
 const storing = ["authorizations.create", "authorizationCodes.create"];
 
-const approving = [...asking, ...storing, "consents.save", "endMarks.find"];
+/** With the mark of a yes, and the look for that of a no. */
+const approving = [...asking, "endMarks.save", ...storing, "endMarks.find", "consents.save", "endMarks.find"];
+
+const denying = [...findClient, "endMarks.find", "endMarks.save", "endMarks.find"];
 
 const visits: Readonly<Record<string, Visit>> = {
   "the first visit of nobody": {
@@ -88,7 +91,7 @@ const visits: Readonly<Record<string, Visit>> = {
     },
   },
   "a no on the consent page": {
-    calls: findClient,
+    calls: denying,
     client: "web",
     good: "access_denied",
     async prepare(_, browser) {
@@ -130,7 +133,7 @@ const visits: Readonly<Record<string, Visit>> = {
     },
   },
   "auth.deny": {
-    calls: findClient,
+    calls: denying,
     client: "web",
     options: { ownPage: true },
     good: "access_denied",
@@ -174,10 +177,11 @@ describe("storage fails in one call, where a browser is redirected (RFC 6749 §4
   });
 
   it.each(rows)(
-    "is told as server_error, by a page until the redirect URI is proven: $call ($index) of $name throws $moment its work",
+    "is told as server_error, by a page for a no and until the redirect URI is proven: $call ($index) of $name throws $moment its work",
     async (row) => {
       const { events, response } = await seen(row);
-      if (row.index < findClient.length) expect(outcomeOf(response)).toBe("page 500");
+      if (row.index < findClient.length || row.flow.good === "access_denied")
+        expect(outcomeOf(response)).toBe("page 500");
       else expect(redirectParameters(response)).toEqual({ ...internalError, state: "a state", iss: issuer });
       expect(response.text).not.toContain("hunter2");
       expectReported(events);

@@ -49,6 +49,7 @@ async function obtained(asked: Asked) {
       endUser: endUserRecord(asked.endUser),
       port,
       decision: decision && decisionRecord(decision),
+      page: undefined,
       mustAsk: decision !== undefined,
       now,
     },
@@ -296,7 +297,7 @@ describe("the order of what is read (RFC 7009 §2.1)", () => {
         return { kind: "granted", scopes: ["orders:read"] };
       },
     });
-    const answered = { decision: undefined, mustAsk: false };
+    const answered = { decision: undefined, page: undefined, mustAsk: false };
     const question = { request: askedRequest(), endUser: endUserRecord(), port, ...answered, now };
     const { standing } = await obtainConsent({ storage }, question);
     expect(standing.endMarks).toEqual([]);

@@ -71,7 +71,7 @@ async function visit(given: Visit = {}) {
     shown: undefined,
     shownClient: undefined,
     decision: undefined,
-    wasAsked: false,
+    page: undefined,
     mustAsk: false,
     choosesAccount: false,
     ...given,

@@ -172,7 +172,7 @@ describe("a consent page of the host: auth.approve and auth.deny", () => {
     const { host, writes, browser, id } = await askOnOwnPage();
     host.app.post("/none", (req, res) => host.auth.approve(req, res, { scopes: [] }));
     expect(outcomeOf(await browser.post(`/none?interaction=${id}`))).toBe("access_denied");
-    expect(writes).toEqual([]);
+    expect(writes).toEqual(["endMarks.save"]);
   });
 
   it("denies with auth.deny", async () => {
@@ -180,7 +180,7 @@ describe("a consent page of the host: auth.approve and auth.deny", () => {
     const answer = await browser.post("/cancel", { interaction: id });
     expect(answer.status).toBe(303);
     expect(outcomeOf(answer)).toBe("access_denied");
-    expect(writes).toEqual([]);
+    expect(writes).toEqual(["endMarks.save"]);
     expect(await outcomeOfVisit(host)).toBe("/ask?interaction");
   });
 

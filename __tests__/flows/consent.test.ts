@@ -119,7 +119,7 @@ describe("a yes or a no on the built-in page (RFC 6749 §4.1.1, 9700 §4.12)", (
     expect(redirectParameters(answer)).toEqual({ code: expect.any(String), state: "a state", iss: issuer });
   });
 
-  it("no: redirects with 303 and access_denied, and stores nothing", async () => {
+  it("no: redirects with 303 and access_denied, and stores its mark alone", async () => {
     const { host, writes } = watchedHost();
     const browser = host.browser();
     const answer = await browser.answer(await authorize(browser, { client: "web" }), "deny");
@@ -130,7 +130,7 @@ describe("a yes or a no on the built-in page (RFC 6749 §4.1.1, 9700 §4.12)", (
       state: "a state",
       iss: issuer,
     });
-    expect(writes).toEqual([]);
+    expect(writes).toEqual(["endMarks.save"]);
     expect(await outcomeOfVisit(host)).toBe("asked");
   });
 
@@ -162,7 +162,7 @@ describe("a yes or a no on the built-in page (RFC 6749 §4.1.1, 9700 §4.12)", (
     const page = await authorize(browser, { client: "web", fields: bothScopes });
     const none = { scope_0: undefined, scope_1: undefined };
     expect(outcomeOf(await browser.answer(page, "approve", none))).toBe("access_denied");
-    expect(writes).toEqual([]);
+    expect(writes).toEqual(["endMarks.save"]);
   });
 
   it.each([

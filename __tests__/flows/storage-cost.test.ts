@@ -266,11 +266,22 @@ function authorizeTests(): void {
     expect(await host.cost(() => browser.answer(page, "approve"))).toMatchObject({
       status: 303,
       rounds: [
-        findConsent,
-        ["authorizationCodes.create", "authorizations.create"],
+        // the mark of the yes, and a look for that of a no
+        [...findConsent, "endMarks.save"],
+        ["authorizationCodes.create", "authorizations.create", "endMarks.find"],
         ["consents.save"],
         ["endMarks.find"],
       ],
+    });
+  });
+
+  it("a no: 3 rounds, for the mark that keeps a yes from counting beside it", async () => {
+    const host = await open();
+    const browser = host.browser();
+    const page = await authorize(browser, { client: "web" });
+    expect(await host.cost(() => browser.answer(page, "deny"))).toMatchObject({
+      status: 303,
+      rounds: [["endMarks.find"], ["endMarks.save"], ["endMarks.find"]],
     });
   });
 

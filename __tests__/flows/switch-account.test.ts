@@ -214,12 +214,12 @@ describe("a forged wish for another account (RFC 6749 §10.12, 9700 §4.7)", () 
     expect((await browser.post(`${pairPath()}/authorize/consent`, fields)).status).toBe(400);
   });
 
-  it("grants nothing and stores nothing, whoever comes back", async () => {
+  it("grants nothing, and stores that the page is closed, whoever comes back", async () => {
     const { host, writes } = watchedHost();
     const { browser, page } = await open(host);
     const answer = await browser.answer(page, "switch", { scope_0: "on" });
     await signIn({ browser, id: interactionOf(answer) }, "bob");
-    expect(writes).toEqual([]);
+    expect(writes).toEqual(["endMarks.save"]);
   });
 
   it("leaves no page behind that counts: Alice's old form is not Bob's answer", async () => {

@@ -3,9 +3,8 @@
  * there beside it: a token for the client itself, what Alice has allowed in another context, and a client that has registered itself.
  */
 import type { AuthorizationContext, Client, Storage } from "../../lib";
-import type { ShownPage } from "../fixture/rule-server";
 import { client, type Format, newHost, type Host, type Write } from "./host";
-import { newProcess, type Outcome, type Process, type Visit } from "./server";
+import { type NamedPage, newProcess, type Outcome, type Process, type Visit } from "./server";
 import { aroundCalls } from "./touches";
 
 /** What is beside the family only where an operation needs it. */
@@ -29,7 +28,7 @@ interface OtherContext {
   readonly accessToken: string;
   readonly authorizationId: string;
   /** A consent page that Alice sees there. */
-  readonly page: ShownPage;
+  readonly page: NamedPage;
 }
 
 /** A client that nobody has approved yet. */
@@ -37,7 +36,7 @@ interface RegisteredClient {
   readonly client: Pick<Client, "clientId" | "redirectUris">;
   readonly credentials: Readonly<Record<"client_id" | "client_secret", string>>;
   /** A consent page that Alice sees about it. */
-  readonly page: ShownPage;
+  readonly page: NamedPage;
 }
 
 /** What there is before operations begin. */
@@ -50,7 +49,7 @@ export interface Family {
   /** A code that was not redeemed yet, of another authorization. */
   readonly code: string;
   /** A consent page that Alice sees. */
-  readonly page: ShownPage;
+  readonly page: NamedPage;
   /** The authorizations of the refresh tokens and of the code. */
   readonly authorizationIds: readonly [ofTokens: string, ofCode: string];
   /** An access token for the client itself. */

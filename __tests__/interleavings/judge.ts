@@ -292,6 +292,35 @@ async function widened({ ran }: Case, process: Process): Promise<readonly string
     : ["fewer scopes were approved, and the next visit for the others is silent"];
 }
 
+/** The operations that answer one page, and whose approvals without a page come of it. */
+const pages: readonly {
+  readonly no: readonly OperationName[];
+  readonly yes: readonly OperationName[];
+  readonly owner?: Owner;
+}[] = [
+  { no: ["deny", "deny on a page of the host"], yes: ["approve", lessScopes] },
+  {
+    no: ["deny the registered client"],
+    yes: ["approve the registered client", "visit the registered client silently"],
+    owner: "registered client",
+  },
+];
+
+/** Once the client was told a no, the page gives nothing, and nobody remembers a yes of it. */
+async function toldNoes({ ran, family }: Case, process: Process): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (const { no, yes, owner } of pages) {
+    const wasTold = ran.some(({ name, outcome }) => no.includes(name) && outcome?.error === "access_denied");
+    if (!wasTold) continue;
+    const given = ran.filter(({ name, outcome }) => yes.includes(name) && outcome?.code !== undefined);
+    problems.push(...given.map(({ name }) => `a no was told, and "${name}" gave a code`));
+    // the family has allowed everything before
+    const code = owner && (await silentVisit(process, { owner, family }));
+    if (code !== undefined) problems.push("a no was told, and the next visit is silent");
+  }
+  return problems;
+}
+
 /** A no is a no: to this page, and to what the person has allowed. And a yes is remembered. */
 async function noes(all: Case, process: Process): Promise<readonly string[]> {
   const { ran, host, parts } = all;
@@ -299,7 +328,7 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
     .filter(({ name, outcome }) => name.startsWith("deny") && outcome?.kind === "done")
     .map(({ name }) => `"${name}" gave a code`);
   host.signIn("in");
-  problems.push(...(await widened(all, process)));
+  problems.push(...(await widened(all, process)), ...(await toldNoes(all, process)));
   for (const owner of ["family", ...parts.filter((part) => part !== "client itself")] as const) {
     problems.push(...(await consentAt(all, { process, owner })));
     const isTaken = ran.some(({ operation }) => operation.takesConsent?.includes(owner));

@@ -7,7 +7,7 @@ import {
   type SubjectEnd,
   withdrawConsent,
 } from "../../lib/end-user/ends";
-import { authorizationOf, type Family, type Held, otherSelection, type Owner } from "./family";
+import { authorizationOf, type Family, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { changedClient, client, clientEnd, type Host, start } from "./host";
 import { sameAssertion } from "./keyed-client";
 import type { Operation, Scene } from "./operation";
@@ -109,7 +109,7 @@ export const operations = {
   },
   "approve silently": { begin: ({ process }) => process.silent(), succeeds: ["authorization-granted"] },
   deny: { begin: ({ process, family }) => process.answer(family.page, "no"), succeeds: [] },
-  "deny on a page of the host": { begin: ({ process }) => process.deny(), succeeds: [] },
+  "deny on a page of the host": { begin: ({ process, family }) => process.deny(family.page), succeeds: [] },
   withdraw: {
     begin: ({ process }) => ended(withdrawConsent(process.ports, { selection, longestLifeSeconds })),
     ends: isOf(...allowedClient),
@@ -209,6 +209,17 @@ export const operations = {
   "approve the registered client": {
     needs: "registered client",
     begin: ({ process, family }) => process.answer(family.registered.page, "yes"),
+    brings: "registered client",
+    succeeds: ["authorization-granted"],
+  },
+  "deny the registered client": {
+    needs: "registered client",
+    begin: ({ process, family }) => process.answer(family.registered.page, "no"),
+    succeeds: [],
+  },
+  "visit the registered client silently": {
+    needs: "registered client",
+    begin: ({ process, family }) => process.silent(visitOf("registered client", family)),
     brings: "registered client",
     succeeds: ["authorization-granted"],
   },

@@ -14,6 +14,8 @@ const refused: readonly OperationName[] = [
   "deny",
   "deny on a page of the host",
   "refresh to the host's no",
+  "deny the registered client",
+  "visit the registered client silently",
 ];
 
 describe("an operation alone", () => {

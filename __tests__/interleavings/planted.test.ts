@@ -55,6 +55,21 @@ const others: Readonly<Record<string, Mistake>> = {
     found: /the approval of a registered client was acknowledged, and the client is unknown/,
     plant: extendingAny,
   },
+  "the answers of a page leave no marks": {
+    names: ["approve the registered client", "deny the registered client"],
+    found: /a no was told, and "approve the registered client" gave a code/,
+    plant: (storage) => ({ ...storage, endMarks: { ...storage.endMarks, save: async () => undefined } }),
+  },
+  "an answer does not look for the other one": {
+    names: ["approve the registered client", "deny the registered client"],
+    found: /a no was told, and "approve the registered client" gave a code/,
+    plant(storage) {
+      // such a look is for one mark; ends are looked for together
+      const find: Storage["endMarks"]["find"] = async (keys, now) =>
+        keys.length === 1 ? [undefined] : storage.endMarks.find(keys, now);
+      return { ...storage, endMarks: { ...storage.endMarks, find } };
+    },
+  },
   "a registration that made room for another one can be extended": {
     names: ["approve the registered client", "register where there is no room"],
     found: /the approval of a registered client was acknowledged, and the client is unknown/,

@@ -51,6 +51,11 @@ interface ProcessOptions {
   readonly word?: TokenDecision | undefined;
 }
 
+/** A consent page that Alice is shown. */
+export interface NamedPage extends ShownPage {
+  readonly name: string;
+}
+
 /** Who asks for an approval, and in which context the person is there. Left out: the client of the family, and none. */
 export interface Visit {
   readonly client?: Pick<Client, "clientId" | "redirectUris">;
@@ -150,12 +155,13 @@ const endpoints = {
 interface Authorizing extends Visit {
   readonly scope: string;
   readonly prompt?: "none" | "consent";
-  readonly page?: ShownPage;
+  readonly page?: NamedPage;
   readonly decision?: ConsentDecision;
 }
 
 function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>) {
   const { issuer } = host;
+  const nameOfPage = drawOf("page", 22);
 
   function authorize({ scope, client: by = client, ...more }: Authorizing): Promise<AuthorizationOutcome> {
     const { prompt, page, decision, context } = more;
@@ -174,7 +180,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       shown: page?.request,
       shownClient: page?.request.client.selfDescription?.digest,
       decision,
-      wasAsked: page !== undefined,
+      page: page && { name: page.name, shownTo: "alice" },
       mustAsk: decision !== undefined,
       choosesAccount: false,
     });
@@ -182,14 +188,14 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
 
   return {
     /** A consent page, whatever the person has allowed before. */
-    async show(scope: string, visit: Visit = {}): Promise<ShownPage> {
+    async show(scope: string, visit: Visit = {}): Promise<NamedPage> {
       const outcome = await authorize({ scope, prompt: "consent", ...visit });
       if (outcome.kind !== "ask") throw new Error("no page was shown");
-      return outcome;
+      return { ...outcome, name: nameOfPage() };
     },
     silent: async (visit: Visit = {}, scope = "orders:read"): Promise<Outcome> =>
       outcomeOf(await authorize({ scope, prompt: "none", ...visit })),
-    async answer(page: ShownPage, answer: "yes" | "read only" | "no"): Promise<Outcome> {
+    async answer(page: NamedPage, answer: "yes" | "read only" | "no"): Promise<Outcome> {
       const { requestedScopes, client: by } = page.request;
       const { standing, endUser } = page.asked;
       const decision: ConsentDecision = {
@@ -205,14 +211,15 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       return outcomeOf(await authorize({ scope, client: by, page, decision, ...(context && { context }) }));
     },
     /** The no of a page of the host: `auth.deny`. */
-    async deny(): Promise<Outcome> {
+    async deny({ name }: NamedPage): Promise<Outcome> {
       const parameters = parametersFromObject({
         client_id: client.clientId,
         response_type: "code",
         redirect_uri: client.redirectUris[0] ?? "",
         scope: "orders:write",
       });
-      const response = await denyAuthorization(ports, { issuer, parameters, wasAsked: true });
+      const page = { name, shownTo: "alice" };
+      const response = await denyAuthorization(ports, { issuer, parameters, page });
       return outcomeOf({ kind: "answered", response, isDecided: true });
     },
   };

@@ -23,6 +23,7 @@ const triples: readonly (readonly OperationName[])[] = [
   ["refresh", "client changed", "revoke the authorization of the tokens"],
   ["ask for the client itself", "revoke the client", "revoke the token of the client itself"],
   ["ask for the client itself", "revoke the subject", "delete the client"],
+  ["approve the registered client", "deny the registered client", "visit the registered client silently"],
   ["approve the registered client", "register where there is no room", "registrations expire"],
   ["approve the registered client", "register where there is no room", "revoke the registered client"],
   ["refresh to the host's no", "refresh", "retry"],

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  answerKey,
   approvalEndKey,
   clientEndKey,
   consentEndKey,
@@ -18,7 +19,18 @@ describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
     expect(endKeysOf(one)).toEqual({
       approval: [subjectEndKey("alice"), clientEndKey("web"), approvalEndKey(one)],
       consent: [subjectConsentsEndKey("alice"), consentEndKey(all), consentEndKey(one), expect.any(String)],
+      page: [],
     });
+    const page = "a page 0";
+    expect(endKeysOf({ ...one, page }).page).toEqual([answerKey({ subject: "alice", page }, "no")]);
+  });
+
+  it("are others for each page, answer and person", () => {
+    const pages = ["a page 0", "a page 1"].flatMap((page) =>
+      ["alice", "bob"].map((subject) => ({ subject, page })),
+    );
+    const keys = pages.flatMap((one) => [answerKey(one, "yes"), answerKey(one, "no")]);
+    expect(new Set(keys).size).toBe(8);
   });
 
   it("are seven different ones, and others for each context", () => {

@@ -41,7 +41,7 @@ const visits: Readonly<Record<string, Visit>> = {
     },
   },
   "the approval": {
-    calls: [...asking, ...storing, "consents.save", "endMarks.find"],
+    calls: [...asking, "endMarks.save", ...storing, "endMarks.find", "consents.save", "endMarks.find"],
     status: 303,
     async prepare(_, browser) {
       const page = await authorize(browser, { client: "web" });

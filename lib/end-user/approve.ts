@@ -11,8 +11,14 @@ import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
 import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
-import { authorizationLifeSeconds, type CodeIssuePorts, issueAuthorizationCode } from "../tokens/issue-code";
+import {
+  type Approval,
+  authorizationLifeSeconds,
+  type CodeIssuePorts,
+  issueAuthorizationCode,
+} from "../tokens/issue-code";
 import type { ConsentResult } from "./obtain-consent";
+import { answeredBefore } from "./page-answers";
 import type { EndUser } from "./port";
 import { endedMeanwhile, readMarks, type ReadMarks } from "./standing";
 
@@ -161,10 +167,29 @@ async function keepRegistration(
 }
 
 /**
+ * Stores the code, unless the page was answered with a no. That is looked for here, after the yes has left its mark, because from the
+ * moment a consent is stored other requests rely on it.
+ */
+async function storeCode(
+  ports: ApprovalPorts,
+  approval: Approval & { noKeys: readonly string[] },
+): Promise<string> {
+  const { noKeys: keys, subject, authorizationId, now } = approval;
+  const [code, [no]] = await allStored([
+    issueAuthorizationCode(ports, approval),
+    keys.length > 0 ? findMarks(ports.storage.endMarks, { keys, now }) : [],
+  ]);
+  if (no === undefined) return code;
+  await ports.storage.authorizations.erase({ subject, authorizationId }, now);
+  throw answeredBefore();
+}
+
+/**
  * Stores what was approved and returns the redirect with the code. The consent is stored after the code: if storage fails before
  * that, no consent is remembered for a request that failed.
  *
- * @throws OAuthError `access_denied` when something that the approval relies on was ended meanwhile
+ * @throws OAuthError `access_denied` when something that the approval relies on was ended meanwhile, `invalid_request` when the page was
+ * answered with a no
  * @rfc 6749 §4.1.2
  */
 export async function approve(ports: ApprovalPorts, approved: Approved): Promise<RedirectResponse> {
@@ -172,12 +197,12 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const { subject, facts } = endUser;
   const { issuer, client, target, state } = request;
   const { scopes, context } = consent;
-  const { endMarks } = consent.standing;
+  const { endMarks, endKeys } = consent.standing;
   await keepRegistration(ports, approved);
   const authorizationId = ports.randomId();
   const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   try {
-    const code = await issueAuthorizationCode(ports, { ...allowed, authorizationId });
+    const code = await storeCode(ports, { ...allowed, authorizationId, noKeys: endKeys.page });
     await rememberWhatStands(ports, { approved, authorizationId });
     const iss = issuer.identifier;
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });

@@ -3,6 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClientLookup, RegisteredClient } from "../clients/client-lookup";
 import type { Client } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import type { EpochSeconds } from "../protocol/time";
 import {
   authenticateEndUser,
   type AuthenticationQuestion,
@@ -36,6 +38,22 @@ export async function checkNotReplaced(
   if (current === endMark) return;
   const found = await clients.findCurrent(client.clientId, { issuer, mayFetch: () => true });
   if (!isDeepStrictEqual(withoutSecrets(found), withoutSecrets(client))) throw endedMeanwhile();
+}
+
+/** A person must not answer a page about a client that has become another one since. @throws OAuthError `access_denied` */
+export function checkUnchanged(
+  { selfDescription }: Client,
+  {
+    interactionBegan,
+    shownClient,
+  }: { interactionBegan: EpochSeconds | undefined; shownClient: string | undefined },
+): void {
+  if (interactionBegan === undefined || selfDescription?.digest === shownClient) return;
+  throw new OAuthError("access_denied", {
+    description: "The client has changed while the request was under way.",
+    reason:
+      "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start again",
+  });
 }
 
 /** Who approves, and what. */

@@ -9,8 +9,10 @@ import { OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
+import { allStored } from "../storage/calls";
 import { checkConsentAnswer, ownContext } from "./check-host-answer";
 import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./port";
+import { answeredBefore, type ConsentPage, noteNo, noteYes } from "./page-answers";
 import { endedMeanwhile, findStanding, type Standing, type StandingPorts } from "./standing";
 
 /** The question whether a request may proceed: whose consent it needs, and what the person has just answered. */
@@ -21,6 +23,8 @@ export interface ConsentQuestion {
   readonly port: EndUserPort;
   /** The end user's answer on a consent page; `undefined` when no page was answered yet. */
   readonly decision: ConsentDecision | undefined;
+  /** The consent page; `undefined` on the first visit. */
+  readonly page: ConsentPage | undefined;
   /** True when a page must be answered, whatever is remembered and whatever the host allows. */
   readonly mustAsk: boolean;
   readonly now: EpochSeconds;
@@ -55,8 +59,13 @@ function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boo
   return !prompt.includes("consent") && redirectProvesClient(client, target);
 }
 
-/** What is in force for a request in this context. */
-function standingOf(
+/** The name of the page, where this end user was shown it. */
+function pageOf({ page, decision, endUser }: ConsentQuestion): string | undefined {
+  return decision || page?.shownTo === endUser.subject ? page?.name : undefined;
+}
+
+/** What is in force for a request in this context. @throws OAuthError when its page was answered with a no */
+async function standingOf(
   ports: StandingPorts,
   { question, context }: { question: ConsentQuestion; context: AuthorizationContext | undefined },
 ): Promise<Standing> {
@@ -65,7 +74,8 @@ function standingOf(
   const mayCount = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
   // the page tells people whether they have used a client before that nobody registered
   const tellsOfVisits = client.selfDescription !== undefined;
-  return findStanding(ports, {
+  const standing = await findStanding(ports, {
+    page: pageOf(question),
     key: {
       subject: endUser.subject,
       clientId: client.clientId,
@@ -76,6 +86,18 @@ function standingOf(
     clientDigest: client.selfDescription?.digest,
     now,
   });
+  if (standing.marks.page !== undefined) throw answeredBefore();
+  return standing;
+}
+
+/** Leaves the mark of an answer, where the end user was shown a page. */
+async function note(
+  ports: StandingPorts,
+  { question, by }: { question: ConsentQuestion; by: typeof noteYes },
+): Promise<void> {
+  const { request, endUser, now } = question;
+  const page = pageOf(question);
+  if (page !== undefined) await by(ports, { subject: endUser.subject, page, issuer: request.issuer, now });
 }
 
 function trusts({ client, issuer }: AuthorizationRequest): boolean {
@@ -109,14 +131,21 @@ async function applyDecision(
 ): Promise<ConsentResult> {
   const { request, endUser, now } = question;
   const context = decision.context ?? endUser.context;
-  const standing = await standingOf(ports, { question, context });
+  const answer = decision.answer(request.requestedScopes);
+  const isNothing = Array.isArray(answer) && answer.length === 0 && request.requestedScopes.length > 0;
+  if (answer === "denied" || isNothing) {
+    await note(ports, { question, by: noteNo });
+    throw denied();
+  }
+  const grantedScopes = checkGranted(answer, request);
+  const [standing] = await allStored([
+    standingOf(ports, { question, context }),
+    note(ports, { question, by: noteYes }),
+  ]);
   const { key } = standing;
   const clientDigest = request.client.selfDescription?.digest;
-  const answer = decision.answer(request.requestedScopes);
-  if (answer === "denied") throw denied();
   // the page may show what was ended since, so a yes on it no longer counts
   if (!isBornUnder(decision.endMarks, standing.marks.approval)) throw endedMeanwhile();
-  const grantedScopes = checkGranted(answer, request);
   if (!remembersConsent(request)) {
     return { kind: "granted", scopes: grantedScopes, context, remember: undefined, standing };
   }
@@ -187,7 +216,7 @@ function applyAnswer(
 /**
  * The granted scopes, or the page that asks for them.
  *
- * @throws OAuthError `access_denied`, `consent_required` or `interaction_required`
+ * @throws OAuthError `access_denied`, `consent_required` or `interaction_required`; `invalid_request` when its page has the other answer
  * @throws TypeError when the host's answer is invalid; the client gets `server_error`
  */
 export async function obtainConsent(ports: StandingPorts, question: ConsentQuestion): Promise<ConsentResult> {
@@ -196,9 +225,10 @@ export async function obtainConsent(ports: StandingPorts, question: ConsentQuest
   if (decision?.isBy(endUser)) return applyDecision(ports, { question, decision });
   // read before the host answers, so that an end in between is noticed when the marks are read again
   const standing = await standingOf(ports, { question, context });
-  if (!mustAsk && needsNoQuestion(request, standing)) {
-    const scopes = request.grantableScopes;
-    return { kind: "granted", scopes, context, remember: undefined, standing };
-  }
-  return applyAnswer(await port.decideConsent({ request, endUser }), { question, standing });
+  const isClear = !mustAsk && needsNoQuestion(request, standing);
+  const result: ConsentResult = isClear
+    ? { kind: "granted", scopes: request.grantableScopes, context, remember: undefined, standing }
+    : applyAnswer(await port.decideConsent({ request, endUser }), { question, standing });
+  if (result.kind === "granted") await note(ports, { question, by: noteYes });
+  return result;
 }

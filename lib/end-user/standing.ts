@@ -20,6 +20,8 @@ export interface ReadMarks {
   readonly approval: readonly [subject: Mark, client: Mark, approval: Mark];
   /** That of all consents of the end user, that of the two at the API, that of the context, and that of a consent to less there. */
   readonly consent: readonly [ofSubject: Mark, everyContext: Mark, oneContext: Mark, narrowed: Mark];
+  /** That of a no on the consent page. */
+  readonly page: Mark;
 }
 
 /** What is in force between an end user and a client at an API. */
@@ -50,14 +52,15 @@ export async function readMarks(
   { storage }: { readonly storage: Pick<Storage, "endMarks"> },
   { endKeys, now }: { endKeys: EndKeys; now: EpochSeconds },
 ): Promise<ReadMarks> {
-  const keys = [...endKeys.approval, ...endKeys.consent];
-  const [subject, client, ofApproval, ofSubject, everyContext, oneContext, narrowed] = await findMarks(
+  const keys = [...endKeys.approval, ...endKeys.consent, ...endKeys.page];
+  const [subject, client, ofApproval, ofSubject, everyContext, oneContext, narrowed, page] = await findMarks(
     storage.endMarks,
     { keys, now },
   );
   return {
     approval: [subject, client, ofApproval],
     consent: [ofSubject, everyContext, oneContext, narrowed],
+    page,
   };
 }
 
@@ -69,18 +72,21 @@ export async function findStanding(
   ports: StandingPorts,
   {
     key,
+    page,
     withConsent,
     clientDigest,
     now,
   }: {
     key: ConsentKey;
+    /** Names the consent page that the end user was shown. */
+    page?: string | undefined;
     withConsent: boolean;
     /** What a client that nobody registered says of itself now. */
     clientDigest: string | undefined;
     now: EpochSeconds;
   },
 ): Promise<Standing> {
-  const endKeys = endKeysOf(key);
+  const endKeys = endKeysOf({ ...key, page });
   const [marks, found] = await Promise.all([
     readMarks(ports, { endKeys, now }),
     withConsent ? ports.storage.consents.find(key, now) : undefined,

@@ -3,15 +3,15 @@ import type { ClientLookup } from "../clients/client-lookup";
 import { recogniseClient, type RecognisedClient, type RecognitionPorts } from "../clients/recognise-client";
 import { type ApprovalPorts, approve } from "../end-user/approve";
 import { authenticateEndUser } from "../end-user/authenticate-end-user";
-import { checkNotReplaced, confirmEndUser } from "../end-user/confirm";
+import { checkNotReplaced, checkUnchanged, confirmEndUser } from "../end-user/confirm";
 import { obtainConsent } from "../end-user/obtain-consent";
 import type { ConsentDecision, EndUser, EndUserPort } from "../end-user/port";
+import { closePage, type ConsentPage } from "../end-user/page-answers";
 import type { Standing } from "../end-user/standing";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { EmitEvent, EventSubject } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { errorLocation } from "../protocol/authorization-response";
-import type { Client } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
@@ -45,8 +45,8 @@ export interface AuthorizationEndpointRequest {
   readonly shownClient: string | undefined;
   /** The answer that the person has just given on a consent page. */
   readonly decision: ConsentDecision | undefined;
-  /** True once a consent page was shown, which says where its answer leads. */
-  readonly wasAsked: boolean;
+  /** The consent page of this request; `undefined` on the first visit. */
+  readonly page: ConsentPage | undefined;
   /** True when a page must be answered, whatever is remembered: an answer was given that may not count. */
   readonly mustAsk: boolean;
   /** True when the person has just asked for another account on the consent page. */
@@ -99,19 +99,6 @@ function reportRefusal(
   else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
 }
 
-/** A person must not answer a page about a client that has become another one since. */
-function checkUnchanged(
-  { selfDescription }: Client,
-  { interactionBegan, shownClient }: AuthorizationEndpointRequest,
-): void {
-  if (interactionBegan === undefined || selfDescription?.digest === shownClient) return;
-  throw new OAuthError("access_denied", {
-    description: "The client has changed while the request was under way.",
-    reason:
-      "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start again",
-  });
-}
-
 /** Everything after client and redirect URI are proven: from here on, every refusal is a redirect. */
 async function decide(
   ports: AuthorizationPorts,
@@ -121,7 +108,7 @@ async function decide(
   }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
   const { issuer, parameters, endUser: port, shown, decision } = endpointRequest;
-  const { interactionBegan, choosesAccount, mustAsk } = endpointRequest;
+  const { interactionBegan, page, choosesAccount, mustAsk } = endpointRequest;
   const { client, target } = recognised;
   checkUnchanged(client, endpointRequest);
   const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
@@ -133,11 +120,13 @@ async function decide(
     ports.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
     reportIgnoredScopes(ports.emit, { request, ignoredScopes: request.ignoredScopes });
   }
+  // a yes of the person who was shown the page no longer counts, also one that is under way
+  if (choosesAccount) await closePage(ports, { issuer, page, now });
   const question = { request, endUser: port, interactionBegan, choosesAccount, now };
   const authenticated = await authenticateEndUser(ports, question);
   if (authenticated.kind === "interaction") return { ...authenticated, request, asked: undefined };
   const { endUser } = authenticated;
-  const consent = await obtainConsent(ports, { request, endUser, port, decision, mustAsk, now });
+  const consent = await obtainConsent(ports, { request, endUser, port, decision, page, mustAsk, now });
   const { standing } = consent;
   if (consent.kind === "ask") return { kind: "ask", request, asked: { endUser, standing } };
   if (consent.kind === "interaction")
@@ -200,17 +189,30 @@ export function refuseAtOnce(
  * @rfc 6749 §4.1.2.1
  */
 export async function denyAuthorization(
-  ports: RecognitionPorts & RefusalPorts,
-  { issuer, parameters, wasAsked }: { issuer: Issuer; parameters: Parameters; wasAsked: boolean },
+  ports: AuthorizationPorts,
+  { issuer, parameters, page }: { issuer: Issuer; parameters: Parameters; page: ConsentPage },
 ): Promise<RedirectResponse | ErrorPageResponse> {
   try {
     const recognised = await recogniseClient(ports, { issuer, parameters });
+    await closePage(ports, { issuer, page, now: ports.clock() });
     const error = new OAuthError("access_denied", { description: "The end user did not grant access." });
-    const refuse = wasAsked ? refuseByRedirect : refuseAtOnce;
+    const refuse = page.shownTo === undefined ? refuseAtOnce : refuseByRedirect;
     return refuse(ports, { ...recognised, issuer, state: parameters.get("state"), error });
   } catch (thrown) {
     return refuseByPage(ports, { issuer, thrown });
   }
+}
+
+/** The error of a refusal. A no of the host must not be told beside a yes of the page either. */
+async function toldError(
+  ports: AuthorizationPorts,
+  { thrown, endpointRequest }: { thrown: unknown; endpointRequest: AuthorizationEndpointRequest },
+): Promise<OAuthError> {
+  const error = toOAuthError(thrown);
+  const { issuer, page, decision } = endpointRequest;
+  // where a page was answered just now, its mark is there
+  if (error.code !== "access_denied" || decision) return error;
+  return closePage(ports, { issuer, page, now: ports.clock() }).then(() => error, toOAuthError);
 }
 
 /** Answers an authorization request, on the first visit and on every return from a page. Failures are answers too. */
@@ -228,9 +230,11 @@ export async function authorizationEndpoint(
   try {
     return await decide(ports, { endpointRequest, recognised });
   } catch (thrown) {
-    const error = toOAuthError(thrown);
-    const { decision, wasAsked } = endpointRequest;
-    const refuse = decision && wasAsked ? refuseByRedirect : refuseAtOnce;
+    const error = await toldError(ports, { thrown, endpointRequest });
+    if (error.situation === "lost")
+      return { kind: "answered", response: refuseByPage(ports, { issuer, thrown: error }), isDecided: false };
+    const { decision, page } = endpointRequest;
+    const refuse = decision && page?.shownTo !== undefined ? refuseByRedirect : refuseAtOnce;
     const response = refuse(ports, { issuer, ...recognised, state: parameters.get("state"), error });
     return { kind: "answered", response, isDecided: error.code === "access_denied" };
   }

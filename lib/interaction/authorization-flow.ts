@@ -18,11 +18,11 @@ import {
   type LostInteraction,
   newPending,
   type PageAnswer,
+  pageOf,
   parametersOf,
   type PendingRequest,
   type PendingRequests,
   shownScopesOf,
-  wasAsked,
 } from "./pending-request";
 import { hostDecision, readApproval } from "./host-approval";
 import { endUserPort, type HostAdapters } from "./host-adapters";
@@ -89,7 +89,10 @@ interface Return {
   readonly given?: GivenAnswer;
 }
 
-/** The answer that ends the pending request. After a failure that only the person sees, it stays: they can try again. */
+/**
+ * The answer that ends the pending request. After a failure that only the person sees, it stays: they can try again. Where the other answer
+ * counts, the response to that one says so in the cookie.
+ */
 function endedBy(
   { pendingRequests }: AuthorizationFlowOptions,
   ended: {
@@ -100,7 +103,8 @@ function endedBy(
   },
 ): RedirectResponse | ErrorPageResponse {
   const { req, pending, response, answer } = ended;
-  if (response.kind === "error-page" && isFailure(response.error)) return response;
+  if (response.kind === "error-page" && (isFailure(response.error) || response.error.situation === "lost"))
+    return response;
   return { ...response, cookies: pendingRequests.end(pending, { req, answer }) };
 }
 
@@ -108,7 +112,9 @@ async function continueWith(
   options: AuthorizationFlowOptions,
   { req, found, by, given }: Return,
 ): Promise<ProtocolResponse> {
-  const { pending, issuer } = found;
+  const { issuer } = found;
+  const isSwitch = by === "switch";
+  const pending = isSwitch ? choosingAccount(found.pending) : found.pending;
   // an answer that does not count, such as one to an earlier page, may have been a no: it must lead to a page, also after a sign-in
   const mustAsk = by === "form" || pending.mustAsk === true;
   const outcome = await authorizationEndpoint(options.ports, {
@@ -119,9 +125,9 @@ async function continueWith(
     shown: shownScopesOf(pending),
     shownClient: pending.clientDigest,
     decision: given?.decision,
-    wasAsked: wasAsked(pending),
+    page: pageOf(found.pending),
     mustAsk,
-    choosesAccount: by === "switch",
+    choosesAccount: isSwitch,
   });
   if (outcome.kind !== "answered") {
     const isSignIn = !outcome.asked;
@@ -145,7 +151,7 @@ async function start(
     shown: undefined,
     shownClient: undefined,
     decision: undefined,
-    wasAsked: false,
+    page: undefined,
     mustAsk: false,
     choosesAccount: false,
   });
@@ -161,7 +167,7 @@ async function denyPending(
   options: AuthorizationFlowOptions,
   { req, found: { issuer, pending } }: { req: Request; found: Found },
 ): Promise<ProtocolResponse> {
-  const denied = { issuer, parameters: parametersOf(pending), wasAsked: wasAsked(pending) };
+  const denied = { issuer, parameters: parametersOf(pending), page: pageOf(pending) };
   const response = await denyAuthorization(options.ports, denied);
   return endedBy(options, { req, pending, response, answer: "deny" });
 }
@@ -190,11 +196,7 @@ async function submitConsent(
   if (asksForAccount(form)) {
     // like a forged answer, a forged wish changes nothing: the page is shown again
     if (!isShownForm(form, { pending, secrets })) return continueWith(options, { req, found, by: "form" });
-    return continueWith(options, {
-      req,
-      found: { ...found, pending: choosingAccount(pending) },
-      by: "switch",
-    });
+    return continueWith(options, { req, found, by: "switch" });
   }
   if (!answer) return page(withoutAnswer());
   // a no counts whoever is signed in by now, and in whatever context: it must never become what somebody allowed elsewhere

@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
+import type { ConsentPage } from "../end-user/page-answers";
 import { type AuthorizationRequest, authorizationParameterNames } from "../protocol/authorization-request";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
@@ -38,6 +39,8 @@ export interface PendingRequest {
   readonly endMarks?: readonly string[] | undefined;
   /** Set once an answer was given that did not count: only a page that is answered can end it with a yes. */
   readonly mustAsk?: boolean;
+  /** How often the person has asked for another account. */
+  readonly switches?: number;
   /**
    * Set once it was answered. Only the same answer still counts then, the second click of an impatient person, unless it leads to a page
    * once more.
@@ -121,9 +124,9 @@ export function shownScopesOf({ shownScopes, impliedScopes = [] }: PendingReques
   return { requestedScopes: shownScopes, grantableScopes: [...shownScopes, ...impliedScopes] };
 }
 
-/** True once a consent page was shown, which says where its answer leads. */
-export function wasAsked({ consentSubject }: PendingRequest): boolean {
-  return consentSubject !== undefined;
+/** The consent page of a pending request. */
+export function pageOf({ interactionId, switches = 0, consentSubject }: PendingRequest): ConsentPage {
+  return { name: `${interactionId} ${switches}`, shownTo: consentSubject };
 }
 
 /** The parameters of a pending request, to be checked like those of a new one. */

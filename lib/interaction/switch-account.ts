@@ -22,7 +22,7 @@ export function isShownForm(
 
 /** The pending request as if the client had asked with `prompt=select_account`: that is how the host's page hears of the wish. */
 export function choosingAccount(pending: PendingRequest): PendingRequest {
-  const { parameters } = pending;
+  const { parameters, switches = 0 } = pending;
   const prompt = new Set([...(parsePrompt(parameters["prompt"]) ?? []), "select_account"]);
-  return { ...pending, parameters: { ...parameters, prompt: [...prompt].join(" ") } };
+  return { ...pending, switches: switches + 1, parameters: { ...parameters, prompt: [...prompt].join(" ") } };
 }

@@ -92,10 +92,18 @@ export interface EndKeys {
    * less, which is no withdrawal and must not take the place of one.
    */
   readonly consent: readonly [ofSubject: string, everyContext: string, oneContext: string, narrowed: string];
+  /** That of a no on the consent page; none where no page was shown. */
+  readonly page: readonly [] | readonly [no: string];
 }
 
-/** The keys for this consent and the approvals that rely on it. */
-export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: ConsentKey): EndKeys {
+/** The keys for this consent and the approvals that rely on it. `page` names the consent page that was shown. */
+export function endKeysOf({
+  subject,
+  clientId,
+  apiId,
+  contextKey = "",
+  page,
+}: ConsentKey & { readonly page?: string | undefined }): EndKeys {
   // the keys of the functions above, with the part that they share computed once
   const owner = ownerPart(subject);
   return {
@@ -106,7 +114,16 @@ export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: Consent
       keyIn(owner, "consent", clientId, apiId, contextKey),
       keyIn(owner, "narrowed", clientId, apiId, contextKey),
     ],
+    page: page === undefined ? [] : [keyIn(owner, "no", page)],
   };
+}
+
+/** The key of the mark of an answer to a consent page. `page` names it, `subject` is the end user who was shown it. */
+export function answerKey(
+  { subject, page }: { readonly subject: string; readonly page: string },
+  answer: "yes" | "no",
+): string {
+  return keyOf(subject, answer, page);
 }
 
 /**

@@ -92,8 +92,8 @@ const defects = [
   {
     name: "Cancel on the sign-in page leads to a stranger's site",
     file: "lib/endpoints/authorization.ts",
-    find: "const refuse = wasAsked ? refuseByRedirect : refuseAtOnce;",
-    replace: "const refuse = refuseByRedirect; void wasAsked;",
+    find: "const refuse = page.shownTo === undefined ? refuseAtOnce : refuseByRedirect;",
+    replace: "const refuse = refuseByRedirect;",
     tests: ["attacks/strangers-links"],
   },
   {

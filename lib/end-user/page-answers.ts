@@ -1,0 +1,77 @@
+/** Yes and no to a consent page: at most one of the two counts, whatever the browser knows of the other. RFC 6749 §4.1.2.1, §10.2. */
+import { answerKey, type EndMark } from "../protocol/end-mark";
+import type { Issuer } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
+import { findMarks } from "../storage/end-marks";
+import type { Storage } from "../storage/port";
+
+// Each answer first stores its mark and then looks for that of the other one, so they never both count. Both give way if they meet.
+
+/** The consent page of a request that is under way. */
+export interface ConsentPage {
+  /** It changes when the person asks for another account. */
+  readonly name: string;
+  /** The end user who was shown it last, with where its answer leads; `undefined` before anybody was. */
+  readonly shownTo: string | undefined;
+}
+
+/** An answer to a page, by the end user who was shown it. */
+export interface PageAnswered {
+  readonly subject: string;
+  readonly page: string;
+  readonly issuer: Issuer;
+  readonly now: EpochSeconds;
+}
+
+interface AnswerPorts {
+  readonly storage: Pick<Storage, "endMarks">;
+}
+
+/** The refusal of an answer to a page that has the other answer. The client is told nothing: what it was told before stays true. */
+export function answeredBefore(): OAuthError {
+  return new OAuthError("invalid_request", {
+    description: "This sign-in was already finished.",
+    reason:
+      "the consent page has the other answer, which came before or at the same moment. The browser did not wait for the response, so its cookie does not say so",
+    situation: "lost",
+  });
+}
+
+/** The mark of an answer, for as long as the page can be answered. Only whether there is one matters, not its value. */
+function markOf(answered: PageAnswered, answer: "yes" | "no"): EndMark {
+  const { issuer, now } = answered;
+  const key = answerKey(answered, answer);
+  const expiresAt = now + issuer.api.lifetimes.interactionSeconds + clockDriftSeconds;
+  return { key, mark: key.slice(-22), expiresAt };
+}
+
+/** Stores the mark of a yes, which counts if no mark of a no is found afterwards. */
+export async function noteYes({ storage }: AnswerPorts, answered: PageAnswered): Promise<void> {
+  await storage.endMarks.save(markOf(answered, "yes"), answered.now);
+}
+
+/**
+ * Stores the mark of a no, before the client is told. After a yes it stores nothing, so that the yes can be repeated.
+ *
+ * @throws OAuthError when there is a yes, also one that is under way
+ */
+export async function noteNo({ storage }: AnswerPorts, answered: PageAnswered): Promise<void> {
+  const { now } = answered;
+  const keys = [answerKey(answered, "yes")];
+  const checkNoYes = async (): Promise<void> => {
+    const [yes] = await findMarks(storage.endMarks, { keys, now });
+    if (yes !== undefined) throw answeredBefore();
+  };
+  await checkNoYes();
+  await storage.endMarks.save(markOf(answered, "no"), now);
+  await checkNoYes();
+}
+
+/** A no on behalf of whoever was shown the page. Before anybody was, there is no yes, and strangers must not store anything. */
+export async function closePage(
+  ports: AnswerPorts,
+  { page, ...at }: { page: ConsentPage | undefined } & Pick<PageAnswered, "issuer" | "now">,
+): Promise<void> {
+  if (page?.shownTo !== undefined) await noteNo(ports, { ...at, page: page.name, subject: page.shownTo });
+}
