@@ -1,5 +1,6 @@
 // The attacker runs a web page, a client and an authorization server of their own, and a browser of their own at this server;
 // the victim, signed in here, visits them. They did not get the victim's cookies, nor a page on this very origin.
+import { randomBytes } from "node:crypto";
 import request, { type Response } from "supertest";
 import type { AuthServerOptions } from "../../lib";
 import { issuer, pairPath } from "../fixture/apis";
@@ -365,7 +366,7 @@ describe("answers that name who gives them (RFC 9207 §2, 9700 §4.4: mix-up)", 
     ["login_required", { prompt: "none" }, signedOut],
     ["consent_required", { prompt: "none" }, signedIn],
     ["access_denied", {}, denied],
-    ["invalid_request", { state: "x".repeat(4_000) }, signedOut],
+    ["invalid_request", { state: randomBytes(3_000).toString("hex") }, signedOut],
     [
       "server_error",
       {},

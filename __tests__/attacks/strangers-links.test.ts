@@ -1,5 +1,6 @@
 // The attacker sends people links to the server that end at a site of the attacker, or names somebody else's site in a metadata
 // document. They write the same addresses in every way that a browser understands.
+import { randomBytes } from "node:crypto";
 import type { ConsentAdapter, DocumentDecision } from "../../lib";
 import { clientOfDocument } from "../../lib/clients/metadata-document";
 import { pairPath } from "../fixture/apis";
@@ -60,8 +61,11 @@ describe("a link that would lead straight to a stranger's site (RFC 9700 §4.11.
   const refusals = [
     ["prompt=none", { prompt: "none" }],
     ["a wrong scope", { scope: "nonsense" }],
-    ["a request too long for a cookie", { state: "x".repeat(4_000) }],
-    ["a sign-in page for a request too long for a cookie", { state: "x".repeat(4_000), prompt: "login" }],
+    ["a request too long for a cookie", { state: randomBytes(3_000).toString("base64url") }],
+    [
+      "a sign-in page for a request too long for a cookie",
+      { state: randomBytes(3_000).toString("base64url"), prompt: "login" },
+    ],
   ] as const;
   const all = spellings.flatMap((uri) => refusals.map(([name, fields]) => [name, uri, fields] as const));
 
@@ -126,7 +130,10 @@ describe("a link that would lead straight to a stranger's site (RFC 9700 §4.11.
   it("a request too long for a cookie is told to a program on the person's own device", async () => {
     const host = strangersHost();
     const clientId = serveDocument(server);
-    const response = await askAs(host.browser(), { clientId, fields: { state: "x".repeat(4_000) } });
+    const response = await askAs(host.browser(), {
+      clientId,
+      fields: { state: randomBytes(3_000).toString("base64url") },
+    });
     expect(redirectParameters(response)["error"]).toBe("invalid_request");
   });
 });

@@ -109,7 +109,7 @@ describe("what is kept of a consent page", () => {
       {
         kind: "authorization-denied",
         reason:
-          "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state, or ask for fewer scopes",
+          "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and scope takes most of them: shorten it",
       },
     ]);
   });

@@ -11,14 +11,13 @@ import type { Issuer } from "../protocol/issuer";
 import { isFailure, type OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse, RedirectResponse } from "../protocol/protocol-response";
-import { answerOf, formDecision, isSameOrigin, notFromOurPage, withoutAnswer } from "./consent-form";
+import { answerOf, formDecision, isSameOrigin, notFromOurPage, pageOf, withoutAnswer } from "./consent-form";
 import { findPending, type FindPendingOptions, type Found } from "./find-pending";
 import { interactionLost, signInRepeated } from "./lost-interaction";
 import {
   type LostInteraction,
   newPending,
   type PageAnswer,
-  pageOf,
   parametersOf,
   type PendingRequest,
   type PendingRequests,

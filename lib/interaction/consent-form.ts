@@ -1,6 +1,7 @@
 /** The answer that a consent form sends, and what keeps other sites from sending it. RFC 6749 §10.12, 9700 §4.7. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
+import type { ConsentPage } from "../end-user/page-answers";
 import type { ConsentDecision, EndUser } from "../end-user/port";
 import { OAuthError } from "../protocol/oauth-error";
 import { scopeField } from "../pages/consent-page";
@@ -17,6 +18,11 @@ export interface ConsentFormBinding {
   readonly contextKey: string;
   /** The end marks that were current when the form was shown: once something was ended, an open form no longer counts. */
   readonly endMarks: readonly string[];
+}
+
+/** The consent page of a pending request. */
+export function pageOf({ interactionId, switches = 0, consentSubject }: PendingRequest): ConsentPage {
+  return { name: `${interactionId} ${switches}`, shownTo: consentSubject };
 }
 
 /** What the form of a pending request is bound to, for this end user in this context. */

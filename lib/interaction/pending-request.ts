@@ -1,8 +1,8 @@
 /** Pending authorization requests, sealed in cookies named by their ids: nothing is stored before approval. RFC 6265. */
 import { createHmac } from "node:crypto";
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
-import type { ConsentPage } from "../end-user/page-answers";
 import { type AuthorizationRequest, authorizationParameterNames } from "../protocol/authorization-request";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
@@ -124,11 +124,6 @@ export function shownScopesOf({ shownScopes, impliedScopes = [] }: PendingReques
   return { requestedScopes: shownScopes, grantableScopes: [...shownScopes, ...impliedScopes] };
 }
 
-/** The consent page of a pending request. */
-export function pageOf({ interactionId, switches = 0, consentSubject }: PendingRequest): ConsentPage {
-  return { name: `${interactionId} ${switches}`, shownTo: consentSubject };
-}
-
 /** The parameters of a pending request, to be checked like those of a new one. */
 export function parametersOf({ parameters }: PendingRequest): Parameters {
   return parametersFromObject(parameters);
@@ -144,9 +139,17 @@ function sign(value: string, key: string): string {
   return `s:${value}.${createHmac("sha256", key).update(value).digest("base64").replace("=", "")}`;
 }
 
+/** What the client has sent is compressed, apart from what is known of the person, which the length must not tell to whoever chose the rest. */
+function encodePending({ parameters, shownScopes, impliedScopes, ...others }: PendingRequest): string {
+  const sent = deflateRawSync(JSON.stringify({ parameters, shownScopes, impliedScopes }));
+  return [Buffer.from(JSON.stringify(others)), sent].map((part) => part.toString("base64url")).join(".");
+}
+
 function decodePending(value: string): PendingRequest | undefined {
   try {
-    return JSON.parse(Buffer.from(value, "base64url").toString()) as PendingRequest;
+    const [others = "", sent = ""] = value.split(".").map((part) => Buffer.from(part, "base64url"));
+    const rest = JSON.parse(others.toString()) as object;
+    return { ...rest, ...(JSON.parse(inflateRawSync(sent).toString()) as object) } as PendingRequest;
   } catch {
     return undefined;
   }
@@ -220,7 +223,7 @@ export function pendingRequests({ secure, secrets, clock }: PendingRequestOption
   const seal: PendingRequests["seal"] = (pending, req) => {
     const { interactionId, expiresAt } = pending;
     const name = prefix + interactionId;
-    const value = sign(Buffer.from(JSON.stringify(pending)).toString("base64url"), keys[0] ?? "");
+    const value = sign(encodePending(pending), keys[0] ?? "");
     if (value.length > maxCookieBytes) return undefined;
     const others = cookies.list(req).filter((other) => other.name !== name);
     const cookie = `${name}=${value}; ${attributes}; Max-Age=${expiresAt - clock()}`;

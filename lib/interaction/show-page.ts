@@ -114,6 +114,16 @@ function showConsent(
   return { html, formTargets: formTargets(summary.destination, request.issuer.identifier) };
 }
 
+/** The refusal of a request that does not fit into a cookie. It names the longest part. */
+function tooLong({ parameters, shownScopes }: PendingRequest): OAuthError {
+  const parts = Object.entries({ ...parameters, scope: shownScopes.join(" ") });
+  const [name] = parts.reduce((longest, part) => (part[1].length > longest[1].length ? part : longest));
+  return new OAuthError("invalid_request", {
+    description: `The authorization request is too long, most of all its ${name}.`,
+    reason: `a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and ${name} takes most of them: shorten it`,
+  });
+}
+
 /**
  * Keeps the request in its cookie and sends the person to the host's page or the built-in consent page. A request that does not
  * fit into a cookie is refused; a consent page that the host's `render` cannot render becomes an error page.
@@ -136,12 +146,7 @@ export function showPage(
   const ended = isOutdated ? options.pendingRequests.end(last, { req, answer: undefined }) : [];
   const cookies = sealed && [...sealed, ...ended];
   if (!cookies) {
-    const error = new OAuthError("invalid_request", {
-      description: "The authorization request is too long.",
-      reason:
-        "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1): shorten state, or ask for fewer scopes",
-    });
-    return refuseAtOnce(options.ports, { ...request, error });
+    return refuseAtOnce(options.ports, { ...request, error: tooLong(pending) });
   }
   if (outcome.kind === "interaction")
     return { kind: "redirect", location: withInteraction(outcome.url, pending.interactionId), cookies };
