@@ -148,6 +148,30 @@ describe("where auth.wellKnown is mounted (RFC 8414 §3.1, 9728 §3.1)", () => {
   });
 });
 
+describe("an HTML page in the place of metadata (RFC 8414 §3.2)", () => {
+  it.each([
+    [metadata, 200, "text/html; charset=utf-8", 1],
+    [`${metadata}?a=b`, 200, "text/html", 1],
+    [metadata, 200, "application/json; charset=utf-8", 0],
+    [metadata, 200, undefined, 0],
+    [metadata, 302, "text/html", 0],
+    [token, 200, "text/html", 0],
+    ["/", 200, "text/html", 0],
+  ])("is told once, and nothing else is: %s with %i and %s", (path, status, type, times) => {
+    const { check, warnings } = watchedCheck();
+    const { req, res } = exchange(path);
+    res.statusCode = status;
+    if (type !== undefined) res.setHeader("Content-Type", type);
+    check.atAnswer(req, res);
+    check.atAnswer(req, res);
+    expect(warnings).toHaveLength(times);
+    if (times > 0)
+      expect(warnings[0]).toBe(
+        `A request for ${metadata} was answered with an HTML page. Clients look there for metadata: write app.use(auth.wellKnown), without a path and before the handler that answers an HTML page.`,
+      );
+  });
+});
+
 describe("an answer of 404 (RFC 8414 §3.1)", () => {
   it("is read with the path that the client has sent, not with the rest of it that a router sees", () => {
     const { check, warnings } = watchedCheck();

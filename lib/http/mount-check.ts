@@ -2,7 +2,14 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
-import { maxShownPath, type Mistake, mountMistake, notFoundReader, type RouterSeen } from "./not-found";
+import {
+  maxShownPath,
+  type Mistake,
+  mountMistake,
+  notFoundReader,
+  pageReader,
+  type RouterSeen,
+} from "./not-found";
 
 /** What Express says about where a request was routed. Outside of Express there is nothing of it. */
 type SeenRequest = Partial<Pick<Request, "baseUrl" | "originalUrl">>;
@@ -77,6 +84,7 @@ function mistakesOf({ baseUrl, issuers, documents, warn }: MountCheckOptions): M
   const expected = mountPathOf(baseUrl);
   const { host } = new URL(baseUrl);
   const readNotFound = notFoundReader({ mountPath: expected, issuers, documents });
+  const readPage = pageReader({ documents });
   const told = new Set<Mistake["kind"]>();
   let isTaken = false;
   let router: RouterSeen = "never";
@@ -86,9 +94,11 @@ function mistakesOf({ baseUrl, issuers, documents, warn }: MountCheckOptions): M
     told.add(kind);
   }
 
-  function readAnswer(url: string, { statusCode }: ServerResponse): void {
+  function readAnswer(url: string, res: ServerResponse): void {
     const [path = ""] = url.split("?", 1);
-    const mistake = statusCode === 404 ? readNotFound(path, router) : undefined;
+    const isPage = res.statusCode === 200 && String(res.getHeader("content-type")).startsWith("text/html");
+    const notFound = res.statusCode === 404 ? readNotFound(path, router) : undefined;
+    const mistake = isPage ? readPage(path) : notFound;
     if (mistake) warnOnce(mistake);
   }
 

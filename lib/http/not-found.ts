@@ -33,8 +33,8 @@ export const maxShownPath = 100;
 
 const pathOf = (url: string): string => new URL(url).pathname.toLowerCase();
 
-function unservedText(path: string): string {
-  return `A request for ${path} was answered with 404. Clients look there for metadata: write app.use(auth.wellKnown), without a path and before the handler that answers 404.`;
+function unservedText(path: string, answer: "404" | "an HTML page"): string {
+  return `A request for ${path} was answered with ${answer}. Clients look there for metadata: write app.use(auth.wellKnown), without a path and before the handler that answers ${answer}.`;
 }
 
 function openidText(path: string, [document]: readonly string[]): string {
@@ -51,6 +51,17 @@ function strippedText(mountPath: string): string {
 
 function endpointText(path: string, { issuers, documents: [document] }: Addresses): string {
   return `A request for ${path} was answered with 404: there is no such address. Endpoints are directly below an issuer, such as ${issuers[0]}/token; its metadata is at ${document}. Issuers: ${issuers.join(", ")}.`;
+}
+
+/** Gives a function that names the mistake behind an HTML page: a handler for every path that shows an app in the place of metadata. */
+export function pageReader({
+  documents,
+}: Pick<Addresses, "documents">): (path: string) => Mistake | undefined {
+  const documentPaths = new Set(documents.map(pathOf));
+  return (shown) =>
+    documentPaths.has(shown.toLowerCase())
+      ? mountMistake("wellKnown", unservedText(shown.slice(0, maxShownPath), "an HTML page"))
+      : undefined;
 }
 
 /**
@@ -80,7 +91,7 @@ export function notFoundReader(
     const short = shown.slice(0, maxShownPath);
     const isAtIssuer = issuerPaths.some((start) => path.startsWith(start));
     const endpoint = mountMistake("endpoint", endpointText(short, addresses));
-    if (documentPaths.has(path)) return mountMistake("wellKnown", unservedText(short));
+    if (documentPaths.has(path)) return mountMistake("wellKnown", unservedText(short, "404"));
     if (isAtIssuer && router === "never") return mountMistake("unreached", unreachedText(mountPath));
     if (isMetadata(path, openid) || (isAtIssuer && path.endsWith(openid)))
       return mountMistake("openid", openidText(short, documents));
