@@ -150,10 +150,7 @@ describe("a cookie that is not as it was made (RFC 6265 §8.4)", () => {
     ["without its signature", (cookie) => cookie.slice(0, cookie.lastIndexOf("."))],
     ["with an empty signature", (cookie) => cookie.slice(0, cookie.lastIndexOf(".") + 1)],
     ["unsigned", (cookie) => cookie.slice(2, cookie.lastIndexOf("."))],
-    [
-      "as JSON",
-      (cookie) => `j:${Buffer.from(cookie.slice(2, cookie.indexOf(".")), "base64url").toString()}`,
-    ],
+    ["as JSON", (cookie) => `j:${Buffer.from(cookie.slice(2, cookie.indexOf(".")), "base64url").toString()}`],
     ["empty", () => ""],
     ["garbage", () => "s:garbage.garbage"],
     [

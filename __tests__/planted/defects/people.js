@@ -7,8 +7,8 @@ const defects = [
   {
     name: "an answer on somebody else's page is answered from a remembered consent",
     file: "lib/end-user/obtain-consent.ts",
-    find: "if (!mustAsk && needsNoQuestion(request, standing)) {",
-    replace: "if (needsNoQuestion(request, standing)) {",
+    find: "const isClear = !mustAsk && needsNoQuestion(request, standing);",
+    replace: "const isClear = needsNoQuestion(request, standing);",
     tests: ["flows/uncounted-answers"],
   },
   {
@@ -35,8 +35,8 @@ const defects = [
   {
     name: "a failure of storage ends a pending request though nobody has told the client",
     file: "lib/interaction/authorization-flow.ts",
-    find: '  if (response.kind === "error-page" && isFailure(response.error)) return response;\n',
-    replace: "",
+    find: "(isFailure(response.error) || ",
+    replace: "(",
     tests: ["flows/interactions"],
   },
   {
