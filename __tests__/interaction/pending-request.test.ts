@@ -96,8 +96,9 @@ describe("the cookie of a pending request (RFC 6265 §4.1)", () => {
   });
 
   it("tells by its length nothing of the person to whoever has chosen the rest", () => {
-    const guesses = ["alice@example.com", "bobby@example.com"].map((guess) =>
-      sealed(pendingOf(a, { parameters: { state: guess }, consentSubject: "alice@example.com" })),
+    const parameters = { state: "alice@example.com" };
+    const guesses = ["alice@example.com", "bobby@example.com"].map((consentSubject) =>
+      sealed(pendingOf(a, { parameters, consentSubject })),
     );
     expect(guesses[0]).toHaveLength(guesses[1]?.length ?? 0);
   });
