@@ -139,3 +139,19 @@ describe("the copy of a client record (RFC 6749 §2)", () => {
     expect(copy).toEqual(native);
   });
 });
+
+describe("records as models and databases give them (RFC 6749 §2)", () => {
+  const record = { clientId: "app", name: "App", redirectUris: [], subscriptions: {}, confidential: true };
+
+  it("an instance of a model is told how to give a plain object", () => {
+    expect(() => checkClient(Object.create(record))).toThrow(
+      'client "app": is an instance of a model, whose values are not its own properties: give a plain object',
+    );
+  });
+
+  it("an empty column is named", () => {
+    expect(() => checkClient({ ...record, logo: null })).toThrow(
+      'client "app": logo is null: write a value, or leave the key out.',
+    );
+  });
+});

@@ -155,7 +155,7 @@ describe("what is said of a client record that is refused (RFC 6749 §2)", () =>
   });
 
   it("does not read what a record inherits", () => {
-    expect(problemOf(Object.create(confidential))).toContain("confidential");
+    expect(problemOf(Object.create(confidential))).toContain("is an instance of a model");
   });
 
   it("says what to write where a value is one of a few", () => {

@@ -35,6 +35,15 @@ function firstError(value: unknown, schema: NamedSchema): SchemaError | undefine
   return schemaErrors(value, { kind: "records", schema })[0];
 }
 
+/** What databases and their models give, which no schema can name. */
+function modelProblem(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if ("confidential" in value && !Object.hasOwn(value, "confidential"))
+    return "is an instance of a model, whose values are not its own properties: give a plain object, such as instance.get({ plain: true }) of Sequelize or document.toObject() of Mongoose";
+  const empty = Object.entries(value).find(([name, held]) => held === null && Object.hasOwn(kept, name))?.[0];
+  return empty === undefined ? undefined : `${empty} is null: write a value, or leave the key out`;
+}
+
 function shapeProblem(value: unknown): string | undefined {
   const failed = firstError(value, clientSchemas.any) ?? firstError(value, schemaOf(value as Client));
   if (!failed) return undefined;
@@ -125,7 +134,11 @@ export function checkRedirectSchemes(client: Client, redirectSchemes: readonly s
  * @throws TypeError that names the property and what to write instead. It never quotes a value, except the client's id.
  */
 export function checkClient(value: unknown): Client {
-  const problem = shapeProblem(value) ?? undefinedProblem(value as Client) ?? valueProblem(value as Client);
+  const problem =
+    modelProblem(value) ??
+    shapeProblem(value) ??
+    undefinedProblem(value as Client) ??
+    valueProblem(value as Client);
   if (problem === undefined) return value as Client;
   const { clientId } = (value ?? {}) as { clientId?: unknown };
   const named = typeof clientId === "string" && isClientId(clientId);
