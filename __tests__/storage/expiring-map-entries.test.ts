@@ -18,7 +18,7 @@ const entry = (name: string, changes: Partial<Owned> = {}): Owned => ({
 });
 
 function newMap(maxEntries = 10_000): ExpiringMap<Owned> {
-  return expiringMap({ maxEntries, groupOf: ({ group }) => group, ownerOf: ({ owner }) => owner });
+  return expiringMap({ maxEntries, groupsOf: ({ group }) => [group], ownerOf: ({ owner }) => owner });
 }
 
 /** A map with these entries, in one group. */

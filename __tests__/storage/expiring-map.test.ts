@@ -11,7 +11,7 @@ interface Entry {
 
 /** A map whose entries are all in one group. */
 function newMap(maxEntries: number): ExpiringMap<Entry> {
-  return expiringMap({ maxEntries, groupOf: () => "all" });
+  return expiringMap({ maxEntries, groupsOf: () => ["all"] });
 }
 
 function entriesOf(map: ExpiringMap<Entry>, at: number): readonly string[] {
@@ -267,7 +267,7 @@ interface Named extends Entry {
 const named = (name: string, group: string): Named => ({ ...entry(name, 2_000), group });
 
 function grouped(): ExpiringMap<Named> {
-  return expiringMap({ maxEntries: 100, groupOf: ({ group }) => group });
+  return expiringMap({ maxEntries: 100, groupsOf: ({ group }) => [group] });
 }
 
 function namesIn(map: ExpiringMap<Named>, group: string): readonly string[] {

@@ -203,4 +203,26 @@ describe("the limit of authorizations in memory (RFC 9700 §4.14.2)", () => {
     await store.create(authorizationRecord({ authorizationId: "the hundredth" }), now);
     expect(looks.count).toBe(0);
   });
+
+  it("looks at none of what a person has allowed other clients, APIs and contexts", async () => {
+    const looks: Looks = { count: 0 };
+    const expiresAt = watchedEnd(looks);
+    const others = several(3 * maxAuthorizations).map(({ authorizationId = "" }, index) => {
+      const other = [
+        { clientId: authorizationId },
+        { apiId: authorizationId },
+        { context: { key: authorizationId } },
+      ];
+      return { authorizationId, expiresAt, ...other[index % 3] };
+    });
+    const store = await storeOf(...others);
+    looks.count = 0;
+    for (const record of several(maxAuthorizations))
+      await store.create(
+        authorizationRecord({ ...record, authorizationId: `own ${record.authorizationId}` }),
+        now,
+      );
+    await store.create(authorizationRecord({ authorizationId: "one too many" }), now);
+    expect(looks.count).toBe(0);
+  });
 });

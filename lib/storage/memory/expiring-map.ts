@@ -15,8 +15,8 @@ interface Expiring {
 export interface ExpiringMapOptions<T> {
   /** How many entries the map holds at most, expired ones included until they are dropped. */
   readonly maxEntries: number;
-  /** The group under which `inGroup` finds an entry. Left out: there are no groups. */
-  readonly groupOf?: (value: T) => string;
+  /** The groups under which `inGroup` finds an entry. Left out: there are no groups. */
+  readonly groupsOf?: (value: T) => readonly string[];
   /** The owner whose share of the room a new entry takes. Left out or `undefined`: nobody's. */
   readonly ownerOf?: (value: T, now: EpochSeconds) => string | undefined;
 }
@@ -56,7 +56,7 @@ interface Kept<T> {
 }
 
 /** The entries with their groups and shares, which are updated together with them. */
-function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
+function keptEntries<T>(groupsOf: ExpiringMapOptions<T>["groupsOf"] = () => []) {
   const entries = new Map<string, Kept<T>>();
   const groups = keyGroups();
   const shares = ownerShares();
@@ -67,14 +67,14 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
     add: (key: string, kept: Kept<T>): void => {
       const { value, share } = kept;
       entries.set(key, kept);
-      if (groupOf) groups.add(groupOf(value), key);
+      for (const group of groupsOf(value)) groups.add(group, key);
       if (share) shares.add(share);
     },
     replace: (key: string, { before, after }: { before: Kept<T>; after: Kept<T> }): void => {
       entries.set(key, after);
-      if (!groupOf || groupOf(before.value) === groupOf(after.value)) return;
-      groups.remove(groupOf(before.value), key);
-      groups.add(groupOf(after.value), key);
+      const now = groupsOf(after.value);
+      for (const group of groupsOf(before.value)) if (!now.includes(group)) groups.remove(group, key);
+      for (const group of now) groups.add(group, key);
     },
     /** Nothing happens when there is no such entry. */
     drop: (key: string): void => {
@@ -82,7 +82,7 @@ function keptEntries<T>(groupOf: ExpiringMapOptions<T>["groupOf"]) {
       if (!kept) return;
       const { value, share } = kept;
       entries.delete(key);
-      if (groupOf) groups.remove(groupOf(value), key);
+      for (const group of groupsOf(value)) groups.remove(group, key);
       if (share) shares.drop(share);
     },
   };
@@ -191,8 +191,8 @@ function roomMaker(
 
 /** An empty map. */
 export function expiringMap<T extends Expiring>(options: ExpiringMapOptions<T>): ExpiringMap<T> {
-  const { maxEntries, groupOf, ownerOf } = options;
-  const { entries, groups, shares, add, replace, drop } = keptEntries(groupOf);
+  const { maxEntries, groupsOf, ownerOf } = options;
+  const { entries, groups, shares, add, replace, drop } = keptEntries(groupsOf);
   const { file, dropExpired } = expiryIndex(entries, drop);
   const frozenCopy = frozenCopies<T>();
   const sweep = sweeper(dropExpired);

@@ -13,12 +13,18 @@ import {
 const livingOf = (subject: string): string => `+${subject}`;
 const revokedOf = (subject: string): string => `-${subject}`;
 
+/** The living ones that count together towards the limit. */
+function limitedWith({ subject, clientId, apiId, context }: Authorization): string {
+  return JSON.stringify([subject, clientId, apiId, context?.key ?? ""]);
+}
+
 /**
- * The group of an authorization. An end user's revoked ones have a group of their own: there can be many until they expire, and an
- * approval must not look at them.
+ * The groups of an authorization. An approval looks only at those that count towards the same limit: an end user may have allowed
+ * thousands of clients, and there can be many revoked ones until they expire.
  */
-export function groupOf({ subject, revoked }: Authorization): string {
-  return revoked ? revokedOf(subject) : livingOf(subject);
+export function groupsOf(authorization: Authorization): readonly string[] {
+  const { subject, revoked } = authorization;
+  return revoked ? [revokedOf(subject)] : [livingOf(subject), limitedWith(authorization)];
 }
 
 /** True for what belongs to this selection; the end user is the same already. */
@@ -52,7 +58,7 @@ function allOf(
   return [livingOf(subject), revokedOf(subject)].flatMap((group) => inGroup(group, -Infinity));
 }
 
-/** The authorizations of this map, whose entries are grouped by `groupOf`. */
+/** The authorizations of this map, whose entries are grouped by `groupsOf`. */
 export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>): AuthorizationStore {
   const revoke = (id: string): void => authorizations.change(id, { revoked: true });
   const livingIn = (selection: AuthorizationSelection, now: EpochSeconds): readonly Authorization[] =>
@@ -63,11 +69,11 @@ export function memoryAuthorizations(authorizations: ExpiringMap<Authorization>)
     return lastUsedAt === undefined ? authorization : { ...authorization, lastUsedAt };
   }
 
-  function keepLimit({ context, ...added }: Authorization, now: EpochSeconds): void {
-    const { authorizationId, subject, clientId, apiId } = added;
-    if (authorizations.groupSize(livingOf(subject)) <= maxAuthorizations) return;
-    const living = livingIn({ subject, clientId, apiId, contextKey: context?.key ?? "" }, now);
-    const surplus = surplusOf(living.map(withLastUse), (one) => one.authorizationId === authorizationId);
+  function keepLimit(added: Authorization, now: EpochSeconds): void {
+    const group = limitedWith(added);
+    if (authorizations.groupSize(group) <= maxAuthorizations) return;
+    const living = authorizations.inGroup(group, now).map(withLastUse);
+    const surplus = surplusOf(living, (one) => one.authorizationId === added.authorizationId);
     for (const one of surplus) revoke(one.authorizationId);
   }
 

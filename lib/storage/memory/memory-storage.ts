@@ -9,7 +9,7 @@ import { checkClient, ownClient } from "../../clients/client-record";
 import type { ListedClients } from "../../clients/client-lookup";
 import { type ExpiringMap, expiringMap } from "./expiring-map";
 import { markedInMemory } from "./in-memory";
-import { groupOf, memoryAuthorizations } from "./memory-authorizations";
+import { groupsOf, memoryAuthorizations } from "./memory-authorizations";
 import type { ClientAssertionStore } from "../client-ports";
 import type {
   AccessTokenStore,
@@ -180,13 +180,15 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
   if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > mostEntries) {
     throw new TypeError(`memoryStorage: maxEntries must be a whole number from 1 to ${mostEntries}.`);
   }
-  const authorizations = expiringMap<Authorization>({ maxEntries, groupOf, ownerOf: clientOf });
+  const authorizations = expiringMap<Authorization>({ maxEntries, groupsOf, ownerOf: clientOf });
   // a host may keep authorizations in another storage: then each one counts as an owner itself
   const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
     authorizations.get(authorizationId, now)?.clientId ?? authorizationId;
   return markedInMemory({
     clients: memoryClients(clients),
-    consents: memoryConsents(expiringMap<Consent>({ maxEntries, groupOf: personOf, ownerOf: personOf })),
+    consents: memoryConsents(
+      expiringMap<Consent>({ maxEntries, groupsOf: (consent) => [personOf(consent)], ownerOf: personOf }),
+    ),
     authorizations: memoryAuthorizations(authorizations),
     authorizationCodes: memoryAuthorizationCodes(
       expiringMap<AuthorizationCode>({ maxEntries, ownerOf }),
