@@ -1,4 +1,5 @@
 /** `auth.assessment()`: every item has a state, each option flips its items, and nothing but the options is looked at. RFC 9700 §2, §4. */
+import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { assessmentPage } from "../docs/make-assessment";
@@ -12,7 +13,8 @@ import {
 } from "../lib";
 import { standards } from "../lib/assessment/assess";
 import { assessmentText } from "../lib/assessment/text";
-import { goodApi, goodOptions, jwk, marker } from "./fixture/options";
+import { redisStorage } from "../lib/redis";
+import { goodApi, goodOptions, goodSecret, jwk, marker } from "./fixture/options";
 import { confidentialRecord, publicRecord } from "./fixture/records";
 
 const storageWith = (...clients: readonly object[]): AuthServerOptions["storage"] => ({
@@ -220,6 +222,90 @@ describe("an option flips its items", () => {
     const open = { ...strong, ...orders({ clientRegistration: { approve() {} } }) } as AuthServerOptions;
     expect(stateOfStrangers(open)).toBe("met");
     expect(stateOfStrangers({ ...open, insecureLoopbackClients: true })).toBe("weakened");
+  });
+});
+
+describe("a weak configuration is not said to be met (RFC 9700 §2, §4)", () => {
+  const redis = redisStorage({ client: { sendCommand: async () => "OK" }, allowEviction: true });
+  const native = { ...publicRecord("native"), clientId: "app", subscriptions: {} };
+
+  it.each<[string, object, readonly string[]]>([
+    [
+      "Redis may evict used codes and revocations",
+      { storage: { ...redis, clients: strong.storage.clients } },
+      ["RFC 9700 4.5", "OAuth 2.1 4.1.3", "FAPI 2.0 5.3.2.2", "ASVS 5.0 10.4.9"],
+    ],
+    [
+      "the host says yes for its people",
+      { consent: { decide: () => ({ kind: "granted" }) } },
+      ["OAuth 2.1 7.3", "ASVS 5.0 10.7.1"],
+    ],
+    [
+      "the secret of docs/testing.md",
+      { secrets: ["a secret for tests, of at least 32 characters"] },
+      ["RFC 9700 4.7"],
+    ],
+    ["a secret of a few words", { secrets: ["correct horse battery staple of mine"] }, ["RFC 9700 4.7"]],
+    ["a secret to be changed", { secrets: ["ChangeMe-ChangeMe-before-going-live1"] }, ["RFC 9700 4.7"]],
+    ["a secret from the keyboard", { secrets: ["0123456789abcdefghijklmnopqrstuvwxyz"] }, ["RFC 9700 4.7"]],
+    ["a secret that repeats itself", { secrets: ["kU8w_dQ2xL".repeat(4)] }, ["RFC 9700 4.7"]],
+    [
+      "an old secret that is a word",
+      { secrets: [goodSecret, "MyVerySecretKey!MyVeryOwnKey!2026"] },
+      ["RFC 9700 4.7"],
+    ],
+    ["access tokens for two hours", orders({ accessTokenSeconds: 7_200 }), ["OAuth 2.1 7.1.3.5"]],
+    [
+      "a revocation that takes a minute",
+      { revocationLagSeconds: 60 },
+      ["RFC 9700 4.14.2", "OAuth 2.1 4.1.3", "ASVS 5.0 10.4.5"],
+    ],
+    ["a sign-in that may wait for an hour", { lifetimes: { interactionSeconds: 3_600 } }, ["RFC 9700 4.3"]],
+    ["the same for one API", orders({ lifetimes: { interactionSeconds: 3_600 } }), ["RFC 9700 4.3"]],
+    [
+      "a client with every scope",
+      {
+        ...orders({ scopes: { read: "See your orders", write: "Order things" } }),
+        ...listed({ ...keyClient, subscriptions: { orders: { grantTypes: ["authorization_code"] } } }),
+      },
+      ["ASVS 5.0 10.4.11"],
+    ],
+    [
+      "end marks in memory",
+      { storage: { ...strong.storage, endMarks: goodOptions.storage.endMarks } },
+      ["RFC 9700 4.14.2", "OAuth 2.1 4.3.1"],
+    ],
+    ["a trusted native client", listed({ ...native, trusted: true }), ["OAuth 2.1 7.3", "ASVS 5.0 10.7.1"]],
+    [
+      "a client trusted at one API",
+      listed({
+        ...keyClient,
+        subscriptions: { orders: { ...keyClient.subscriptions.orders, trusted: true } },
+      }),
+      ["OAuth 2.1 7.3"],
+    ],
+    [
+      "a web client on 127.0.0.1",
+      listed({ ...keyClient, redirectUris: ["http://127.0.0.1:8080/callback"] }),
+      ["RFC 9700 2.6", "FAPI 2.0 5.3.2.2"],
+    ],
+    [
+      "a scheme that another app may have",
+      { redirectSchemes: ["myapp"], ...listed({ ...native, redirectUris: ["myapp:/callback"] }) },
+      ["OAuth 2.1 2.3.1", "OAuth 2.1 7.3"],
+    ],
+    [
+      "refresh tokens that rest for a quarter",
+      orders({ lifetimes: { refreshTokenIdleSeconds: 7_776_000 } }),
+      ["RFC 9700 4.14.2", "OAuth 2.1 4.3.3"],
+    ],
+  ])("%s", (_, changes, sections) => {
+    expect(Object.keys(weakened({ ...strong, ...changes }))).toEqual(expect.arrayContaining([...sections]));
+  });
+
+  it("while random secrets are never taken for chosen ones", () => {
+    const secrets = Array.from({ length: 2_000 }, () => randomBytes(32).toString("base64url"));
+    expect(weakened({ ...strong, secrets })).toEqual({});
   });
 });
 

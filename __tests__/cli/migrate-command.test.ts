@@ -167,7 +167,7 @@ describe("authmount migrate --postgres", () => {
     expect([exitCode, stderr.split("\n").slice(1)]).toEqual([
       0,
       [
-        "Warning: synchronous_commit is off. After a crash or a failover, a code or refresh token that was used can be used again, and revocations are forgotten. Set it to on.",
+        "Warning: synchronous_commit is off. A code or refresh token that was used can then be used again, and revocations are forgotten. Set it to on.",
         "",
       ],
     ]);

@@ -15,7 +15,7 @@ const method = { authenticate: () => ({ kind: "interaction", url: "/signin" }) a
 function authServer(baseUrl: string): AuthServer {
   return createAuthServer({
     baseUrl,
-    secrets: ["a test secret of at least 32 characters"],
+    secrets: ["a-test-secret-of-at-least-32-characters"],
     signingKeys: [generateSigningKey()],
     storage: memoryStorage({ clients: [] }),
     authMethods: { password: method, otp: method, sso: method },

@@ -54,7 +54,7 @@ const signInPage: AuthMethod = { authenticate: () => ({ kind: "interaction", url
 function server(options: Partial<AuthServerOptions> = {}): AuthServer {
   return createAuthServer({
     baseUrl,
-    secrets: ["a test secret of at least 32 characters"],
+    secrets: ["a-test-secret-of-at-least-32-characters"],
     signingKeys: [generateSigningKey()],
     storage: memoryStorage({ clients: [job] }),
     authMethods: { password: signInPage },
@@ -269,8 +269,8 @@ describe("a pending request that does not come back (RFC 6265 §5.4)", () => {
   });
 
   it("names secrets that differ between two processes", async () => {
-    const first = listening({ secrets: ["the secret of one process, 32 characters"] });
-    const other = listening({ secrets: ["the secret of another one, 32 characters"] });
+    const first = listening({ secrets: ["the-secret-of-one-process-32-characters"] });
+    const other = listening({ secrets: ["the-secret-of-another-one-32-characters"] });
     const sent = await request(first.app).get(asked).expect(302);
     const cookie = String(sent.headers["set-cookie"]).split(";")[0] ?? "";
     await request(other.app).post(String(sent.headers["location"])).set("Cookie", cookie).expect(400);

@@ -256,6 +256,12 @@ describe("options in production", () => {
       "insecureLoopbackClients is not allowed in production. Leave it out.",
       withChanges({ insecureLoopbackClients: true }),
     ],
+    ...["a secret for tests, of at least 32 characters", `${goodSecret}\n`].map(
+      (phrase): [string, AuthServerOptions] => [
+        "secrets.1 contains white space, as a phrase does, or a file with a line break at its end. Write random text, such as the output of: npx authmount secret.",
+        withChanges({ secrets: [goodSecret, phrase] }),
+      ],
+    ),
   ];
 
   it.each(mistakes)("are refused: %s", async (message, options) => {

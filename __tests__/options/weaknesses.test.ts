@@ -157,7 +157,10 @@ describe("what is weak", () => {
   it.each<readonly [string, AuthServerOptions]>([
     ["strong options", strongOptions],
     ["the default lifetimes", strongWith({ lifetimes: defaultLifetimes })],
-    ["a secret with eight different characters", strongWith({ secrets: ["abcdefgh".repeat(4)] })],
+    [
+      "a secret with eight different characters",
+      strongWith({ secrets: ["aDgf7b_c".repeat(3) + "gDcab_f7"] }),
+    ],
     ["half a minute until a revocation counts", strongWith({ revocationLagSeconds: 30 })],
     [
       "what is written as it would be anyway",

@@ -30,7 +30,7 @@ const secretDigests = [generateClientSecret().digest];
 const api = (name) => ({ audience: "https://host.example/" + name, authMethods: ["password"], scopes: { read: "Read" } });
 const options = {
   baseUrl: "https://host.example/login",
-  secrets: ["a test secret of at least 32 characters"],
+  secrets: ["a-test-secret-of-at-least-32-characters"],
   signingKeys: [generateSigningKey()],
   storage: memoryStorage({ clients: [{ ...shop, secretDigests, subscriptions }] }),
   apis: { orders: api("orders"), reports: { ...api("reports"), accessTokenFormat: "opaque" } },

@@ -245,7 +245,7 @@ function told(): void {
     const storage = redisStorage({ client });
     expect(weaknessesOf({ ...goodOptions, storage }).map(({ path: at }) => at)).not.toContain("storage");
     expect(await storage.migrate()).toEqual([
-      expect.stringMatching(/^Redis has no append-only file\. After a crash .* Set appendonly to yes/),
+      expect.stringMatching(/^Redis has no append-only file\. A code or .* Set appendonly to yes/),
       expect.stringMatching(/^a master has 1 replicas, and replicas is 0\. .* Set replicas to the number/),
     ]);
     expect(weaknessesOf({ ...goodOptions, storage })).toContainEqual(

@@ -67,7 +67,7 @@ export const asvs5: Standard = {
       state: "met",
       note: "By rotation, as levels 1 and 2 allow. Level 3 asks for tokens that are bound to their sender.",
       tests: ["attacks/stolen-refresh-token"],
-      weakenedBy: [refreshRetries, memoryStorage],
+      weakenedBy: [refreshRetries, memoryStorage, slowRevocation],
     },
     {
       section: "10.4.6",
@@ -98,7 +98,7 @@ export const asvs5: Standard = {
       state: "host",
       note: "Build an account page with auth.authorizations and auth.consents, as the account-page example does.",
       tests: ["clients/account-page"],
-      weakenedBy: [slowRevocation],
+      weakenedBy: [memoryStorage, slowRevocation],
     },
     {
       section: "10.4.10",

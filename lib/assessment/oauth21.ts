@@ -1,14 +1,16 @@
 /** What OAuth 2.1 asks of an authorization server beyond RFC 6749. OAuth 2.1 draft. */
 import type { Standard } from "./requirement";
 import {
+  accessTokensOverAnHour,
   chosenSecrets,
   codesLongerThan,
+  consentByHost,
   inventedSchemes,
-  longAccessTokens,
   longRefreshTokens,
   memoryStorage,
   plainHttp,
   refreshRetries,
+  slowRevocation,
   strangers,
   temporaryKeys,
   trustedClients,
@@ -65,7 +67,7 @@ export const oauth21: Standard = {
       state: "met",
       note: "One compare-and-set in storage decides, over any number of processes.",
       tests: ["attacks/code-race", "attacks/many-processes"],
-      weakenedBy: [memoryStorage],
+      weakenedBy: [memoryStorage, slowRevocation],
     },
     {
       section: "4.3.1",
@@ -104,7 +106,7 @@ export const oauth21: Standard = {
       state: "met",
       note: "An hour by default.",
       tests: ["flows/lifetimes"],
-      weakenedBy: [longAccessTokens],
+      weakenedBy: [accessTokensOverAnHour],
     },
     {
       section: "7.3",
@@ -112,7 +114,7 @@ export const oauth21: Standard = {
       state: "met",
       note: "People are asked again when a redirect does not prove which program gets the answer.",
       tests: ["flows/consent-remembered", "attacks/registrations"],
-      weakenedBy: [strangers, trustedClients, inventedSchemes],
+      weakenedBy: [strangers, trustedClients, consentByHost, inventedSchemes],
       aboutClients: true,
     },
     {

@@ -7,6 +7,7 @@ import {
   httpRedirects,
   longAccessTokens,
   longCodes,
+  longInteractions,
   longRefreshTokens,
   loopbackFetches,
   memoryStorage,
@@ -130,7 +131,7 @@ export const rfc9700: Standard = {
       state: "met",
       note: "A code is used once and needs its client's proof. Tokens are never accepted in a URL.",
       tests: ["attacks/stolen-code", "endpoints/require-bearer"],
-      weakenedBy: [longCodes],
+      weakenedBy: [longCodes, longInteractions],
     },
     {
       section: "4.4",
@@ -217,7 +218,7 @@ export const rfc9700: Standard = {
       state: "met",
       note: "The replay ends access tokens too.",
       tests: ["attacks/stolen-refresh-token", "flows/lifetimes"],
-      weakenedBy: [refreshRetries, longRefreshTokens, memoryStorage],
+      weakenedBy: [refreshRetries, longRefreshTokens, memoryStorage, slowRevocation],
     },
     {
       section: "4.15",

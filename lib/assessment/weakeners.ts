@@ -59,6 +59,22 @@ export const longAccessTokens: Weakener = foundAt(
   /^apis\..+\.accessTokenSeconds$/,
 );
 
+/** Access tokens that live for more than the hour that RFC 6750 §5.3 advises. */
+export const accessTokensOverAnHour: Weakener = {
+  option: "accessTokenSeconds above 3600",
+  find: ({ options }) =>
+    Object.entries(options.apis).flatMap(([apiId, { accessTokenSeconds: seconds = 0 }]) => {
+      const problem = `is ${seconds} seconds, more than 3600`;
+      return seconds > 3_600 ? [{ path: `apis.${apiId}.accessTokenSeconds`, problem }] : [];
+    }),
+};
+
+/** Sign-ins that can be finished long after they began. */
+export const longInteractions: Weakener = foundAt(
+  "long interactionSeconds",
+  /lifetimes\.interactionSeconds$/,
+);
+
 /** Refresh tokens that live for long, used or not. */
 export const longRefreshTokens: Weakener = foundAt(
   "long refreshTokenSeconds or refreshTokenIdleSeconds",

@@ -155,6 +155,9 @@ function* productionProblems({
   if (!isProduction()) return;
   const problem = "is missing, and temporary ones are not allowed in production";
   if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
+  const phrase = "contains white space, as a phrase does, or a file with a line break at its end";
+  for (const [index, secret] of (secrets ?? []).entries())
+    if (/\s/.test(secret)) yield { path: `secrets.${index}`, problem: phrase, fix: fixes.secret };
   if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
   if (insecureLoopbackClients)
     yield { path: "insecureLoopbackClients", problem: "is not allowed in production", fix: "Leave it out." };

@@ -93,7 +93,7 @@ export interface AuthServerOptions {
   readonly baseUrl: string;
   /**
    * Secrets of at least 32 characters that seal pending requests. The first one seals, all of them open. Give every process the
-   * same list. Default: a temporary secret, with a warning; in production it is an error to leave them out.
+   * same list. Default: a temporary secret, with a warning; in production it is an error to leave them out, or to use white space.
    */
   readonly secrets?: readonly string[];
   /**

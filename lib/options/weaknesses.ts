@@ -34,18 +34,27 @@ const temporaryKeys: WeaknessRule = ({ secrets, signingKeys }) => {
 /** Fewer different characters than random text of 32 characters ever has. */
 const fewCharacters = 8;
 
-const guessableSecrets: WeaknessRule = ({ secrets }) =>
-  secrets?.flatMap((secret, index) =>
-    new Set(secret).size >= fewCharacters
-      ? []
-      : {
-          level: "weak",
-          path: `secrets.${index}`,
-          problem: `has fewer than ${fewCharacters} different characters`,
-          why: "It looks chosen by a person. Whoever guesses it can forge sign-ins in progress.",
-          fix: "Make a random one with: npx authmount secret.",
-        },
-  ) ?? [];
+/** What random text contains less than once in a million. */
+const chosenText =
+  /\s|secret|password|change.?me|example|01234567|12345678|abcdefgh|qwertz|qwerty|^(.+)\1+$/i;
+
+function chosenProblem(secret: string): string | undefined {
+  if (new Set(secret).size < fewCharacters) return `has fewer than ${fewCharacters} different characters`;
+  return chosenText.test(secret) ? "contains white space, a common word or a pattern" : undefined;
+}
+
+const guessableSecrets: WeaknessRule = ({ secrets = [] }) =>
+  secrets.flatMap((secret, index) => {
+    const problem = chosenProblem(secret);
+    if (problem === undefined) return [];
+    return {
+      level: "weak",
+      path: `secrets.${index}`,
+      problem,
+      why: "It looks chosen by a person. Whoever guesses it can forge sign-ins in progress.",
+      fix: "Make a random one with: npx authmount secret.",
+    };
+  });
 
 const storageInMemory: WeaknessRule = ({ storage }) => {
   const names = storagePortNames.filter((name) => isInMemory(storage[name]));

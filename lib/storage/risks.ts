@@ -10,7 +10,7 @@ export interface Risk {
 
 /** What comes of every such setting. */
 export const lossOfRecords =
-  "After a crash or a failover, a code or refresh token that was used can be used again, and revocations are forgotten.";
+  "A code or refresh token that was used can then be used again, and revocations are forgotten.";
 
 // a registered symbol: a second copy of this package must find the risks too
 const mark = Symbol.for("authmount.risks");

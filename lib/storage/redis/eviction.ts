@@ -41,6 +41,12 @@ function problemIn(setting: Setting, { allowEviction }: Decided): string | undef
     : `the server's maxmemory-policy is ${policy}, which may drop revocations. Set it to noeviction`;
 }
 
+/** Known before any server has answered, as the assessment asks none. */
+const evicting: Risk = {
+  problem: "allowEviction is true",
+  fix: "Set maxmemory-policy to noeviction, and leave allowEviction out.",
+};
+
 function risksIn(setting: Setting, { replicas }: Decided): readonly Risk[] {
   const connected = Number(setting("connected_slaves") ?? 0);
   const found: Risk[] = [];
@@ -114,7 +120,7 @@ export function serverCheck(servers: RedisServers, decided: Decided): ServerChec
   }
 
   return {
-    risks: () => risks,
+    risks: () => [...(decided.allowEviction ? [evicting] : []), ...risks],
     async pass() {
       if (state === "right") return;
       asking ??= askAll().finally(() => (asking = undefined));
