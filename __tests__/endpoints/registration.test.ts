@@ -396,11 +396,14 @@ describe("scripts (Fetch standard, RFC 9700 §2.6)", () => {
 
   it("may read the answer, and ask for it first", async () => {
     const host = browserHost();
-    const asked = await request(host.app).options(registerPath()).set("Origin", page);
+    const names = "content-type,authorization,mcp-protocol-version";
+    const asked = await request(host.app)
+      .options(registerPath())
+      .set({ Origin: page, "Access-Control-Request-Headers": names });
     expect(asked.headers).toMatchObject({
       "access-control-allow-origin": page,
       "access-control-allow-methods": "POST",
-      "access-control-allow-headers": "Content-Type, Authorization, MCP-Protocol-Version",
+      "access-control-allow-headers": names,
       vary: "Origin",
     });
     const posted = await register(host, atPage, { headers: { Origin: page } });
