@@ -106,7 +106,7 @@ describeWith(chromium, {
   tests: () => {
     describe.each(languages)("in %s", (language) => {
       it.each(looks)("has no accessibility violation: $name", async ({ look }) => {
-        const { page } = await openStranger({ look, fields: { ui_locales: language } });
+        const { page } = await openStranger({ look: { ...look, locale: language } });
         expect(await page.evaluate("document.documentElement.lang")).toBe(language);
         await page.evaluate("document.querySelector('details').open = true");
         expect(await accessibilityFindings(page)).toEqual([]);
@@ -114,7 +114,7 @@ describeWith(chromium, {
 
       it("fits a narrow screen with text twice as large", async () => {
         const look = { viewport: { width: 640, height: 800 } };
-        const { page } = await openStranger({ look, fields: { ui_locales: language } });
+        const { page } = await openStranger({ look: { ...look, locale: language } });
         await page.evaluate("document.documentElement.style.fontSize = '200%'");
         expect(await page.evaluate(width)).toBe(640);
       });
@@ -172,7 +172,7 @@ describeWith(chromium, {
       "shows a host name of 253 characters to its end on a narrow screen, in %s",
       async (language) => {
         const hostName = `${`${"a".repeat(63)}.`.repeat(3)}${"b".repeat(53)}.example`;
-        const page = await openWithHostName({ look: narrow, fields: { ui_locales: language } }, hostName);
+        const page = await openWithHostName({ look: { ...narrow, locale: language } }, hostName);
         expect(await page.evaluate(width)).toBe(320);
         expect(await page.evaluate(sidewaysInWarning)).toBe(0);
       },

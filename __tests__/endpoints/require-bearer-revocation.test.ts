@@ -202,21 +202,21 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
     expect((await host.auth.consents.list("alice")).consents).toEqual([
       {
         subject: "alice",
-        clientId: "web",
-        apiId: "orders",
-        contextKey: "",
-        scopes: ["orders:read"],
-        grantedAt: clock.now() - 10,
-        expiresAt: expiresAt - 10,
-      },
-      {
-        subject: "alice",
         clientId: "spa",
         apiId: "files",
         contextKey: "",
         scopes: ["files:read"],
         grantedAt: clock.now(),
         expiresAt,
+      },
+      {
+        subject: "alice",
+        clientId: "web",
+        apiId: "orders",
+        contextKey: "",
+        scopes: ["orders:read"],
+        grantedAt: clock.now() - 10,
+        expiresAt: expiresAt - 10,
       },
     ]);
     expect((await host.auth.consents.list("nobody")).consents).toEqual([]);

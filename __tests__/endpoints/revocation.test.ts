@@ -521,7 +521,7 @@ describe("revocation from a page (RFC 7009 §2.3, Fetch standard)", () => {
     expect(response.headers).toMatchObject({
       "access-control-allow-origin": registered,
       "access-control-allow-methods": "POST",
-      "access-control-allow-headers": "Content-Type",
+      "access-control-allow-headers": "content-type",
       vary: "Origin",
     });
     expect(response.headers["access-control-allow-credentials"]).toBeUndefined();

@@ -339,13 +339,14 @@ describe("nothing is stored before approval", () => {
       "authorizationCodes.create",
       "authorizations.create",
       "consents.save",
+      // that the page was answered, so that a no that comes later is not told to the client
+      "endMarks.save",
     ]);
   });
 
   it.each<[string, (asked: Visit) => Promise<unknown>]>([
     ["leaves", async () => undefined],
     ["cancels at sign-in", ({ browser, id }) => browser.post("/cancel", { interaction: id })],
-    ["says no", async (asked) => asked.browser.answer(await signIn(asked), "deny")],
     [
       "is denied",
       (asked) => ((asked.host.session = { kind: "denied" }), asked.browser.get(resumePath(asked.id))),
@@ -354,6 +355,13 @@ describe("nothing is stored before approval", () => {
     const { host, writes } = watchedHost();
     await end(await visit(host));
     expect(writes).toEqual([]);
+  });
+
+  it("and no more than that the page was answered when the person says no", async () => {
+    const { host, writes } = watchedHost();
+    const asked = await visit(host);
+    await asked.browser.answer(await signIn(asked), "deny");
+    expect(writes).toEqual(["endMarks.save"]);
   });
 
   it("and without a question only the authorization and the code", async () => {

@@ -41,7 +41,7 @@ type Shape = (sendCommand: Sender["sendCommand"]) => RedisClient;
 const shapes: Readonly<Record<string, Shape>> = {
   "one server": (sendCommand) => ({ sendCommand }),
   "a cluster": (sendCommand) => ({
-    masters: [],
+    masters: [{ address: "the server" }],
     slots: [],
     nodeClient: () => ({ sendCommand }),
     sendCommand: (_, __, args) => sendCommand(args),

@@ -30,7 +30,8 @@ function deletionIn({ consents, consents_by_context: inContexts }: Tables, conte
 /** Deletes the consents of this selection. True when one was deleted. */
 async function remove(query: Query, withdrawal: Parameters<ConsentStore["delete"]>[0]): Promise<boolean> {
   const { subject, clientId, apiId, contextKey } = withdrawal.selection;
-  const values = [subject, clientId, apiId, withdrawal.exceptEndMark];
+  // null: some handles refuse undefined
+  const values = [subject, clientId ?? null, apiId ?? null, withdrawal.exceptEndMark];
   const rows = await query(
     (tables) => deletionIn(tables, contextKey),
     contextKey ? [...values, contextKey] : values,

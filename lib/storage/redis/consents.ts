@@ -23,7 +23,8 @@ for i = 1, #first, 2 do
   end
 end
 local last = redis.call("ZRANGE", KEYS[2], -1, -1, "WITHSCORES")
-for _, key in ipairs(KEYS) do redis.call("EXPIREAT", key, last[2] + ARGV[5]) end
+redis.call("EXPIREAT", KEYS[1], last[2] + ARGV[5])
+redis.call("EXPIREAT", KEYS[2], last[2] + ARGV[5])
 return 1`;
 
 /**
