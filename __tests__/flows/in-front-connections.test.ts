@@ -1,5 +1,5 @@
 /** Connections that are kept, cut or shared, with the router in Express and with `auth.inFrontOf(app)`. */
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { encode } from "../fixture/browser";
 import { eventKinds, itAnswersAlike, listeners, plainHost, stuckAt, ways } from "../fixture/in-front";
@@ -108,27 +108,6 @@ describe.each(ways)("%s: a client that goes away (RFC 9112 §9.5)", (way) => {
     answer.open();
     await everythingUnderWay();
     expect(eventKinds(host)).toEqual(["token-issued"]);
-    await lives(server);
-  });
-
-  it("in the middle of its body, while storage looks for its origin", async () => {
-    const { storage, entered, answer } = stuckAt("clients.isBrowserOrigin");
-    const host = plainHost({ storage });
-    const listener = listeners[way](host);
-    const responses: ServerResponse[] = [];
-    const server = await serverOf((req, res) => {
-      responses.push(res);
-      listener(req, res);
-    });
-    const socket = await connectTo(server);
-    socket.write(message({ headers: [formType, spaOrigin, "Content-Length: 100"] }) + half);
-    await entered.opened;
-    socket.destroy();
-    await allConnectionsEnded(server);
-    answer.open();
-    await everythingUnderWay();
-    expect(eventKinds(host)).toEqual([]);
-    expect(responses.map(({ writableEnded }) => writableEnded)).toEqual([true]);
     await lives(server);
   });
 });

@@ -12,8 +12,7 @@ import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
 import { checkClient, isClientLink } from "./client-record";
 import { readClientName } from "./client-name";
 import type { DocumentDecision } from "./port";
-import { withoutNulls } from "./registration-metadata";
-import { selfDescriptionOf } from "./self-description";
+import { selfDescriptionOf, withoutNulls } from "./self-description";
 
 /** What the host allows such a client. */
 export interface DocumentRules {

@@ -14,6 +14,7 @@ import { isPrivateKey } from "./client-key";
 import { readClientName } from "./client-name";
 import { isClientLink } from "./client-record";
 import type { RegistrationMetadata } from "./port";
+import { withoutNulls } from "./self-description";
 
 /** What the server and the API allow. */
 export interface RegistrationRules {
@@ -47,11 +48,6 @@ function invalid(description: string): OAuthError {
 
 function invalidRedirect(description: string, reason = description): OAuthError {
   return new OAuthError("invalid_redirect_uri", { description, reason });
-}
-
-/** What a client says of itself: `null` counts as left out, because many programs write it for what they do not have. */
-export function withoutNulls(sent: Sent): Sent {
-  return Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
 }
 
 /** A text; `undefined` when it is left out. */

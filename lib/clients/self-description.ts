@@ -13,3 +13,8 @@ export function selfDescriptionOf(client: Client, by: SelfDescription["by"]): Se
   const parts = [client.redirectUris.toSorted(), proofKindOf(client), keys];
   return { by, digest: hash("sha256", JSON.stringify(parts), "base64url") };
 }
+
+/** What a client sends about itself, without the members that are `null`: many programs write it for what they do not have. */
+export function withoutNulls(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
+}
