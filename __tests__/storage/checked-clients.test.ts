@@ -135,7 +135,6 @@ describe("a host's own client table (RFC 6749 §2.2)", () => {
     ["more than 24 KB", "data:image/png;base64,".padEnd(24_577, "A")],
     ["nothing", ""],
     ["a number", 5],
-    ["null", null],
   ])("is refused when it gives a logo that is %s", async (_, logo) => {
     const { clients } = table(() => ({ ...confidentialRecord(), logo }));
     await expect(clients.find("web")).rejects.toThrow('client "web": logo must ');
