@@ -58,7 +58,7 @@ describe("a client record with keys (RFC 7517 §5, 7591 §2)", () => {
       "jwks.keys.0 must have required property 'kty'",
     ],
     ["text", { jwks: JSON.stringify(keyed.jwks) }, "jwks must be object"],
-    ["null", { jwks: null }, "jwks must be object"],
+    ["null", { jwks: null }, "jwks is null"],
     ["http", { jwks: undefined, jwksUri: "http://client.example/jwks" }, "jwksUri must match pattern"],
     ["both", { jwksUri: "https://client.example/jwks" }, "has jwks and jwksUri: write one of them"],
     ["a secret too", { secretDigests: [digest] }, "secretDigests is not allowed beside jwks or jwksUri"],
