@@ -60,7 +60,7 @@ function newAuthServer({ format, storage, signingKey, baseUrl = "https://host.ex
   return createAuthServer({
     baseUrl,
     storage,
-    secrets: ["bench bench bench bench bench bench"],
+    secrets: ["b9fQ2mVx7LtR4wZ8kYb3NcHs6Jd1PgTe"],
     signingKeys: [signingKey],
     apis: {
       orders: {

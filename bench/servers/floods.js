@@ -46,7 +46,7 @@ module.exports = {
     const auth = createAuthServer({
       baseUrl: "https://host.example",
       storage: memoryStorage({ clients: clientsOf(secrets) }),
-      secrets: ["bench bench bench bench bench bench"],
+      secrets: ["b9fQ2mVx7LtR4wZ8kYb3NcHs6Jd1PgTe"],
       signingKeys: [secrets.signingKey],
       // it is refused in production: then such URLs are not fetched
       insecureLoopbackClients: process.env["NODE_ENV"] !== "production",
