@@ -10,6 +10,7 @@ const swc = {
 /** What a project has to be told for itself; Jest takes the rest from the whole run only. */
 const project = {
   testEnvironment: "node",
+  setupFiles: ["<rootDir>/__tests__/no-warnings.js"],
   // openid-client, oauth4webapi, jose, Auth.js and the cookie of light-my-request publish ES modules only; pglite imports at run time, which Jest allows in compiled files only
   transform: { "^.+\\.c?[tj]s$": ["@swc/jest", swc] },
   transformIgnorePatterns: [

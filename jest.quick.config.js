@@ -9,28 +9,14 @@ const { projects, ...whole } = require("./jest.config");
  * The quick tier, `npm run test:quick`: what one runs after each change, in two to three minutes on two idle cores. `npm test` runs
  * all of it, and what is left out here:
  * - files that need more than their own process: a real PostgreSQL or Redis, a browser, an example, a compiler. Whatever starts
- *   a process imports one of these modules, itself or through a fixture, so a new file finds its tier by itself.
+ *   a process imports one of these modules, itself or by its imports, so a new file finds its tier by itself.
  * - long races and searches, by name.
  * - the project "in front of Express", which repeats cases of the first one.
  */
 const startsProcesses = /^(?:node:child_process|node:cluster|playwright-core)$/;
 
 /** Beginnings of names: each takes more of a core than it is worth after every change. */
-const longRaces = [
-  "attacks/code-race",
-  "attacks/ends-schedules",
-  "attacks/failing-ends",
-  "attacks/jwt-matrix.",
-  "attacks/storage-faults",
-  "attacks/withdrawal-schedules",
-  "fuzz/",
-  "interleavings/faults",
-  "interleavings/pairs",
-  "interleavings/planted",
-  "interleavings/triples",
-  "properties/",
-  "storage/time-limit",
-];
+const longRaces = ["attacks/jwt-matrix.", "storage/time-limit"];
 
 const folder = path.join(__dirname, "__tests__");
 
@@ -66,5 +52,7 @@ const leftOut = readdirSync(folder, { recursive: true, encoding: "utf8" })
 module.exports = {
   ...whole,
   ...projects[0],
+  // none of these waits for a server: what takes so long hangs
+  testTimeout: 60_000,
   testPathIgnorePatterns: leftOut.map((file) => `^${file.replaceAll(/[\\.]/g, "\\$&")}$`),
 };

@@ -12,7 +12,7 @@ import {
   type SourceFile,
   type SourceText,
   unreadable,
-} from "./fixture/source-files";
+} from "./sources/source-files";
 
 const library = filesUnder("lib");
 const tests = filesUnder("__tests__");
@@ -43,31 +43,36 @@ const onlyInside =
 /** Folder → layer. A file may import from lower layers and from its own folder. */
 const layers: Readonly<Record<string, number>> = {
   protocol: 0,
-  storage: 1,
+  schemas: 0,
+  host: 1,
+  recall: 1,
   signing: 1,
   events: 1,
   requests: 1,
-  schemas: 1,
   pages: 1,
-  fetching: 1,
-  clients: 2,
-  "storage/memory": 3,
-  "storage/postgres": 3,
-  "storage/redis": 3,
-  "storage/sqlite": 3,
-  "storage/contract": 3,
-  tokens: 3,
-  "end-user": 4,
-  grants: 4,
-  endpoints: 5,
-  interaction: 6,
-  options: 7,
-  http: 7,
-  assessment: 7.25,
-  "resource-server": 7.5,
-  testing: 7.5,
-  cli: 7.5,
-  "": 8,
+  storage: 2,
+  fetching: 2,
+  clients: 3,
+  adapters: 3,
+  "testing/contract": 3,
+  strangers: 4,
+  tokens: 4,
+  "adapters/memory": 4,
+  "adapters/postgres": 4,
+  "adapters/redis": 4,
+  "adapters/sqlite": 4,
+  "end-user": 5,
+  grants: 5,
+  endpoints: 6,
+  interaction: 7,
+  options: 8,
+  http: 8,
+  review: 9,
+  bearer: 9,
+  "resource-server": 9,
+  testing: 9,
+  cli: 10,
+  "": 11,
 };
 
 function pointsUp({ path, tree, text }: SourceFile): readonly string[] {
@@ -82,7 +87,7 @@ function pointsUp({ path, tree, text }: SourceFile): readonly string[] {
 
 /** Everything but the outermost rooms, which may look at the process. */
 const core = Object.keys(layers).filter(
-  (folder) => !["", "options", "http", "storage/contract", "testing"].includes(folder),
+  (folder) => !["", "options", "http", "bearer", "testing/contract", "testing"].includes(folder),
 );
 
 /** What reaches for time, chance, the process or the console. */
@@ -102,25 +107,24 @@ const worldlyExceptions: Readonly<Record<string, string | readonly string[]>> = 
   // a secret is made where its form is known, and a key that never leaves the process where it is used
   "lib/clients/client-secret.ts": "randomBytes",
   // a limit on time needs a timer
-  "lib/storage/calls.ts": "setTimeout",
+  "lib/host/ask.ts": "setTimeout",
   "lib/fetching/network.ts": "setTimeout",
-  "lib/resource-server/in-turn.ts": "setTimeout",
+  "lib/recall/turns.ts": "setTimeout",
   // a slot that moves is waited for, and a server asked again after a while
-  "lib/storage/redis/timers.ts": "setTimeout",
   // a command is sent again for two seconds, however long each answer takes
-  "lib/storage/redis/retrying.ts": ["performance", "performance.now"],
+  "lib/adapters/redis/retrying.ts": "setTimeout",
   // statements that have met are repeated after a pause, which differs by chance so that they do not meet again
-  "lib/storage/postgres/pool.ts": ["setTimeout", "Math.random"],
+  "lib/adapters/postgres/database.ts": ["setTimeout", "Math.random"],
   // its keeper may leave out the time
-  "lib/storage/postgres/postgres-storage.ts": "Date.now",
+  "lib/adapters/postgres/storage.ts": "Date.now",
   // deleting a client takes no time and no value, so the mark that ends it is made here
   "lib/storage/end-marks.ts": "randomBytes",
-  "lib/storage/redis/redis-storage.ts": "Date.now",
-  // by it a step back of the clock is noticed that nobody has seen
-  "lib/storage/lag-memory.ts": ["performance", "performance.now"],
+  "lib/adapters/redis/storage.ts": "Date.now",
+  // durations are measured by it, whatever is done to the clock
+  "lib/recall/moment.ts": ["performance", "performance.now"],
   // a lock that another process holds is waited for, and not for longer than the caller waits
-  "lib/storage/sqlite/connection.ts": ["setTimeout", "performance", "performance.now"],
-  "lib/storage/sqlite/sqlite-storage.ts": "Date.now",
+  "lib/adapters/sqlite/connection.ts": "setTimeout",
+  "lib/adapters/sqlite/storage.ts": "Date.now",
 };
 
 function reachesOut(file: SourceFile): readonly string[] {
@@ -214,7 +218,7 @@ function undocumentedExports(file: SourceFile): readonly string[] {
 /** Tests that somebody has left out, or left alone. */
 function leavesOut(file: SourceFile): readonly string[] {
   // the one place that may leave out, aloud, where a server cannot be had
-  if (file.path === "__tests__/fixture/server-process.ts") return [];
+  if (file.path === "__tests__/servers/server-process.ts") return [];
   return offences(file, (node) => {
     if (ts.isPropertyAccessExpression(node) && /^(?:only|skip|todo|failing)$/.test(node.name.text)) {
       return /^(?:it|test|describe)\b/.test(node.expression.getText()) ? `has ${node.getText()}` : undefined;
@@ -240,12 +244,12 @@ const laws: readonly Law[] = [
     offenders: pointsUp,
     bait: [
       { path: "lib/protocol/a.ts", text: 'import type { Storage } from "../storage/port";' },
-      { path: "lib/storage/a.ts", text: 'import { eventEmitter } from "../events/port";' },
+      { path: "lib/events/a.ts", text: 'import type { Storage } from "../storage/port";' },
       { path: "lib/grants/a.ts", text: 'export * from "../endpoints/token";' },
       { path: "lib/endpoints/a.ts", text: 'type A = import("../http/router").RouterOptions;' },
       { path: "lib/interaction/a.ts", text: 'const a = import("../http/router");' },
       { path: "lib/http/a.ts", text: 'import { defaultLifetimes } from "../options";' },
-      { path: "lib/http/a.ts", text: 'import a from "../../__tests__/fixture/clock";' },
+      { path: "lib/http/a.ts", text: 'import a from "../../__tests__/hosts/clock";' },
       { path: "lib/http/a.ts", text: "const a = require(name);" },
       { path: "lib/odd/a.ts", text: "" },
     ],
@@ -290,9 +294,9 @@ const laws: readonly Law[] = [
     ],
   },
   {
-    law: "express is imported in http/, interaction/ and root files only",
+    law: "express is imported in http/, bearer/, interaction/ and root files only",
     files: library,
-    offenders: onlyInside("express", ["http", "interaction", ""]),
+    offenders: onlyInside("express", ["http", "bearer", "interaction", ""]),
     bait: [{ path: "lib/endpoints/a.ts", text: 'import type { Request } from "express";' }],
   },
   {
@@ -353,10 +357,10 @@ const laws: readonly Law[] = [
     ],
   },
   {
-    law: "no file is longer than 250 lines",
+    law: "no file is longer than 400 lines",
     files: library,
-    offenders: longerThan(250),
-    bait: [{ path: "lib/a.ts", text: "\n".repeat(252) }],
+    offenders: longerThan(400),
+    bait: [{ path: "lib/a.ts", text: "\n".repeat(402) }],
   },
   {
     law: "no function is longer than 45 lines",
@@ -440,11 +444,6 @@ describe("the laws of the house", () => {
 
   it.each(laws)("would be seen broken: $law", ({ offenders, bait }) => {
     expect(bait.filter((source) => offenders(parse(source)).length === 0)).toEqual([]);
-  });
-
-  it("the median file is shorter than 100 lines", () => {
-    const lengths = library.map(({ text }) => linesOf(text)).toSorted((a, b) => a - b);
-    expect(lengths[Math.floor(lengths.length / 2)]).toBeLessThan(100);
   });
 
   it("every exception is still needed", () => {

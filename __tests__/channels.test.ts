@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { connect } from "node:net";
 import request from "supertest";
 import { memoryStorage, type RequestTrace } from "../lib";
-import { pairPath } from "./fixture/apis";
-import { authorize } from "./fixture/authorize";
+import { pairPath } from "./hosts/apis";
+import { authorize } from "./browser/authorize";
 import {
   bindRequests,
   hearAnswers,
@@ -13,16 +13,16 @@ import {
   moments,
   unsubscribeAfterEachTest,
   unsubscribeAll,
-} from "./fixture/channels";
-import { introspect, ownToken, postToken, redeem, revoke } from "./fixture/client-requests";
-import { clients, credentials } from "./fixture/clients";
-import { stopClock } from "./fixture/clock";
-import { signedOut, type TestHost, testHost } from "./fixture/host";
-import { callApi, obtainCode, obtainTokens } from "./fixture/journey";
-import { everythingUnderWay, newLatch } from "./fixture/latch";
-import { listen } from "./fixture/listening";
-import { register, registrationHost, webMetadata } from "./fixture/registration";
-import { intercept } from "./fixture/slow-storage";
+} from "./requests/channels";
+import { introspect, ownToken, postToken, redeem, revoke } from "./requests/client-requests";
+import { clients, credentials } from "./hosts/clients";
+import { stopClock } from "./hosts/clock";
+import { signedOut, type TestHost, testHost } from "./hosts/host";
+import { callApi, obtainCode, obtainTokens } from "./browser/journey";
+import { everythingUnderWay, newLatch } from "./storage/latch";
+import { listen } from "./hosts/listening";
+import { register, registrationHost, webMetadata } from "./requests/registration";
+import { intercept } from "./storage/slow-storage";
 
 unsubscribeAfterEachTest();
 afterEach(() => jest.restoreAllMocks());
@@ -83,7 +83,7 @@ describe("the channel authmount:event", () => {
     const host = testHost({ onEvent: undefined as never });
     await postToken(host, { fields: { ...credentials("web"), grant_type: "password" } });
     expect(heard.map(({ kind }) => kind)).toContain("token-refused");
-    expect(warn.mock.calls.flat()).toContainEqual(expect.objectContaining({ code: "AUTHMOUNT_REFUSED" }));
+    expect(warn.mock.calls.flat()).toContainEqual(expect.objectContaining({ code: "grant-type-unknown" }));
   });
 
   it("is silent for what happens after a subscriber has left", async () => {

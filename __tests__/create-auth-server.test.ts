@@ -1,12 +1,12 @@
 /** That the parts of the server are put together as they should be. */
 import request from "supertest";
 import { type AuthServerEvent, createAuthServer, generateSigningKey, memoryStorage } from "../lib";
-import { hearAnswers, unsubscribeAfterEachTest } from "./fixture/channels";
-import { stopClockForEachTest } from "./fixture/clock";
-import { testHost } from "./fixture/host";
-import { cookiePrefix, visit } from "./fixture/interaction";
-import { withChanges } from "./fixture/options";
-import { authorizationRecord } from "./fixture/records";
+import { hearAnswers, unsubscribeAfterEachTest } from "./requests/channels";
+import { stopClockForEachTest } from "./hosts/clock";
+import { testHost } from "./hosts/host";
+import { cookiePrefix, visit } from "./browser/interaction";
+import { withChanges } from "./records/options";
+import { authorizationRecord } from "./records/records";
 
 unsubscribeAfterEachTest();
 const clock = stopClockForEachTest();

@@ -1,10 +1,10 @@
 import type { AuthServerEvent } from "../lib";
 import { eventEmitter, type OnEvent } from "../lib/events/port";
-import { postToken } from "./fixture/client-requests";
-import { credentials } from "./fixture/clients";
-import { stopClock } from "./fixture/clock";
-import { testHost } from "./fixture/host";
-import { obtainTokens } from "./fixture/journey";
+import { postToken } from "./requests/client-requests";
+import { credentials } from "./hosts/clients";
+import { stopClock } from "./hosts/clock";
+import { testHost } from "./hosts/host";
+import { obtainTokens } from "./browser/journey";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -69,7 +69,7 @@ describe("events", () => {
     [
       "throws no error but undefined",
       () => {
-        // eslint-disable-next-line typescript/only-throw-error -- what careless code throws
+        // what careless code throws
         throw undefined;
       },
     ],
@@ -115,7 +115,7 @@ describe("a handler that fails", () => {
     const host = testHost({ onEvent: () => Promise.reject(thrown) });
     for (const _ of [1, 2]) await obtainTokens(host, { client: "web" });
     const message = `onEvent has failed with ${name}: events are lost. Handle errors inside onEvent.`;
-    expect(warned.mock.calls).toEqual([[message, { type: "AuthmountWarning", code: "AUTHMOUNT_EVENTS" }]]);
+    expect(warned.mock.calls).toEqual([[message, { type: "AuthmountWarning", code: "events-lost" }]]);
     warned.mockRestore();
   });
 

@@ -3,10 +3,10 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { buildOnce } from "./fixture/build-once";
-import { codeBelow } from "./fixture/doc-block";
-import { newWebBrowser } from "./fixture/example";
-import { freePort } from "./fixture/server-process";
+import { buildOnce } from "./servers/build-once";
+import { codeBelow } from "./sources/doc-block";
+import { newWebBrowser } from "./servers/example";
+import { freePort } from "./servers/server-process";
 
 const repository = path.resolve(__dirname, "..");
 
@@ -72,7 +72,7 @@ describe("getting started, as it stands on the page", () => {
   });
 
   const requestToken = (form: Record<string, string>): Promise<globalThis.Response> =>
-    fetch(`${server}/login/auth/password/api/orders/token`, {
+    fetch(`${server}/oauth/auth/account/api/orders/token`, {
       method: "POST",
       headers: { authorization: `Basic ${btoa("shop:only-for-trying-it-out")}` },
       body: new URLSearchParams(form),
@@ -144,7 +144,7 @@ describe("getting started, as it stands on the page", () => {
       prompt: "consent",
     });
     const signIn = await browser.open(
-      `${server}/login/auth/password/api/orders/authorize?${asked.toString()}`,
+      `${server}/oauth/auth/account/api/orders/authorize?${asked.toString()}`,
     );
     const consent = await browser.submit(signIn, { password: "wonderland" });
     const { url } = await browser.submit(consent, { decision: "deny" }, `${client}/callback`);

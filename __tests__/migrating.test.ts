@@ -1,9 +1,9 @@
 /** The code of docs/migrating.md, taken from the page and run. */
 import type { RequestHandler } from "express";
-import { baseUrl } from "./fixture/apis";
-import { runBlock } from "./fixture/doc-block";
-import { type TestHost, testHost } from "./fixture/host";
-import { callApi, obtainTokens } from "./fixture/journey";
+import { baseUrl } from "./hosts/apis";
+import { runBlock } from "./sources/doc-block";
+import { type TestHost, testHost } from "./hosts/host";
+import { callApi, obtainTokens } from "./browser/journey";
 
 const requireOldToken: RequestHandler = (req, res) => {
   res.status(req.headers.authorization === "Bearer an-old-token" ? 200 : 401).json({ by: "the old server" });

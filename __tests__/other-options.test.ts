@@ -1,50 +1,63 @@
 import { createAuthServer, digestClientSecret, memoryStorage } from "../lib";
-import { expectRefusal, goodOptions, goodSecret, marker } from "./fixture/options";
-import { confidentialRecord } from "./fixture/records";
+import { expectRefusal, goodOptions, goodSecret, marker } from "./records/options";
+import { confidentialRecord } from "./records/records";
 
 afterEach(() => jest.restoreAllMocks());
 
 describe("options of requireBearer", () => {
   const { requireBearer } = createAuthServer(goodOptions);
-  const knownApis = "Write one of: orders.";
-  const knownScopes = "Known scopes: orders:read.";
 
   it.each([
-    ["an API that is not there", { api: "files" }, "api", knownApis],
-    ["an API that every object inherits", { api: "constructor" }, "api", knownApis],
-    ["no API", {}, "api", knownApis],
-    ["no options", undefined, "api", knownApis],
-    ["a scope that the API does not have", { api: "orders", scope: "files:read" }, "scope", knownScopes],
-    ["a scope that every object inherits", { api: "orders", scope: ["constructor"] }, "scope", knownScopes],
-    ["one wrong scope of two", { api: "orders", scope: "orders:read files:read" }, "scope", knownScopes],
+    ["an API that is not there", { api: "files" }, "api", "unknown-api-of-route"],
+    ["an API that every object inherits", { api: "constructor" }, "api", "unknown-api-of-route"],
+    ["no API", {}, "api", "unknown-api-of-route"],
+    ["no options", undefined, "api", "unknown-api-of-route"],
+    [
+      "a scope that the API does not have",
+      { api: "orders", scope: "files:read" },
+      "scope",
+      "unknown-scope-of-route",
+    ],
+    [
+      "a scope that every object inherits",
+      { api: "orders", scope: ["constructor"] },
+      "scope",
+      "unknown-scope-of-route",
+    ],
+    [
+      "one wrong scope of two",
+      { api: "orders", scope: "orders:read files:read" },
+      "scope",
+      "unknown-scope-of-route",
+    ],
     [
       "an empty scope, which is a mistake and not no scope",
       { api: "orders", scope: "" },
       "scope",
-      knownScopes,
+      "unknown-scope-of-route",
     ],
-    ["a number for the scope", { api: "orders", scope: 5 }, "scope", knownScopes],
-    ["null for the scope", { api: "orders", scope: null }, "scope", knownScopes],
+    ["a number for the scope", { api: "orders", scope: 5 }, "scope", "unknown-scope-of-route"],
+    ["null for the scope", { api: "orders", scope: null }, "scope", "unknown-scope-of-route"],
     [
       "another word for subject",
       { api: "orders", subject: "optional" },
       "subject",
-      "Leave it out to accept both kinds of token.",
+      "unknown-subject-of-route",
     ],
-    ["a yes for subject", { api: "orders", subject: true }, "subject", "to accept both kinds of token."],
+    ["a yes for subject", { api: "orders", subject: true }, "subject", "unknown-subject-of-route"],
     [
       "scopes for scope, which would let everybody in",
       { api: "orders", scopes: "orders:read" },
       "scopes",
-      "Known options: api, scope, subject.",
+      "unknown-key",
     ],
-  ])("refuses %s", (_, options, path, fix) =>
-    expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, fix }),
+  ])("refuses %s", (_, options, path, code) =>
+    expectRefusal(() => requireBearer(options as never), { who: "requireBearer", path, code }),
   );
 });
 
 describe("options of memoryStorage", () => {
-  const wrongEntries = "must be a whole number from 1 to 16777216.";
+  const wrongEntries = "memory-max-entries-wrong";
 
   it.each([
     ["no room", { clients: [], maxEntries: 0 }, "maxEntries", wrongEntries],
@@ -56,32 +69,28 @@ describe("options of memoryStorage", () => {
       "two clients with one id",
       { clients: [confidentialRecord(), confidentialRecord({ name: "Twin" })] },
       "clients",
-      "must have different clientIds.",
+      "memory-clients-with-one-id",
     ],
-    ["no options", undefined, "clients", "Write a list of clients."],
-    ["no clients", {}, "clients", "Write a list of clients."],
+    ["no options", undefined, "clients", "memory-clients-not-a-list"],
+    ["no clients", {}, "clients", "memory-clients-not-a-list"],
     [
       "a record of clients",
       { clients: { web: confidentialRecord() } },
       "clients",
-      "Write a list of clients.",
+      "memory-clients-not-a-list",
     ],
-  ])("refuses %s", (_, options, path, fix) =>
-    expectRefusal(() => memoryStorage(options as never), { who: "memoryStorage", path, fix }),
+  ])("refuses %s", (_, options, path, code) =>
+    expectRefusal(() => memoryStorage(options as never), { who: "memoryStorage", path, code }),
   );
 
   it.each([
-    ["secretDigests.0", { secretDigests: [marker] }, "from generateClientSecret() or digestClientSecret()."],
-    [
-      "redirectUris.0",
-      { redirectUris: [`http://${marker}.example/`] },
-      "with the host as browsers write it, without fragment, user name or wildcard.",
-    ],
-  ])("refuses a client with wrong %s", (path, changes, fix) =>
+    ["secretDigests.0", { secretDigests: [marker] }],
+    ["redirectUris.0", { redirectUris: [`http://${marker}.example/`] }],
+  ])("refuses a client with wrong %s", (path, changes) =>
     expectRefusal(() => memoryStorage({ clients: [confidentialRecord(changes)] }), {
       who: 'client "web"',
       path,
-      fix,
+      code: "wrong-client-record",
     }),
   );
 });
@@ -97,7 +106,7 @@ describe("the secret of digestClientSecret", () => {
     expectRefusal(() => digestClientSecret(value as string), {
       who: "digestClientSecret",
       path: "the secret",
-      fix: "must have at least 12 characters.",
+      code: "short-client-secret",
     }),
   );
 });

@@ -1,10 +1,10 @@
 // "A sign-in page on another host" of docs/recipes.md as it is printed, over two hosts: a browser keeps cookies for each.
 import express, { type Express, type Request, type Response as Answer } from "express";
 import request, { type Response } from "supertest";
-import { authorizationParameters } from "./fixture/authorization-request";
-import { encode } from "./fixture/browser";
-import { runBlock } from "./fixture/doc-block";
-import { testHost } from "./fixture/host";
+import { authorizationParameters } from "./browser/authorization-request";
+import { encode } from "./browser/browser";
+import { runBlock } from "./sources/doc-block";
+import { testHost } from "./hosts/host";
 import type { AuthMethod, ConsentAdapter } from "../lib";
 
 const heading = "A sign-in page on another host";

@@ -2,12 +2,12 @@ import { generateKeyPairSync } from "node:crypto";
 import express, { type Express } from "express";
 import request, { type Response } from "supertest";
 import * as authmount from "../lib";
-import { apis, baseUrl, pairPath } from "./fixture/apis";
-import { authorizationParameters, codeVerifier } from "./fixture/authorization-request";
-import { redirectParameters } from "./fixture/authorize";
-import { newBrowser } from "./fixture/browser";
-import { clients, credentials } from "./fixture/clients";
-import { stopClock } from "./fixture/clock";
+import { apis, baseUrl, pairPath } from "./hosts/apis";
+import { authorizationParameters, codeVerifier } from "./browser/authorization-request";
+import { redirectParameters } from "./browser/authorize";
+import { newBrowser } from "./browser/browser";
+import { clients, credentials } from "./hosts/clients";
+import { stopClock } from "./hosts/clock";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -100,6 +100,7 @@ describe("an authorization server", () => {
       "inFrontOf",
       "interaction",
       "mcpAuth",
+      "mcpScopes",
       "requireBearer",
       "resume",
       "rotateKeys",

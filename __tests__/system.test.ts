@@ -1,5 +1,6 @@
 import crypto from "node:crypto";
-import { randomValues } from "../lib/system";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { hostEmitter, randomValues } from "../lib/system";
 
 describe("random values (RFC 6749 §10.10)", () => {
   it("are base64url of so many bytes", () => {
@@ -38,5 +39,47 @@ describe("random values (RFC 6749 §10.10)", () => {
     });
     expect([drawn[0], drawn[127], drawn[128], drawn[255], drawn[256]]).toEqual([1, 1, 2, 2, 3]);
     jest.restoreAllMocks();
+  });
+});
+
+describe("the channel of events", () => {
+  const event = { kind: "token-refreshed", issuer: "https://host.example", scopes: ["a"] } as const;
+  const published: (readonly [string, object])[] = [];
+  const onMessage = (told: unknown): void => void published.push(["published", told as object]);
+  const emit = hostEmitter({
+    onEvent: (told) => void published.push(["emitted", told]),
+    isProduction: true,
+  });
+
+  beforeEach(() => void (published.length = 0));
+  afterEach(() => {
+    unsubscribe("authmount:event", onMessage);
+    jest.restoreAllMocks();
+  });
+
+  it("gets each event with its time, before the handler of the host", () => {
+    jest.spyOn(Date, "now").mockReturnValue(1_000_000);
+    subscribe("authmount:event", onMessage);
+    emit(event);
+    const told = { at: 1_000, ...event };
+    expect(published).toEqual([
+      ["published", told],
+      ["emitted", told],
+    ]);
+  });
+
+  it("gets a copy: a subscriber that changes its event changes nobody else's", () => {
+    subscribe("authmount:event", onMessage);
+    emit(event);
+    const [[, first], [, second]] = published as [[string, typeof event], [string, typeof event]];
+    expect(first.scopes).not.toBe(event.scopes);
+    expect(first.scopes).not.toBe(second.scopes);
+  });
+
+  it("costs nothing while nobody subscribes: the clock is read for the handler only", () => {
+    const clock = jest.spyOn(Date, "now");
+    emit(event);
+    expect(clock).toHaveBeenCalledTimes(1);
+    expect(published).toHaveLength(1);
   });
 });

@@ -59,8 +59,8 @@ const authenticationMethod: Edit = {
 };
 const endpoint: Edit = {
   path: "lib/protocol/issuer.ts",
-  from: 'introspection: "introspect",',
-  to: 'introspection: "introspect",\n  device_authorization: "device",',
+  from: '| "introspection";',
+  to: '| "introspection" | "device_authorization";',
 };
 
 describe("the compiler", () => {
@@ -73,11 +73,11 @@ describe("the compiler", () => {
       "a port method: the list that the time limit and the check of options go through, and every adapter",
       [portMethod],
       [
-        "lib/storage/memory/memory-storage.ts",
+        "lib/adapters/memory/storage.ts",
+        "lib/adapters/postgres/authorizations.ts",
+        "lib/adapters/redis/authorizations.ts",
+        "lib/adapters/sqlite/authorizations.ts",
         "lib/storage/port.ts",
-        "lib/storage/postgres/end-marks.ts",
-        "lib/storage/redis/end-marks.ts",
-        "lib/storage/sqlite/end-marks.ts",
       ],
     ],
     [
@@ -90,11 +90,11 @@ describe("the compiler", () => {
       [authenticationMethod],
       [
         "lib/clients/authenticate-client.ts",
-        "lib/clients/new-registration.ts",
         "lib/protocol/client-authentication.ts",
+        "lib/strangers/new-registration.ts",
       ],
     ],
-    ["an endpoint: its route", [endpoint], ["lib/http/routes.ts"]],
+    ["an endpoint: its path and its route", [endpoint], ["lib/http/routes.ts", "lib/protocol/issuer.ts"]],
   ])("asks whoever adds %s", (_, edits, places) => {
     expect(refusedFiles(edits)).toEqual(places);
   });

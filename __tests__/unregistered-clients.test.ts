@@ -1,11 +1,11 @@
 import type { Router } from "express";
 import type { Response } from "supertest";
 import type { ClientRegistrationAdapter } from "../lib";
-import { authorize } from "./fixture/authorize";
-import { runBlock } from "./fixture/doc-block";
-import type { TestHost } from "./fixture/host";
-import { answerOf, refusal } from "./fixture/json-answers";
-import { nativeMetadata, register, registrationHost } from "./fixture/registration";
+import { authorize } from "./browser/authorize";
+import { runBlock } from "./sources/doc-block";
+import type { TestHost } from "./hosts/host";
+import { answerOf, refusal } from "./requests/json-answers";
+import { nativeMetadata, register, registrationHost } from "./requests/registration";
 
 const page = "unregistered-clients.md";
 

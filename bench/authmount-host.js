@@ -34,7 +34,8 @@ async function giveConsents(storage) {
   const now = Math.floor(Date.now() / 1000);
   for (const subject of subjects) {
     const key = { subject, clientId: terms.clientId, apiId: "orders" };
-    const consent = { ...key, scopes: [terms.scope], grantedAt: now, expiresAt: now + consentSeconds };
+    const times = { grantedAt: now, expiresAt: now + consentSeconds };
+    const consent = { ...key, scopes: [terms.scope], ...times, endMarks: [] };
     await storage.consents.save(consent, now);
   }
 }

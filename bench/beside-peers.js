@@ -5,7 +5,7 @@
  *     node beside-peers.js [--rounds=5] [--seconds=2] [--warm-up=3] [--databases=postgres,redis] [--formats=jwt,opaque] [--workloads=W1,W2,W3]
  *     node beside-peers.js --smoke
  *
- * It prints Markdown, the table of docs/performance.md, and takes about a quarter of an hour. Every server is checked first, and must then
+ * It prints Markdown, of which docs/performance.md has the ratios, and takes about a quarter of an hour. Every server is checked first, and must then
  * answer 32 simultaneous requests with the same code, and with the same refresh token. Each sample of a peer lies between two
  * samples of ours, and is divided by their mean. `--smoke` only checks, with one code and one refresh token.
  */

@@ -13,6 +13,9 @@ const { generate, generator, isPinned } = require("./load/generate");
  */
 
 const ids = ["W1", "W2", "W3", "W3b", "W4", "W4b", "W4c", "W5"];
+/** The workloads of the lean floor. */
+const leanIds = ["W1", "W2", "W3"];
+const { title: leanTitle } = require("./servers/lean");
 
 /** @param {readonly (readonly string[])[]} rows the first one is the header */
 function table(rows) {
@@ -34,6 +37,32 @@ function environment() {
 function spread(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(2));
   return `**${median(values).toFixed(2)}** (${low}–${high})`;
+}
+
+/**
+ * Divides what our servers reach by what the lean floor reaches in the same run: both are ratios over the same bare floor.
+ *
+ * @param {ReadonlyMap<Cell, readonly number[]>} measured
+ */
+function leanTable(measured) {
+  const cells = [...measured].map(([{ workload, server }, ratios]) => ({
+    id: workload.id,
+    title: server.title,
+    format: server.format,
+    ratio: median(ratios),
+  }));
+  const lean = cells.filter(({ title }) => title === leanTitle);
+  const ours = cells.filter(({ title }) => title.startsWith("authmount"));
+  const names = [...new Set(ours.map(({ title, format }) => `${title}, ${format}`))];
+  const rows = names.map((name) => [
+    name,
+    ...leanIds.map((id) => {
+      const our = ours.find((cell) => cell.id === id && name === `${cell.title}, ${cell.format}`);
+      const floor = lean.find((cell) => cell.id === id && cell.format === our?.format);
+      return our && floor ? (our.ratio / floor.ratio).toFixed(2) : "";
+    }),
+  ]);
+  return table([["over the lean floor", ...leanIds], ...rows]);
 }
 
 /** Makes one table for each token format: servers × workloads. @param {ReadonlyMap<Cell, readonly number[]>} measured */
@@ -84,4 +113,4 @@ function writeResults(text) {
   );
 }
 
-module.exports = { comparisonTables, environment, floorTable, spread, table, writeResults };
+module.exports = { comparisonTables, environment, floorTable, leanTable, spread, table, writeResults };

@@ -5,8 +5,8 @@
  *     node run.js [--servers=authmount,express-jwt] [--workloads=W1,W4] [--samples=5] [--seconds=1] [--parts] [--write]
  *     node run.js --smoke
  *
- * `--parts` adds memory, start-up, sizes, latency and databases; `--write` writes everything into docs/performance.md. `--smoke` checks
- * every server and samples ours once: it shows that the benchmark works, and says nothing about speed.
+ * `--parts` adds memory, start-up, sizes, latency and databases, which are always printed; `--write` writes the comparison into
+ * docs/performance.md. `--smoke` checks every server and samples ours once: it shows that the benchmark works, and says nothing about speed.
  */
 "use strict";
 const { readdirSync } = require("node:fs");
@@ -15,7 +15,7 @@ const { parseArgs } = require("node:util");
 const { check } = require("./check");
 const { startServer } = require("./child");
 const { compare, sample } = require("./compare");
-const { comparisonTables, environment, floorTable, writeResults } = require("./report");
+const { comparisonTables, environment, floorTable, leanTable, writeResults } = require("./report");
 const { floors, workloads } = require("./workloads");
 
 /**
@@ -105,6 +105,7 @@ async function measure() {
   const sections = [
     environment(),
     comparisonTables(measured),
+    leanTable(measured),
     await floorTable([floor, node], { floors, seconds }),
   ];
   for (const server of [floor, node]) server.stop();
@@ -123,11 +124,10 @@ async function measureParts() {
 
 async function main() {
   if (options.smoke) return smoke();
-  const sections = await measure();
-  if (options.parts) sections.push(...(await measureParts()));
-  const text = sections.join("\n\n");
-  if (options.write) writeResults(text);
-  else process.stdout.write(`${text}\n`);
+  const compared = (await measure()).join("\n\n");
+  if (options.write) writeResults(compared);
+  else process.stdout.write(`${compared}\n`);
+  if (options.parts) process.stdout.write(`\n${(await measureParts()).join("\n\n")}\n`);
 }
 
 void main();

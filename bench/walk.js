@@ -12,6 +12,8 @@ const { clientOf, newSecrets, startHost } = require("./authmount-host");
 const { call, obtainCode, obtainTokens } = require("./call");
 const { memoryStorage } = require("..");
 
+// as the servers of the other measurements: in development, warnings look at each request too
+process.env["NODE_ENV"] = "production";
 const dist = path.join(__dirname, "..", "dist");
 const warmUps = 20;
 

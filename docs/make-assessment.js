@@ -1,40 +1,38 @@
 // @ts-check
-/** Writes docs/assessment.md from the table in lib/assessment/. */
+/** Writes docs/assessment.md from the table in lib/review/. */
 const { readFileSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const { table } = require("./make-reference/markdown");
 
-/** @typedef {import("../lib/assessment/requirement").Standard} Standard */
-/** @typedef {import("../lib/assessment/requirement").Requirement} Requirement */
+/** @typedef {import("../lib/review/requirement").Standard} Standard */
+/** @typedef {import("../lib/review/requirement").Requirement} Requirement */
 
 const file = path.join(__dirname, "assessment.md");
-const begin =
-  "<!-- Made by `npm run docs` from lib/assessment/. Change the table there and run it again. -->";
+const begin = "<!-- Made by `npm run docs` from lib/review/. Change the table there and run it again. -->";
 
 /** @type {Readonly<Record<Requirement["state"], string>>} */
 const words = {
   met: "met",
   "not-met": "not met",
   host: "yours",
-  "not-applicable": "does not apply",
+  "not-applicable": "n/a",
 };
 
 /** @param {Requirement} requirement */
 function row({ section, title, state, note, tests = [], weakenedBy = [] }) {
-  const options = weakenedBy.map(({ option }) => option).join("; ");
-  return [section, title, words[state], note, options, tests.map((test) => `\`${test}\``).join(", ")];
+  const weaknesses = weakenedBy.map((code) => `[${code}](reference/errors.md#${code})`).join(", ");
+  return [
+    section,
+    title,
+    `**${words[state]}** ${note}`,
+    weaknesses,
+    tests.map((test) => `\`${test}\``).join(", "),
+  ];
 }
 
 /** @param {Standard} standard */
 function part({ standard, edition, requirements }) {
-  const head = [
-    "Section",
-    "What is asked for",
-    "State",
-    "What is done, or left to you",
-    "Weakened by",
-    "Tests",
-  ];
+  const head = ["Section", "What is asked for", "How it stands", "Weakened by", "Tests"];
   return `## ${standard}\n\n${edition}.\n\n${table(head, requirements.map(row))}\n`;
 }
 
@@ -49,7 +47,7 @@ function assessmentPage(standards) {
 }
 
 if (require.main === module) {
-  const { standards } = require("../dist/assessment/assess");
+  const { standards } = require("../dist/review/assess");
   writeFileSync(file, assessmentPage(standards));
 }
 

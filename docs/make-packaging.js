@@ -1,8 +1,8 @@
 // @ts-check
-/** Writes the tables of docs/packaging.md: what `npm run matrix` runs, from the list that its tests read. */
+/** Writes the tables of docs/packaging.md: what `npm --prefix lab run matrix` runs, from the list that its tests read. */
 const { readFileSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
-const matrix = require("../__tests__/packaging/matrix.json");
+const matrix = require("../lab/packaging/matrix.json");
 
 const file = path.join(__dirname, "packaging.md");
 const start = "<!-- made by npm run docs -->\n";

@@ -54,9 +54,12 @@ function rfcMap() {
     const text = readFileSync(path.join(repository, "lib", file), "utf8");
     collect(map, { texts: tagsOf(text), file: file.replace(/\.ts$/, ""), kind: "files" });
   }
-  for (const file of sources("__tests__")) {
-    const text = readFileSync(path.join(repository, "__tests__", file), "utf8");
-    collect(map, { texts: subjectsOf(text), file: file.replace(/(\.test)?\.ts$/, ""), kind: "tests" });
+  for (const folder of ["__tests__", "lab"]) {
+    for (const file of sources(folder).filter((name) => !name.startsWith("node_modules"))) {
+      const text = readFileSync(path.join(repository, folder, file), "utf8");
+      const name = file.replace(/(\.test)?\.ts$/, "");
+      collect(map, { texts: subjectsOf(text), file: folder === "lab" ? `lab/${name}` : name, kind: "tests" });
+    }
   }
   const order = new Intl.Collator("en", { numeric: true });
   const rows = [...map]
@@ -67,7 +70,7 @@ function rfcMap() {
     );
   return `# RFC map
 
-Each section that the code says it keeps to, the files in \`lib/\` that say so, and the tests in \`__tests__/\` whose titles name it.
+Each section that the code says it keeps to, the files in \`lib/\` that say so, and the tests in \`__tests__/\` and \`lab/\` whose titles name it.
 Made by \`npm run docs\` from the comments; a test fails when it is stale.
 
 | Section | lib | tests |

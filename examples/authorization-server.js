@@ -42,18 +42,18 @@ async function startAuthorizationServer(client) {
   const sessions = new Map();
 
   const auth = createAuthServer({
-    baseUrl: `${origin}/login`,
+    baseUrl: `${origin}/oauth`,
     storage: memoryStorage({ clients: [client] }),
     apis: {
       orders: {
         audience: apiUrl,
-        authMethods: ["password"],
+        authMethods: ["account"],
         scopes: { read: "See your orders" },
         accessTokenSeconds: Number(ACCESS_TOKEN_SECONDS),
       },
     },
     authMethods: {
-      password: {
+      account: {
         authenticate: ({ req, reauthenticate }) =>
           (!reauthenticate && sessions.get(req.cookies["session"])) || {
             kind: "interaction",
@@ -66,7 +66,7 @@ async function startAuthorizationServer(client) {
       if (clientId) console.log(["event", kind, clientId, subject].filter(Boolean).join(" "));
     },
   });
-  app.use("/login", auth.router).use(auth.wellKnown);
+  app.use("/oauth", auth.router).use(auth.wellKnown);
 
   /** Scripts of any page may call the API: it checks the token only and reads no cookie. */
   app.use("/orders", (req, res, next) => {
@@ -85,12 +85,12 @@ async function startAuthorizationServer(client) {
     const id = randomUUID();
     sessions.set(id, { kind: "authenticated", subject: "alice", authTime: Math.floor(Date.now() / 1000) });
     res.cookie("session", id, { httpOnly: true, sameSite: "lax", secure: origin.startsWith("https:") });
-    auth.resume(req, res);
+    auth.resume(req, res, { otherwise: "/" });
   });
 
   console.log(`The password of alice is ${password}`);
   return {
-    issuer: `${origin}/login/auth/password/api/orders`,
+    issuer: `${origin}/oauth/auth/account/api/orders`,
     apiUrl,
     close: () => {
       server.close();

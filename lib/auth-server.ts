@@ -1,12 +1,12 @@
 /** What `createAuthServer` returns. */
 import type { RequestListener } from "node:http";
 import type { Request, Response, Router } from "express";
-import type { Assessment } from "./assessment/assess";
+import type { Assessment } from "./review/assess";
 import type { ActiveAuthorizations, RememberedConsents } from "./end-user/list-authorizations";
-import type { ReadAccessToken } from "./http/access-tokens";
-import type { ReadMcpAuth } from "./http/mcp-auth";
-import type { ChallengeOptions, RequireBearer } from "./http/protect-routes";
-import type { HostApproval } from "./interaction/host-approval";
+import type { ReadAccessToken } from "./bearer/access-tokens";
+import type { ReadMcpAuth } from "./bearer/mcp-auth";
+import type { ChallengeOptions, McpScopes, RequireBearer } from "./bearer/protect-routes";
+import type { HostApproval } from "./interaction/consent-answers";
 import type { Interaction } from "./interaction/port";
 import type { ConsentSelection } from "./protocol/consent";
 import type { SigningKeySource } from "./signing/signing-key";
@@ -61,6 +61,16 @@ export interface AuthServer {
    */
   readonly mcpAuth: ReadMcpAuth;
   /**
+   * For the option `scope` of `requireBearer` in front of an MCP server: gives the scopes that each request needs. All need the
+   * `defaultScopes` of the API, so the first challenge names them; a `tools/call` needs those of its tool as well, and a batch those of
+   * all its calls. A tool that is not listed needs every scope, and so does a POST whose body is not parsed JSON: the transport could read
+   * a call in it. `express.json()` must stand in front of `requireBearer`.
+   *
+   * @throws TypeError when an option is wrong, or names an unknown API or scope.
+   * @rfc 6750 §3.1
+   */
+  readonly mcpScopes: McpScopes;
+  /**
    * Refuses a request whose token lacks a scope, where only the handler can know which scope is needed: 403
    * `insufficient_scope`, or 401 if the request has not passed `requireBearer`. Call it instead of sending your own response.
    *
@@ -70,8 +80,15 @@ export interface AuthServer {
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
   /** For a page of the host: who asks for what. `undefined` when no request is pending, or no longer. */
   readonly interaction: (req: Request) => Promise<Interaction | undefined>;
-  /** Ends the host's sign-in page: redirects the browser back to the authorization endpoint. */
-  readonly resume: (req: Request, res: Response) => void;
+  /**
+   * Ends the host's sign-in page: redirects the browser back to the authorization endpoint. A request without an interaction id, as after a
+   * sign-in that no client asked for, goes on to `otherwise`; when that is left out, it gets an error page. `otherwise` is a path of
+   * this site, such as `"/account"`.
+   *
+   * @throws TypeError when `otherwise` is anything but a path of this site, also while a request is pending: so a path from a link
+   * cannot lead people to another site.
+   */
+  readonly resume: (req: Request, res: Response, options?: { readonly otherwise: string }) => void;
   /**
    * Ends the host's consent page with a yes, for all scopes that `auth.interaction` shows or for those in `scopes`. Accepts only
    * a POST from this origin. An empty list means no. `scopes: undefined` is refused, because that is what a form with nothing

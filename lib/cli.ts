@@ -9,6 +9,7 @@ import { failure, type Result, runCommandLine } from "./cli/run";
 import { errorSentence } from "./cli/wording";
 import { createAuthServer } from "./create-auth-server";
 import { isProduction } from "./options/resolve";
+import { hostMistake } from "./protocol/mistake";
 import { randomValues, systemClock } from "./system";
 
 const args = process.argv.slice(2);
@@ -21,9 +22,9 @@ function versionOf(): string {
 function fileAt(written: string): string {
   const file = written.startsWith("file://") ? fileURLToPath(written) : path.resolve(written);
   // without a stack: it would show a place in this program
-  if (!existsSync(file)) throw Object.assign(new Error("there is no such file"), { stack: "" });
+  if (!existsSync(file)) throw Object.assign(new Error("no such file"), { stack: "" });
   if (statSync(file).isDirectory())
-    throw Object.assign(new Error("it is a folder, and a file is needed"), { stack: "" });
+    throw Object.assign(new Error("it is a folder, not a file"), { stack: "" });
   return file;
 }
 
@@ -34,7 +35,9 @@ function openPostgres(url: string): OpenedPool {
   try {
     found = requireThere("pg") as typeof found;
   } catch (cause) {
-    throw new Error("The package pg is not installed here. Run: npm install pg", { cause });
+    throw hostMistake("pg-not-installed", "The package pg is not installed here. Run: npm install pg", {
+      cause,
+    });
   }
   const pool = new found.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 });
   // without a listener, a connection that breaks while idle would end the process
@@ -51,7 +54,7 @@ async function readInput(): Promise<string> {
 const within: World["within"] = (work, { seconds, what }) =>
   new Promise((resolve, reject) => {
     // it also keeps the process alive while nothing else does
-    const timer = setTimeout(() => reject(new Error(what)), seconds * 1000);
+    const timer = setTimeout(() => reject(hostMistake("module-late", what)), seconds * 1000);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 
@@ -84,7 +87,12 @@ function writeAll(write: Write, text: string): Promise<string | undefined> {
 function strayError(): Promise<Result> {
   return new Promise((resolve) => {
     const tell = (error: unknown): void =>
-      resolve(failure(new Error(`The module failed by itself: ${errorSentence(error)}`), args));
+      resolve(
+        failure(
+          hostMistake("module-failed", `The module failed after it was loaded: ${errorSentence(error)}`),
+          args,
+        ),
+      );
     process.on("uncaughtException", tell).on("unhandledRejection", tell);
   });
 }
@@ -102,7 +110,7 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     writeSync(
       2,
-      "authmount: the process was ended before the command was done, by the module or because nothing was left to wait for.\n",
+      "authmount: the process exited before the command was done: the module ended it, or nothing was left to wait for.\n",
     );
   });
   const command = runCommandLine({ args, version: versionOf() }, world);

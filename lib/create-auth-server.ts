@@ -4,22 +4,12 @@ import { checkListedClients, type ClientLookup, clientLookup } from "./clients/c
 import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
-import { keySetEndpoint } from "./endpoints/keys";
 import type { RegistrationPorts } from "./endpoints/registration";
-import { type RootDocuments, rootDocuments } from "./endpoints/metadata";
-import {
-  endAuthorization,
-  endClient,
-  type EndPorts,
-  endSubject,
-  subjectEndOf,
-  withdrawConsent,
-} from "./end-user/ends";
-import { listAuthorizations, listConsents } from "./end-user/list-authorizations";
+import { keySetEndpoint, type RootDocuments, rootDocuments } from "./endpoints/documents";
+import type { EndPorts } from "./end-user/ends";
 import type { EmitEvent } from "./events/port";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
-import { mountCheck, mountPathOf, watchAnswers } from "./http/mount-check";
-import { type ProtectionPorts, protectRoutes } from "./http/protect-routes";
+import { type ProtectionPorts, protectRoutes } from "./bearer/protect-routes";
 import { readInteractionId } from "./http/request";
 import { whileTraced } from "./http/request-trace";
 import { writeResponse } from "./http/response";
@@ -30,15 +20,19 @@ import { checkOptions } from "./options/check";
 import {
   assessmentOnDemand,
   documentsOnDemand,
+  endsOnDemand,
   keysOnDemand,
-  registrationsOnDemand,
+  listsOnDemand,
+  mountCheckOnDemand,
+  rateLimitOnDemand,
+  routesOnDemand,
   selfDescribedOnDemand,
 } from "./on-demand";
 import type { AuthServerOptions } from "./options/options";
 import { isProduction, type ResolvedOptions, resolveOptions } from "./options/resolve";
 import { readSigningKeys } from "./options/signing-keys";
 import { type Pages, pagesOf } from "./pages/pages";
-import type { Issuer } from "./protocol/issuer";
+import { type Issuer, mountPathOf } from "./protocol/issuer";
 import type { JsonResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
@@ -76,11 +70,14 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
   };
 }
 
+const makers = { secrets: "npx authmount secret", signingKeys: "npx authmount signing-key" } as const;
+
 function warnOfTemporary({ temporary }: ResolvedOptions): void {
   if (temporary.length === 0) return;
+  const commands = temporary.map((option) => makers[option]).join(" and ");
   warn(
-    "AUTHMOUNT_THROW_AWAY",
-    `createAuthServer generated temporary ${temporary.join(" and ")}: pending requests sealed or tokens signed with them stop working after a restart and in other processes.`,
+    "temporary-values",
+    `createAuthServer made throw-away ${temporary.join(" and ")}: what is issued with them ends with this process. A trial needs nothing more. For production, run ${commands}.`,
   );
 }
 
@@ -100,6 +97,7 @@ function flowOf(
     ports,
     pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, clock }),
     origin,
+    advise: isProduction() ? undefined : warn,
     secrets,
     pages,
     authMethods,
@@ -125,19 +123,21 @@ function endsOf(
   const life = { longestLifeSeconds: longestLifeSeconds(issuers) };
   return {
     consents: {
-      list: (subject, page = {}) => listConsents(ports, { subject, page }),
-      revoke: (selection) => withdrawConsent(ports, { selection, ...life }),
+      list: (subject, page = {}) => listsOnDemand().listConsents(ports, { subject, page }),
+      revoke: (selection) => endsOnDemand().withdrawConsent(ports, { selection, ...life }),
     },
     authorizations: {
-      list: (subject, page = {}) => listAuthorizations(ports, { subject, page }),
-      revoke: (target) => endAuthorization(ports, target),
+      list: (subject, page = {}) => listsOnDemand().listAuthorizations(ports, { subject, page }),
+      revoke: (target) => endsOnDemand().endAuthorization(ports, target),
     },
     subjects: {
-      revoke: async (subject, options = {}) =>
-        endSubject(ports, { subject, end: subjectEndOf(options), ...life }),
-      erase: (subject) => endSubject(ports, { subject, end: "erase", ...life }),
+      async revoke(subject, options = {}) {
+        const { endSubject, subjectEndOf } = endsOnDemand();
+        return endSubject(ports, { subject, end: subjectEndOf(options), ...life });
+      },
+      erase: (subject) => endsOnDemand().endSubject(ports, { subject, end: "erase", ...life }),
     },
-    clients: { revoke: (clientId) => endClient(ports, clientId) },
+    clients: { revoke: (clientId) => endsOnDemand().endClient(ports, clientId) },
   };
 }
 
@@ -148,7 +148,11 @@ function hostPagesOf(
 ): Pick<AuthServer, "interaction" | "resume" | "approve" | "deny"> {
   return {
     interaction: (req) => flow.describe(req, readInteractionId(req)),
-    resume: (req, res) => writeResponse({ req, res, pages }, flow.leadBack(req, readInteractionId(req))),
+    resume: (req, res, given?: unknown) =>
+      writeResponse(
+        { req, res, pages },
+        flow.leadBack(req, { interactionId: readInteractionId(req), given }),
+      ),
     async approve(req, res, ...decisions) {
       const interactionId = readInteractionId(req);
       // approve(req, res) allows everything; approve(req, res, undefined) is refused, as it may be a mistake of the host
@@ -173,8 +177,7 @@ function routersOf(
   const issuers = parts.issuers.map(({ identifier }) => identifier);
   const check = isProduction()
     ? undefined
-    : mountCheck({ baseUrl, issuers, documents: [...documents.keys()], warn });
-  if (check) watchAnswers(check, baseUrl);
+    : mountCheckOnDemand({ baseUrl, issuers, documents: [...documents.keys()], warn });
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),
@@ -188,14 +191,14 @@ function routersOf(
 
 /**
  * Creates an authorization server for every valid (authentication method, API) pair in the options. It emits `started`, and warns
- * (`AUTHMOUNT_THROW_AWAY`) when it had to generate `secrets` or `signingKeys`.
+ * (`temporary-values`) when it had to generate `secrets` or `signingKeys`.
  *
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
 export function createAuthServer(given: AuthServerOptions): AuthServer {
   const written = checkOptions(given);
   const options = resolveOptions(written, clock());
-  const { baseUrl, issuers, rateLimit } = options;
+  const { baseUrl, issuers } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
   const emit = hostEmitter({ onEvent: options.onEvent, isProduction: isProduction() });
@@ -209,10 +212,11 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   });
   const flow = flowOf(options, { ports, pages });
   const jwksUri = `${baseUrl}/jwks`;
-  const registrations = registrationsOnDemand(options, ports);
+  const rateLimit = rateLimitOnDemand(options);
+  const someRoutes = routesOnDemand(options, ports);
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
   const mountPath = mountPathOf(baseUrl);
-  const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, registrations };
+  const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, someRoutes };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = routersOf(parts, { baseUrl, documents });

@@ -1,16 +1,15 @@
 /** From options to the middleware of an API that runs apart from the authorization server. RFC 6750 §3; 9728 §3; 9068 §4; 7662 §2. */
 import { Router } from "express";
 import type { EmitEvent } from "./events/port";
-import { answerDocument } from "./http/documents";
-import { protectRoutes, type RouteProtection } from "./http/protect-routes";
+import { answerDocument } from "./http/cors";
+import { protectRoutes, type RouteProtection } from "./bearer/protect-routes";
 import { type HttpRequest, readPath } from "./http/request";
 import { writeResponse } from "./http/response";
 import { isProduction } from "./options/resolve";
 import { serverError } from "./protocol/oauth-error";
 import { protectedResourceMetadata } from "./protocol/protected-resource-metadata";
 import { jsonError, type ProtocolResponse, publicDocument } from "./protocol/protocol-response";
-import { takingTurns } from "./resource-server/in-turn";
-import { introspector } from "./resource-server/introspect";
+import { introspectionTurns, introspector } from "./resource-server/introspect";
 import {
   checkResourceServerOptions,
   type ResourceApi,
@@ -67,8 +66,8 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
 function introspectionOf({ introspection: client }: ResourceServerOptions): Introspection | undefined {
   return (
     client && {
-      opaque: introspector(client, takingTurns()),
-      signed: introspector(client, takingTurns()),
+      opaque: introspector(client, introspectionTurns()),
+      signed: introspector(client, introspectionTurns()),
     }
   );
 }

@@ -1,7 +1,8 @@
 /** The public names of `authmount`. */
 export type { AuthServer } from "./auth-server";
-export type { Assessment, AssessmentItem } from "./assessment/assess";
-export type { AssessedStandard, AssessmentState } from "./assessment/requirement";
+export type { Assessment, AssessmentItem } from "./review/assess";
+export type { AssessedStandard, AssessmentState } from "./review/requirement";
+export type { WeaknessCode } from "./review/weaknesses";
 export { createAuthServer } from "./create-auth-server";
 export {
   defaultLifetimes,
@@ -9,11 +10,11 @@ export {
   type AuthServerOptions,
   type ScopeOptions,
 } from "./options/options";
-export type { HostApproval } from "./interaction/host-approval";
+export type { HostApproval } from "./interaction/consent-answers";
 export type { ConsentPage } from "./pages/consent-page";
 export type { ErrorPage } from "./pages/error-page";
 export type { PageContent, PagesOptions } from "./pages/pages";
-export type { PageTexts } from "./pages/page-texts";
+export type { PageTexts } from "./pages/built-in-texts";
 export type { AuthorizationSummary, ClientSummary } from "./pages/summary";
 export type {
   AuthenticationRequest,
@@ -29,12 +30,18 @@ export type {
 } from "./end-user/list-authorizations";
 export type { Authentication, ConsentAnswer } from "./end-user/port";
 export type { ClientAttempt, ClientOutcome, RateLimit, RateLimitDecision } from "./endpoints/rate-limit";
-export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
-export type { ReadAccessToken } from "./http/access-tokens";
+export type { AuthServerEvent, EventSubject, OnEvent, RefusalReason } from "./events/port";
+export type { ReadAccessToken } from "./bearer/access-tokens";
 export type { RequestTrace, TracedEndpoint } from "./http/request-trace";
-export type { McpAuth, ReadMcpAuth } from "./http/mcp-auth";
-export type { ChallengeOptions, RequireBearer, RequireBearerOptions } from "./http/protect-routes";
-export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
+export type { McpAuth, ReadMcpAuth } from "./bearer/mcp-auth";
+export type {
+  ChallengeOptions,
+  McpScopes,
+  McpScopesOptions,
+  RequireBearer,
+  RequireBearerOptions,
+} from "./bearer/protect-routes";
+export type { BearerHandler, BearerMiddleware } from "./bearer/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type {
   AuthenticationFacts,
@@ -83,7 +90,8 @@ export {
   type SigningAlgorithm,
   type SigningKeySource,
 } from "./signing/signing-key";
-export { memoryStorage, type MemoryStorageOptions } from "./storage/memory/memory-storage";
+export type { MemoryStorageOptions } from "./adapters/memory/storage";
+export { memoryStorage } from "./on-demand";
 export { maxConsents } from "./protocol/consent";
 export { maxAuthorizations } from "./storage/port";
 export type {

@@ -1,20 +1,37 @@
 /** Parts that only some hosts need. Each is loaded when it is needed, so that others pay nothing for it. */
-import type * as Assessing from "./assessment/assess";
-import type { Assessment } from "./assessment/assess";
+import type * as Memory from "./adapters/memory/storage";
+import type { MemoryStorageOptions } from "./adapters/memory/storage";
+import type * as Assessing from "./review/assess";
+import type { Assessment } from "./review/assess";
 import type * as DocumentFetching from "./fetching/fetch-document";
 import type * as DocumentMemory from "./fetching/remembered-documents";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
-import type * as SelfDescribed from "./clients/self-described";
+import type * as SelfDescribed from "./strangers/document-clients";
 import type { FetchKeys } from "./clients/client-assertion";
 import type { SelfDescribedClients } from "./clients/client-lookup";
+import type * as RateLimiting from "./endpoints/rate-limit";
 import type { RegistrationPorts } from "./endpoints/registration";
+import type * as Ends from "./end-user/ends";
+import type * as Lists from "./end-user/list-authorizations";
 import type { EmitEvent } from "./events/port";
+import type * as MountChecking from "./http/mount-check";
+import type { MountCheck, MountCheckOptions } from "./http/mount-check";
 import type * as RegistrationRoute from "./http/registration-route";
 import type { RouterParts } from "./http/router";
 import type { ApiOptions, AuthServerOptions } from "./options/options";
 import type { ResolvedOptions } from "./options/resolve";
 import type { Clock } from "./protocol/time";
 import type { Storage } from "./storage/port";
+
+/**
+ * Storage in the memory of this process. Its records are lost when the process ends, and two processes do not share them.
+ *
+ * @throws TypeError when an option or a client record is wrong.
+ */
+export function memoryStorage(options: MemoryStorageOptions): Storage {
+  const memory = require("./adapters/memory/storage") as typeof Memory;
+  return memory.memoryStorage(options);
+}
 
 /** Gives what `make` has made when it was first asked for. */
 function once<T>(make: () => T): () => T {
@@ -95,29 +112,50 @@ export function selfDescribedOnDemand(
   const adapters = adaptersOf(apis, "clientMetadataDocuments");
   const registrars = adaptersOf(apis, "clientRegistration");
   if (adapters.size + registrars.size === 0) return undefined;
-  const { selfDescribedClients } = require("./clients/self-described") as typeof SelfDescribed;
+  const { selfDescribedClients } = require("./strangers/document-clients") as typeof SelfDescribed;
   return selfDescribedClients({ adapters, registrars, redirectSchemes, insecureLoopback, ...needs });
 }
 
-/** API id → the route at which clients register, for APIs that have one. */
-export function registrationsOnDemand(
+/** The routes that only some APIs have: the one at which clients register. */
+export function routesOnDemand(
   { apis, insecureLoopbackClients: insecureLoopback }: ResolvedOptions,
   ports: Omit<RegistrationPorts, "adapter" | "insecureLoopback">,
-): RouterParts["registrations"] {
+): RouterParts["someRoutes"] {
   const adapters = adaptersOf(apis, "clientRegistration");
-  if (adapters.size === 0) return new Map();
+  if (adapters.size === 0) return [];
   const { registrationRoute } = require("./http/registration-route") as typeof RegistrationRoute;
-  return new Map(
-    [...adapters].map(
-      ([apiId, adapter]) => [apiId, registrationRoute({ ...ports, insecureLoopback, adapter })] as const,
-    ),
-  );
+  return [registrationRoute({ ...ports, insecureLoopback }, adapters)];
+}
+
+/** The host's limit on requests of clients; `undefined` where it has none. */
+export function rateLimitOnDemand({ rateLimit: ask }: ResolvedOptions): RouterParts["rateLimit"] {
+  if (!ask) return undefined;
+  const { answerWithinLimit } = require("./endpoints/rate-limit") as typeof RateLimiting;
+  return { ask, answerWithinLimit };
+}
+
+/** A check of how the routers are mounted, which sees the answers of the process. It is for development only. */
+export function mountCheckOnDemand(options: MountCheckOptions): MountCheck {
+  const { mountCheck, watchAnswers } = require("./http/mount-check") as typeof MountChecking;
+  const check = mountCheck(options);
+  watchAnswers(check, options.baseUrl);
+  return check;
+}
+
+/** What the host can end. It is loaded when the host first does. */
+export function endsOnDemand(): typeof Ends {
+  return require("./end-user/ends") as typeof Ends;
+}
+
+/** What the host can list of a person. It is loaded when the host first does. */
+export function listsOnDemand(): typeof Lists {
+  return require("./end-user/list-authorizations") as typeof Lists;
 }
 
 /** Compares options that `checkOptions` has given with the standards, each time it is asked. */
 export function assessmentOnDemand(options: AuthServerOptions): () => Assessment {
   return () => {
-    const { assess } = require("./assessment/assess") as typeof Assessing;
+    const { assess } = require("./review/assess") as typeof Assessing;
     return assess(options);
   };
 }

@@ -3,8 +3,8 @@ export {
   postgresStorage,
   type PostgresStorage,
   type PostgresStorageOptions,
-} from "./storage/postgres/postgres-storage";
-export { postgresMigrations } from "./storage/postgres/schema";
-export type { PostgresNames } from "./storage/postgres/names";
-export type { PostgresPool, PostgresRow } from "./storage/postgres/pool";
+} from "./adapters/postgres/storage";
+export { postgresMigrations } from "./adapters/postgres/schema";
+export type { PostgresNames } from "./adapters/postgres/tables";
+export type { PostgresPool, PostgresRow } from "./adapters/postgres/database";
 export type { ClientRegistry } from "./storage/port";

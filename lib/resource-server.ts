@@ -6,15 +6,17 @@ export type {
   ResourceServerOptions,
 } from "./resource-server/options";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
-export type { ReadAccessToken } from "./http/access-tokens";
-export type { McpAuth, ReadMcpAuth } from "./http/mcp-auth";
+export type { ReadAccessToken } from "./bearer/access-tokens";
+export type { McpAuth, ReadMcpAuth } from "./bearer/mcp-auth";
 export type {
   ChallengeOptions,
+  McpScopes,
+  McpScopesOptions,
   RequireBearer,
   RequireBearerOptions,
   RouteProtection,
-} from "./http/protect-routes";
-export type { BearerHandler, BearerMiddleware } from "./http/require-bearer";
+} from "./bearer/protect-routes";
+export type { BearerHandler, BearerMiddleware } from "./bearer/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { HostClaims } from "./protocol/host-claims";
 export type { EpochSeconds } from "./protocol/time";

@@ -5,6 +5,6 @@ export {
   type SqliteOpened,
   type SqliteStorage,
   type SqliteStorageOptions,
-} from "./storage/sqlite/sqlite-storage";
-export type { SqliteHandle, SqliteStatement, SqliteValue } from "./storage/sqlite/handle";
+} from "./adapters/sqlite/storage";
+export type { SqliteHandle, SqliteStatement, SqliteValue } from "./adapters/sqlite/connection";
 export type { ClientRegistry } from "./storage/port";

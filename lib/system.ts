@@ -1,8 +1,7 @@
 /** The machine's clock, random values and warnings, and the process's channel for events. The rules receive them, so tests can set them. RFC 6749 §10.10. */
 import { channel } from "node:diagnostics_channel";
 import { randomFillSync } from "node:crypto";
-import { type EmitEvent, eventEmitter, type OnEvent } from "./events/port";
-import { type EventChannel, publishingEmitter } from "./events/publish";
+import { type EmitEvent, eventEmitter, type OnEvent, timed } from "./events/port";
 import { eventReporter } from "./events/report";
 import type { EpochSeconds } from "./protocol/time";
 
@@ -13,16 +12,16 @@ export function systemClock(): EpochSeconds {
 
 /** Warns the host developer, as Node does for deprecations: on stderr, and as the `warning` event of the process. */
 export function warn(code: string, message: string, detail?: string): void {
-  process.emitWarning(message, { type: "AuthmountWarning", code, ...(detail !== undefined && { detail }) });
+  process.emitWarning(message, { type: "AuthmountWarning", code, detail });
 }
 
-/** Events of every server of this process, for all who subscribe to this name. */
-const eventChannel: EventChannel = channel("authmount:event");
+/** Events of every server of this process, for all who subscribe to this name. They share one copy, which nobody else has. */
+const published = channel("authmount:event");
 
 /** Without the message, which may contain what the handler was about to log. */
 function warnOfLostEvents(thrown: unknown): void {
   const name = thrown instanceof Error ? thrown.constructor.name : typeof thrown;
-  warn("AUTHMOUNT_EVENTS", `onEvent has failed with ${name}: events are lost. Handle errors inside onEvent.`);
+  warn("events-lost", `onEvent has failed with ${name}: events are lost. Handle errors inside onEvent.`);
 }
 
 /** Reports events to the host's handler, or as warnings when there is none, and to subscribers, who may be a tool that nobody reads. */
@@ -37,7 +36,11 @@ export function hostEmitter({
   const heard = onEvent
     ? eventEmitter(onEvent, { clock, onFailure: warnOfLostEvents })
     : eventReporter({ warn, isProduction, clock });
-  return publishingEmitter(heard, { channel: eventChannel, clock });
+  return (event) => {
+    // node catches what a subscriber throws, and rethrows it outside of the request
+    if (published.hasSubscribers) published.publish(timed(event, clock));
+    heard(event);
+  };
 }
 
 /** Random values that nobody can guess: tokens, codes and ids are made of them. */

@@ -1,24 +1,40 @@
 // @ts-check
-/** Whether a tag can be released. Says everything that is wrong, and what to do about it. */
+/**
+ * Whether a tag can be released, or this checkout by hand (`npm run release:check`). Says everything that is wrong, and what to do
+ * about it.
+ */
 "use strict";
 
 const { readFileSync } = require("node:fs");
 const path = require("node:path");
 
 /**
+ * @typedef {object} Manifest
+ * @property {string} version
+ * @property {boolean} [private]
+ * @property {string | { url?: string }} [repository]
+ * @property {string} [homepage]
+ * @property {string | { url?: string }} [bugs]
+ * @property {string | { name?: string }} [author]
+ */
+
+/**
  * @typedef {object} Release
  * @property {string} tag
  * @property {string} repository `owner/name`, as GitHub says it
- * @property {{ version: string, private?: boolean, repository?: string | { url?: string } }} manifest package.json
+ * @property {Manifest} manifest package.json
  * @property {{ version: string }} lock package-lock.json
  * @property {string} changelog
  */
 
+/** @param {Manifest["repository"]} written @returns {string} */
+const addressOf = (written) => (typeof written === "string" ? written : written?.url) ?? "";
+
 /** @type {(release: Release) => string[]} */
 function releaseProblems({ tag, repository, manifest, lock, changelog }) {
-  const { version } = manifest;
-  const { repository: written } = manifest;
-  const url = (typeof written === "string" ? written : written?.url) ?? "";
+  const { version, homepage = "", bugs, author } = manifest;
+  const url = addressOf(manifest.repository);
+  const page = `https://github.com/${repository}`;
   /** @type {[boolean, string][]} */
   const rules = [
     [
@@ -34,6 +50,9 @@ function releaseProblems({ tag, repository, manifest, lock, changelog }) {
       url.toLowerCase().endsWith(`github.com/${repository.toLowerCase()}.git`),
       `package.json must name this repository, or the registry refuses the provenance. Write "repository": { "type": "git", "url": "git+https://github.com/${repository}.git" }.`,
     ],
+    [homepage.startsWith("https://"), `package.json has no homepage. Write "homepage": "${page}#readme".`],
+    [addressOf(bugs).startsWith("https://"), `package.json has no bugs. Write "bugs": "${page}/issues".`],
+    [Boolean(author), 'package.json has no author. Write "author": "Name <address>".'],
     [
       new RegExp(`^## ${version.replaceAll(".", "\\.")}( |$)`, "m").test(changelog),
       `CHANGELOG.md has no heading "## ${version}".`,
@@ -46,8 +65,12 @@ function releaseProblems({ tag, repository, manifest, lock, changelog }) {
 const read = (name) => readFileSync(path.join(__dirname, "../..", name), "utf8");
 
 if (require.main === module) {
-  const { GITHUB_REF_NAME: tag = "", GITHUB_REPOSITORY: repository = "" } = process.env;
+  /** @type {Manifest} */
   const manifest = JSON.parse(read("package.json"));
+  const [, written = "<owner>/<name>"] = /github\.com\/(.+)\.git$/.exec(addressOf(manifest.repository)) ?? [];
+  // by hand, there is neither a tag nor a repository beside what package.json says
+  const { GITHUB_REF_NAME: tag = `v${manifest.version}`, GITHUB_REPOSITORY: repository = written } =
+    process.env;
   const lock = JSON.parse(read("package-lock.json"));
   const problems = releaseProblems({ tag, repository, manifest, lock, changelog: read("CHANGELOG.md") });
   for (const problem of problems) console.error(problem);

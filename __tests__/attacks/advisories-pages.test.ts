@@ -1,18 +1,18 @@
 // Published defects of other servers and libraries in what stands between a request and a code: pages, consent, the way back from the
-// sign-in page, and clients that register themselves. Each is tried here as it was done there. docs/advisories.md lists them all.
+// sign-in page, and clients that register themselves. Each is tried here as it was done there. docs/security.md lists them all.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import request from "supertest";
-import { pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { formFields } from "../fixture/browser";
-import { redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { consentPath, cookieHeader, notFromHere, openConsent, postForm } from "../fixture/cross-site";
-import { bob, signedIn, testHost } from "../fixture/host";
-import { resumePath, visit } from "../fixture/interaction";
-import { callApi, obtainTokens, type Tokens } from "../fixture/journey";
+import { pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { formFields } from "../browser/browser";
+import { redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { consentPath, cookieHeader, notFromHere, openConsent, postForm } from "./cross-site";
+import { bob, signedIn, testHost } from "../hosts/host";
+import { resumePath, visit } from "../browser/interaction";
+import { callApi, obtainTokens, type Tokens } from "../browser/journey";
 import {
   authorizeAs,
   codeFor,
@@ -22,7 +22,7 @@ import {
   registerPath,
   registrationHost,
   webMetadata,
-} from "../fixture/registration";
+} from "../requests/registration";
 
 stopClockForEachTest();
 

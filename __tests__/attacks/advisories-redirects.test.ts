@@ -1,14 +1,14 @@
 // Published defects of other servers and libraries, where a link sent a browser, a code or a script to a place that the client had not
-// registered. Each is tried here as it was done there. docs/advisories.md lists them all.
+// registered. Each is tried here as it was done there. docs/security.md lists them all.
 import type { Client } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { encode, type Fields } from "../fixture/browser";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedOut, testHost } from "../fixture/host";
-import { resumePath } from "../fixture/interaction";
-import { register, registrationHost } from "../fixture/registration";
+import { pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { encode, type Fields } from "../browser/browser";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedOut, testHost } from "../hosts/host";
+import { resumePath } from "../browser/interaction";
+import { register, registrationHost } from "../requests/registration";
 
 stopClockForEachTest();
 

@@ -1,14 +1,14 @@
 // Published defects of other servers and libraries at the token, revocation and introspection endpoints, and in how APIs read tokens. Each
-// is tried here as it was done there. docs/advisories.md lists them all.
+// is tried here as it was done there. docs/security.md lists them all.
 import { createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import type { Response } from "supertest";
 import { type Client, createAuthServer, memoryStorage } from "../../lib";
-import { authorize } from "../fixture/authorize";
-import { assertionOf, keyedHost, tokenBy } from "../fixture/client-assertions";
-import { introspect, ownToken, postToken, redeem, revoke } from "../fixture/client-requests";
-import { clients, credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
+import { authorize } from "../browser/authorize";
+import { assertionOf, keyedHost, tokenBy } from "../requests/client-assertions";
+import { introspect, ownToken, postToken, redeem, revoke } from "../requests/client-requests";
+import { clients, credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
 import {
   attackersEcKey,
   ecKey,
@@ -21,11 +21,11 @@ import {
   tokenPart,
   unsigned,
   writeToken,
-} from "../fixture/forged-tokens";
-import { signedIn, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
-import { goodOptions } from "../fixture/options";
-import { intercept } from "../fixture/slow-storage";
+} from "../requests/forged-tokens";
+import { signedIn, testHost, type TestHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../browser/journey";
+import { goodOptions } from "../records/options";
+import { intercept } from "../storage/slow-storage";
 
 const clock = stopClockForEachTest(issuedAt);
 

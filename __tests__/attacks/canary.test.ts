@@ -3,8 +3,8 @@
 // looked for, whole or in part, plain or encoded.
 import { randomBytes } from "node:crypto";
 import { memoryStorage } from "../../lib";
-import { authorize } from "../fixture/authorize";
-import { allGrants, asFarAsItGoes, flows, signIn } from "../fixture/canary-flows";
+import { authorize } from "../browser/authorize";
+import { allGrants, asFarAsItGoes, flows, signIn } from "./canary-flows";
 import {
   expectNoLeak,
   forCredentials,
@@ -13,11 +13,11 @@ import {
   post,
   tokenPath,
   type WorldOptions,
-} from "../fixture/canary-host";
-import { clients } from "../fixture/clients";
-import { signedIn, type TestHost } from "../fixture/host";
-import { callApi } from "../fixture/journey";
-import { deepText, newSecrets } from "../fixture/marked-secrets";
+} from "../hosts/canary-host";
+import { clients } from "../hosts/clients";
+import { signedIn, type TestHost } from "../hosts/host";
+import { callApi } from "../browser/journey";
+import { deepText, newSecrets } from "../requests/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());
 

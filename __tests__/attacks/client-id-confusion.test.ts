@@ -1,11 +1,11 @@
 // Client ids that look like a metadata document's URL, or like another one's (draft-ietf-oauth-client-id-metadata-document §3, §8).
 import { createServer, type Server } from "node:net";
 import type { AddressInfo } from "node:net";
-import { isDocumentUrl } from "../../lib/clients/document-clients";
-import { apis, pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { postToken } from "../fixture/client-requests";
-import { testHost } from "../fixture/host";
+import { isDocumentUrl } from "../../lib/strangers/document-clients";
+import { apis, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { postToken } from "../requests/client-requests";
+import { testHost } from "../hosts/host";
 
 const clientId = "https://app.example/client.json";
 

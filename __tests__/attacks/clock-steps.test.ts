@@ -2,15 +2,15 @@
 // minutes of difference goes through.
 import type { Authentication } from "../../lib";
 import { generateSigningKey, memoryStorage } from "../../lib";
-import type { Pair } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { refresh, revoke } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
-import { callApi, consentKey, type Family, familyOf, obtainTokens } from "../fixture/journey";
-import { intercept } from "../fixture/slow-storage";
-import { tokensOf } from "../fixture/token-requests";
+import type { Pair } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { refresh, revoke } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, signedOut, testHost, type TestHost } from "../hosts/host";
+import { callApi, consentKey, type Family, familyOf, obtainTokens } from "../browser/journey";
+import { intercept } from "../storage/slow-storage";
+import { tokensOf } from "../requests/token-requests";
 
 const clock = stopClockForEachTest();
 

@@ -3,12 +3,12 @@
 import { createHmac } from "node:crypto";
 import request, { type Response } from "supertest";
 import { memoryStorage } from "../../lib";
-import { authorize } from "../fixture/authorize";
-import { clients } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { expectPage, lost, resumePath } from "../fixture/cross-site";
-import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
-import { interactionOf } from "../fixture/interaction";
+import { authorize } from "../browser/authorize";
+import { clients } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { expectPage, lost, resumePath } from "./cross-site";
+import { signedIn, signedOut, testHost, type TestHost } from "../hosts/host";
+import { interactionOf } from "../browser/interaction";
 
 afterEach(() => jest.restoreAllMocks());
 

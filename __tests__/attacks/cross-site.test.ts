@@ -3,12 +3,12 @@
 import { randomBytes } from "node:crypto";
 import request, { type Response } from "supertest";
 import type { AuthServerOptions } from "../../lib";
-import { issuer, pairPath } from "../fixture/apis";
-import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { type Browser, encode, type Fields, formFields } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { stopClock } from "../fixture/clock";
+import { issuer, pairPath } from "../hosts/apis";
+import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { type Browser, encode, type Fields, formFields } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { stopClock } from "../hosts/clock";
 import {
   consentPath,
   cookieHeader,
@@ -18,11 +18,11 @@ import {
   openConsent,
   postForm,
   resumePath,
-} from "../fixture/cross-site";
-import { signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
-import { interactionOf } from "../fixture/interaction";
-import { obtainCode } from "../fixture/journey";
-import { tokenPath } from "../fixture/token-requests";
+} from "./cross-site";
+import { signedIn, signedOut, testHost, type TestHost } from "../hosts/host";
+import { interactionOf } from "../browser/interaction";
+import { obtainCode } from "../browser/journey";
+import { tokenPath } from "../requests/token-requests";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -284,7 +284,7 @@ describe("an interaction in another browser (RFC 6749 §10.12, 9700 §4.7: login
     host.session = { kind: "authenticated", subject: "mallory" };
     const asked = await browser.answer(page, "approve");
     expect(asked.status).toBe(200);
-    expect(asked.text).toContain("You are signed in as <bdi>mallory</bdi>.");
+    expect(asked.text).toContain("Signed in as <bdi>mallory</bdi>");
     await nothingApproved(host);
     expect(await host.storage.consents.list("mallory", 1_800_000_000)).toEqual([]);
   });

@@ -2,12 +2,12 @@
 import type { Client } from "../../lib";
 import { memoryStorage } from "../../lib";
 import { clientEndKey } from "../../lib/protocol/end-mark";
-import { postToken, refresh } from "../fixture/client-requests";
-import { clients, credentials, trustedWeb } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { bob, type TestHost, testHost } from "../fixture/host";
-import { callApi, familyOf } from "../fixture/journey";
-import { changingClients } from "../fixture/watched-host";
+import { postToken, refresh } from "../requests/client-requests";
+import { clients, credentials, trustedWeb } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { bob, type TestHost, testHost } from "../hosts/host";
+import { callApi, familyOf } from "../browser/journey";
+import { changingClients } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -86,6 +86,6 @@ describe("a client id that is used again (RFC 6749 §10.3)", () => {
     await remove();
     for (const token of [accessToken, ownToken])
       expect((await callApi(host, "/orders", token)).status).toBe(401);
-    expect(host.events.at(-1)).toMatchObject({ kind: "bearer-refused", reason: "its client was deleted" });
+    expect(host.events.at(-1)).toMatchObject({ kind: "bearer-refused", code: "token-client-deleted" });
   });
 });

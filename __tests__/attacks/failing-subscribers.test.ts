@@ -2,7 +2,7 @@
 // request, as an uncaught exception. What the process does then is decided by the host, as for any other one.
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { buildOnce } from "../fixture/build-once";
+import { buildOnce } from "../servers/build-once";
 
 beforeAll(buildOnce);
 

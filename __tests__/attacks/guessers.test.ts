@@ -3,14 +3,14 @@
 import crypto from "node:crypto";
 import request, { type Response } from "supertest";
 import { type Client, memoryStorage, type RateLimit } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { assertionOf, keyed, presenting } from "../fixture/client-assertions";
-import { clients, credentials } from "../fixture/clients";
-import { testHost, type TestHost } from "../fixture/host";
-import { listeners, ways } from "../fixture/in-front";
-import { everythingUnderWay, newLatch } from "../fixture/latch";
-import * as raw from "../fixture/raw-connections";
-import { intercept } from "../fixture/slow-storage";
+import { pairPath } from "../hosts/apis";
+import { assertionOf, keyed, presenting } from "../requests/client-assertions";
+import { clients, credentials } from "../hosts/clients";
+import { testHost, type TestHost } from "../hosts/host";
+import { listeners, ways } from "../hosts/in-front";
+import { everythingUnderWay, newLatch } from "../storage/latch";
+import * as raw from "../requests/raw-connections";
+import { intercept } from "../storage/slow-storage";
 
 const { allConnectionsEnded, connectTo, form, serverOf, talk } = raw;
 raw.closeServersAfterEachTest();

@@ -1,14 +1,14 @@
 // Storage fails in the middle of a token request. The client does what every client does and tries again; it must not be taken
 // for a thief, and nothing may go on behind the answer.
 import { memoryStorage, type Storage } from "../../lib";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { newLatch } from "../fixture/latch";
-import { intercept } from "../fixture/slow-storage";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { newLatch } from "../storage/latch";
+import { intercept } from "../storage/slow-storage";
 
 stopClockForEachTest();
 

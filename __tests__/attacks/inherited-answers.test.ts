@@ -1,75 +1,38 @@
-// The host makes its answers by classes with getters, or from defaults that they inherit. What such an answer limits must count: left out, it
-// would mean "everything".
-import { decodeJwt } from "jose";
-import {
-  type Authentication,
-  type ConsentAnswer,
-  createAuthServer,
-  defaultLifetimes,
-  type DocumentDecision,
-  type RegistrationDecision,
-  type TokenDecision,
+// The host makes its answers by classes with getters, or from defaults that they inherit. What such an answer limits must never count as left
+// out, which would mean "everything": the answer is refused.
+import type {
+  Authentication,
+  ConsentAnswer,
+  DocumentDecision,
+  RegistrationDecision,
+  TokenDecision,
 } from "../../lib";
-import { readApproval } from "../../lib/interaction/host-approval";
-import { checkOptions } from "../../lib/options/check";
-import { resolveOptions } from "../../lib/options/resolve";
-import { bikes, contextHost, toldOf } from "../fixture/contexts";
-import { documentServer } from "../fixture/document-server";
-import { testHost } from "../fixture/host";
-import { obtainTokens } from "../fixture/journey";
-import { goodApi, withChanges } from "../fixture/options";
-import { nativeMetadata, registered, registrationHost } from "../fixture/registration";
-import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
+import { readApproval } from "../../lib/interaction/consent-answers";
+import { bikes, contextHost } from "../hosts/contexts";
+import { documentServer } from "../servers/document-server";
+import { testHost } from "../hosts/host";
+import { obtainCode } from "../browser/journey";
+import { redeem } from "../requests/client-requests";
+import { nativeMetadata, register, registrationHost } from "../requests/registration";
+import { askAs, serveDocument, strangersHost } from "../browser/strangers";
 
 /** An object with this kind that inherits everything else. */
 function heir<T extends { readonly kind: string }>({ kind, ...limits }: T): T {
   return Object.assign(Object.create(limits) as T, { kind });
 }
 
-describe("lifetimes that an object of the options does not have itself count (RFC 6749 §10.4)", () => {
-  class Short {
-    get refreshTokenIdleSeconds(): number {
-      return 60;
-    }
-    get refreshTokenSeconds(): number {
-      return 70;
-    }
-  }
+const refusal = (code: string): object =>
+  expect.objectContaining({
+    kind: "server-error",
+    cause: expect.objectContaining({ code }) as unknown,
+  }) as object;
 
-  it.each([
-    ["inherits", Object.create({ refreshTokenIdleSeconds: 60, refreshTokenSeconds: 70 }) as object],
-    ["has by a getter of its class", new Short()],
-  ])("those that it %s", (_, lifetimes) => {
-    const shortened = { ...defaultLifetimes, refreshTokenIdleSeconds: 60, refreshTokenSeconds: 70 };
-    const ofApi = { apis: { orders: { ...goodApi, lifetimes } } };
-    for (const changes of [{ lifetimes }, ofApi]) {
-      const [issuer] = resolveOptions(checkOptions(withChanges(changes)), 0).issuers;
-      expect(issuer?.api.lifetimes).toEqual(shortened);
-    }
-  });
-
-  class Misspelt {
-    get consentSeconds(): undefined {
-      return undefined;
-    }
-  }
-
-  it.each([
-    ["inherits", Object.create({ consentSeconds: undefined }) as object],
-    ["has by a getter of its class", new Misspelt()],
-  ])("one that is undefined is refused, because no end mark would end: one that it %s", (_, lifetimes) => {
-    const at = "consentSeconds is undefined";
-    expect(() => createAuthServer(withChanges({ lifetimes }))).toThrow(`lifetimes.${at}`);
-    const apis = { orders: { ...goodApi, lifetimes } };
-    expect(() => createAuthServer(withChanges({ apis }))).toThrow(`apis.orders.lifetimes.${at}`);
-  });
-});
-
-describe("a limit that the host's answer inherits counts", () => {
+describe("a limit that the host's answer inherits makes it invalid, and nothing is issued", () => {
   it("in clientRegistration.approve (RFC 7591 §3.2.1)", async () => {
     const decision = heir<RegistrationDecision>({ kind: "approved", scopes: ["orders:read"] });
     const host = registrationHost({ approve: () => decision });
-    expect((await registered(host, nativeMetadata)).scope).toBe("orders:read");
+    expect((await register(host, nativeMetadata)).status).toBe(500);
+    expect(host.events).toEqual([refusal("wrong-answer-about-registration")]);
   });
 
   it("in clientMetadataDocuments.accept", async () => {
@@ -77,8 +40,8 @@ describe("a limit that the host's answer inherits counts", () => {
     const decision = heir<DocumentDecision>({ kind: "accepted", scopes: ["orders:read"] });
     const host = strangersHost({ accept: () => decision });
     const asked = { clientId: serveDocument(server), fields: { scope: "orders:write" } };
-    const { headers } = await askAs(host.browser(), asked);
-    expect(headers["location"]).toContain("error=invalid_scope");
+    expect((await askAs(host.browser(), asked)).status).toBe(500);
+    expect(host.events.at(-1)).toEqual(refusal("wrong-answer-about-document"));
     await server.close();
   });
 
@@ -88,50 +51,28 @@ describe("a limit that the host's answer inherits counts", () => {
       get scopes(): readonly string[] {
         return ["orders:read"];
       }
-      get accessTokenSeconds(): number {
-        return 7;
-      }
     }
-    const host = testHost({ tokens: { decide: (): TokenDecision => new Narrow() } });
-    const fields = { scope: "orders:read orders:write" };
-    expect(await obtainTokens(host, { client: "web", fields })).toMatchObject({
-      scope: "orders:read",
-      expires_in: 7,
-    });
-  });
-
-  it("in authenticate: how the person signed in (RFC 9068 §2.2.1)", async () => {
-    const host = testHost();
-    host.session = heir<Authentication>({
-      kind: "authenticated",
-      subject: "alice",
-      acr: "urn:strong",
-      amr: ["hwk"],
-    });
-    const { access_token: token } = await obtainTokens(host, { client: "web" });
-    expect(decodeJwt(token)).toMatchObject({ sub: "alice", acr: "urn:strong", amr: ["hwk"] });
+    for (const answer of [new Narrow(), heir<TokenDecision>({ kind: "issue", accessTokenSeconds: 7 })]) {
+      const host = testHost({ tokens: { decide: (): TokenDecision => answer } });
+      const code = await obtainCode(host, { client: "web" });
+      expect((await redeem(host, { client: "web", code })).status).toBe(500);
+      expect(host.events.at(-1)).toEqual(refusal("wrong-answer-of-tokens"));
+    }
   });
 
   it("in authenticate and consent.decide: the context that was chosen", async () => {
-    for (const answer of ["authenticate", "consent.decide"] as const) {
-      const made = contextHost();
-      const inBikes = { context: bikes };
-      made.host.session = heir<Authentication>({
-        kind: "authenticated",
-        subject: "alice",
-        ...(answer === "authenticate" && inBikes),
-      });
-      made.answer = heir<ConsentAnswer>({
-        kind: "granted",
-        scopes: ["orders:read"],
-        ...(answer === "consent.decide" && inBikes),
-      });
-      await obtainTokens(made.host, { client: "web" });
-      expect(toldOf(made)).toEqual([bikes]);
+    for (const by of ["authenticate", "consent"] as const) {
+      const made = contextHost({ kind: "granted", scopes: ["orders:read"] });
+      const person = { kind: "authenticated", subject: "alice", context: bikes } as const;
+      const granted = { kind: "granted", scopes: ["orders:read"], context: bikes } as const;
+      made.host.session = by === "authenticate" ? heir<Authentication>(person) : person;
+      if (by === "consent") made.answer = heir<ConsentAnswer>(granted);
+      await expect(obtainCode(made.host, { client: "web" })).rejects.toThrow("error=server_error");
+      expect(made.host.events.at(-1)).toEqual(refusal(`wrong-answer-of-${by}`));
     }
   });
 
-  it("in auth.approve: what the person chose on the page, by being refused", () => {
+  it("in auth.approve: what the person chose on the page", () => {
     const decision = { scopes: ["orders:read"], context: bikes };
     expect(readApproval(decision)).toEqual(decision);
     expect(readApproval(Object.create(decision) as object)).toBeInstanceOf(TypeError);

@@ -1,13 +1,13 @@
 // The attacker chooses every parameter and header of a link that a victim opens at the authorization endpoint, and wants the
 // browser, with or without a code, at an address of theirs, or their own markup or header lines in an answer of this origin.
 // They did not get to register anything with the client that the link names.
-import { apis, pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { formFields } from "../fixture/browser";
-import { clients } from "../fixture/clients";
-import { testHost } from "../fixture/host";
-import { app, host, listenForAllTests, openLink, requestOf, webCallback } from "../fixture/opened-links";
+import { apis, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { formFields } from "../browser/browser";
+import { clients } from "../hosts/clients";
+import { testHost } from "../hosts/host";
+import { app, host, listenForAllTests, openLink, requestOf, webCallback } from "./opened-links";
 
 listenForAllTests();
 

@@ -11,13 +11,13 @@ import {
   privateKeys,
   signatureOf,
   tokenBy,
-} from "../fixture/client-assertions";
-import { postAbout } from "../fixture/client-requests";
-import { stopClock } from "../fixture/clock";
-import { es256, type Genuine, issuedAt, type Json, readToken, writeToken } from "../fixture/forged-tokens";
-import { callApi, obtainTokens } from "../fixture/journey";
-import { attackersKeys, foreignKeys, meaningless, rewritings, signAs } from "../fixture/jwt-algorithms";
-import { type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../fixture/remote";
+} from "../requests/client-assertions";
+import { postAbout } from "../requests/client-requests";
+import { stopClock } from "../hosts/clock";
+import { es256, type Genuine, issuedAt, type Json, readToken, writeToken } from "../requests/forged-tokens";
+import { callApi, obtainTokens } from "../browser/journey";
+import { attackersKeys, foreignKeys, meaningless, rewritings, signAs } from "./jwt-algorithms";
+import { type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../resource-server/remote";
 
 const key = generateSigningKey();
 const sign = es256(readSigningKey(key).privateKey);

@@ -5,8 +5,8 @@ import type { KeyObject } from "node:crypto";
 import { generateKeyPairSync } from "node:crypto";
 import request from "supertest";
 import type { PrivateJwk } from "../../lib";
-import { postAbout } from "../fixture/client-requests";
-import { stopClock } from "../fixture/clock";
+import { postAbout } from "../requests/client-requests";
+import { stopClock } from "../hosts/clock";
 import {
   type Genuine,
   issuedAt,
@@ -16,8 +16,8 @@ import {
   tokenPart,
   unsigned,
   writeToken,
-} from "../fixture/forged-tokens";
-import { callApi, obtainTokens } from "../fixture/journey";
+} from "../requests/forged-tokens";
+import { callApi, obtainTokens } from "../browser/journey";
 import {
   asymmetric,
   attackersKeys,
@@ -27,8 +27,8 @@ import {
   rewritings,
   signAs,
   symmetric,
-} from "../fixture/jwt-algorithms";
-import { type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../fixture/remote";
+} from "./jwt-algorithms";
+import { type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../resource-server/remote";
 
 /** A key of the server for each kind and for each way to use an RSA key. */
 const curveOf = { ES256: "P-256", ES384: "P-384", ES512: "P-521" } as const;

@@ -5,14 +5,14 @@ import { runInNewContext } from "node:vm";
 import { type Client, type ClientStore, memoryStorage } from "../../lib";
 import type { HostClaims } from "../../lib/protocol/host-claims";
 import { rememberingVerifier } from "../../lib/tokens/verify-access-token";
-import { apis, pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { postToken } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, testHost, type TestHost } from "../fixture/host";
-import { confidentialRecord } from "../fixture/records";
+import { apis, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { postToken } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, testHost, type TestHost } from "../hosts/host";
+import { confidentialRecord } from "../records/records";
 
 stopClockForEachTest();
 

@@ -2,14 +2,14 @@
 // is stored late, or was stored although storage said that it failed, must not count; and nothing may come back after an erasure.
 import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
-import { authorize } from "../fixture/authorize";
-import type { Browser, Fields } from "../fixture/browser";
-import { clients } from "../fixture/clients";
-import { bothScopes, outcomeOf, rememberedScopes } from "../fixture/consent";
-import { signedOut, type TestHost, testHost } from "../fixture/host";
-import { everythingUnderWay, type Latch, newLatch } from "../fixture/latch";
-import { intercept } from "../fixture/slow-storage";
-import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
+import { authorize } from "../browser/authorize";
+import type { Browser, Fields } from "../browser/browser";
+import { clients } from "../hosts/clients";
+import { bothScopes, outcomeOf, rememberedScopes } from "../browser/consent";
+import { signedOut, type TestHost, testHost } from "../hosts/host";
+import { everythingUnderWay, type Latch, newLatch } from "../storage/latch";
+import { intercept } from "../storage/slow-storage";
+import { shortenTimeLimitForEachTest } from "../storage/time-limit";
 
 shortenTimeLimitForEachTest();
 

@@ -1,8 +1,14 @@
 // The attacker sends tokens of their own making to an API that asks the authorization server about tokens, so that it is busy asking.
 import request from "supertest";
-import { familyOf, obtainTokens } from "../fixture/journey";
-import { newLatch } from "../fixture/latch";
-import { introspection, type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../fixture/remote";
+import { familyOf, obtainTokens } from "../browser/journey";
+import { newLatch } from "../storage/latch";
+import {
+  introspection,
+  type RemoteApi,
+  remoteApi,
+  type RemoteServer,
+  remoteServer,
+} from "../resource-server/remote";
 
 let server: RemoteServer;
 let api: RemoteApi;

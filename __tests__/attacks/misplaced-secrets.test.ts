@@ -1,14 +1,14 @@
 // A client or an attacker puts a secret where it does not belong, in the hope that it is repeated or kept. It was not.
 import request from "supertest";
-import { pairPath } from "../fixture/apis";
-import { codeVerifier } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { encode, formFields } from "../fixture/browser";
-import { newWorld, post, tokenPath, type World } from "../fixture/canary-host";
-import { postToken } from "../fixture/client-requests";
-import { credentials, webSecret } from "../fixture/clients";
-import { obtainCode, obtainTokens } from "../fixture/journey";
-import { deepText } from "../fixture/marked-secrets";
+import { pairPath } from "../hosts/apis";
+import { codeVerifier } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { encode, formFields } from "../browser/browser";
+import { newWorld, post, tokenPath, type World } from "../hosts/canary-host";
+import { postToken } from "../requests/client-requests";
+import { credentials, webSecret } from "../hosts/clients";
+import { obtainCode, obtainTokens } from "../browser/journey";
+import { deepText } from "../requests/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());
 

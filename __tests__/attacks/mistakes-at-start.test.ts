@@ -1,10 +1,10 @@
 // The host makes a mistake with its own secrets. They did not get into the error that tells of it.
 import { randomBytes } from "node:crypto";
 import { type AuthServerOptions, type Client, createAuthServer, memoryStorage } from "../../lib";
-import { signingKey } from "../fixture/canary-host";
-import { clients } from "../fixture/clients";
-import { signedIn } from "../fixture/host";
-import { deepText, newSecrets } from "../fixture/marked-secrets";
+import { signingKey } from "../hosts/canary-host";
+import { clients } from "../hosts/clients";
+import { signedIn } from "../hosts/host";
+import { deepText, newSecrets } from "../requests/marked-secrets";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -63,10 +63,8 @@ describe("mistakes of the host at the start (createAuthServer, memoryStorage)", 
     const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     const { secrets: _secrets, signingKeys: _signingKeys, ...without } = options;
     createAuthServer(without);
-    const rest =
-      "pending requests sealed or tokens signed with them stop working after a restart and in other processes.";
     expect(warn.mock.calls.map(([message]) => message)).toEqual([
-      `createAuthServer generated temporary secrets and signingKeys: ${rest}`,
+      "createAuthServer made throw-away secrets and signingKeys: what is issued with them ends with this process. A trial needs nothing more. For production, run npx authmount secret and npx authmount signing-key.",
     ]);
   });
 });

@@ -1,17 +1,17 @@
 // The attacker is a registered client with its own secret, or an app with one willing end user. They fill the memory of the server
 // with records that are theirs to make: tokens, refresh tokens, revocations, approvals. They did not get to lock other clients out.
 import { type Client, memoryStorage } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { stopClock } from "../fixture/clock";
-import { clients, credentials, machineSecret } from "../fixture/clients";
-import { testHost, type TestHost } from "../fixture/host";
-import { obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
-import { loggedStorage } from "../fixture/call-log";
+import { pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { stopClock } from "../hosts/clock";
+import { clients, credentials, machineSecret } from "../hosts/clients";
+import { testHost, type TestHost } from "../hosts/host";
+import { obtainCode, obtainTokens, type Tokens } from "../browser/journey";
+import { loggedStorage } from "../host/call-log";
 import { maxConsents } from "../../lib/protocol/consent";
 import { maxAuthorizations } from "../../lib/storage/port";
-import { newConsent } from "../../lib/storage/contract/records";
+import { newConsent } from "../../lib/testing/contract/records";
 import request from "supertest";
 
 const everything: readonly Client[] = [
@@ -147,7 +147,7 @@ describe("one client that fills memoryStorage (maxEntries; RFC 6749 §4.4, 9700 
     await untilRefused(() => machineToken(host, "reports"));
     expect(host.events.at(-1)).toMatchObject({
       kind: "server-error",
-      cause: { message: expect.stringContaining('"machine" holds more records of one kind') as string },
+      cause: { code: "memory-share-used-up", message: expect.stringContaining('"machine"') as string },
     });
   });
 

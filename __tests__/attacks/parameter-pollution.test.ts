@@ -2,17 +2,17 @@
 // the victim, signed in here, visits them. They did not get the victim's cookies, nor a page on this very origin.
 import express from "express";
 import request from "supertest";
-import { issuer, pairPath } from "../fixture/apis";
-import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { encode, formFields } from "../fixture/browser";
-import { redeem, refresh } from "../fixture/client-requests";
-import { basic, credentials, webSecret } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { consentPath, expectPage, lost, postForm, resumePath } from "../fixture/cross-site";
-import { testHost, type TestHost } from "../fixture/host";
-import { obtainCode, obtainTokens } from "../fixture/journey";
-import { tokenPath } from "../fixture/token-requests";
+import { issuer, pairPath } from "../hosts/apis";
+import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { encode, formFields } from "../browser/browser";
+import { redeem, refresh } from "../requests/client-requests";
+import { basic, credentials, webSecret } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { consentPath, expectPage, lost, postForm, resumePath } from "./cross-site";
+import { testHost, type TestHost } from "../hosts/host";
+import { obtainCode, obtainTokens } from "../browser/journey";
+import { tokenPath } from "../requests/token-requests";
 
 afterEach(() => jest.restoreAllMocks());
 

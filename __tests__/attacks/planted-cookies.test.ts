@@ -1,9 +1,9 @@
 // The attacker fills the Cookie header of a request, of their own or, where a sibling domain can plant cookies, of somebody else's.
 // Each seal that is looked at costs a signature.
 import crypto from "node:crypto";
-import { pairPath } from "../fixture/apis";
-import { authorize } from "../fixture/authorize";
-import { signedOut, testHost } from "../fixture/host";
+import { pairPath } from "../hosts/apis";
+import { authorize } from "../browser/authorize";
+import { signedOut, testHost } from "../hosts/host";
 
 afterEach(() => jest.restoreAllMocks());
 

@@ -3,15 +3,15 @@
 import { type Client, memoryStorage } from "../../lib";
 import { checkClient } from "../../lib/clients/client-record";
 import { isRegistrableRedirectUri, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
-import { pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { encode, type Fields } from "../fixture/browser";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, testHost } from "../fixture/host";
-import { type Answer, listen, type ListeningApp } from "../fixture/listening";
-import { confidentialRecord, publicRecord } from "../fixture/records";
-import { register, registrationHost } from "../fixture/registration";
+import { pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { encode, type Fields } from "../browser/browser";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, testHost } from "../hosts/host";
+import { type Answer, listen, type ListeningApp } from "../hosts/listening";
+import { confidentialRecord, publicRecord } from "../records/records";
+import { register, registrationHost } from "../requests/registration";
 import { presentedUris } from "./redirect-corpus";
 import type { GoodFor } from "./redirect-corpus-devices";
 import { registeredUris } from "./redirect-registrations";
@@ -70,7 +70,7 @@ describe("what is presented (RFC 6749 §3.1.2.3, 8252 §7.3, 9700 §2.1)", () =>
     "%s: %j",
     (_, __, { registered: known, goodFor, uri }) => {
       for (const kind of kinds) {
-        const by = { requested: uri, rule: "required", dotless: [] } as const;
+        const by = { requested: uri, rule: "required", redirectSchemes: [] } as const;
         const found = [false, true].map(
           (withPkce) => verifyRedirectUri(clientOf(kind, known), { ...by, withPkce }) !== undefined,
         );
@@ -87,12 +87,14 @@ describe("what is registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () => {
   it.each(registered.map(({ reason, uri, goodFor }) => [reason, uri, goodFor] as const))(
     "%s: %j",
     (_, uri, goodFor) => {
-      const allowed = kinds.filter((kind) => isRegistrableRedirectUri(clientOf(kind), { uri, dotless: [] }));
+      const allowed = kinds.filter((kind) =>
+        isRegistrableRedirectUri(clientOf(kind), { uri, redirectSchemes: [] }),
+      );
       expect(allowed).toEqual(kinds.filter((kind) => isGoodFor(goodFor, kind)));
       for (const kind of kinds.filter((each) => isGoodFor(goodFor, each)))
         expect(checkClient(clientOf(kind, uri)).redirectUris).toEqual([uri]);
       for (const kind of goodFor === "none" ? kinds : []) {
-        const rules = { requested: uri, rule: "required", dotless: [] } as const;
+        const rules = { requested: uri, rule: "required", redirectSchemes: [] } as const;
         expect(verifyRedirectUri(clientOf(kind, uri), rules)).toBeUndefined();
       }
     },

@@ -1,6 +1,6 @@
-import { authorize } from "../fixture/authorize";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedOut, testHost } from "../fixture/host";
+import { authorize } from "../browser/authorize";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedOut, testHost } from "../hosts/host";
 
 stopClockForEachTest();
 

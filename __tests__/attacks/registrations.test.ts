@@ -3,13 +3,13 @@
 import express from "express";
 import request, { type Response } from "supertest";
 import { type Client, type ClientRegistrationAdapter, generateClientKey, memoryStorage } from "../../lib";
-import { apis, pairPath } from "../fixture/apis";
-import { clients } from "../fixture/clients";
-import type { TestHost, TestHostOptions } from "../fixture/host";
-import { obtainTokens, type Tokens } from "../fixture/journey";
-import { answerOf, invalidClient, refusal, serverError } from "../fixture/json-answers";
-import { everythingUnderWay, newLatch } from "../fixture/latch";
-import { rawRequest } from "../fixture/raw-request";
+import { apis, pairPath } from "../hosts/apis";
+import { clients } from "../hosts/clients";
+import type { TestHost, TestHostOptions } from "../hosts/host";
+import { obtainTokens, type Tokens } from "../browser/journey";
+import { answerOf, invalidClient, refusal, serverError } from "../requests/json-answers";
+import { everythingUnderWay, newLatch } from "../storage/latch";
+import { rawRequest } from "../requests/raw-request";
 import {
   authorizeAs,
   codeFor,
@@ -21,9 +21,9 @@ import {
   registrationHost,
   tokenAs,
   webMetadata,
-} from "../fixture/registration";
-import { intercept, watchWrites } from "../fixture/slow-storage";
-import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
+} from "../requests/registration";
+import { intercept, watchWrites } from "../storage/slow-storage";
+import { shortenTimeLimitForEachTest } from "../storage/time-limit";
 
 shortenTimeLimitForEachTest();
 

@@ -3,15 +3,15 @@
 import { type Client, generateClientSecret, memoryStorage, type Storage } from "../../lib";
 import { clientLookup } from "../../lib/clients/client-lookup";
 import { clientEndKey } from "../../lib/protocol/end-mark";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { ownToken, redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
-import { issuerRecord } from "../fixture/records";
-import { tokensOf } from "../fixture/token-requests";
-import { changingClients } from "../fixture/watched-host";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { ownToken, redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../browser/journey";
+import { issuerRecord } from "../records/records";
+import { tokensOf } from "../requests/token-requests";
+import { changingClients } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 const everybody = Object.values(clients);
@@ -133,7 +133,7 @@ describe("a client whose id was given to another one (RFC 6749 §2.2)", () => {
       refreshTokens.push(refresh_token);
     };
     await ask();
-    // in this order: docs/ending-access.md
+    // in this order: docs/tokens.md
     for (const id of ["machine", "native"]) records.delete(id);
     await ask();
     for (const id of ["machine", "native"]) await host.auth.clients.revoke(id);

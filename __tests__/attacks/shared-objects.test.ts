@@ -1,17 +1,17 @@
 // Host code changes what it was given, or goes on changing what it gave: an act-as middleware, a sorting logger, a table that
 // keeps its records in memory. Nobody may get more by it than was checked.
 import { type Authentication, type Client, memoryStorage } from "../../lib";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClock, stopClockForEachTest } from "../fixture/clock";
-import { bothScopes, grantedScopes, onOwnPage, outcomeOf } from "../fixture/consent";
-import { aliceIn, tea } from "../fixture/contexts";
-import { signedIn, testHost } from "../fixture/host";
-import { interactionOf } from "../fixture/interaction";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { confidentialRecord } from "../fixture/records";
-import { intercept } from "../fixture/slow-storage";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClock, stopClockForEachTest } from "../hosts/clock";
+import { bothScopes, grantedScopes, onOwnPage, outcomeOf } from "../browser/consent";
+import { aliceIn, tea } from "../hosts/contexts";
+import { signedIn, testHost } from "../hosts/host";
+import { interactionOf } from "../browser/interaction";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { confidentialRecord } from "../records/records";
+import { intercept } from "../storage/slow-storage";
 
 stopClockForEachTest();
 

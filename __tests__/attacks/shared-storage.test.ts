@@ -1,16 +1,15 @@
 // Two servers with equal ids share one storage: two brands of one host, say, or the test and the real one. The attacker has
 // an account at the one and wants into the other.
-import type { Authorization, Storage } from "../../lib";
+import type { Storage } from "../../lib";
 import { memoryStorage } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { authorize } from "../fixture/authorize";
-import { redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost, type TestHostOptions } from "../fixture/host";
-import { obtainCode, obtainTokens } from "../fixture/journey";
-import { apisWithRegistration, authorizeAs, nativeMetadata, registered } from "../fixture/registration";
-import { intercept } from "../fixture/slow-storage";
+import { pairPath } from "../hosts/apis";
+import { authorize } from "../browser/authorize";
+import { redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost, type TestHostOptions } from "../hosts/host";
+import { obtainCode, obtainTokens } from "../browser/journey";
+import { apisWithRegistration, authorizeAs, nativeMetadata, registered } from "../requests/registration";
 
 stopClockForEachTest();
 
@@ -70,20 +69,6 @@ describe("servers that share a storage (RFC 9207 §4, 9700 §4.4)", () => {
     const client = await registered(there, nativeMetadata);
     expect((await authorizeAs(there.browser(), client)).status).toBe(200);
     expect((await authorizeAs(here.browser(), client)).status).toBe(400);
-  });
-
-  it("keep what was stored before records named their issuer", async () => {
-    const old = intercept(newStorage(), async (name, call) => {
-      const answer = await call();
-      if (name !== "authorizations.find" || answer === undefined) return answer;
-      const { issuer: _, ...record } = answer as Authorization;
-      return record;
-    });
-    const host = testHost({ storage: old });
-    const { refresh_token: refreshToken = "" } = await obtainTokens(host, { client: "web" });
-    expect((await refresh(host, { client: "web", refreshToken })).status).toBe(200);
-    const other = await refresh(host, { client: "web", refreshToken, pair: { method: "otp" } });
-    expect(other.body).toMatchObject({ error: "invalid_grant" });
   });
 
   it("name their issuer in the record", async () => {

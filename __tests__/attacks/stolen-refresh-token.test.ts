@@ -1,13 +1,13 @@
 // The attacker holds a refresh token of somebody else: from a backup, a device, a log. Against a public client that is all it
 // takes. They did not get the secret of a confidential client, nor a way to stay unnoticed once the client refreshes too.
 import request, { type Response } from "supertest";
-import { type Pair, pairPath } from "../fixture/apis";
-import { encode, type Fields } from "../fixture/browser";
-import { postToken, refresh } from "../fixture/client-requests";
-import { type ClientName, credentials } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainTokens, type Tokens } from "../fixture/journey";
+import { type Pair, pairPath } from "../hosts/apis";
+import { encode, type Fields } from "../browser/browser";
+import { postToken, refresh } from "../requests/client-requests";
+import { type ClientName, credentials } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { testHost, type TestHost } from "../hosts/host";
+import { callApi, obtainTokens, type Tokens } from "../browser/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

@@ -2,14 +2,14 @@
 // attacker has tokens of the deleted client.
 import request from "supertest";
 import { type Client, generateClientSecret, memoryStorage, type Storage } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { redirectParameters } from "../fixture/authorize";
-import { postToken } from "../fixture/client-requests";
-import { clients, webSecret } from "../fixture/clients";
-import { documentServer, type DocumentServer } from "../fixture/document-server";
-import type { TestHost } from "../fixture/host";
-import { callApi, type Tokens } from "../fixture/journey";
+import { pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { redirectParameters } from "../browser/authorize";
+import { postToken } from "../requests/client-requests";
+import { clients, webSecret } from "../hosts/clients";
+import { documentServer, type DocumentServer } from "../servers/document-server";
+import type { TestHost } from "../hosts/host";
+import { callApi, type Tokens } from "../browser/journey";
 import {
   askAs,
   codeFor,
@@ -18,7 +18,7 @@ import {
   refreshAs,
   serveDocument,
   strangersHost,
-} from "../fixture/strangers";
+} from "../browser/strangers";
 
 let server: DocumentServer;
 

@@ -3,9 +3,9 @@
 // are signed with the right key all the same: another part of the host may use it for something that is no access token.
 import { createPublicKey, sign } from "node:crypto";
 import { type Client, memoryStorage, type SigningKeySource } from "../../lib";
-import { postAbout, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
+import { postAbout, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
 import {
   answerToToken,
   attackersEcKey,
@@ -26,9 +26,9 @@ import {
   tokenPart,
   unsigned,
   writeToken,
-} from "../fixture/forged-tokens";
-import type { TestHost } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
+} from "../requests/forged-tokens";
+import type { TestHost } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

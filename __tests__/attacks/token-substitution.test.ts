@@ -3,16 +3,16 @@
 // are signed with the right key all the same: another part of the host may use it for something that is no access token.
 import { createHash, randomBytes } from "node:crypto";
 import type { Response } from "supertest";
-import { type Pair, pairPath } from "../fixture/apis";
-import { codeChallenge, codeVerifier } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { formFields } from "../fixture/browser";
-import { postAbout, postToken, redeem, refresh } from "../fixture/client-requests";
-import { credentials, webSecret } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { issuedAt, refusedToken, signingHost } from "../fixture/forged-tokens";
-import type { TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { type Pair, pairPath } from "../hosts/apis";
+import { codeChallenge, codeVerifier } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { formFields } from "../browser/browser";
+import { postAbout, postToken, redeem, refresh } from "../requests/client-requests";
+import { credentials, webSecret } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { issuedAt, refusedToken, signingHost } from "../requests/forged-tokens";
+import type { TestHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 
 afterEach(() => jest.restoreAllMocks());
 

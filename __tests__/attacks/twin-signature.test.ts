@@ -1,10 +1,10 @@
 // For each ECDSA signature (r, s) there is a second one, (r, n - s), that anybody can compute. Nothing is gained by it: what is
 // remembered goes by the text of a token, and what is revoked by its jti.
 import request from "supertest";
-import { credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
+import { credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
 
 /** The order of the curve P-256. */
 const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;

@@ -2,18 +2,18 @@
 // the page was answered. Client and storage must tell the same story. RFC 6749 §4.1.2.1, §10.2.
 import type { Response } from "supertest";
 import { type Authentication, memoryStorage } from "../../lib";
-import { origin, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import type { Browser } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { bothScopes, onOwnPage, outcomeOf, yes } from "../fixture/consent";
-import { bob, signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
-import { interactionOf, resumePath, signIn } from "../fixture/interaction";
-import { newLatch } from "../fixture/latch";
-import { listen } from "../fixture/listening";
-import { intercept } from "../fixture/slow-storage";
+import { origin, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import type { Browser } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { bothScopes, onOwnPage, outcomeOf, yes } from "../browser/consent";
+import { bob, signedIn, type TestHost, testHost, type TestHostOptions } from "../hosts/host";
+import { interactionOf, resumePath, signIn } from "../browser/interaction";
+import { newLatch } from "../storage/latch";
+import { listen } from "../hosts/listening";
+import { intercept } from "../storage/slow-storage";
 
 stopClockForEachTest();
 
@@ -66,7 +66,7 @@ const cancel = ({ browser, page }: Bed): Promise<Response> => {
 
 /** Everything that ends in a no. */
 const noes: readonly (readonly [string, (bed: Bed) => Promise<Response>])[] = [
-  ['"Do not allow"', press("deny")],
+  ['"Don’t allow"', press("deny")],
   ["a yes with nothing ticked", nothingTicked],
   ["auth.deny", cancel],
   ["a no of the host on the way back", hostSays({ kind: "denied" })],
@@ -100,7 +100,7 @@ describe("a no after a yes whose response the browser does not have", () => {
       expect(bed.host.events.at(-1)).toMatchObject({
         kind: "authorization-denied",
         error: "invalid_request",
-        reason: expect.stringContaining("has the other answer") as string,
+        code: "page-answered-before",
       });
       const again = await press("approve")(bed);
       const { code = "" } = redirectParameters(again);

@@ -1,5 +1,5 @@
 /** What is written after the name of a command, and what is refused in it. */
-import { readArguments } from "../../lib/cli/arguments";
+import { readArguments } from "../../lib/cli/run";
 import { type Command, everywhere, isUsageError, usageError } from "../../lib/cli/command";
 
 const plain: Command = {
@@ -50,8 +50,8 @@ describe("arguments of a command", () => {
     [["--size", ""], plain, "--size needs a value: --size N."],
     [["--size="], plain, "--size needs a value: --size N."],
     [["--size", "--fast"], plain, "--size needs a value: --size N."],
-    [["--size", "1", "--size", "2"], plain, "--size is written twice."],
-    [["--fast", "--fast"], plain, "--fast is written twice."],
+    [["--size", "1", "--size", "2"], plain, "--size is given twice."],
+    [["--fast", "--fast"], plain, "--fast is given twice."],
     [["a.js"], plain, 'Unexpected argument "a.js". See: authmount help make.'],
     [[""], plain, 'Unexpected argument "". See: authmount help make.'],
     [["a.js", "b.js"], withFile, 'Unexpected argument "b.js". See: authmount help make.'],
@@ -81,7 +81,7 @@ describe("an error of usage", () => {
 
 it("two options are everywhere", () => {
   expect(everywhere).toEqual({
-    json: { text: "Print JSON: the result on stdout, an error on stderr." },
-    help: { text: "Print the help of the command." },
+    json: { text: "Print JSON: results on stdout, errors on stderr." },
+    help: { text: "Show help for this command." },
   });
 });

@@ -1,6 +1,6 @@
 /** `authmount check`: what is refused, what is weak, and what clients find; and it never prints a secret. RFC 8414 §3.1, 9728 §3.1. */
 import { generateKeyPairSync } from "node:crypto";
-import { type HostFolder, hostFolder, jsonOf, optionsModule } from "../fixture/command-line";
+import { type HostFolder, hostFolder, jsonOf, optionsModule } from "../servers/command-line";
 
 let host: HostFolder;
 
@@ -13,14 +13,14 @@ interface Checked {
   readonly ok: boolean;
   readonly production: boolean;
   readonly problems: readonly { readonly path: string; readonly message: string }[];
-  readonly weaknesses: readonly { readonly level: string; readonly path: string }[];
+  readonly weaknesses: readonly { readonly code: string; readonly path: string }[];
   readonly documents?: readonly { readonly url: string; readonly of: string; readonly document: object }[];
   readonly keys?: readonly object[];
   readonly assessment?: {
     readonly items: readonly {
       readonly section: string;
       readonly state: string;
-      readonly by: readonly string[];
+      readonly by: readonly object[];
     }[];
   };
   readonly notes: readonly string[];
@@ -63,7 +63,7 @@ describe("options that nothing is wrong with", () => {
     );
     expect(stdout).toContain("  https://host.example/.well-known/oauth-protected-resource/orders\n");
     expect(stdout).toContain("    kid first, ES256, signs now\n");
-    expect(stdout).toMatch(/Checked as outside production: no problems, no weak spots, no notes\.\n$/);
+    expect(stdout).toMatch(/Checked for development: no problems, no weak spots, no notes\.\n$/);
   });
 
   it("says what each key does: signs, will sign, only verifies, is left over", async () => {
@@ -129,8 +129,8 @@ describe("options that would be refused", () => {
     ).replace(/(?:secrets|signingKeys): (?:\[.*\]|undefined),/g, "");
     const before = await check(temporary);
     expect([before.code, before.production, before.problems]).toEqual([0, false, []]);
-    expect(before.weaknesses.map(({ path }) => path)).toEqual(
-      expect.arrayContaining(["secrets", "signingKeys"]) as string[],
+    expect(before.weaknesses.map((one) => one.code)).toEqual(
+      expect.arrayContaining(["temporary-secrets", "temporary-signing-keys"]) as string[],
     );
     expect(before.keys).toEqual([]);
     const { code, production, problems } = await check(temporary, ["--production"]);
@@ -154,7 +154,7 @@ describe("how the options stand to standards", () => {
     expect(code).toBe(0);
     expect(assessment?.items.find(({ section }) => section === "4.14.2")).toMatchObject({
       state: "weakened",
-      by: ["lifetimes.refreshRetrySeconds"],
+      by: [{ code: "repeated-refresh-tokens", path: "lifetimes.refreshRetrySeconds" }],
     });
   });
 
@@ -173,13 +173,16 @@ describe("options that are weak", () => {
   it("exit code 0, and 1 with --strict", async () => {
     const { code, ok, weaknesses } = await check(weak);
     expect([code, ok]).toEqual([0, true]);
-    expect(weaknesses.map(({ path }) => path)).toEqual(["storage", "revocationLagSeconds"]);
+    expect(weaknesses.map((one) => one.code)).toEqual(["storage-in-memory", "slow-revocation"]);
     expect(await check(weak, ["--strict"])).toMatchObject({ code: 1, ok: false });
   });
 
   it("notes alone are fine with --strict", async () => {
     const noted = optionsModule(`${sqlite} redirectSchemes: ["cursor"],`);
-    expect(await check(noted, ["--strict"])).toMatchObject({ code: 0, weaknesses: [{ level: "note" }] });
+    expect(await check(noted, ["--strict"])).toMatchObject({
+      code: 0,
+      weaknesses: [{ code: "dotless-redirect-schemes" }],
+    });
   });
 });
 

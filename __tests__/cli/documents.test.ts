@@ -2,8 +2,8 @@
 import { type AuthServerOptions, generateSigningKey } from "../../lib";
 import { type Found, foundByClients, foundText } from "../../lib/cli/documents";
 import { resolveOptions } from "../../lib/options/resolve";
-import { goodApi, goodOptions } from "../fixture/options";
-import { now } from "../fixture/world";
+import { goodApi, goodOptions } from "../records/options";
+import { now } from "./world";
 
 function found(changes: Partial<AuthServerOptions> = {}): Found {
   return foundByClients(resolveOptions({ ...goodOptions, ...changes }, now), now);
@@ -63,7 +63,7 @@ describe("keys", () => {
       ["now", "signs now"],
       ["as early", "verifies only"],
       ["before", "verifies only"],
-      ["oldest", "is no longer published: it can be left out"],
+      ["oldest", "no longer published: you can remove it"],
     ]);
   });
 
@@ -82,7 +82,7 @@ describe("keys", () => {
     expect(statesOf(keysAt(now - 999), { apis })[1]).toEqual(["old", "verifies only"]);
     expect(statesOf(keysAt(now - 1_000), { apis })[1]).toEqual([
       "old",
-      "is no longer published: it can be left out",
+      "no longer published: you can remove it",
     ]);
   });
 
@@ -144,7 +144,7 @@ describe("in words", () => {
   it("a temporary key has no id to tell", () => {
     expect(foundText({ documents: [], jwksUri, keys: [] })).toBe(`What clients find:
   https://host.example/login/jwks
-    a temporary key, another one at each start
+    a temporary key, different at each start
 `);
   });
 });

@@ -1,6 +1,6 @@
 /** How the options and the storage of a host are found in what its module exports. */
-import { optionsIn, storageIn } from "../../lib/cli/exported";
-import { messageOf } from "../fixture/world";
+import { optionsIn, storageIn } from "../../lib/cli/load-module";
+import { messageOf } from "./world";
 
 const file = '"a.js"';
 const options = { baseUrl: "https://host.example", storage: {} };
@@ -58,7 +58,7 @@ describe("options are found", () => {
 });
 
 const noOptions = (exported: string, name = "options"): string =>
-  `No options were found. "a.js" ${exported} Export the object that you pass to createAuthServer as ${name}, or a function without parameters that returns it. The module must not call createAuthServer.`;
+  `No options found. "a.js" ${exported} Export the object that you pass to createAuthServer as ${name}, or a function without parameters that returns it. The module must not call createAuthServer.`;
 const app = Object.assign(() => options, { listen: fails });
 const many = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`a${at}`, 1]));
 const firstOfMany = Object.keys(many).slice(0, 20).join(", ");
@@ -100,21 +100,21 @@ describe("options are not found", () => {
   });
 
   it.each<[string, object, string]>([
-    ["options", { options: fails }, "options was called without arguments, and failed: made badly."],
+    ["options", { options: fails }, "options was called without arguments and failed: made badly."],
     [
       "the default export",
       { default: fails },
-      "the default export was called without arguments, and failed: made badly.",
+      "the default export was called without arguments and failed: made badly.",
     ],
     [
       "a member of it",
       { default: { options: fails } },
-      "options was called without arguments, and failed: made badly.",
+      "options was called without arguments and failed: made badly.",
     ],
     [
       "a function that gives a promise",
       { options: () => Promise.reject(new TypeError("apis is missing.")) },
-      "options was called without arguments, and failed: TypeError: apis is missing.",
+      "options was called without arguments and failed: TypeError: apis is missing.",
     ],
   ])("where one fails, it says why: %s", async (_, module, message) => {
     expect(await messageOf(() => looksForOptions(module))).toBe(message);
@@ -161,7 +161,7 @@ describe("storage is found", () => {
 });
 
 const noStorage = (exported: string, [name, other]: readonly string[] = ["storage", "options"]): string =>
-  `No storage was found. "a.js" ${exported} Export it as ${name}, or the options that have it as ${other}, or a function without parameters that returns one of them.`;
+  `No storage found. "a.js" ${exported} Export the storage as ${name}, or the options that contain it as ${other}, or a function without parameters that returns one of these.`;
 
 describe("storage is not found", () => {
   it.each<[string, object, string]>([

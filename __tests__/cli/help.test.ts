@@ -1,27 +1,27 @@
 /** The help, text by text. */
-import { commandHelp } from "../../lib/cli/help";
-import { ran, wronglyWritten } from "../fixture/world";
+import { commandHelp } from "../../lib/cli/run";
+import { ran, wronglyWritten } from "./world";
 
-const overview = `authmount: an OAuth 2.0 authorization server inside your Express app. These commands help to set it up.
+const overview = `authmount: an OAuth 2.0 authorization server inside your Express app. These commands help you set it up.
 
 Usage: npx authmount <command> [options]
 
-  secret         Make a secret for the option secrets.
-  signing-key    Make a key that signs access tokens, for the option signingKeys.
+  secret         Make a secret for the secrets option.
+  signing-key    Make a key that signs access tokens, for the signingKeys option.
   client-secret  Make a secret for a confidential client, and its digest.
-  client-key     Make a key for a client that proves itself by private_key_jwt.
+  client-key     Make a key pair for a client that authenticates with private_key_jwt.
   check          Check your options: what would be refused, what is weak, what clients find.
-  migrate        Create the tables of a storage, or update them to the newest version.
+  migrate        Create the tables of a storage, or update them to the latest version.
   migrations     Print the SQL of the migrations, for your own migration tool.
 
-  help <command> says more, with examples. --json prints JSON. --version prints the version.
+  help <command> gives details and examples. --json prints JSON. --version prints the version.
 
-Begin with:
-  npx authmount secret                    for the option secrets
-  npx authmount signing-key --list        for the option signingKeys
+Start with:
+  npx authmount secret                    for the secrets option
+  npx authmount signing-key --list        for the signingKeys option
   npx authmount check ./auth-options.js   before you start the server
 
-Exit codes: 0 fine; 1 problems were found, or it failed; 2 the command was written wrongly.
+Exit codes: 0 success; 1 problems were found, or the command failed; 2 wrong usage.
 `;
 
 const printed = { exitCode: 0, stderr: "" };
@@ -50,54 +50,54 @@ describe("the help of a command", () => {
   it.each([
     [
       "secret",
-      `Make a secret for the option secrets.
+      `Make a secret for the secrets option.
 
 Usage: npx authmount secret [options]
 
-  --json  Print JSON: the result on stdout, an error on stderr.
-  --help  Print the help of the command.
+  --json  Print JSON: results on stdout, errors on stderr.
+  --help  Show help for this command.
 
-The secret seals sign-ins in progress. Everything that is printed on stdout is the secret:
+The secret protects sign-ins in progress. stdout contains only the secret:
 
   (umask 077; npx authmount secret > secret.txt)
 
-umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
+umask 077 creates a file that only your account can read. Without it, most systems let every account on the machine read it.
 
-Then keep it where your platform keeps secrets, for example in the variable SECRETS, and write
+Store it where your platform keeps secrets, for example in the environment variable SECRETS, and write
   secrets: (process.env["SECRETS"] ?? "").split(" ")
-Every process needs the same one. To change it, put the new one and a space in front of the old one. Leave the old one out when
-the sign-ins that were in progress are over (ten minutes, unless you have set interactionSeconds).
+Every process needs the same secret. To change it, put the new secret and a space in front of the old one. Remove the old one once
+the sign-ins that were in progress are over (after ten minutes, unless you set interactionSeconds).
 
 Next: npx authmount signing-key --list
 `,
     ],
     [
       "signing-key",
-      `Make a key that signs access tokens, for the option signingKeys.
+      `Make a key that signs access tokens, for the signingKeys option.
 
 Usage: npx authmount signing-key [options]
 
   --alg ALG          The algorithm: ES256, ES384, ES512, RS256, RS384, RS512, PS256, PS384, PS512. Default: ES256.
-  --list             Print a list with the key in it, for a variable that holds all keys.
-  --signs-from TIME  When the key begins to sign: +10m, +2h or +1d from now, or a time such as 2027-01-31T04:00:00Z. Default: at once.
-  --add-to NAME      Print the list of keys in this environment variable, with the new one in front. It signs from +10m on.
-  --json             Print JSON: the result on stdout, an error on stderr.
-  --help             Print the help of the command.
+  --list             Print the key in a list, for a variable that holds all keys.
+  --signs-from TIME  When the key starts to sign: +10m, +2h or +1d from now, or a time such as 2027-01-31T04:00:00Z. Default: now.
+  --add-to NAME      Print the list of keys in this environment variable, with the new key first. The new key signs from +10m.
+  --json             Print JSON: results on stdout, errors on stderr.
+  --help             Show help for this command.
 
-Everything on stdout is the private key, as JSON on one line:
+stdout contains only the private key, as JSON on one line:
 
   (umask 077; npx authmount signing-key --list > signing-keys.json)
 
-umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
+umask 077 creates a file that only your account can read. Without it, most systems let every account on the machine read it.
 
-Then keep it where your platform keeps secrets, for example in the variable SIGNING_KEYS, and write
+Store it where your platform keeps secrets, for example in the environment variable SIGNING_KEYS, and write
   signingKeys: JSON.parse(process.env["SIGNING_KEYS"] || "[]")
-Every process needs the same list. The public half is published at {baseUrl}/jwks by itself.
+Every process needs the same list. The public key is published automatically at {baseUrl}/jwks.
 
-To change the key without refusing a valid token, print the new list from the old one, and store it as SIGNING_KEYS:
+To change the key while valid tokens keep working, print the new list from the old one, and store it as SIGNING_KEYS:
   npx authmount signing-key --add-to SIGNING_KEYS
 
-Next: npx authmount check ./auth-options.js, and docs/key-rotation.md.
+Next: npx authmount check ./auth-options.js, and docs/tokens.md.
 `,
     ],
     [
@@ -106,47 +106,47 @@ Next: npx authmount check ./auth-options.js, and docs/key-rotation.md.
 
 Usage: npx authmount client-secret [options]
 
-  --read  Read a secret that there is already from stdin, and print its digest only.
-  --json  Print JSON: the result on stdout, an error on stderr.
-  --help  Print the help of the command.
+  --read  Read an existing secret from stdin, and print only its digest.
+  --json  Print JSON: results on stdout, errors on stderr.
+  --help  Show help for this command.
 
-The client gets the secret. You keep only its digest, which is no secret. stdout has the secret, stderr the digest:
+Give the secret to the client. You store only its digest, which is not secret. The secret goes to stdout, the digest to stderr:
 
   (umask 077; npx authmount client-secret > secret.txt)
   npx authmount client-secret --json        both, as {"secret": …, "digest": …}
 
-umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
+umask 077 creates a file that only your account can read. Without it, most systems let every account on the machine read it.
 
-Write the digest in the client record: secretDigests: ["sha256:…"]. Give the secret to whoever runs the client, once, by a way
-that nobody else can read. If it is lost, make a new one. To change it, list both digests until the client has the new secret.
+Add the digest to the client record: secretDigests: ["sha256:…"]. Send the secret once to the people who run the client, over a
+channel that nobody else can read. If it is lost, make a new one. To change it, list both digests until the client uses the new one.
 
-A client that comes with a secret of its own:
+For a client that already has a secret:
   npx authmount client-secret --read < secret.txt
 
-Next: a client with a key instead of a secret: npx authmount help client-key
+Next: to use a key instead of a secret: npx authmount help client-key
 `,
     ],
     [
       "client-key",
-      `Make a key for a client that proves itself by private_key_jwt.
+      `Make a key pair for a client that authenticates with private_key_jwt.
 
 Usage: npx authmount client-key [options]
 
-  --json  Print JSON: the result on stdout, an error on stderr.
-  --help  Print the help of the command.
+  --json  Print JSON: results on stdout, errors on stderr.
+  --help  Show help for this command.
 
-The client gets the private key. You keep the public one, which is no secret. stdout has the private key as JSON, stderr the
-public one:
+Give the private key to the client. You store only the public key, which is not secret. The private key goes to stdout as JSON, the
+public key to stderr:
 
   (umask 077; npx authmount client-key > private-key.json)
   npx authmount client-key --json           both, as {"privateKey": …, "jwks": …}
 
-umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.
+umask 077 creates a file that only your account can read. Without it, most systems let every account on the machine read it.
 
-Write the public key in the client record: jwks: {"keys": […]}, without secretDigests. A client that can make its own key should:
-then its private key never travels, and it sends you the public one.
+Add the public key to the client record: jwks: {"keys": […]}, without secretDigests. If the client can make the key pair itself, let
+it: its private key then never leaves the client, and you get only the public one.
 
-Next: docs/clients.md has clients that use such a key.
+Next: docs/clients.md shows clients that use such a key.
 `,
     ],
     [
@@ -156,57 +156,57 @@ Next: docs/clients.md has clients that use such a key.
 Usage: npx authmount check FILE [options]
 
   FILE               A module that exports the options.
-  --production       Check as with NODE_ENV=production, which is also set while the module loads.
-  --strict           Weak spots count as problems: exit code 1.
-  --export NAME      The name of the export to take.
-  --timeout SECONDS  How long the module may take to load. Default: 30.
-  --json             Print JSON: the result on stdout, an error on stderr.
-  --help             Print the help of the command.
+  --production       Check for production. Sets NODE_ENV=production while the module loads, too.
+  --strict           Treat weak spots as problems: exit code 1.
+  --export NAME      The name of the export to use.
+  --timeout SECONDS  How long to wait for the module to load. Default: 30.
+  --json             Print JSON: results on stdout, errors on stderr.
+  --help             Show help for this command.
 
-The module exports the object that you pass to createAuthServer, as options or by default: the object, a promise of it, or a
-function without parameters that returns it. It may be CommonJS or an ES module, and TypeScript if your Node.js reads it.
+The module exports the object that you pass to createAuthServer, as options or as the default export: the object itself, a promise
+of it, or a function without parameters that returns it. CommonJS and ES modules work, and TypeScript if your Node.js can read it.
 
   npx authmount check ./auth-options.js --production
 
-It lists everything that createAuthServer would refuse, what is weak and what to write instead, the documents that clients find at
-the root of your origin, and how the options stand to RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json has each item).
-It creates no server, connects to nothing by itself, asks no database for clients, and prints no secret and no key. But it
-imports the module, and whatever the module does when it is loaded happens: one that listens on a port does so until the check ends.
-If it awaits storage.migrate(), what that warns of is among the weak spots.
+The check lists everything that createAuthServer would refuse, what is weak and how to fix it, the documents that clients find at
+the root of your origin, and how the options compare with RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json lists each item).
+It starts no server, opens no connection, reads no clients from a database, and prints no secrets or keys. But it imports the
+module, so the module's code runs: a module that listens on a port does so until the check ends.
+If the module awaits storage.migrate(), its warnings are listed as weak spots.
 What the module prints goes to stderr.
 
-Exit codes: 0 nothing is refused; 1 something is refused, the module could not be loaded, or --strict and something is weak.
+Exit codes: 0 if nothing is refused; 1 if something is refused, if the module cannot be loaded, or with --strict if something is weak.
 
-Next: docs/deployment.md has what options cannot show.
+Next: docs/deployment.md covers what a check of the options cannot show.
 `,
     ],
     [
       "migrate",
-      `Create the tables of a storage, or update them to the newest version.
+      `Create the tables of a storage, or update them to the latest version.
 
 Usage: npx authmount migrate [FILE] [options]
 
   FILE               A module that exports storage, or options.
   --postgres NAME    The environment variable that holds the URL of a PostgreSQL database.
-  --sqlite PATH      The SQLite file. It is created when there is none.
-  --schema NAME      The schema of the tables. Default: the first one of the search_path.
-  --prefix NAME      The beginning of every table name. Default: authmount_.
-  --export NAME      The name of the export to take.
-  --timeout SECONDS  How long the module may take to load. Default: 30.
-  --json             Print JSON: the result on stdout, an error on stderr.
-  --help             Print the help of the command.
+  --sqlite PATH      The SQLite file. It is created if it does not exist.
+  --schema NAME      The schema of the tables. Default: the first one in search_path.
+  --prefix NAME      The prefix of every table name. Default: authmount_.
+  --export NAME      The name of the export to use.
+  --timeout SECONDS  How long to wait for the module to load. Default: 30.
+  --json             Print JSON: results on stdout, errors on stderr.
+  --help             Show help for this command.
 
-It does what storage.migrate() does. It may run again and at the same time from several places; with nothing to do it only reads.
-It warns of settings of the database by which a crash or a failover may lose what was acknowledged.
+This runs storage.migrate(). You can run it again, and from several places at once. If there is nothing to do, it only reads.
+It warns about database settings that could lose acknowledged writes in a crash or a failover.
 
   npx authmount migrate ./auth-options.js
   npx authmount migrate --postgres DATABASE_URL
   npx authmount migrate --sqlite authmount.sqlite
 
 The module exports storage, or the options of createAuthServer as options: a value, a promise or a function without parameters.
-It is imported, so what it does when it is loaded happens. --postgres uses the package pg of your project.
+The module is imported, so its code runs. --postgres uses the pg package of your project.
 
-Run it once for each deployment, before the new processes start, as a database user that may create tables.
+Run it once per deployment, before the new processes start, as a database user that may create tables.
 
 Next: npx authmount check ./auth-options.js
 `,
@@ -217,21 +217,21 @@ Next: npx authmount check ./auth-options.js
 
 Usage: npx authmount migrations [options]
 
-  --engine ENGINE  postgres. Other engines have no texts.
-  --schema NAME    The schema of the tables. Default: the first one of the search_path.
-  --prefix NAME    The beginning of every table name. Default: authmount_.
-  --from N         Begin with the Nth. After an update of authmount, print only the new ones.
-  --json           Print JSON: the result on stdout, an error on stderr.
-  --help           Print the help of the command.
+  --engine ENGINE  postgres, the only engine with SQL to print.
+  --schema NAME    The schema of the tables. Default: the first one in search_path.
+  --prefix NAME    The prefix of every table name. Default: authmount_.
+  --from N         Start with migration N, to print only the new ones after an update of authmount.
+  --json           Print JSON: results on stdout, errors on stderr.
+  --help           Show help for this command.
 
-Each text brings the tables from one version to the next. It may run again. A published one never changes.
+Each migration takes the tables from one version to the next. You can run it again. A published migration never changes.
 
   npx authmount migrations --engine postgres > 001_authmount.sql
 
-Nothing connects to a database. The names must be those that you pass to postgresStorage. Once all texts have run, migrate() only
-reads. With --json, each migration is an entry of its own, with its version.
+This connects to no database. Use the same names that you pass to postgresStorage. Once all migrations have run, migrate() only
+reads. With --json, each migration is a separate entry with its version.
 
-Next: docs/storage-postgres.md says which rights the server needs. To run migrations instead: npx authmount help migrate
+Next: docs/storage-postgres.md lists the rights that the server needs. To run the migrations instead: npx authmount help migrate
 `,
     ],
   ])("%s", async (name, stdout) => {
@@ -258,8 +258,8 @@ Next: docs/storage-postgres.md says which rights the server needs. To run migrat
     };
     const rows = `  --fast         Fast.
   --size METRES  How big.
-  --json         Print JSON: the result on stdout, an error on stderr.
-  --help         Print the help of the command.
+  --json         Print JSON: results on stdout, errors on stderr.
+  --help         Show help for this command.
 `;
     expect(commandHelp(command)).toBe(
       `Make it.\n\nUsage: npx authmount make [options]\n\n${rows}\nMore of it.\n`,

@@ -1,7 +1,7 @@
 /** How a module of the host is imported, how long it may take, and what is said when it cannot be. */
 import type { World } from "../../lib/cli/command";
 import { fromModule, moduleOptions } from "../../lib/cli/load-module";
-import { givenOf, messageOf, worldOf } from "../fixture/world";
+import { givenOf, messageOf, worldOf } from "./world";
 
 const find = (module: object, sought: object): Promise<object> => Promise.resolve({ module, sought });
 
@@ -14,7 +14,7 @@ function loaded(
 
 /** Why a file that throws this could not be loaded. */
 function reasonFor(error: unknown, file = "a.js"): Promise<string> {
-  // eslint-disable-next-line typescript/prefer-promise-reject-errors -- a module may throw anything
+  // a module may throw anything
   return messageOf(() => loaded(file, { importFile: () => Promise.reject(error) }));
 }
 
@@ -55,7 +55,7 @@ describe("a module", () => {
     await loaded("a.js", { importFile, within, options });
     expect(limit).toEqual({
       seconds,
-      what: `"a.js" was not ready after ${seconds} seconds: it waits for something at its top level, or a promise that it exports never settles. Nothing was checked. A module of options should wait for nothing; --timeout SECONDS gives it longer.`,
+      what: `"a.js" was not ready after ${seconds} seconds: its top level is waiting for something, or a promise that it exports never settles. Nothing was checked. Remove what it waits for, or give it more time with --timeout SECONDS.`,
     });
   });
 
@@ -71,7 +71,7 @@ describe("a module", () => {
     "is a file and no URL: %s",
     async (file) => {
       expect(await messageOf(() => loaded(file))).toBe(
-        "The argument is a URL, and a file is needed. A URL with a password does not belong on the command line.",
+        "The argument is a URL. Pass a file. Never put a URL with a password on the command line.",
       );
     },
   );
@@ -91,14 +91,14 @@ describe("a module", () => {
 
   it("has the options that the help names", () => {
     expect(moduleOptions).toEqual({
-      export: { value: "NAME", text: "The name of the export to take." },
-      timeout: { value: "SECONDS", text: "How long the module may take to load. Default: 30." },
+      export: { value: "NAME", text: "The name of the export to use." },
+      timeout: { value: "SECONDS", text: "How long to wait for the module to load. Default: 30." },
     });
   });
 });
 
 const withCode = (code: unknown): Error => Object.assign(errorAt(""), { code });
-const noTypeScript = `could not be loaded: This Node.js (v20.1.2) cannot read TypeScript. Give the compiled file, use Node.js 22.18 or newer, or set NODE_OPTIONS="--import tsx" with tsx installed.`;
+const noTypeScript = `could not be loaded: This Node.js (v20.1.2) cannot read TypeScript. Use the compiled file, upgrade to Node.js 22.18 or newer, or set NODE_OPTIONS="--import tsx" with tsx installed.`;
 
 describe("a module that cannot be loaded", () => {
   it.each([
@@ -112,12 +112,12 @@ describe("a module that cannot be loaded", () => {
     [
       "TypeScript that is more than types",
       withCode("ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"),
-      "no database. Node.js only leaves types out, and this file needs a compiler. Give the compiled file.",
+      "no database. Node.js only strips types, and this file needs a compiler. Use the compiled file.",
     ],
     [
       "await at the top level",
       withCode("ERR_REQUIRE_ASYNC_MODULE"),
-      "no database. A module that uses await at its top level cannot be required. Use import.",
+      "no database. A module with top-level await cannot be loaded with require(). Use import.",
     ],
     ["another kind of file", withCode("ERR_UNKNOWN_FILE_EXTENSION"), "no database."],
   ])("says why: %s", async (_, error, reason) => {

@@ -1,7 +1,7 @@
 /** The secrets that are made: what is for the client, and what to keep of it. RFC 6749 §2.3.1, 7523 §2.2. */
 import type { generateClientKey } from "../../lib/clients/client-key";
 import { parseSecretDigest, secretMatches } from "../../lib/clients/client-secret";
-import { failed, ran, wronglyWritten } from "../fixture/world";
+import { failed, ran, wronglyWritten } from "./world";
 
 describe("authmount client-secret (RFC 6749 §2.3.1)", () => {
   it("gives the secret on stdout, and says on stderr where its digest goes", async () => {
@@ -11,8 +11,8 @@ describe("authmount client-secret (RFC 6749 §2.3.1)", () => {
     expect([exitCode, parsed?.kind]).toEqual([0, "sha256"]);
     expect(parsed && (await secretMatches(stdout.slice(0, -1), parsed))).toBe(true);
     expect(stdout).toMatch(/^[\w-]{43}\n$/);
-    expect(stderr).toBe(`The line on stdout is the secret. Give it to the client, once, and do not keep it.
-Its digest is no secret. Write it in the client record: secretDigests: ["${digest}"]
+    expect(stderr).toBe(`The line on stdout is the secret. Give it to the client once, and do not keep a copy.
+The digest is not secret. Add it to the client record: secretDigests: ["${digest}"]
 `);
   });
 
@@ -36,7 +36,7 @@ describe("authmount client-secret --read (RFC 6749 §2.3.1)", () => {
     expect(digest && (await secretMatches(chosen, digest))).toBe(true);
     expect(others).toEqual({
       exitCode: 0,
-      stderr: "This is the digest of the secret. Write it in the client record: secretDigests: [digest].\n",
+      stderr: "This is the digest of the secret. Add it to the client record: secretDigests: [digest].\n",
     });
   });
 
@@ -50,7 +50,7 @@ describe("authmount client-secret --read (RFC 6749 §2.3.1)", () => {
 
   it.each(["", "\n", "\r\n"])("refuses an empty stdin: %j", async (text) => {
     expect(await ran(["client-secret", "--read"], reading(text))).toEqual(
-      wronglyWritten("stdin is empty: pipe the secret to --read."),
+      wronglyWritten("stdin is empty. Pipe the secret to --read."),
     );
   });
 
@@ -80,8 +80,8 @@ describe("authmount client-key (RFC 7523 §2.2)", () => {
     const [, jwks = "{}"] = /jwks: (.*)/.exec(stderr) ?? [];
     expect(JSON.parse(jwks)).toEqual({ keys: [publicHalf] });
     expect(stderr)
-      .toBe(`The line on stdout is the private key. Give it to the client, once, and do not keep it.
-The public key is no secret. Write it in the client record: jwks: ${jwks}
+      .toBe(`The line on stdout is the private key. Give it to the client once, and do not keep a copy.
+The public key is not secret. Add it to the client record: jwks: ${jwks}
 `);
   });
 

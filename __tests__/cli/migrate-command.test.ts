@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { postgresMigrations } from "../../lib/postgres";
 import { sqliteStorage } from "../../lib/sqlite";
-import { tableShapes } from "../../lib/storage/postgres/table-shapes";
-import { failed, ran, ranWith, wronglyWritten } from "../fixture/world";
+import { tableShapes } from "../../lib/adapters/postgres/tables";
+import { failed, ran, ranWith, wronglyWritten } from "./world";
 
 const nothing = (): void => undefined;
 const migrated = (what: string): object => ({
   exitCode: 0,
   stdout: "",
-  stderr: `Migrated: ${what} is at the newest version.\n`,
+  stderr: `Migrated: ${what} is up to date.\n`,
 });
 
 describe("authmount migrate of a module", () => {
@@ -52,7 +52,7 @@ describe("authmount migrate of a module", () => {
   it.each([{}, { migrate: 5 }])("fails if its storage cannot be migrated: %j", async (storage) => {
     expect(await ranWith({ storage }, ["migrate", "a.js"])).toEqual(
       failed(
-        "The storage has no migrate(), as memoryStorage has none. A storage put together as { ...storage, clients } keeps it.",
+        "The storage has no migrate(). memoryStorage needs none. If you combine storages, keep it: { ...storage, clients }.",
       ),
     );
   });
@@ -66,7 +66,7 @@ describe("authmount migrate of a module", () => {
     const storage = { migrate: () => Promise.reject(new Error("the wrong one")) };
     expect(await ranWith({ default: { storage } }, ["migrate", "a.js", "--export", "mine"])).toEqual(
       failed(
-        'No storage was found. "a.js" exports: default. Export it as mine, or the options that have it as mine, or a function without parameters that returns one of them.',
+        'No storage found. "a.js" exports: default. Export the storage as mine, or the options that contain it as mine, or a function without parameters that returns one of these.',
       ),
     );
   });
@@ -106,7 +106,7 @@ function failingPool(error: unknown, end: () => Promise<void> = () => Promise.re
     return {
       query: (text: string, values?: unknown[]) => {
         log.push([text.slice(0, 24), values]);
-        // eslint-disable-next-line typescript/prefer-promise-reject-errors -- a driver may reject with anything
+        // a driver may reject with anything
         return Promise.reject(error);
       },
       end: () => {
@@ -127,8 +127,8 @@ function rowsFor(statement: string): readonly Record<string, unknown>[] {
   if (statement.includes("pg_settings")) return [];
   if (statement.includes("max(version)")) return [{ version: postgresMigrations().length }];
   if (statement.includes("AS key")) return tables.map(({ table, key }) => ({ table, key: key.join() }));
-  return tables.flatMap(({ table, columns, added }) =>
-    Object.entries({ ...columns, ...added }).map(([name, type]) => ({ table, name, type })),
+  return tables.flatMap(({ table, columns }) =>
+    Object.entries(columns).map(([name, type]) => ({ table, name, type })),
   );
 }
 
@@ -154,7 +154,7 @@ describe("authmount migrate --postgres", () => {
   });
 
   it("warns of settings by which a crash may lose what was acknowledged", async () => {
-    const risk = { problem: "synchronous_commit is off", fix: "Set it to on." };
+    const risk = { kind: "setting", name: "synchronous_commit" };
     const openPostgres = () => ({
       query: (text: string) =>
         Promise.resolve({ rows: text.includes("pg_settings") ? [risk, risk] : rowsFor(text) }),
@@ -167,7 +167,7 @@ describe("authmount migrate --postgres", () => {
     expect([exitCode, stderr.split("\n").slice(1)]).toEqual([
       0,
       [
-        "Warning: synchronous_commit is off. A code or refresh token that was used can then be used again, and revocations are forgotten. Set it to on.",
+        "Warning: synchronous_commit is off. A code or refresh token that was used can then be used again, and revocations are forgotten. Set it to on. [postgres-setting-off]",
         "",
       ],
     ]);
@@ -224,13 +224,13 @@ describe("authmount migrate --postgres", () => {
   ])("does not ask the driver, which would name a piece of it: %s", async (DATABASE_URL) => {
     expect(await migrateFailing(new Error("the driver was asked"), DATABASE_URL)).toEqual(
       failed(
-        "DATABASE_URL is not the URL of a PostgreSQL database, which begins with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.",
+        "DATABASE_URL is not a PostgreSQL URL, which starts with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.",
       ),
     );
   });
 
   it.each([undefined, ""])("fails if the variable is not set: %j", async (DATABASE_URL) => {
-    const message = "The environment variable DATABASE_URL is not set. Set it to the URL of the database.";
+    const message = "The environment variable DATABASE_URL is not set. Set it to the database URL.";
     const ended = await ran(["migrate", "--postgres", "DATABASE_URL"], { env: { DATABASE_URL } });
     expect(ended).toEqual(failed(message));
   });
@@ -248,24 +248,24 @@ describe("authmount migrate --postgres", () => {
 });
 
 describe("authmount migrate, written wrongly", () => {
-  const onlyOne = "Write only one of a module, --postgres and --sqlite.";
+  const onlyOne = "Pass only one of: a module, --postgres, --sqlite.";
   const aName =
-    "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL with its password would be in your shell's history and in the list of processes.";
+    "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL would expose its password in your shell history and in the process list.";
   it.each([
-    [
-      [],
-      "Nothing to migrate. Write a module, --postgres NAME or --sqlite FILE. See: authmount help migrate.",
-    ],
+    [[], "Nothing to migrate. Pass a module, --postgres NAME or --sqlite FILE. See: authmount help migrate."],
     [["a.js", "--sqlite", "b"], onlyOne],
     [["a.js", "--postgres", "B"], onlyOne],
     [["--postgres", "B", "--sqlite", "b"], onlyOne],
-    [["a.js", "--prefix", "b"], "--prefix goes with --postgres only: elsewhere the storage has its names."],
+    [
+      ["a.js", "--prefix", "b"],
+      "--prefix works only with --postgres. Any other storage already has its names.",
+    ],
     [
       ["--sqlite", "b", "--schema", "b"],
-      "--schema goes with --postgres only: elsewhere the storage has its names.",
+      "--schema works only with --postgres. Any other storage already has its names.",
     ],
-    [["--sqlite", "b", "--timeout", "3"], "--timeout goes with a module only."],
-    [["--postgres", "B", "--export", "b"], "--export goes with a module only."],
+    [["--sqlite", "b", "--timeout", "3"], "--timeout works only with a module."],
+    [["--postgres", "B", "--export", "b"], "--export works only with a module."],
     [["--postgres", url], aName],
     [["--postgres", "A B"], aName],
     [["--postgres", "A!"], aName],

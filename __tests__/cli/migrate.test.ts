@@ -4,9 +4,9 @@ import path from "node:path";
 import { Client } from "pg";
 import { postgresMigrations, postgresStorage } from "../../lib/postgres";
 import { sqliteStorage } from "../../lib/sqlite";
-import { type HostFolder, hostFolder, jsonOf } from "../fixture/command-line";
-import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
-import { describeWith } from "../fixture/server-process";
+import { type HostFolder, hostFolder, jsonOf } from "../servers/command-line";
+import { postgres, type PostgresServer, startPostgres } from "../servers/postgres-server";
+import { describeWith } from "../servers/server-process";
 
 let host: HostFolder;
 
@@ -28,7 +28,7 @@ describe("authmount migrate --sqlite", () => {
     expect(await host.run(args)).toEqual({
       code: 0,
       stdout: "",
-      stderr: "Migrated: the SQLite file is at the newest version.\n",
+      stderr: "Migrated: the SQLite file is up to date.\n",
     });
     expect(jsonOf(await host.run([...args, "--json"]))).toEqual({ migrated: true, warnings: [] });
     expect(await isReady("a new file.sqlite")).toBe(true);
@@ -64,12 +64,12 @@ describe("authmount migrate of a module", () => {
   });
 
   it.each([
-    ["none.mjs", "export const a = 1;", "No storage was found."],
+    ["none.mjs", "export const a = 1;", "No storage found."],
     ["memory.mjs", 'export { memoryStorage as storage } from "authmount";', "storage"],
     [
       "no-migrate.mjs",
       "export const storage = {};",
-      "The storage has no migrate(), as memoryStorage has none.",
+      "The storage has no migrate(). memoryStorage needs none.",
     ],
     [
       "fails.mjs",
@@ -87,15 +87,15 @@ describe("authmount migrate of a module", () => {
 
 describe("authmount migrations", () => {
   it("prints what postgresMigrations gives, for these names, from this one on", async () => {
-    const args = ["migrations", "--engine", "postgres", "--schema", "auth", "--prefix", "my_", "--from", "3"];
+    const args = ["migrations", "--engine", "postgres", "--schema", "auth", "--prefix", "my_", "--from", "1"];
     const texts = postgresMigrations({ schema: "auth", prefix: "my_" });
     expect(jsonOf(await host.run([...args, "--json"]))).toEqual({
       engine: "postgres",
-      migrations: texts.slice(2).map((sql, index) => ({ version: index + 3, sql })),
+      migrations: texts.map((sql, index) => ({ version: index + 1, sql })),
     });
     const { code, stdout, stderr } = await host.run(args);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout.replaceAll(/^-- .*\n|^\n/gm, "")).toBe(texts.slice(2).join(""));
+    expect(stdout.replaceAll(/^-- .*\n|^\n/gm, "")).toBe(texts.join(""));
   });
 });
 
@@ -104,7 +104,7 @@ describe("authmount migrate --postgres, without a server", () => {
     const { code, stderr } = await host.run(["migrate", "--postgres", "NOT_SET"]);
     expect([code, stderr]).toEqual([
       1,
-      "authmount: The environment variable NOT_SET is not set. Set it to the URL of the database.\n",
+      "authmount: The environment variable NOT_SET is not set. Set it to the database URL.\n",
     ]);
   });
 

@@ -1,9 +1,9 @@
 /** The commands of docs/command-line.md, as they stand on the page, one after the other. */
 import { readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import { commands } from "../../lib/cli/commands";
-import { type Ended, type HostFolder, hostFolder, program, runProgram } from "../fixture/command-line";
-import { codeBelow } from "../fixture/doc-block";
+import { commands } from "../../lib/cli/run";
+import { type Ended, type HostFolder, hostFolder, program, runProgram } from "../servers/command-line";
+import { codeBelow } from "../sources/doc-block";
 
 const page = "command-line.md";
 let host: HostFolder;
@@ -54,11 +54,11 @@ describe("docs/command-line.md", () => {
     };
     const checked = await run("Check your options", { env: settings });
     expect(checked).toMatchObject({ code: 0, stderr: "" });
-    expect(checked.stdout).toContain("Checked as in production: no problems, no weak spots, no notes.");
+    expect(checked.stdout).toContain("Checked for production: no problems, no weak spots, no notes.");
     expect(await run("Check your options")).toMatchObject({ code: 1 });
 
     expect(await run("Migrations", { env: settings })).toMatchObject({ code: 0 });
-    expect((await run("Migrations", { index: 1 })).stdout).toContain("-- authmount, version 4\nCREATE TABLE");
+    expect((await run("Migrations", { index: 1 })).stdout).toContain("-- authmount, version 1\nCREATE TABLE");
   });
 });
 

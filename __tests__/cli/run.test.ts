@@ -1,12 +1,12 @@
 /** How a command is found and run, and what becomes of what it gives or throws. */
 import { usageError } from "../../lib/cli/command";
 import { failure } from "../../lib/cli/run";
-import { failed, ran, randomToken, wronglyWritten } from "../fixture/world";
+import { failed, ran, randomToken, wronglyWritten } from "./world";
 
 const known =
   "Known commands: secret, signing-key, client-secret, client-key, check, migrate, migrations, help.";
 const advice =
-  "This is a secret for the option secrets. Keep it where you keep secrets; every process needs the same one.\n";
+  "This is a secret for the secrets option. Store it where you keep secrets. Every process needs the same one.\n";
 
 describe("a command", () => {
   it("is run: its result is on stdout, and what to do with it on stderr", async () => {

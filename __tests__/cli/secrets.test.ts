@@ -8,7 +8,7 @@ import {
   type ScheduledKey,
   signingAlgorithms,
 } from "../../lib/signing/signing-key";
-import { authmount, jsonOf } from "../fixture/command-line";
+import { authmount, jsonOf } from "../servers/command-line";
 
 function accepted(some: Partial<AuthServerOptions>): boolean {
   createAuthServer({

@@ -1,7 +1,7 @@
 /** `authmount signing-key`: a key alone, in a list, with a time, or in front of the keys that there are. RFC 7517 §4, §5. */
 import { generateSigningKey, type PrivateJwk, type ScheduledKey, type SigningKeySource } from "../../lib";
 import { readSigningKey, signingAlgorithms } from "../../lib/signing/signing-key";
-import { failed, now, ran, wronglyWritten } from "../fixture/world";
+import { failed, now, ran, wronglyWritten } from "./world";
 
 const day = 86_400;
 
@@ -12,8 +12,8 @@ async function made(args: readonly string[], env: Record<string, string> = {}) {
 
 const advice = ({ algorithm, kid }: { algorithm: string; kid: string }, use: string): object => ({
   exitCode: 0,
-  stderr: `The line on stdout is a private key (${algorithm}, kid ${kid}). Keep it where you keep secrets; every process needs the same one.
-In a variable, it is read by: signingKeys: ${use}
+  stderr: `The line on stdout is a private key (${algorithm}, kid ${kid}). Store it where you keep secrets. Every process needs the same one.
+To read it from an environment variable: signingKeys: ${use}
 `,
 });
 const oneKey = '[process.env["SIGNING_KEY"] ?? ""]';
@@ -59,7 +59,7 @@ describe("authmount signing-key (RFC 7517 §4)", () => {
   ])("knows no --alg %s", async (alg, meant) => {
     expect(await ran(["signing-key", "--alg", alg])).toEqual(
       wronglyWritten(
-        `--alg "${alg}" is not known.${meant} Write one of: ES256, ES384, ES512, RS256, RS384, RS512, PS256, PS384, PS512.`,
+        `--alg "${alg}" is unknown.${meant} Write one of: ES256, ES384, ES512, RS256, RS384, RS512, PS256, PS384, PS512.`,
       ),
     );
   });
@@ -114,7 +114,7 @@ describe("authmount signing-key --signs-from", () => {
     expect(await ran(["signing-key", "--signs-from", time])).toEqual(wronglyWritten(message));
   });
 
-  const past = "--signs-from is in the past. Leave it out for a key that signs at once.";
+  const past = "--signs-from is in the past. Leave it out for a key that signs now.";
   const tooLate = "--signs-from is more than a year ahead. Write an earlier time.";
   it.each<readonly [readonly string[], string]>([
     [["--signs-from", "2027-01-15T07:59:59Z"], past],
@@ -122,12 +122,9 @@ describe("authmount signing-key --signs-from", () => {
     [["--signs-from", "+367d"], tooLate],
     [
       ["--signs-from", "+1h", "--list"],
-      "--list and --signs-from do not go together: a list needs a key that signs now. See --add-to.",
+      "--list cannot be used with --signs-from: a list needs a key that signs now. Use --add-to instead.",
     ],
-    [
-      ["--add-to", "KEYS", "--list"],
-      "--list and --add-to do not go together: --add-to prints a list anyway.",
-    ],
+    [["--add-to", "KEYS", "--list"], "--list cannot be used with --add-to, which prints a list anyway."],
     [["--add-to", "KEYS", "--signs-from", "+367d"], tooLate],
     ...["[{}]", "A B", "A!", "!A"].map(
       (name) =>
@@ -144,8 +141,8 @@ describe("authmount signing-key --signs-from", () => {
 const listOf = (...keys: SigningKeySource[]) => ({ KEYS: JSON.stringify(keys) });
 const told = (time: string, gone = ""): object => ({
   exitCode: 0,
-  stderr: `The line on stdout is the new value of KEYS, with the new key in front. It signs from ${time}.
-${gone}Give it to every process before that time, and at least five minutes before: others keep the published keys for so long.
+  stderr: `The line on stdout is the new value of KEYS, with the new key first. The new key signs from ${time}.
+${gone}Give the new value to every process at least five minutes before that time: APIs cache the published keys for that long.
 `,
 });
 const own = (kid: string): PrivateJwk => ({ ...generateSigningKey(), kid });
@@ -187,7 +184,7 @@ describe("authmount signing-key --add-to (RFC 7517 §5)", () => {
     const { value, others } = await made(["--add-to", "KEYS"], listOf(...keys));
     expect((value as object[]).slice(1)).toEqual(keys.slice(0, 2));
     expect(others).toEqual(
-      told("2027-01-15T08:10:00Z", "Left out: 2 old, as no token of theirs can still be valid.\n"),
+      told("2027-01-15T08:10:00Z", "Old keys removed: 2. None of their tokens can still be valid.\n"),
     );
   });
 
@@ -200,7 +197,7 @@ describe("authmount signing-key --add-to (RFC 7517 §5)", () => {
   });
 
   const notSet =
-    "The environment variable KEYS is not set. Set it to the list of keys, or leave --add-to out.";
+    "The environment variable KEYS is not set. Set it to the list of keys, or leave out --add-to.";
   const noList =
     "KEYS is not a JSON list. Write the keys as [{…}], as npx authmount signing-key --list does.";
   const fix =
@@ -213,7 +210,7 @@ describe("authmount signing-key --add-to (RFC 7517 §5)", () => {
     ["null", noList],
     ["[]", "KEYS: signingKeys has no key that may sign now. Keep the old key until the new one signs."],
     ['["CANARY"]', `KEYS: signingKeys.0 is not a usable private key. ${fix}`],
-    ['["", "CANARY"]', `KEYS: signingKeys.0 is empty. Is the environment variable set? ${fix}`],
+    ['["", "CANARY"]', `KEYS: signingKeys.0 is empty: the environment variable may not be set. ${fix}`],
   ])("refuses what is no list of keys, and does not print it: %j", async (KEYS, message) => {
     expect(await ran(["signing-key", "--add-to", "KEYS"], { env: { KEYS } })).toEqual(failed(message));
   });

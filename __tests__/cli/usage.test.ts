@@ -2,11 +2,10 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { commands } from "../../lib/cli/commands";
+import { commands, runCommandLine } from "../../lib/cli/run";
 import type { World } from "../../lib/cli/command";
-import { runCommandLine } from "../../lib/cli/run";
 import { version } from "../../package.json";
-import { authmount, jsonOf, program, runProgram } from "../fixture/command-line";
+import { authmount, jsonOf, program, runProgram } from "../servers/command-line";
 
 /** Nothing of it is asked for before the arguments are right. */
 const world = { env: {}, clock: () => 1_800_000_000 } as unknown as World;
@@ -79,28 +78,28 @@ describe("what is written wrongly", () => {
     [["check", "a", "--timeout", "0"], '--timeout "0" is not a number of seconds.'],
     [["check", "a", "--timeout=1e3"], '--timeout "1e3" is not a number of seconds.'],
     [["check", "a", "--strict=no"], "--strict takes no value."],
-    [["check", "a", "--strict", "--strict"], "--strict is written twice."],
+    [["check", "a", "--strict", "--strict"], "--strict is given twice."],
     [["secret", "mine"], 'Unexpected argument "mine".'],
     [["signing-key", "--alg", "es256"], 'Did you mean "ES256"? Write one of: ES256, ES384'],
-    [["signing-key", "--alg", "HS256"], '--alg "HS256" is not known.'],
+    [["signing-key", "--alg", "HS256"], '--alg "HS256" is unknown.'],
     [["signing-key", "--signs-from", "tomorrow"], '--signs-from "tomorrow" is not a time. Write +10m'],
     [["signing-key", "--signs-from", "2020-01-01T00:00:00Z"], "--signs-from is in the past."],
     [["signing-key", "--signs-from", "2999-13-41T00:00:00Z"], "is not a time"],
     [["signing-key", "--signs-from", "+999999d"], "more than a year ahead"],
-    [["signing-key", "--list", "--add-to", "KEYS"], "--list and --add-to do not go together"],
-    [["signing-key", "--list", "--signs-from", "+1h"], "--list and --signs-from do not go together"],
+    [["signing-key", "--list", "--add-to", "KEYS"], "--list cannot be used with --add-to"],
+    [["signing-key", "--list", "--signs-from", "+1h"], "--list cannot be used with --signs-from"],
     [["signing-key", "--add-to", "[{}]"], "--add-to takes the name of an environment variable"],
     [["migrations"], "--engine is missing"],
-    [["migrations", "--engine", "oracle"], '--engine "oracle" is not known.'],
+    [["migrations", "--engine", "oracle"], '--engine "oracle" is unknown.'],
     [["migrations", "--engine", "sqlite"], "npx authmount migrate --sqlite FILE"],
     [["migrations", "--engine", "redis"], "Redis has no tables"],
     [["migrations", "--engine", "postgres", "--from", "0"], "Write a number from 1 to"],
     [["migrations", "--engine", "postgres", "--from", "99"], "Write a number from 1 to"],
     [["migrations", "--engine", "postgres", "--prefix", "a; DROP"], "--prefix must be 1 to 30"],
     [["migrate"], "Nothing to migrate."],
-    [["migrate", "a.js", "--sqlite", "b"], "Write only one of a module, --postgres and --sqlite."],
-    [["migrate", "a.js", "--prefix", "b"], "--prefix goes with --postgres only"],
-    [["migrate", "--sqlite", "b", "--timeout", "3"], "--timeout goes with a module only."],
+    [["migrate", "a.js", "--sqlite", "b"], "Pass only one of: a module, --postgres, --sqlite."],
+    [["migrate", "a.js", "--prefix", "b"], "--prefix works only with --postgres"],
+    [["migrate", "--sqlite", "b", "--timeout", "3"], "--timeout works only with a module."],
   ] as const)("exit code 2, and one line on stderr: %j", async (args, message) => {
     const plain = await runCommandLine({ args, version }, world);
     expect([plain.exitCode, plain.stdout]).toEqual([2, ""]);
@@ -165,6 +164,6 @@ describe("stdout and stderr", () => {
 
 it("the main entry does not load the command line", async () => {
   const text = `require(${JSON.stringify(path.join(__dirname, "../../dist/index.js"))});
-    console.log(Object.keys(require.cache).filter((file) => /dist.cli[.\\\\/]|weaknesses|options.problems/.test(file)).length)`;
+    console.log(Object.keys(require.cache).filter((file) => /dist.cli[.\\\\/]|weaknesses|options.refused-options/.test(file)).length)`;
   expect((await runProgram(process.execPath, ["-e", text])).stdout).toBe("0\n");
 });

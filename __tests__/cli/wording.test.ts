@@ -115,7 +115,7 @@ describe("what an error says of itself", () => {
     [
       "what JSON.parse quotes",
       new SyntaxError('Unexpected token, "CANARY" is not valid JSON'),
-      "SyntaxError: a text that is parsed is not valid JSON",
+      "SyntaxError: a text that was parsed is not valid JSON",
     ],
     ["the same words elsewhere", new Error("a is not valid JSON here"), "a is not valid JSON here"],
     [
@@ -153,8 +153,8 @@ describe("what an error says of itself", () => {
     ["a text", "CANARY", "it threw a string"],
     ["a number", 5, "it threw a number"],
     ["a function", () => "CANARY", "it threw a function"],
-    ["another object", { password: "CANARY" }, "it threw an object that is no Error"],
-    ["a message that is no text", { message: 5 }, "it threw an object that is no Error"],
+    ["another object", { password: "CANARY" }, "it threw an object that is not an Error"],
+    ["a message that is no text", { message: 5 }, "it threw an object that is not an Error"],
   ])("%s", (_, error, text) => {
     expect(errorText(error)).toBe(text);
   });

@@ -1,7 +1,7 @@
 import express from "express";
 import request from "supertest";
 import { accountPages } from "../../examples/account-page/account";
-import { newWebBrowser, type Page, type WebBrowser } from "../fixture/example";
+import { newWebBrowser, type Page, type WebBrowser } from "../servers/example";
 import {
   alice,
   answerOf,
@@ -19,7 +19,7 @@ import {
   type Tokens,
   unframeable,
   withForeignToken,
-} from "../fixture/host-example";
+} from "./host-example";
 
 startHostForAllTests("account-page", /\/account\n/);
 signInForAllTests();
@@ -90,8 +90,8 @@ describe("examples/account-page", () => {
   it("shows the client, what it may do in sentences, and the dates", async () => {
     await allow(alice, "shop");
     const text = part(await account(alice), "consents");
-    expect(text).toMatch(/<h3>Shop<\/h3>\s*<p>It may use Orders to:<\/p>/);
-    expect(text).toMatch(/<li>See your orders<\/li>\s*<li>Order things in your name<\/li>/);
+    expect(text).toMatch(/<h3>Shop<\/h3>\s*<p>Access to Orders:<\/p>/);
+    expect(text).toMatch(/<li>See your orders<\/li>\s*<li>Place orders for you<\/li>/);
     const times = text.match(/(?<=datetime=")[^"]+/g) ?? [];
     const [since = NaN, until = NaN] = times.map((time) => Date.parse(time));
     expect(until - since).toBe(365 * 24 * 60 * 60 * 1000);
@@ -100,7 +100,7 @@ describe("examples/account-page", () => {
   it("shows a person nothing of another person's", async () => {
     await allow(alice, "shop");
     const { text } = await account(bob);
-    expect(text).toContain("You have allowed nothing.");
+    expect(text).toContain("No apps have access.");
     expect(text).not.toContain("Shop");
   });
 
@@ -117,7 +117,7 @@ describe("examples/account-page", () => {
     expect(await host.call(tokens.access_token)).toBe(200);
     expect(answerOf(await alice.open(host.authorizeUrl("shop")))).toHaveProperty("code");
     const after = await alice.submit(formOf(await account(alice), 'value="shop"'), {});
-    expect(after.text).toContain("You have allowed nothing.");
+    expect(after.text).toContain("No apps have access.");
     await expectEnded("shop", tokens);
     const asked = await alice.open(host.authorizeUrl("shop"));
     expect(asked.text).toContain("Shop");
@@ -137,11 +137,11 @@ describe("examples/account-page", () => {
     const page = await alice.open(host.authorizeUrl("shop"));
     const { code = "" } = answerOf(await alice.submit(page, { decision: "approve" }));
     const unused = part(await account(alice), "logins");
-    expect(unused).toMatch(/<h3>Shop<\/h3>\s*<p>It uses Orders\. Signed in: <time datetime/);
+    expect(unused).toMatch(/<h3>Shop<\/h3>\s*<p>Uses Orders\. Signed in on <time datetime/);
     expect(unused).toContain("Not used yet.");
     await host.token("shop", { grant_type: "authorization_code", code });
     const used = part(await account(alice), "logins");
-    expect(used).toMatch(/Last used: <time datetime="[^"]+">/);
+    expect(used).toMatch(/Last used on <time datetime="[^"]+">/);
     const times = used.match(/(?<=datetime=")[^"]+/g) ?? [];
     for (const time of times) expect(Date.now() - Date.parse(time)).toBeLessThan(60_000);
     expect(times).toHaveLength(2);
@@ -156,9 +156,9 @@ describe("examples/account-page", () => {
     const [help = "", shop = ""] = ["Help Desk", "Shop"].map((name) =>
       logins.find((l) => l.startsWith(name)),
     );
-    expect(help).toContain("It is trusted");
-    expect(shop).toContain("It uses Orders");
-    expect(shop).not.toContain("It is trusted");
+    expect(help).toContain("This site trusts this app");
+    expect(shop).toContain("Uses Orders");
+    expect(shop).not.toContain("This site trusts this app");
     expect(part(page, "consents")).not.toContain("Help Desk");
   });
 
@@ -194,7 +194,7 @@ describe("examples/account-page", () => {
     const second = await alice.open(`${host.example.origin}${link}`);
     expect(loginIds(second)).toHaveLength(20);
     expect(second.text).not.toContain("More logins");
-    expect(second.text).toContain('<a href="/account">First logins</a>');
+    expect(second.text).toContain('<a href="/account">Back to the first logins</a>');
     expect(new Set([...loginIds(first), ...loginIds(second)]).size).toBe(120);
     // the person can end what is on the second page
     const last = loginIds(second).at(-1) ?? "";
@@ -317,11 +317,11 @@ describe("examples/account-page: delete my account", () => {
       const tokens = await allow(browser, "shop", own);
       const ofBob = await allow(other, "shop", own);
       const asked = await browser.open(`${own.example.origin}/account/delete`);
-      expect(asked.text).toContain("This cannot be undone.");
+      expect(asked.text).toContain("This can’t be undone.");
       const ofPlanner = await allow(browser, "planner", own);
       expect(await own.call(ofPlanner.access_token)).toBe(200);
       const after = await browser.submit(asked, {});
-      expect(after.text).toContain("Your account is deleted");
+      expect(after.text).toContain("Your account was deleted");
       await expectEnded("shop", tokens, own);
       await expectEnded("planner", ofPlanner, own);
       await expectAlive("shop", ofBob, own);

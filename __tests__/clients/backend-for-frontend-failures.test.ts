@@ -2,9 +2,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { type LifeAnswer, newWalker, type Walker } from "../fixture/client-life";
-import { type Example, startExample } from "../fixture/example";
-import { newLatch } from "../fixture/latch";
+import { type LifeAnswer, newWalker, type Walker } from "./client-life";
+import { type Example, startExample } from "../servers/example";
+import { newLatch } from "../storage/latch";
 
 interface Answer {
   readonly status: number;

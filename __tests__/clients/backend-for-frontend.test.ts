@@ -1,7 +1,7 @@
 /** examples/backend-for-frontend with the authorization server that it starts: people, and attackers with what they may have got hold of. */
 import { setTimeout as delay } from "node:timers/promises";
-import { type LifeAnswer, newWalker, type Walker } from "../fixture/client-life";
-import { startExample, type Example } from "../fixture/example";
+import { type LifeAnswer, newWalker, type Walker } from "./client-life";
+import { startExample, type Example } from "../servers/example";
 
 const file = "backend-for-frontend/start.js";
 const orders = '{"orders":["Tea, 100 g"],"for":"alice"}';

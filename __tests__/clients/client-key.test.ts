@@ -1,7 +1,7 @@
 import type { PublicJwk } from "../../lib";
 import { isPrivateKey, keySetProblem, parseKeySet, readClientKey } from "../../lib/clients/client-key";
 import type { AssertionAlgorithm } from "../../lib/protocol/client-assertion";
-import { publicKeys } from "../fixture/client-assertions";
+import { publicKeys } from "../requests/client-assertions";
 
 const [ec, rsa, okp] = publicKeys as readonly [PublicJwk, PublicJwk, PublicJwk];
 

@@ -1,4 +1,4 @@
-import { readClientName } from "../../lib/clients/client-name";
+import { readClientName } from "../../lib/clients/self-description";
 
 const accent = "\u0301";
 

@@ -1,7 +1,7 @@
 import type { Client } from "../../lib";
 import { checkClient, checkRedirectSchemes, isClientLink, ownClient } from "../../lib/clients/client-record";
-import { keyed } from "../fixture/client-assertions";
-import { confidentialRecord, publicRecord } from "../fixture/records";
+import { keyed } from "../requests/client-assertions";
+import { confidentialRecord, publicRecord } from "../records/records";
 
 const confidential = confidentialRecord();
 const native = publicRecord("native");

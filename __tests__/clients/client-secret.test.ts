@@ -1,8 +1,8 @@
 import crypto from "node:crypto";
 import { digestClientSecret, generateClientSecret } from "../../lib";
 import { clientSecretVerifier, parseSecretDigest, secretMatches } from "../../lib/clients/client-secret";
-import { everythingUnderWay } from "../fixture/latch";
-import { confidentialRecord } from "../fixture/records";
+import { everythingUnderWay } from "../storage/latch";
+import { confidentialRecord } from "../records/records";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -18,17 +18,11 @@ describe("the secret that a person chooses (RFC 6749 §2.3.1, Appendix A.2)", ()
   });
 
   it.each<[string, unknown, string]>([
-    ["eleven characters", "eleven char", "the secret must have at least 12 characters."],
-    ["no text", 123_456_789_012, "the secret must have at least 12 characters."],
-    [
-      "a line feed at its end",
-      "twelve chars\n",
-      "the secret must not contain control characters, such as a trailing line feed (RFC 6749 Appendix A.2).",
-    ],
-  ])("may not be %s", async (_, secret, message) => {
-    await expect(digestClientSecret(secret as string)).rejects.toThrow(
-      new TypeError(`digestClientSecret: ${message}`),
-    );
+    ["eleven characters", "eleven char", "short-client-secret"],
+    ["no text", 123_456_789_012, "short-client-secret"],
+    ["a line feed at its end", "twelve chars\n", "control-character-in-secret"],
+  ])("may not be %s", async (_, secret, code) => {
+    await expect(digestClientSecret(secret as string)).rejects.toMatchObject({ code });
   });
 });
 

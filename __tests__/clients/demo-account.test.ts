@@ -1,8 +1,8 @@
 /** What a person has, chooses and ends in the demo: organizations, logins, and a refresh whose answer was lost. */
 import { failures, furtherSteps } from "../../examples/demo/stories";
-import { demo, itHasPrintedNoFailure, secretOf } from "../fixture/demo";
-import { newVisitor, press, start, takeSteps, tell } from "../fixture/demo-stories";
-import { newWebBrowser, type Page, type WebBrowser } from "../fixture/example";
+import { demo, itHasPrintedNoFailure, secretOf } from "../servers/demo";
+import { newVisitor, press, start, takeSteps, tell } from "./demo-stories";
+import { newWebBrowser, type Page, type WebBrowser } from "../servers/example";
 
 const openAccount = (browser: WebBrowser): Promise<Page> => browser.open(`${demo.origin}/account`);
 

@@ -1,5 +1,5 @@
 /** What an attacker tries at the demo, which hosts copy as well. */
-import { demo, secretOf } from "../fixture/demo";
+import { demo, secretOf } from "../servers/demo";
 
 /** The orders that a client sees with a token of its own. */
 async function ordersOf(clientId: string): Promise<readonly { of: string }[]> {

@@ -11,9 +11,9 @@ import {
   scopeOf,
   secretOf,
   validPairs,
-} from "../fixture/demo";
-import { newVisitor, press, type Step, refusals, start, takeSteps, tell } from "../fixture/demo-stories";
-import { newWebBrowser } from "../fixture/example";
+} from "../servers/demo";
+import { newVisitor, press, type Step, refusals, start, takeSteps, tell } from "./demo-stories";
+import { newWebBrowser } from "../servers/example";
 
 const brief = ({ by, method, url, status }: Step): string => `${by} ${method} ${url} ${status}`;
 
@@ -366,7 +366,7 @@ describe("what comes of each step on the start page of the demo", () => {
     await start(browser, "web");
     const account = await browser.open(`${demo.origin}/account`);
     expect(account.text).toContain("<h3>Web Shop uses Orders for Tea House</h3>");
-    expect(account.text).toMatch(/<li>See your orders<\/li>\s*<li>Order things in your name<\/li>/);
+    expect(account.text).toMatch(/<li>See your orders<\/li>\s*<li>Place orders for you<\/li>/);
     const after = await browser.submit(account, { clientId: "web", apiId: "orders" });
     expect(after.text).not.toMatch(/Web Shop uses Orders[^]*Where you are signed in/);
     await takeSteps(browser);
@@ -383,7 +383,7 @@ describe("what comes of each step on the start page of the demo", () => {
       const refused = await browser.submit(page, { name: "alice", password: "a guess", code: "a guess" });
       expect(refused.status).toBe(403);
       const account = await answerPage(browser, refused, undefined);
-      expect(account.text).toContain("You are <strong>alice</strong>, at Tea House.");
+      expect(account.text).toContain("Signed in as <strong>alice</strong> at Tea House");
     },
   );
 

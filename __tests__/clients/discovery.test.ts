@@ -11,7 +11,7 @@ import {
   generateSigningKey,
   memoryStorage,
 } from "../../lib";
-import { newWebBrowser } from "../fixture/example";
+import { newWebBrowser } from "../servers/example";
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 const { secret, digest } = generateClientSecret();

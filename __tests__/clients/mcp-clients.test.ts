@@ -1,17 +1,21 @@
-/** What MCP clients send, replayed by name. Where each shape comes from is said in fixture/mcp-named-clients. */
+/** What MCP clients send, replayed by name. Where each shape comes from is said in mcp-named-clients. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { compileFunction } from "node:vm";
+import { transformSync } from "@swc/core";
 import request, { type Response } from "supertest";
-import { unregistered } from "../../examples/mcp-server/clients";
+import type * as clientsOfExample from "../../examples/mcp-server/clients.mjs";
 import type { Client } from "../../lib";
-import { clientOfDocument } from "../../lib/clients/metadata-document";
+import { clientOfDocument } from "../../lib/strangers/metadata-document";
 import { verifyRedirectUri } from "../../lib/protocol/redirect-uri";
-import { apis } from "../fixture/apis";
-import { codeChallenge, codeVerifier } from "../fixture/authorization-request";
-import { type Browser, encode, type Fields, localPath } from "../fixture/browser";
-import { assertionOf, presenting, publicKeys } from "../fixture/client-assertions";
-import { webSecret } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { namedMcpClients, type NamedMcpClient } from "../fixture/mcp-named-clients";
+import { apis } from "../hosts/apis";
+import { codeChallenge, codeVerifier } from "../browser/authorization-request";
+import { type Browser, encode, type Fields, localPath } from "../browser/browser";
+import { assertionOf, presenting, publicKeys } from "../requests/client-assertions";
+import { webSecret } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { namedMcpClients, type NamedMcpClient } from "./mcp-named-clients";
 
 /** URL → the JSON that a client publishes there. */
 const published = new Map<string, unknown>([["https://chatgpt.com/oauth/jwks.json", { keys: publicKeys }]]);
@@ -27,6 +31,15 @@ jest.mock("../../lib/fetching/fetch-document", () => ({
 }));
 
 stopClockForEachTest();
+
+/** What clients.mjs of the example exports: an ES module, which Jest does not load. */
+const { unregistered } = ((): typeof clientsOfExample => {
+  const file = path.resolve(__dirname, "../../examples/mcp-server/clients.mjs");
+  const { code } = transformSync(readFileSync(file, "utf8"), { swcrc: false, module: { type: "commonjs" } });
+  const exported = {};
+  (compileFunction(code, ["exports"]) as (exports: object) => void)(exported);
+  return exported as typeof clientsOfExample;
+})();
 
 const mcpUrl = "https://host.example/mcp";
 
@@ -261,7 +274,11 @@ describe.each(documents)("the document of %s (%s)", (_, __, document) => {
     for (const uri of document.redirect_uris) {
       const other = new URL(uri);
       other.port = "58135";
-      const found = verifyRedirectUri(client, { requested: other.href, rule: "required", dotless: [] });
+      const found = verifyRedirectUri(client, {
+        requested: other.href,
+        rule: "required",
+        redirectSchemes: [],
+      });
       expect(found !== undefined).toBe(uri.startsWith("http:"));
     }
   });

@@ -1,5 +1,5 @@
 import { tokens as tokenAdapter } from "../../examples/own-consent/organizations";
-import { newWebBrowser, type Page, type WebBrowser } from "../fixture/example";
+import { newWebBrowser, type Page, type WebBrowser } from "../servers/example";
 import {
   alice,
   answerOf,
@@ -16,7 +16,7 @@ import {
   type Tokens,
   unframeable,
   withForeignToken,
-} from "../fixture/host-example";
+} from "./host-example";
 
 startHostForAllTests("own-consent", /\/account\n/);
 signInForAllTests();
@@ -36,7 +36,7 @@ describe("examples/own-consent", () => {
     const signInPage = await browser.open(host.authorizeUrl("shop", { prompt: "consent" }));
     const page = await browser.submit(signInPage, { name: "alice", password: host.password("alice") });
     expect(page.url.pathname).toBe("/consent");
-    for (const text of ["<strong>alice</strong>", "Allow Shop to use Orders for you?", "See your orders"])
+    for (const text of ["<strong>alice</strong>", "Allow Shop to access Orders?", "See your orders"])
       expect(page.text).toContain(text);
   });
 
@@ -119,8 +119,7 @@ async function refreshed({ refresh_token }: Tokens): Promise<Tokens> {
 const silently = (browser: WebBrowser) => browser.open(host.authorizeUrl("shop", { prompt: "none" }));
 const account = (browser: WebBrowser) => browser.open(`${host.example.origin}/account`);
 /** The consents of the account page: the names of the organizations. */
-const consentsOf = ({ text }: Page): string[] =>
-  text.match(/(?<=It may use Orders for <strong>)[^<]+/g) ?? [];
+const consentsOf = ({ text }: Page): string[] => text.match(/(?<=Access to Orders for <strong>)[^<]+/g) ?? [];
 /** The organizations that the consent page offers. */
 const offeredBy = ({ text }: Page): string[] => text.match(/(?<=name="organization"\s+value=")[^"]+/g) ?? [];
 /** A question to `tokens.decide`. */
@@ -207,7 +206,7 @@ describe("examples/own-consent, attacked", () => {
       const before = (await account(browser)).text;
       const sent = await browser.submit(page, { decision: "approve", organization });
       expect(sent).toMatchObject({ status: 403, url: page.url });
-      expect(sent.text).toContain("Nothing has been allowed.");
+      expect(sent.text).toContain("No access was granted.");
       expect((await account(browser)).text).toBe(before);
       // nor does the session have it from now on
       expect(answerOf(await silently(browser))).toMatchObject({ error: "interaction_required" });
@@ -224,11 +223,11 @@ describe("examples/own-consent, attacked", () => {
     const next = await signIn({ browser, host }, "bob");
     expect(next.url.pathname).toBe("/");
     const sent = await browser.submit(page, { decision: "approve" });
-    expect(sent.text).toContain("You are signed in as <strong>bob</strong>");
+    expect(sent.text).toContain("Signed in as <strong>bob</strong>");
     // even with a token of the new session
     const foreign = await browser.open(`${host.example.origin}/sign-in`);
     const again = await browser.submit(withForeignToken(page, foreign), { decision: "approve" });
-    expect(again.text).toContain("You are signed in as <strong>bob</strong>");
+    expect(again.text).toContain("Signed in as <strong>bob</strong>");
   });
 
   it("asks for the password when the session has ended before the page was shown", async () => {
@@ -271,14 +270,14 @@ function noteOf({ text }: Page): string {
 }
 
 describe("examples/own-consent: a client that nobody has registered (RFC 7591 §5)", () => {
-  const unchecked = "This site has not checked this application. Anybody can use this name.";
-  const firstVisit = "You have not used it here before.";
+  const unchecked = "This site hasn’t verified this app. Anyone can use this name.";
+  const firstVisit = "You haven’t used this app here before.";
   const thisDevice =
-    "Your answer goes to a program on this device. This site cannot see which one. Allow it only if you started this yourself just now, in a program that you trust.";
+    "Your answer will be sent to an app on this device. This site can’t tell which one. Allow access only if you just started this yourself, in an app you trust.";
 
   it("is unchecked, new here, and answers to this device: the page says so ahead of the form", async () => {
     const page = await alice.open(await strangersUrl());
-    expect(page.text).toContain("Allow A Stranger to use Orders for you?");
+    expect(page.text).toContain("Allow A Stranger to access Orders?");
     expect(noteOf(page)).toBe(`${unchecked} ${firstVisit} ${thisDevice}`);
     expect(page.text.indexOf('role="note"')).toBeLessThan(page.text.indexOf("<form"));
   });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { newGuessLimit } from "../../examples/own-sign-in/guesses";
-import { newWebBrowser } from "../fixture/example";
+import { newWebBrowser } from "../servers/example";
 import {
   answerOf,
   formOf,
@@ -13,7 +13,7 @@ import {
   startHostForAllTests,
   unframeable,
   withForeignToken,
-} from "../fixture/host-example";
+} from "./host-example";
 
 startHostForAllTests("own-sign-in", /\/orders\n/);
 const password = (name: Name) => ({ name, password: host.password(name) });
@@ -22,9 +22,9 @@ describe("examples/own-sign-in", () => {
   it("leads a person from the printed address over both pages to the API", async () => {
     const browser = newWebBrowser();
     const page = await browser.open(host.authorizeUrl("shop"));
-    expect(page.text).toContain("Shop wants to use Orders for you.");
+    expect(page.text).toContain("Shop wants to access Orders.");
     const consent = await browser.submit(page, password("alice"));
-    expect(consent.text).toMatch(/signed in as <\w+>alice</);
+    expect(consent.text).toMatch(/Signed in as <\w+>alice</);
     const { code = "" } = answerOf(await browser.submit(consent, { decision: "approve" }));
     const { body } = await host.token("shop", { grant_type: "authorization_code", code });
     expect(await host.call(body.access_token)).toBe(200);
@@ -49,7 +49,7 @@ describe("examples/own-sign-in", () => {
     const page = await browser.open(host.authorizeUrl("shop"));
     const again = await browser.submit(page, fields);
     expect(again.status).toBe(403);
-    expect(again.text).toContain('<p role="alert">The name or the password is wrong.</p>');
+    expect(again.text).toContain('<p role="alert">Incorrect name or password.</p>');
     expect((await browser.open(host.authorizeUrl("shop"))).url.pathname).toBe("/sign-in");
   });
 
@@ -77,7 +77,7 @@ describe("examples/own-sign-in", () => {
       // no session is too old for max_age=0 within its first second
       while (Math.floor(Date.now() / 1000) === signedInBy) await delay(10);
       const page = await browser.open(host.authorizeUrl("shop", { [parameter]: value }));
-      expect(page.text).toContain("You are alice; please enter your password again.");
+      expect(page.text).toContain("Signed in as alice. Please enter your password again.");
       const after = await browser.submit(page, { password: host.password("alice") });
       expect(after.url.pathname).not.toBe("/sign-in");
     },
@@ -109,7 +109,7 @@ describe("examples/own-sign-in", () => {
     const home = newWebBrowser();
     const form = await home.open(`${host.example.origin}/sign-in`);
     await home.submit(form, password("alice"));
-    expect((await home.submit(form, password("alice"))).text).toContain("You are alice.");
+    expect((await home.submit(form, password("alice"))).text).toContain("Signed in as alice");
   });
 
   it("shows the page again when the form to sign out is from before the sign-in", async () => {
@@ -117,14 +117,14 @@ describe("examples/own-sign-in", () => {
     const old = await browser.open(host.example.origin);
     await browser.submit(await browser.open(`${host.example.origin}/sign-in`), password("bob"));
     const home = await browser.submit(old, {});
-    expect(home.text).toContain("You are bob.");
+    expect(home.text).toContain("Signed in as bob");
     expect((await browser.submit(home, {})).text).not.toContain("bob");
   });
 
   it("signs out by its form", async () => {
     const browser = await signedIn(host, "bob");
     const home = await browser.open(host.example.origin);
-    expect(home.text).toContain("You are bob.");
+    expect(home.text).toContain("Signed in as bob");
     expect((await browser.submit(home, {})).text).not.toContain("bob");
   });
 
@@ -136,7 +136,7 @@ describe("examples/own-sign-in", () => {
 describe("examples/own-sign-in, attacked", () => {
   it("begins a session under a new id: the planted one is worth nothing (session fixation)", async () => {
     const { before, after } = await signInWithPlantedSession(host, "alice");
-    expect(await (await requestPage(host.example.origin, after)).text()).toContain("You are alice.");
+    expect(await (await requestPage(host.example.origin, after)).text()).toContain("Signed in as alice");
     expect(await (await requestPage(host.example.origin, before)).text()).not.toContain("alice");
   });
 
@@ -165,7 +165,7 @@ describe("examples/own-sign-in, attacked", () => {
     const page = await browser.open(host.authorizeUrl("shop"));
     const sent = await browser.submit(formOf(page, "/sign-in/cancel"), { form_token: "" });
     expect([sent.url.pathname, answerOf(sent)]).toEqual(["/sign-in", {}]);
-    expect((await browser.open(page.url)).text).toContain("Shop wants to use Orders for you.");
+    expect((await browser.open(page.url)).text).toContain("Shop wants to access Orders.");
   });
 
   it("says that an interaction is over when its address is opened in another browser", async () => {

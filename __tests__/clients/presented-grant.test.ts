@@ -1,9 +1,9 @@
 import { presentsOwnGrant } from "../../lib/clients/presented-grant";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { formatToken } from "../../lib/protocol/token-value";
-import { now } from "../fixture/asked";
-import { loggedStorage } from "../fixture/call-log";
-import { authorizationRecord, issuerRecord, storeGrants } from "../fixture/records";
+import { now } from "../host/asked";
+import { loggedStorage } from "../host/call-log";
+import { authorizationRecord, issuerRecord, storeGrants } from "../records/records";
 
 const authorizationId = "A".repeat(22);
 const token = formatToken(authorizationId, "r".repeat(43));

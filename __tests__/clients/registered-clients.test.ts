@@ -1,9 +1,9 @@
 import { findRegistration, isRegistrationId, registrationIdsOf } from "../../lib/clients/registered-clients";
 import { selfDescriptionOf } from "../../lib/clients/self-description";
 import type { Client } from "../../lib/protocol/client";
-import { now } from "../fixture/asked";
-import { loggedStorage } from "../fixture/call-log";
-import { issuerRecord, publicRecord } from "../fixture/records";
+import { now } from "../host/asked";
+import { loggedStorage } from "../host/call-log";
+import { issuerRecord, publicRecord } from "../records/records";
 
 const issuer = issuerRecord();
 const clientId = `${registrationIdsOf(issuer)}1`;

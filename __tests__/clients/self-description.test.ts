@@ -1,6 +1,6 @@
 import { selfDescriptionOf } from "../../lib/clients/self-description";
-import { keyed, keyedByUri } from "../fixture/client-assertions";
-import { confidentialRecord, publicRecord } from "../fixture/records";
+import { keyed, keyedByUri } from "../requests/client-assertions";
+import { confidentialRecord, publicRecord } from "../records/records";
 
 const digestOf = (client: Parameters<typeof selfDescriptionOf>[0]): string =>
   selfDescriptionOf(client, "document").digest;

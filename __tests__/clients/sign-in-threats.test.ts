@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { generateSigningKey } from "../../lib";
-import { buildOnce } from "../fixture/build-once";
-import { type Example, newWebBrowser, startExample } from "../fixture/example";
-import { freePort } from "../fixture/server-process";
+import { buildOnce } from "../servers/build-once";
+import { type Example, newWebBrowser, startExample } from "../servers/example";
+import { freePort } from "../servers/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 const running: { stop(): Promise<void> }[] = [];
@@ -125,8 +125,8 @@ describe("the sign-in form is sent by another site (login CSRF, RFC 9700 §4.7)"
 
   const hosts: Readonly<Record<string, () => Promise<Started>>> = {
     async minimal() {
-      const { origin, printed } = await start("minimal/server.mjs", /\/orders\n/);
-      return { url: `${origin}/signin`, password: passwordIn(printed.out) };
+      const { origin, printed } = await start("minimal/server.mjs", /\/shop\n/);
+      return { url: `${origin}/sign-in`, password: passwordIn(printed.out) };
     },
     async cluster() {
       const { origin } = await startWorker({ PASSWORD: "the password" });
@@ -174,7 +174,7 @@ describe("what is printed or published here must not be open to the network", ()
   });
 
   it("examples/minimal answers at no other address", async () => {
-    const { origin } = await start("minimal/server.mjs", /\/orders\n/);
+    const { origin } = await start("minimal/server.mjs", /\/shop\n/);
     const port = Number(new URL(origin).port);
     // belongs to this machine too, so whoever listens everywhere answers there
     const reached = [await serves(port, "127.0.0.1"), await serves(port, "127.0.0.2")];

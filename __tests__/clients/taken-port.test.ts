@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import path from "node:path";
-import { buildOnce } from "../fixture/build-once";
-import { type Engine, serverEngines } from "../fixture/cluster-processes";
-import { describeWith } from "../fixture/server-process";
+import { buildOnce } from "../servers/build-once";
+import { type Engine, serverEngines } from "../servers/cluster-processes";
+import { describeWith } from "../servers/server-process";
 
 const repository = path.resolve(__dirname, "../..");
 

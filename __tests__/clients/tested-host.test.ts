@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { buildOnce } from "../fixture/build-once";
+import { buildOnce } from "../servers/build-once";
 
 const repository = path.resolve(__dirname, "../..");
 const example = path.join(repository, "examples/tested-host");

@@ -1,7 +1,7 @@
 /** examples/web-app over a stand-in for the authorization server and the API, which does what the test says. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../fixture/example";
+import { type Example, newWebBrowser, type Page, startExample, type WebBrowser } from "../servers/example";
 
 interface Answer {
   readonly status: number;
@@ -207,7 +207,7 @@ describe("examples/web-app: a failure that passes costs nobody the session", () 
     tokenAnswer = () => goodTokens(5);
     const browser = await signedIn();
     tokenAnswer = () => ended;
-    expect((await home(browser)).text).toContain("Your access has ended.");
+    expect((await home(browser)).text).toContain("Your access has expired.");
     expect((await home(browser)).text).toContain("Sign in");
   });
 

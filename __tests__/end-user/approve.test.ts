@@ -1,6 +1,6 @@
 import type { Client } from "../../lib";
 import { approve, type Approved } from "../../lib/end-user/approve";
-import { findStanding, type Standing } from "../../lib/end-user/standing";
+import { findBasis, type ApprovalBasis } from "../../lib/end-user/approval-basis";
 import {
   approvalEndKey,
   clientEndKey,
@@ -11,14 +11,14 @@ import {
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
 import { authorizationLifeSeconds } from "../../lib/tokens/issue-code";
-import { askedRequest, endedMeanwhile, endUserRecord, now, refusalOf } from "../fixture/asked";
-import { type LoggedCall, loggedStorage, type LoggedStorage } from "../fixture/call-log";
-import { confidentialRecord, issuerRecord, publicRecord } from "../fixture/records";
+import { askedRequest, endedMeanwhile, endUserRecord, now, refusalOf } from "../host/asked";
+import { type LoggedCall, loggedStorage, type LoggedStorage } from "../host/call-log";
+import { confidentialRecord, issuerRecord, publicRecord } from "../records/records";
 
 const authorizationId = "I".repeat(22);
 const pair = { subject: "alice", clientId: "web", apiId: "orders" };
 const key = { ...pair, contextKey: "" };
-const remember = { ...key, scopes: ["orders:read"], grantedAt: now, expiresAt: 9_000 };
+const remember = { ...key, scopes: ["orders:read"], grantedAt: now, endMarks: [], expiresAt: 9_000 };
 const issuer = issuerRecord();
 
 async function down(): Promise<never> {
@@ -54,21 +54,21 @@ interface Given {
   readonly answers?: Parameters<typeof loggedStorage>[0];
 }
 
-async function standingUnder(
+async function basisUnder(
   log: LoggedStorage,
   { before, remembered }: { before: Marks; remembered: readonly string[] | undefined },
-): Promise<Standing> {
+): Promise<ApprovalBasis> {
   await saveMarks(log, before);
   const endMarks = Object.values(before);
   if (remembered) await log.storage.consents.save({ ...remember, scopes: remembered, endMarks }, now);
-  return findStanding(log, { key, withConsent: true, clientDigest: undefined, now });
+  return findBasis(log, { key, withConsent: true, clientDigest: undefined, now });
 }
 
 /** What an approval asks of storage, what it tells, and what comes of it. */
 async function approved(given: Given = {}) {
   const { client, asked, remembers = true, before = {}, remembered, meanwhile = {}, answers } = given;
   const log = loggedStorage(answers);
-  const standing = await standingUnder(log, { before, remembered });
+  const basis = await basisUnder(log, { before, remembered });
   await saveMarks(log, meanwhile);
   log.calls.length = 0;
   const events: unknown[] = [];
@@ -85,7 +85,7 @@ async function approved(given: Given = {}) {
       scopes: ["orders:read"],
       context: undefined,
       remember: remembers ? remember : undefined,
-      standing,
+      basis,
     },
     now,
   };
@@ -157,7 +157,7 @@ describe("an approval (RFC 6749 §4.1.2)", () => {
   });
 });
 
-const [, , , narrowedKey] = endKeysOf(key).consent;
+const { narrowed: narrowedKey } = endKeysOf(key);
 
 describe("what an approval remembers (RFC 6749 §10.2)", () => {
   // the mark is an id like any other, and lives as long as the consent may live by another clock
@@ -317,13 +317,13 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
     };
     log.current = loggedStorage(answers);
     const { storage, calls } = log.current;
-    const standing = await standingUnder(log.current, { before: {}, remembered: undefined });
+    const basis = await basisUnder(log.current, { before: {}, remembered: undefined });
     const work = approve(
       { storage, randomId: () => authorizationId, randomToken: () => "R".repeat(43), emit: () => undefined },
       {
         request: askedRequest(),
         endUser: endUserRecord(),
-        consent: { kind: "granted", scopes: [], context: undefined, remember, standing },
+        consent: { kind: "granted", scopes: [], context: undefined, remember, basis },
         now,
       },
     );
@@ -352,10 +352,9 @@ describe("a client that has registered itself (RFC 7591 §3)", () => {
   it("gets nothing once its registration has expired", async () => {
     const { work, calls, events } = await approved({ client: selfDescribed("registration") });
     expect(await refusalOf(work)).toEqual({
-      code: "access_denied",
+      error: "access_denied",
       description: "The registration of the client has expired.",
-      reason:
-        "nobody approved the client within an hour of its registration, so it has expired (RFC 7591): register again",
+      code: "registration-expired",
     });
     expect([names(calls), events]).toEqual([["clientRegistrations.extend"], []]);
   });

@@ -2,15 +2,19 @@ import type { Authentication } from "../../lib";
 import { authenticateEndUser, type AuthenticationQuestion } from "../../lib/end-user/authenticate-end-user";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
 import { clockDriftSeconds } from "../../lib/protocol/time";
-import { askedRequest, hostPort, now, refusalOf } from "../fixture/asked";
+import { askedRequest, hostPort, now, refusalOf } from "../host/asked";
 
-interface Asked extends Partial<Pick<AuthenticationQuestion, "interactionBegan" | "choosesAccount">> {
+interface Asked extends Partial<Pick<AuthenticationQuestion, "back">> {
   readonly request?: Partial<AuthorizationRequest>;
   /** What the clock says by the time the host has answered. */
   readonly answeredAt?: number;
   /** Subjects that are ids of clients. */
   readonly taken?: readonly string[];
 }
+
+/** The person comes back from a page of a request that began then. */
+const since = (began: number) => ({ began, choosesAccount: false });
+const switching: Asked = { back: { began: now - 100, choosesAccount: true } };
 
 const signedIn = { kind: "authenticated", subject: "alice" } as const;
 const page = { kind: "interaction", url: "/sign-in" } as const;
@@ -19,7 +23,7 @@ const page = { kind: "interaction", url: "/sign-in" } as const;
 async function authenticated(answers: readonly Authentication[], asked: Asked = {}) {
   const demands: boolean[] = [];
   const left = [...answers];
-  const endUser = hostPort({
+  const port = hostPort({
     async authenticate({ reauthenticate }) {
       demands.push(reauthenticate);
       const answer = left.shift();
@@ -28,7 +32,7 @@ async function authenticated(answers: readonly Authentication[], asked: Asked = 
     },
   });
   const { request, answeredAt = now, taken = [], ...visit } = asked;
-  const question = { interactionBegan: undefined, choosesAccount: false, ...visit, endUser, now };
+  const question = { back: undefined, ...visit, port, now };
   const result = await authenticateEndUser(
     { clients: { isTaken: async (subject) => taken.includes(subject) }, clock: () => answeredAt },
     { ...question, request: askedRequest(request) },
@@ -100,7 +104,7 @@ describe("a session that is too old (OpenID Connect Core §3.1.2.1)", () => {
     ],
     ["a second more is too old", began - 3_601, hour, "stale"],
   ])("after a page: %s", async (_, authTime, asked, expected) => {
-    expect(await freshness(authTime, { ...asked, interactionBegan: began })).toBe(expected);
+    expect(await freshness(authTime, { ...asked, back: since(began) })).toBe(expected);
   });
 
   it.each<[string, number, number, "fresh" | "stale"]>([
@@ -113,7 +117,7 @@ describe("a session that is too old (OpenID Connect Core §3.1.2.1)", () => {
   });
 
   it("by two clocks: a sign-in before the page does not meet prompt=login, where the page began by a clock ahead", async () => {
-    expect(await freshness(now, { ...login, interactionBegan: now + 10 })).toBe("stale");
+    expect(await freshness(now, { ...login, back: since(now + 10) })).toBe("stale");
   });
 
   it("asks for a new sign-in at once where one is demanded, and after an old session elsewhere", async () => {
@@ -124,10 +128,7 @@ describe("a session that is too old (OpenID Connect Core §3.1.2.1)", () => {
     expect(after.demands).toEqual([false, true]);
     // whoever signs in again may be somebody else
     expect(after.result).toMatchObject({ endUser: { subject: "bob" } });
-    const back = await authenticated([{ ...signedIn, authTime: began }], {
-      ...login,
-      interactionBegan: began,
-    });
+    const back = await authenticated([{ ...signedIn, authTime: began }], { ...login, back: since(began) });
     expect(back.demands).toEqual([false]);
   });
 });
@@ -137,29 +138,28 @@ describe("a choice of account (OpenID Connect Core §3.1.2.1)", () => {
 
   it.each<[string, Asked]>([
     ["prompt=select_account", select],
-    ["a person who asks for another account", { choosesAccount: true }],
-    ["one who asks after a page", { choosesAccount: true, interactionBegan: now - 100 }],
+    ["a person who asks for another account", switching],
   ])("is made on a page: %s", async (_, asked) => {
     expect(await authenticated([page], asked)).toMatchObject({ result: page, demands: [true] });
   });
 
   it("was made by a person who comes back from there, whenever they signed in", async () => {
-    const { result, demands } = await authenticated([signedIn], { ...select, interactionBegan: now - 100 });
+    const { result, demands } = await authenticated([signedIn], { ...select, back: since(now - 100) });
     expect([result.kind, demands]).toEqual(["end-user", [false]]);
   });
 
   it.each<[string, Asked]>([
     ["prompt=select_account", select],
-    ["a person who asks for another account", { choosesAccount: true }],
+    ["a person who asks for another account", switching],
   ])("cannot be made by the host: %s", async (_, asked) => {
     expect(await refusalOf(authenticated([signedIn], asked))).toMatchObject({
-      code: "interaction_required",
+      error: "interaction_required",
       description: "The end user has to choose an account.",
     });
   });
 });
 
-const refused = (description: string) => ({ code: "access_denied", description, reason: description });
+const refused = (description: string) => ({ error: "access_denied", description, code: "sign-in-denied" });
 
 describe("why nobody is signed in, and what the host is told (OpenID Connect Core §3.1.2.6)", () => {
   const login: Asked = { request: { prompt: ["login"] } };
@@ -170,15 +170,14 @@ describe("why nobody is signed in, and what the host is told (OpenID Connect Cor
     "authenticate returned a subject that is a client id. Use subjects that differ from every client id.",
   );
   const stale = {
-    code: "login_required",
+    error: "login_required",
     description: "The end user has to sign in again.",
-    reason: "authenticate returned an old session although it was called with reauthenticate: true",
+    code: "sign-in-too-old",
   };
   const nobody = {
-    code: "login_required",
+    error: "login_required",
     description: "The end user is not signed in.",
-    reason:
-      "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
+    code: "not-signed-in",
   };
   const silent: Asked = { request: { prompt: ["none"] } };
   const old = { ...signedIn, authTime: 1 };
@@ -195,7 +194,7 @@ describe("why nobody is signed in, and what the host is told (OpenID Connect Cor
     ],
     ["the host answers twice from an old session", [old, old], login, stale],
     ["the host does not say when, and never will", [signedIn, signedIn], login, stale],
-    ["nor does it after a page", [signedIn], { ...login, interactionBegan: now - 1 }, noAuthTime],
+    ["nor does it after a page", [signedIn], { ...login, back: since(now - 1) }, noAuthTime],
     ["the person has the id of a client", [{ ...signedIn, subject: "web" }], { taken: ["web"] }, isClient],
     [
       "an answer is wrong",

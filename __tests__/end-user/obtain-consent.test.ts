@@ -11,8 +11,8 @@ import {
   hostPort,
   now,
   refusalOf,
-} from "../fixture/asked";
-import { confidentialRecord, consentRecord, issuerRecord, publicRecord } from "../fixture/records";
+} from "../host/asked";
+import { confidentialRecord, consentRecord, issuerRecord, publicRecord } from "../records/records";
 
 const both = ["orders:read", "orders:write"];
 const forBoth = { requestedScopes: both, grantableScopes: both };
@@ -23,7 +23,8 @@ const digest = "d".repeat(43);
 const unregistered: Client = { ...app, selfDescription: { by: "document", digest } };
 const forgetful = issuerRecord({ lifetimes: { ...defaultLifetimes, consentSeconds: 0 } });
 const noGrant = "The end user did not grant access.";
-const refusedByPerson = { code: "access_denied", description: noGrant, reason: noGrant };
+const ourPage = { name: "page", shownTo: "alice" };
+const refusedByPerson = { error: "access_denied", description: noGrant, code: "end-user-denied" };
 
 interface Asked {
   readonly request?: Partial<AuthorizationRequest>;
@@ -48,9 +49,7 @@ async function obtained(asked: Asked) {
       request: askedRequest(asked.request),
       endUser: endUserRecord(asked.endUser),
       port,
-      decision: decision && decisionRecord(decision),
-      page: undefined,
-      mustAsk: decision !== undefined,
+      back: decision && { page: ourPage, decision: decisionRecord(decision), mustAsk: true },
       now,
     },
   );
@@ -94,24 +93,20 @@ describe("a remembered consent is looked up only where it counts, or where the p
     ["of a client that nobody registered", { request: { client: unregistered } }, true],
     ["of a trusted client", { request: { client: trusted } }, false],
   ])("a request %s", async (_, asked, looksUp) => {
-    const { standing } = await obtained({ host: ask, ...asked });
-    expect(standing.isFirstVisit).toBe(looksUp);
+    const { basis } = await obtained({ host: ask, ...asked });
+    expect(basis.isFirstVisit).toBe(looksUp);
   });
 
   it("a client that nobody registered is asked about again, with what was allowed before", async () => {
     const request = { client: unregistered };
-    const { kind, standing } = await obtained({ request, before: withDigest, host: ask });
-    expect([kind, standing.isFirstVisit, standing.consent]).toEqual([
-      "ask",
-      false,
-      consentRecord(withDigest),
-    ]);
+    const { kind, basis } = await obtained({ request, before: withDigest, host: ask });
+    expect([kind, basis.isFirstVisit, basis.consent]).toEqual(["ask", false, consentRecord(withDigest)]);
   });
 
   it("at an API that remembers none there is nothing to tell", async () => {
     const request = { client: unregistered, issuer: forgetful };
-    const { standing } = await obtained({ request, before: withDigest, host: ask });
-    expect([standing.isFirstVisit, standing.consent]).toEqual([false, undefined]);
+    const { basis } = await obtained({ request, before: withDigest, host: ask });
+    expect([basis.isFirstVisit, basis.consent]).toEqual([false, undefined]);
   });
 });
 
@@ -219,30 +214,27 @@ describe("what is refused, and what the host is told (RFC 6749 §4.1.2.1)", () =
       "a page may not be shown, and the built-in one is needed",
       { host: { kind: "ask" }, request: silent },
       {
-        code: "consent_required",
+        error: "consent_required",
         description: "The end user has to be asked for consent.",
-        reason:
-          "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted",
+        code: "consent-not-remembered",
       },
     ],
     [
       "a page may not be shown, and anybody on the device could have asked",
       { host: { kind: "ask" }, request: { ...silent, client: app } },
       {
-        code: "consent_required",
+        error: "consent_required",
         description: "The end user has to be asked for consent.",
-        reason:
-          "prompt=none, but people are always asked for a client whose redirect URI any program on the device could use: http on localhost, or a scheme of its own (RFC 8252 §8.6). Use an https redirect URI, or mark the client as trusted",
+        code: "consent-always-asked",
       },
     ],
     [
       "a page may not be shown, and the host's is needed",
       { host: page, request: silent },
       {
-        code: "interaction_required",
+        error: "interaction_required",
         description: "The end user has to be shown a page.",
-        reason:
-          "prompt=none, but consent.decide returned interaction (OpenID Connect Core §3.1.2.6): send the request without prompt=none",
+        code: "consent-page-needed",
       },
     ],
   ])("%s", async (_, asked, refusal) => {
@@ -297,10 +289,9 @@ describe("the order of what is read (RFC 7009 §2.1)", () => {
         return { kind: "granted", scopes: ["orders:read"] };
       },
     });
-    const answered = { decision: undefined, page: undefined, mustAsk: false };
-    const question = { request: askedRequest(), endUser: endUserRecord(), port, ...answered, now };
-    const { standing } = await obtainConsent({ storage }, question);
-    expect(standing.endMarks).toEqual([]);
+    const question = { request: askedRequest(), endUser: endUserRecord(), port, back: undefined, now };
+    const { basis } = await obtainConsent({ storage }, question);
+    expect(basis.endMarks).toEqual([]);
   });
 
   it("takes a scope that the host names more than once, once", async () => {

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
-import { apis, issuer, pairPath } from "../fixture/apis";
-import { causes, refusedAsJson } from "../fixture/authorization-answers";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { clients, trustedWeb } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost, type TestHostOptions } from "../fixture/host";
-import { intercept } from "../fixture/slow-storage";
+import { apis, issuer, pairPath } from "../hosts/apis";
+import { causes, refusedAsJson } from "./authorization-answers";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { clients, trustedWeb } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost, type TestHostOptions } from "../hosts/host";
+import { intercept } from "../storage/slow-storage";
 
 const clock = stopClockForEachTest();
 
@@ -167,10 +167,8 @@ describe("text on pages is escaped (RFC 9700 §4.16)", () => {
     });
     host.session = { kind: "authenticated", subject: "alice", displayName: `U${nasty}` };
     const page = await authorize(host.browser(), { client: "web" });
-    expect(page.text).toContain(
-      `<h1>Allow <bdi>C${escaped}</bdi> to use <bdi>A${escaped}</bdi> for you?</h1>`,
-    );
-    expect(page.text).toContain(`<title>Allow C${escaped} to use A${escaped} for you?</title>`);
+    expect(page.text).toContain(`<h1>Allow <bdi>C${escaped}</bdi> to access <bdi>A${escaped}</bdi>?</h1>`);
+    expect(page.text).toContain(`<title>Allow C${escaped} to access A${escaped}?</title>`);
     expect(page.text).toContain(`<bdi>U${escaped}</bdi>`);
     expect(page.text).toContain(`<span>S${escaped}</span>`);
     expect(page.text).toContain('href="https://web.example/?a=&quot;&amp;b=&#39;&lt;"');

@@ -1,12 +1,12 @@
-import { issuer, pairPath } from "../fixture/apis";
-import { description, redirectOf, refusedByRedirect } from "../fixture/authorization-answers";
-import { codeChallenge } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem } from "../fixture/client-requests";
-import { clients, trustedWeb } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedOut, testHost } from "../fixture/host";
-import { obtainCode, obtainTokens } from "../fixture/journey";
+import { issuer, pairPath } from "../hosts/apis";
+import { description, redirectOf, refusedByRedirect } from "./authorization-answers";
+import { codeChallenge } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem } from "../requests/client-requests";
+import { clients, trustedWeb } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedOut, testHost } from "../hosts/host";
+import { obtainCode, obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 

@@ -1,12 +1,12 @@
 import { type Client, memoryStorage } from "../../lib";
-import { redirectOf, refusedAsJson } from "../fixture/authorization-answers";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { obtainCode } from "../fixture/journey";
-import { changingClients } from "../fixture/watched-host";
+import { redirectOf, refusedAsJson } from "./authorization-answers";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { obtainCode } from "../browser/journey";
+import { changingClients } from "../hosts/watched-host";
 
 stopClockForEachTest();
 

@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import request from "supertest";
 import type { Authentication, Client } from "../../lib";
-import { apis, issuer, pairPath } from "../fixture/apis";
-import { description, redirectOf, refusedAsJson, refusedByRedirect } from "../fixture/authorization-answers";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { encode } from "../fixture/browser";
-import { postToken, redeem } from "../fixture/client-requests";
-import { clients, trustedWeb } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, signedOut, testHost } from "../fixture/host";
-import { interactionOf, resumePath, signIn } from "../fixture/interaction";
-import { obtainCode } from "../fixture/journey";
-import { watchedHost } from "../fixture/watched-host";
+import { apis, issuer, pairPath } from "../hosts/apis";
+import { description, redirectOf, refusedAsJson, refusedByRedirect } from "./authorization-answers";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { encode } from "../browser/browser";
+import { postToken, redeem } from "../requests/client-requests";
+import { clients, trustedWeb } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, signedOut, testHost } from "../hosts/host";
+import { interactionOf, resumePath, signIn } from "../browser/interaction";
+import { obtainCode } from "../browser/journey";
+import { watchedHost } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -257,6 +257,7 @@ describe("order of refusals: pair, client, redirect URI, everything else (RFC 67
         issuer,
         clientId: "web",
         error: "unsupported_response_type",
+        code: "response-type-not-code",
         reason: expect.any(String),
       },
     ]);
@@ -299,6 +300,7 @@ describe("client_id (RFC 6749 §4.1.2.1, 9700 §4.11)", () => {
         kind: "authorization-denied",
         issuer,
         error: "invalid_request",
+        code: "no-such-client",
         reason: expect.any(String),
       },
     ]);
@@ -387,7 +389,7 @@ describe("a request too big for a cookie (RFC 6265 §6.1)", () => {
       ...refusedByRedirect("invalid_request"),
       parameters: {
         error: "invalid_request",
-        error_description: "The authorization request is too long, most of all its state.",
+        error_description: "The authorization request is too long, especially its state.",
         state: fields.state,
         iss: issuer,
       },

@@ -1,10 +1,10 @@
 import type { Request } from "express";
 import request, { type Response as TestResponse } from "supertest";
-import { postToken } from "../fixture/client-requests";
-import { credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
+import { postToken } from "../requests/client-requests";
+import { credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 
@@ -63,7 +63,7 @@ describe("routes that need a person (RFC 6749 §4.4, 9068 §5)", () => {
     expect(host.events.at(-1)).toMatchObject({
       kind: "bearer-refused",
       clientId: "machine",
-      reason: "the access token has no end user",
+      code: "access-token-without-end-user",
     });
   });
 
@@ -148,7 +148,7 @@ describe("a handler that is given to requireBearer", () => {
 
   it.each([undefined, null, {}])("is refused when it is %j", (handler) => {
     expect(() => testHost().auth.requireBearer({ api: "orders" }, handler as never)).toThrow(
-      "requireBearer: the handler is not a function. Leave it out, or write (req, res) => { … }.",
+      expect.objectContaining({ code: "handler-not-a-function" }),
     );
   });
 });
@@ -215,7 +215,9 @@ describe("auth.accessToken", () => {
     const host = testHost();
     host.app.get("/open", (req, res) => {
       Object.assign(req, { auth: { clientId: "web", scopes: ["orders:write"] } });
-      expect(() => host.auth.accessToken(req)).toThrow("has not passed requireBearer");
+      expect(() => host.auth.accessToken(req)).toThrow(
+        expect.objectContaining({ code: "route-not-protected" }),
+      );
       host.auth.challenge(req, res, { api: "orders", scope: "orders:write" });
     });
     expect((await callApi(host, "/open", await tokenOfAlice(host))).status).toBe(401);
@@ -353,18 +355,18 @@ describe("auth.challenge, for a handler that finds out later (RFC 6750 §3.1)", 
   });
 
   it.each([
-    ["no options", undefined, "api is not an id in apis"],
-    ["an unknown API", { api: "nothing", scope: "orders:read" }, "api is not an id in apis"],
-    ["no scope", { api: "orders" }, "scope must name scopes of orders"],
-    ["a scope that is undefined", { api: "orders", scope: undefined }, "scope is undefined"],
-    ["an empty list", { api: "orders", scope: [] }, "scope must name scopes of orders"],
-    ["an unknown scope", { api: "orders", scope: "orders:all" }, "scope must name scopes of orders"],
-    ["a function", { api: "orders", scope: () => "orders:read" }, "scope must name scopes of orders"],
-    ["an unknown option", { ...options, error: "invalid_token" }, "error is not an option"],
-  ])("refuses %s", (_, wrong, problem) => {
+    ["no options", undefined, "unknown-api-of-route"],
+    ["an unknown API", { api: "nothing", scope: "orders:read" }, "unknown-api-of-route"],
+    ["no scope", { api: "orders" }, "unknown-scope-of-route"],
+    ["a scope that is undefined", { api: "orders", scope: undefined }, "undefined-key"],
+    ["an empty list", { api: "orders", scope: [] }, "unknown-scope-of-route"],
+    ["an unknown scope", { api: "orders", scope: "orders:all" }, "unknown-scope-of-route"],
+    ["a function", { api: "orders", scope: () => "orders:read" }, "unknown-scope-of-route"],
+    ["an unknown option", { ...options, error: "invalid_token" }, "unknown-key"],
+  ])("refuses %s", (_, wrong, code) => {
     const { auth } = testHost();
     const call = () => auth.challenge({} as never, {} as never, wrong as never);
     expect(call).toThrow(TypeError);
-    expect(call).toThrow(`challenge: ${problem}`);
+    expect(call).toThrow(expect.objectContaining({ code }));
   });
 });

@@ -14,8 +14,8 @@ import {
   confidentialRecord,
   issuerRecord,
   refreshTokenRecord,
-} from "../fixture/records";
-import { ruleServer } from "../fixture/rule-server";
+} from "../records/records";
+import { ruleServer } from "../hosts/rule-server";
 
 const now = 1_100;
 const issuer = issuerRecord();
@@ -38,9 +38,9 @@ function ask(endpoint: ClientEndpoint, { fields, storage = memoryStorage({ clien
 describe("the reason of a refusal, for the host's developer", () => {
   it("names the grants that there are (RFC 6749 §5.2)", async () => {
     await expect(ask(tokenEndpoint, { fields: { grant_type: "password" } })).rejects.toMatchObject({
-      code: "unsupported_grant_type",
-      reason:
-        "grant_type is not one of authorization_code, refresh_token, client_credentials (RFC 6749 §5.2): send one of them",
+      error: "unsupported_grant_type",
+      code: "grant-type-unknown",
+      reason: expect.stringContaining("authorization_code, refresh_token, client_credentials") as string,
     });
   });
 
@@ -49,8 +49,8 @@ describe("the reason of a refusal, for the host's developer", () => {
     await storage.authorizations.create(authorizationRecord(), now);
     await storage.authorizationCodes.create(codeRecord(text), now);
     await expect(ask(revocationEndpoint, { fields: { token: text }, storage })).rejects.toMatchObject({
-      code: "unsupported_token_type",
-      reason: "only access and refresh tokens are revoked (RFC 7009 §2): let the code expire",
+      error: "unsupported_token_type",
+      code: "code-not-revocable",
     });
   });
 });
@@ -58,9 +58,21 @@ describe("the reason of a refusal, for the host's developer", () => {
 describe("the answer and the event of a refusal (RFC 6749 §5.2)", () => {
   const basic = { authorization: "Basic YTpi" };
   const challenge = { "WWW-Authenticate": `Basic realm="${issuer.identifier}"` };
-  const invalidClient = new OAuthError("invalid_client", { description: "No.", reason: "because" });
-  const invalidGrant = new OAuthError("invalid_grant", { description: "No.", reason: "because" });
-  const later = new OAuthError("temporarily_unavailable", { description: "No.", retryAfterSeconds: 9 });
+  const invalidClient = new OAuthError("invalid_client", {
+    description: "No.",
+    code: "used-before",
+    reason: "because",
+  });
+  const invalidGrant = new OAuthError("invalid_grant", {
+    description: "No.",
+    code: "used-before",
+    reason: "because",
+  });
+  const later = new OAuthError("temporarily_unavailable", {
+    description: "No.",
+    code: "server-late",
+    retryAfterSeconds: 9,
+  });
 
   it.each([
     ["a client that sent Basic is challenged", invalidClient, basic, challenge],
@@ -83,7 +95,12 @@ describe("the answer and the event of a refusal (RFC 6749 §5.2)", () => {
     const request = { issuer, headers: {} };
     const refused = { endpoint: tokenEndpoint, request, thrown: invalidGrant, ...proven };
     refuseClient({ emit: (event) => void events.push(event) }, refused);
-    const told = { issuer: issuer.identifier, error: "invalid_grant", reason: "because" } as const;
+    const told = {
+      issuer: issuer.identifier,
+      error: "invalid_grant",
+      code: "used-before",
+      reason: "because",
+    } as const;
     expect(events).toStrictEqual([{ kind: "token-refused", ...told, ...proven }]);
   });
 });
@@ -121,13 +138,13 @@ describe("introspection of a refresh token (RFC 7662 §2.2)", () => {
     ["is inactive from its end on", { expiresAt: now }, { active: false }],
     ["is inactive after its end", { expiresAt: now - 1 }, { active: false }],
     [
-      "is active when it was born under marks of its own",
-      { authorization: authorizationRecord({ endMarks: [] }), isEnded: true },
+      "is active while its authorization is not revoked, also with a later end mark of its person",
+      { isEnded: true },
       active,
     ],
     [
-      "of a version before 0.2 is inactive when everything of its person was ended",
-      { isEnded: true },
+      "is inactive when its authorization is revoked",
+      { authorization: authorizationRecord({ revoked: true }) },
       { active: false },
     ],
   ])("%s", async (_, stored, expected) => {

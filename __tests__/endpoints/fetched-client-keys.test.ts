@@ -4,10 +4,10 @@ import { authenticateClient, type ClientAuthenticationPorts } from "../../lib/cl
 import type { FetchKeys } from "../../lib/clients/client-assertion";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject } from "../../lib/protocol/parameters";
-import { assertionOf, jwkOf, keyed, presenting, publicKeys } from "../fixture/client-assertions";
-import { stopClockForEachTest } from "../fixture/clock";
-import { foundKeys } from "../fixture/found-documents";
-import { issuerRecord, storeGrants } from "../fixture/records";
+import { assertionOf, jwkOf, keyed, presenting, publicKeys } from "../requests/client-assertions";
+import { stopClockForEachTest } from "../hosts/clock";
+import { foundKeys } from "../records/found-documents";
+import { issuerRecord, storeGrants } from "../records/records";
 
 const clock = stopClockForEachTest();
 
@@ -27,6 +27,7 @@ const authorizationId = "A".repeat(22);
 /** What Alice has approved for the client `keyed`. */
 const approved = {
   authorizationId,
+  issuer: "https://host.example/login/auth/password/api/orders",
   authMethodId: "password",
   apiId: "orders",
   clientId: "keyed",
@@ -34,6 +35,7 @@ const approved = {
   grantedScopes: [],
   createdAt: 1,
   expiresAt: 2_000_000_000,
+  endMarks: [],
   revoked: false,
 };
 
@@ -50,7 +52,7 @@ function serverOf(
     return foundKeys(documents[Math.min(asked.length, documents.length) - 1], refresh);
   };
   const storage = memoryStorage({ clients: [] });
-  const reasons: string[] = [];
+  const codes: string[] = [];
   const ports: ClientAuthenticationPorts = {
     clients: {
       findRegistered: async (clientId, { mayFetch }) => {
@@ -62,26 +64,26 @@ function serverOf(
     fetchKeys,
     verifySecret: async () => false,
     storage,
-    emit: (event) => void ("reason" in event && reasons.push(event.reason)),
+    emit: (event) => void ("code" in event && codes.push(event.code)),
     clock: () => clock.now(),
   };
-  /** The id of the client that the request proves, or the error. */
+  /** The id of the client that the request proves, or the error with the code for the host. */
   async function authenticate(assertion: string, fields: Record<string, string> = {}): Promise<string> {
     const parameters = parametersFromObject({ ...presenting(assertion), ...fields });
     const request = {
       issuer: issuerRecord(),
       parameters,
       grantParameters: ["code", "refresh_token"],
-      authorizationHeader: undefined,
+      headers: {},
     };
     try {
       return (await authenticateClient(ports, request)).client.clientId;
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      return error.code;
+      return `${error.error} ${error.code}`;
     }
   }
-  return { authenticate, asked, reasons, mayFetched, storage };
+  return { authenticate, asked, codes, mayFetched, storage };
 }
 
 const signedBy = (kid: string | undefined, changes: object = {}): string =>
@@ -105,10 +107,10 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
   });
 
   it("are asked for twice at most", async () => {
-    const { authenticate, asked, reasons } = serverOf([{ keys: publicKeys }]);
-    expect(await authenticate(signedBy("unknown"))).toBe("invalid_client");
+    const { authenticate, asked, codes } = serverOf([{ keys: publicKeys }]);
+    expect(await authenticate(signedBy("unknown"))).toBe("invalid_client assertion-kid-unknown");
     expect(asked).toHaveLength(2);
-    expect(reasons).toEqual(["the client has no key with the kid of the assertion (RFC 7515 §4.1.4)"]);
+    expect(codes).toEqual(["assertion-kid-unknown"]);
   });
 
   it.each([
@@ -117,7 +119,9 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
   ])("are waited for when they cannot be had again for a key that %s", async (__, kid) => {
     const { authenticate, asked } = serverOf([{ keys: publicKeys }, undefined]);
     const key = newKey.privateKey;
-    expect(await authenticate(signedBy(kid, { key }))).toBe("temporarily_unavailable");
+    expect(await authenticate(signedBy(kid, { key }))).toBe(
+      "temporarily_unavailable client-keys-unreachable",
+    );
     expect(asked.map(({ refresh }) => refresh)).toEqual([false, true]);
   });
 
@@ -130,7 +134,9 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
 
   it("are not asked for again when the one with this kid has not signed", async () => {
     const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
-    expect(await authenticate(signedBy("ec", { key: newKey.privateKey }))).toBe("invalid_client");
+    expect(await authenticate(signedBy("ec", { key: newKey.privateKey }))).toBe(
+      "invalid_client assertion-signature-wrong",
+    );
     expect(asked).toHaveLength(1);
   });
 
@@ -138,7 +144,7 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
     const { authenticate, storage } = serverOf([undefined, { keys: publicKeys }]);
     const use = jest.spyOn(storage.clientAssertions, "use");
     const assertion = signedBy("ec");
-    expect(await authenticate(assertion)).toBe("temporarily_unavailable");
+    expect(await authenticate(assertion)).toBe("temporarily_unavailable client-keys-unreachable");
     expect(use).not.toHaveBeenCalled();
     expect(await authenticate(assertion)).toBe("keyed");
   });
@@ -153,23 +159,33 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
     [{ keys: "ec" }],
     [{ keys: [] }],
     [{ keys: [null, "ec", 5, [], {}, { kty: 5 }] }],
-    [{ keys: [{ kty: "EC", kid: "ec" }] }],
   ])("are no key set: %j", async (document) => {
-    expect(await serverOf([document]).authenticate(signedBy("ec"))).toBe("invalid_client");
-    expect(await serverOf([document]).authenticate(signedBy(undefined))).toBe("invalid_client");
+    const { authenticate } = serverOf([document]);
+    expect(await authenticate(signedBy("ec"))).toBe("invalid_client assertion-kid-unknown");
+    expect(await authenticate(signedBy(undefined))).toBe("invalid_client assertion-fits-no-key");
+  });
+
+  it("do not count when a key has no members but its names", async () => {
+    const { authenticate } = serverOf([{ keys: [{ kty: "EC", kid: "ec" }] }]);
+    expect(await authenticate(signedBy("ec"))).toBe("invalid_client assertion-fits-no-key");
+    expect(await authenticate(signedBy(undefined))).toBe("invalid_client assertion-fits-no-key");
   });
 
   it("do not count when the client publishes a private key", async () => {
     const published = { ...newKey.privateKey.export({ format: "jwk" }), kid: "new" };
     const { authenticate } = serverOf([{ keys: [published] }]);
-    expect(await authenticate(signedBy("new", { key: newKey.privateKey }))).toBe("invalid_client");
+    expect(await authenticate(signedBy("new", { key: newKey.privateKey }))).toBe(
+      "invalid_client assertion-fits-no-key",
+    );
   });
 
   it("are tried up to the tenth that fits", async () => {
     const foreign = Array.from({ length: 10 }, () => publicKeys[0]);
     const mine = jwkOf(newKey.publicKey);
     const assertion = (): string => assertionOf({ key: newKey.privateKey });
-    expect(await serverOf([{ keys: [...foreign, mine] }]).authenticate(assertion())).toBe("invalid_client");
+    expect(await serverOf([{ keys: [...foreign, mine] }]).authenticate(assertion())).toBe(
+      "invalid_client assertion-signature-wrong",
+    );
     const nine = [...foreign.slice(1), publicKeys[1], publicKeys[2], mine];
     expect(await serverOf([{ keys: nine }]).authenticate(assertion())).toBe("keyed");
   });
@@ -177,29 +193,39 @@ describe("keys at jwksUri (RFC 7517 §5, 7591 §2)", () => {
 
 describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
   it.each([
-    ["another audience", { claims: { aud: "https://other.example" } }],
-    ["the token endpoint as audience", { claims: { aud: `${issuerRecord().identifier}/token` } }],
-    ["another issuer", { claims: { iss: "other" } }],
-    ["an end that has come", { claims: { exp: 1 } }],
-    ["an end that is far, without iat", { claims: { exp: 4_000_000_000, iat: undefined } }],
-    ["a beginning long ago", { claims: { exp: 4_000_000_000, iat: 1_000_000_000 } }],
-    ["a beginning in the future", { claims: { nbf: 4_000_000_000 } }],
-    ["no jti", { claims: { jti: undefined } }],
-    ["alg none", { header: { alg: "none" } }],
-    ["another typ", { header: { typ: "at+jwt" } }],
-    ["crit", { header: { crit: ["a"] } }],
-  ])("nobody with an assertion that has %s", async (__, changes) => {
+    ["another audience", "assertion-aud-wrong", { claims: { aud: "https://other.example" } }],
+    [
+      "the token endpoint as audience",
+      "assertion-aud-token-endpoint",
+      { claims: { aud: `${issuerRecord().identifier}/token` } },
+    ],
+    ["another issuer", "assertion-iss-or-sub-wrong", { claims: { iss: "other" } }],
+    ["an end that has come", "assertion-expired", { claims: { exp: 1 } }],
+    [
+      "an end that is far, without iat",
+      "assertion-lives-too-long",
+      { claims: { exp: 4_000_000_000, iat: undefined } },
+    ],
+    ["a beginning long ago", "assertion-too-old", { claims: { exp: 4_000_000_000, iat: 1_000_000_000 } }],
+    ["a beginning in the future", "assertion-from-the-future", { claims: { nbf: 4_000_000_000 } }],
+    ["no jti", "assertion-jti-malformed", { claims: { jti: undefined } }],
+    ["alg none", "assertion-alg-unsupported", { header: { alg: "none" } }],
+    ["another typ", "assertion-typ-wrong", { header: { typ: "at+jwt" } }],
+    ["crit", "assertion-with-crit", { header: { crit: ["a"] } }],
+  ])("nobody with an assertion that has %s", async (__, code, changes) => {
     const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
-    expect(await authenticate(assertionOf(changes))).toBe("invalid_client");
+    expect(await authenticate(assertionOf(changes))).toBe(`invalid_client ${code}`);
     expect(asked).toEqual([]);
   });
 
   it("nobody without an assertion, or with one of another client", async () => {
     const { authenticate, asked } = serverOf([{ keys: publicKeys }]);
-    expect(await authenticate("garbage")).toBe("invalid_client");
-    expect(await authenticate(signedBy("ec"), { client_id: "other" })).toBe("invalid_client");
+    expect(await authenticate("garbage")).toBe("invalid_client assertion-not-a-jwt");
+    expect(await authenticate(signedBy("ec"), { client_id: "other" })).toBe(
+      "invalid_client assertion-of-another-client",
+    );
     expect(await authenticate(assertionOf({ claims: { iss: "other", sub: "other" } }))).toBe(
-      "invalid_client",
+      "invalid_client client-unknown",
     );
     expect(asked).toEqual([]);
   });
@@ -216,7 +242,7 @@ describe("who may cause a fetch of keys (RFC 9728 §7.7)", () => {
     expect(await authenticate(assertionOf(), { code })).toBe("keyed");
     // its document is not fetched either, when the assertion could not be good
     expect(await authenticate(assertionOf({ claims: { aud: "elsewhere" } }), { code })).toBe(
-      "invalid_client",
+      "invalid_client assertion-aud-wrong",
     );
     expect(asked.map(({ mayFetch }) => mayFetch)).toEqual([false, true]);
     expect(mayFetched).toEqual([false, true, false]);
@@ -248,12 +274,12 @@ describe("a key that the client has replaced (RFC 7517 §5)", () => {
 
 describe("time passes while keys are fetched (RFC 7523 §3)", () => {
   it("an assertion that has expired meanwhile is refused, and is not used", async () => {
-    const { authenticate, storage, reasons } = serverOf([{ keys: publicKeys }], {
+    const { authenticate, storage, codes } = serverOf([{ keys: publicKeys }], {
       onFetch: () => clock.advance(90),
     });
     const use = jest.spyOn(storage.clientAssertions, "use");
-    expect(await authenticate(assertionOf())).toBe("invalid_client");
-    expect(reasons).toEqual(["the assertion has expired (RFC 7523 §3)"]);
+    expect(await authenticate(assertionOf())).toBe("invalid_client assertion-expired");
+    expect(codes).toEqual(["assertion-expired"]);
     expect(use).not.toHaveBeenCalled();
   });
 });

@@ -2,11 +2,11 @@ import type { AuthInfo } from "@modelcontextprotocol/sdk/server/auth/types.js";
 import type { Request } from "express";
 import request from "supertest";
 import type { McpAuth } from "../../lib";
-import { postToken } from "../fixture/client-requests";
-import { credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost, type TestHostOptions } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
+import { postToken } from "../requests/client-requests";
+import { credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost, type TestHostOptions } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 
@@ -125,11 +125,7 @@ describe("auth.mcpAuth where there is no verified token", () => {
     const host = testHost();
     host.app.get("/open", (req, res) => {
       Object.assign(req, { auth: { clientId: "web", scopes: [] } });
-      expect(() => host.auth.mcpAuth(req)).toThrow(
-        new TypeError(
-          "mcpAuth: this request has not passed requireBearer of this server. Put auth.requireBearer({ api }) in front of the handler.",
-        ),
-      );
+      expect(() => host.auth.mcpAuth(req)).toThrow(expect.objectContaining({ code: "route-not-protected" }));
       res.json("thrown");
     });
     expect((await callApi(host, "/open", await tokenOfAlice(host))).body).toBe("thrown");
@@ -138,7 +134,7 @@ describe("auth.mcpAuth where there is no verified token", () => {
   it("knows nothing of requests that another server has let pass", async () => {
     const [host, other] = [testHost(), testHost()];
     host.app.get("/mcp", host.auth.requireBearer({ api: "orders" }), (req, res) => {
-      expect(() => other.auth.mcpAuth(req)).toThrow("has not passed requireBearer of this server");
+      expect(() => other.auth.mcpAuth(req)).toThrow(expect.objectContaining({ code: "route-not-protected" }));
       res.json("thrown");
     });
     expect((await callApi(host, "/mcp", await tokenOfAlice(host))).body).toBe("thrown");
@@ -149,7 +145,7 @@ describe("auth.mcpAuth where there is no verified token", () => {
     host.app.get("/mcp", host.auth.requireBearer({ api: "orders" }), (req, res) => {
       delete req.headers.authorization;
       expect(() => host.auth.mcpAuth(req)).toThrow(
-        "mcpAuth: the request no longer has its Authorization header.",
+        expect.objectContaining({ code: "authorization-header-gone" }),
       );
       res.json("thrown");
     });

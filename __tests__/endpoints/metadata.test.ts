@@ -1,13 +1,13 @@
 import { createHash, createPublicKey, generateKeyPairSync, type JsonWebKey, verify } from "node:crypto";
 import request, { type Response } from "supertest";
 import type { AuthServerEvent } from "../../lib";
-import { apis, type Pair, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { encode } from "../fixture/browser";
-import { credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { obtainTokens } from "../fixture/journey";
+import { apis, type Pair, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { encode } from "../browser/browser";
+import { credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 
@@ -132,9 +132,9 @@ describe("authorization server metadata (RFC 8414 §2, §3)", () => {
   });
 
   it("is served for valid pairs only", async () => {
-    // the fixture has routes for each API, so the APIs stay and a pair goes
+    // the host has routes for each API, so the APIs stay and a pair goes
     const { orders, ...others } = apis;
-    if (!orders) throw new Error("the fixture has no orders");
+    if (!orders) throw new Error("the host has no orders");
     const host = testHost({ apis: { ...others, orders: { ...orders, authMethods: ["password"] } } });
     for (const pair of [
       "auth/otp/api/orders",

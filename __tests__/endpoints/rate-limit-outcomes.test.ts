@@ -6,8 +6,8 @@ import { answerWithinLimit, type RateLimitDecision } from "../../lib/endpoints/r
 import type { NewEvent } from "../../lib/events/port";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject } from "../../lib/protocol/parameters";
-import { issuerRecord, publicRecord } from "../fixture/records";
-import { ruleServer } from "../fixture/rule-server";
+import { issuerRecord, publicRecord } from "../records/records";
+import { ruleServer } from "../hosts/rule-server";
 
 const issuer = issuerRecord();
 const client = publicRecord("native");
@@ -49,7 +49,7 @@ const listening = (outcomes: ClientOutcome[]): RateLimitDecision => ({
 });
 
 function refuse(): never {
-  throw new OAuthError("invalid_grant", { description: "No." });
+  throw new OAuthError("invalid_grant", { description: "No.", code: "used-before" });
 }
 
 describe("the outcome of an allowed request (RFC 6749 §5.1, §5.2)", () => {
@@ -88,6 +88,11 @@ describe("the answer of rateLimit", () => {
     [
       "a callback that is undefined",
       { kind: "allowed", answered: undefined },
+      "answered is undefined. Leave the key out, or write a value",
+    ],
+    [
+      "no callback but a text",
+      { kind: "allowed", answered: "yes" },
       "answered must be a function, or be left out",
     ],
     [

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { type Client, memoryStorage } from "../../lib";
-import { authorize } from "../fixture/authorize";
+import { authorize } from "../browser/authorize";
 import {
   accessTokenOf,
   bearerAnswerOf,
@@ -8,14 +8,14 @@ import {
   ownAccessToken,
   refusedByBearer,
   watchedStorage,
-} from "../fixture/bearer-answers";
-import { redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { bob, type TestHost, testHost } from "../fixture/host";
-import { callApi, consentKey, obtainCode, obtainTokens } from "../fixture/journey";
-import { intercept } from "../fixture/slow-storage";
-import { changingClients } from "../fixture/watched-host";
+} from "../requests/bearer-answers";
+import { redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { bob, type TestHost, testHost } from "../hosts/host";
+import { callApi, consentKey, obtainCode, obtainTokens } from "../browser/journey";
+import { intercept } from "../storage/slow-storage";
+import { changingClients } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -208,6 +208,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
         scopes: ["files:read"],
         grantedAt: clock.now(),
         expiresAt,
+        endMarks: [],
       },
       {
         subject: "alice",
@@ -217,6 +218,7 @@ describe("end users who take their consent back (RFC 6749 §10.2, 7009 §1)", ()
         scopes: ["orders:read"],
         grantedAt: clock.now() - 10,
         expiresAt: expiresAt - 10,
+        endMarks: [],
       },
     ]);
     expect((await host.auth.consents.list("nobody")).consents).toEqual([]);

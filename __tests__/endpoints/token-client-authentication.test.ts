@@ -7,18 +7,18 @@ import {
   type GrantType,
   memoryStorage,
 } from "../../lib";
-import { issuer, revocationLagSeconds } from "../fixture/apis";
-import { codeVerifier } from "../fixture/authorization-request";
-import { encode, type Fields } from "../fixture/browser";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { basic, type ClientName, clients, credentials, machineSecret, webSecret } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { obtainCode, obtainTokens } from "../fixture/journey";
-import { answerOf, formType, invalidClient, refusal, serverError } from "../fixture/json-answers";
-import { rawRequest } from "../fixture/raw-request";
-import { clientCredentials, postTokenText, tokenPath } from "../fixture/token-requests";
-import { changingClients } from "../fixture/watched-host";
+import { issuer, revocationLagSeconds } from "../hosts/apis";
+import { codeVerifier } from "../browser/authorization-request";
+import { encode, type Fields } from "../browser/browser";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { basic, type ClientName, clients, credentials, machineSecret, webSecret } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { obtainCode, obtainTokens } from "../browser/journey";
+import { answerOf, formType, invalidClient, refusal, serverError } from "../requests/json-answers";
+import { rawRequest } from "../requests/raw-request";
+import { clientCredentials, postTokenText, tokenPath } from "../requests/token-requests";
+import { changingClients } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -247,9 +247,16 @@ describe("what is told of a client authentication that fails (RFC 6749 §5.2)", 
         at: clock.now(),
         issuer,
         clientId: "machine",
-        reason: "the client secret is wrong",
+        code: "secret-wrong",
+        reason: expect.any(String) as string,
       },
-      { kind: "client-authentication-failed", at: clock.now(), issuer, reason: "the client is unknown" },
+      {
+        kind: "client-authentication-failed",
+        at: clock.now(),
+        issuer,
+        code: "client-unknown",
+        reason: expect.any(String) as string,
+      },
     ]);
     expect(JSON.stringify(host.events)).not.toContain("nobody");
   });

@@ -1,14 +1,14 @@
 import request from "supertest";
 import { type ClientStore, memoryStorage } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { codeVerifier } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { encode } from "../fixture/browser";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { obtainCode } from "../fixture/journey";
-import { corsHeaders, formType, preflight } from "../fixture/json-answers";
-import { clientCredentials, maxFormBytes, postTokenText, tokenPath } from "../fixture/token-requests";
+import { pairPath } from "../hosts/apis";
+import { codeVerifier } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { encode } from "../browser/browser";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { obtainCode } from "../browser/journey";
+import { corsHeaders, formType, preflight } from "../requests/json-answers";
+import { clientCredentials, maxFormBytes, postTokenText, tokenPath } from "../requests/token-requests";
 
 stopClockForEachTest();
 

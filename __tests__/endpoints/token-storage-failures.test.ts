@@ -1,14 +1,14 @@
 import request, { type Response } from "supertest";
 import { type AuthServerEvent, type ClientStore, type GrantType, memoryStorage } from "../../lib";
-import { issuer, type Pair, pairPath } from "../fixture/apis";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { clients, credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { answerOf, invalidGrant, refusal, serverError } from "../fixture/json-answers";
-import { intercept } from "../fixture/slow-storage";
-import { clientCredentials, postTokenText, tokenPath, tokensOf } from "../fixture/token-requests";
+import { issuer, type Pair, pairPath } from "../hosts/apis";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { clients, credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { answerOf, invalidGrant, refusal, serverError } from "../requests/json-answers";
+import { intercept } from "../storage/slow-storage";
+import { clientCredentials, postTokenText, tokenPath, tokensOf } from "../requests/token-requests";
 
 const clock = stopClockForEachTest();
 
@@ -159,7 +159,7 @@ describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
     ["a text", "broken"],
     [
       "what looks like an OAuth error",
-      Object.assign(new Error("no"), { code: "invalid_grant", status: 400 }),
+      Object.assign(new Error("no"), { error: "invalid_grant", status: 400 }),
     ],
   ] as const;
 

@@ -1,15 +1,15 @@
 import { gzipSync } from "node:zlib";
 import express from "express";
 import request, { type Response } from "supertest";
-import { codeVerifier } from "../fixture/authorization-request";
-import { encode } from "../fixture/browser";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { credentials, webSecret } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { answerOf, formType, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
-import { rawRequest, type RawResponse } from "../fixture/raw-request";
+import { codeVerifier } from "../browser/authorization-request";
+import { encode } from "../browser/browser";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { credentials, webSecret } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { answerOf, formType, invalidClient, invalidGrant, refusal } from "../requests/json-answers";
+import { rawRequest, type RawResponse } from "../requests/raw-request";
 import {
   clientCredentials,
   maxFormBytes,
@@ -17,7 +17,7 @@ import {
   redemption,
   tokenPath,
   tokensOf,
-} from "../fixture/token-requests";
+} from "../requests/token-requests";
 
 stopClockForEachTest();
 

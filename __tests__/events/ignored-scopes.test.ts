@@ -1,7 +1,7 @@
 // The event of scopes that a client may not have, by the function alone.
 import { reportIgnoredScopes } from "../../lib/events/ignored-scopes";
 import type { EventSubject, NewEvent } from "../../lib/events/port";
-import { confidentialRecord, issuerRecord } from "../fixture/records";
+import { confidentialRecord, issuerRecord } from "../records/records";
 
 const request = { issuer: issuerRecord(), client: confidentialRecord() };
 const issuer = request.issuer.identifier;

@@ -2,6 +2,8 @@
 import { inspect } from "node:util";
 import type { NewEvent } from "../../lib/events/port";
 import { eventReporter } from "../../lib/events/report";
+import { hostMistake } from "../../lib/protocol/mistake";
+import { lateError } from "../../lib/protocol/oauth-error";
 
 const hint = "Pass onEvent to handle events yourself.";
 const unreadable = Object.defineProperty({}, "name", {
@@ -25,7 +27,13 @@ function reporter({ isProduction = false } = {}) {
 }
 
 function refused(changes: Partial<NewEvent> = {}): NewEvent {
-  return { kind: "token-refused", error: "invalid_client", reason: "wrong", ...changes } as NewEvent;
+  return {
+    kind: "token-refused",
+    error: "invalid_client",
+    code: "secret-wrong",
+    reason: "wrong",
+    ...changes,
+  } as NewEvent;
 }
 
 /** The one warning about what was thrown. */
@@ -57,7 +65,7 @@ describe("the warning of a refusal", () => {
   ])("%s", (_, event, text) => {
     const { warnings, emit } = reporter();
     emit(event);
-    expect(warnings).toEqual([["AUTHMOUNT_REFUSED", `${text} ${hint}`]]);
+    expect(warnings).toEqual([["secret-wrong", `${text} ${hint}`]]);
   });
 });
 
@@ -81,7 +89,21 @@ describe("the warning of a failure", () => {
     ["nothing of an object that throws when it is read", unreadable, "an error"],
   ])("says of what was thrown: %s", (_, cause, text) => {
     const line = `server-error: storage or a callback failed with ${text}. ${hint}`;
-    expect(warningOf(cause)?.slice(0, 2)).toEqual(["AUTHMOUNT_SERVER_ERROR", line]);
+    expect(warningOf(cause)?.slice(0, 2)).toEqual(["storage-or-callback-failed", line]);
+  });
+
+  it("has the id and the text of an error of this library", () => {
+    expect(warningOf(hostMistake("approval-by-link", "Use POST."))?.slice(0, 2)).toEqual([
+      "approval-by-link",
+      `server-error: Use POST. ${hint}`,
+    ]);
+  });
+
+  it("has the id of such an error alone in production", () => {
+    const { warnings, emit } = reporter({ isProduction: true });
+    emit({ kind: "server-error", cause: lateError("memory-full", "a password") });
+    const line = `server-error: a request failed with Error memory-full. ${hint}`;
+    expect(warnings).toEqual([["memory-full", line, undefined]]);
   });
 
   it("shows ten thousand characters of it at most in development", () => {

@@ -1,11 +1,13 @@
+import { fetchReasons } from "../../lib/fetching/read-document";
+import { because } from "../../lib/protocol/oauth-error";
 import { documentMemory } from "../../lib/fetching/document-memory";
 import type { FetchedDocument } from "../../lib/fetching/fetch-document";
 
 const url = "https://client.example/client.json";
 const day = 86_400;
 
-const down: FetchedDocument = { kind: "failed", reason: "the server is down" };
-const refused: FetchedDocument = { kind: "refused", reason: "the address is not public" };
+const down: FetchedDocument = { kind: "failed", ...because(fetchReasons, "no-connection") };
+const refused: FetchedDocument = { kind: "refused", ...because(fetchReasons, "host-not-public") };
 
 function document(maxAgeSeconds?: number): FetchedDocument {
   return { kind: "fetched", text: "{}", maxAgeSeconds };

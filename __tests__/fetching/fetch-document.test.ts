@@ -1,7 +1,8 @@
+import { fetchReasons } from "../../lib/fetching/read-document";
 import type { Socket } from "node:net";
 import tls from "node:tls";
 import { documentFetcher, type FetchedDocument } from "../../lib/fetching/fetch-document";
-import { newLatch } from "../fixture/latch";
+import { newLatch } from "../storage/latch";
 import {
   answerJson,
   answerRaw,
@@ -14,7 +15,7 @@ import {
   tlsHost,
   wireTo,
   wireToTls,
-} from "../fixture/strange-host";
+} from "./strange-host";
 
 afterEach(closeStrangeHosts);
 
@@ -25,22 +26,8 @@ function fetched(text: string, maxAgeSeconds?: number): FetchedDocument {
   return { kind: "fetched", text, maxAgeSeconds };
 }
 
-const reasons = {
-  status: "the answer has another status than 200, and redirects are not followed",
-  type: "the Content-Type of the answer is not application/json or application/…+json",
-  coding: "the answer has a Content-Encoding, although the request asks for none",
-  size: "the document is larger than 5 KB",
-  utf8: "the document is not UTF-8",
-  json: "the document is not JSON",
-  cut: "the answer was cut off, or it is not HTTP/1.1",
-  late: "the document did not arrive within five seconds",
-  connection:
-    "there is no connection: it was refused or cut off, or the certificate is not valid for the host name",
-  dns: "the host name has no address, or DNS did not answer",
-};
-
-function failed(reason: keyof typeof reasons): FetchedDocument {
-  return { kind: "failed", reason: reasons[reason] };
+function failed(code: keyof typeof fetchReasons): FetchedDocument {
+  return { kind: "failed", code, reason: fetchReasons[code] };
 }
 
 describe("a document (RFC 8259 §8.1)", () => {
@@ -79,7 +66,7 @@ describe("a document (RFC 8259 §8.1)", () => {
     await begun.opened;
     expect([...wire.timers.values()]).toEqual([5_000]);
     wire.runOut();
-    expect(await fetching).toEqual(failed("late"));
+    expect(await fetching).toEqual(failed("answer-late"));
   });
 
   it.each(["{}", "[]", '"text"', "null", "0", " {} "])("may be %j", async (text) => {
@@ -92,14 +79,14 @@ describe("a document (RFC 8259 §8.1)", () => {
     const wire = await wireToTls(answerJson(text));
     expect(await wire.fetch(strangeUrl)).toEqual(fetched(text));
     const larger = await wireToTls(answerJson(`${text} `));
-    expect(await larger.fetch(strangeUrl)).toEqual(failed("size"));
+    expect(await larger.fetch(strangeUrl)).toEqual(failed("document-too-large"));
   });
 
   it("that says it is larger is not waited for", async () => {
     const wire = await wireToTls((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\n${json}\r\nContent-Length: 5121\r\n\r\n`);
     });
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("size"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("document-too-large"));
   });
 
   it("may arrive in chunks, and with trailers, which are ignored", async () => {
@@ -112,7 +99,7 @@ describe("a document (RFC 8259 §8.1)", () => {
     const text = JSON.stringify("x".repeat(5_119));
     const chunks = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
     const wire = await wireToTls(answerWith([json, "Transfer-Encoding: chunked"], chunks));
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("size"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("document-too-large"));
   });
 
   it("may end with its connection", async () => {
@@ -124,7 +111,7 @@ describe("a document (RFC 8259 §8.1)", () => {
     "is JSON, so it is not %j",
     async (text) => {
       const wire = await wireToTls(answerJson(text));
-      expect(await wire.fetch(strangeUrl)).toEqual(failed("json"));
+      expect(await wire.fetch(strangeUrl)).toEqual(failed("document-not-json"));
     },
   );
 
@@ -137,14 +124,14 @@ describe("a document (RFC 8259 §8.1)", () => {
     const length = `Content-Length: ${bytes.length}`;
     const type = "Content-Type: application/json; charset=iso-8859-1";
     const wire = await wireToTls(answerWith([type, length], bytes));
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("utf8"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("document-not-utf8"));
   });
 });
 
 describe("the head of an answer (RFC 9110 §8.3, §8.4, §15)", () => {
   it.each([201, 203, 204, 206, 304, 400, 401, 404, 410, 429, 500, 503])("with status %i", async (status) => {
     const wire = await wireToTls(answerRaw(`HTTP/1.1 ${status} X\r\n${json}\r\nContent-Length: 2\r\n\r\n{}`));
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("status"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("answer-status"));
   });
 
   it.each([
@@ -175,7 +162,7 @@ describe("the head of an answer (RFC 9110 §8.3, §8.4, §15)", () => {
   ])("cannot have the types %j, %j", async (...types) => {
     const lines = types.map((type) => `Content-Type: ${type}`);
     const wire = await wireToTls(answerWith(lines, "{}"));
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("type"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("answer-type"));
   });
 
   it("may say that it is not encoded", async () => {
@@ -185,7 +172,7 @@ describe("the head of an answer (RFC 9110 §8.3, §8.4, §15)", () => {
 
   it.each(["gzip", "br", "deflate", "identity, gzip", "x", ""])("cannot be encoded as %j", async (coding) => {
     const wire = await wireToTls(answerJson("{}", `Content-Encoding: ${coding}`));
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("coding"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("answer-coding"));
   });
 
   it.each(["100 Continue", "102 Processing", "103 Early Hints"])(
@@ -194,7 +181,7 @@ describe("the head of an answer (RFC 9110 §8.3, §8.4, §15)", () => {
       const wire = await wireToTls(
         answerRaw(`HTTP/1.1 ${status}\r\n\r\nHTTP/1.1 200 OK\r\n${json}\r\nContent-Length: 2\r\n\r\n{}`),
       );
-      expect(await wire.fetch(strangeUrl)).toEqual(failed("cut"));
+      expect(await wire.fetch(strangeUrl)).toEqual(failed("answer-cut-off"));
     },
   );
 
@@ -210,7 +197,7 @@ describe("the head of an answer (RFC 9110 §8.3, §8.4, §15)", () => {
     ["has no last chunk", `HTTP/1.1 200 OK\r\n${json}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
   ])("fails when it %s", async (_, text) => {
     const wire = await wireToTls(answerRaw(text));
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("cut"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("answer-cut-off"));
   });
 
   it("fails when the connection is reset in the middle", async () => {
@@ -222,7 +209,7 @@ describe("the head of an answer (RFC 9110 §8.3, §8.4, §15)", () => {
       sockets.push(socket);
     });
     const wire = wireTo(host, { insecureLoopback: true });
-    expect(await wire.fetch("http://localhost/")).toEqual(failed("cut"));
+    expect(await wire.fetch("http://localhost/")).toEqual(failed("answer-cut-off"));
   });
 });
 
@@ -254,7 +241,7 @@ describe("freshness (RFC 9111 §5.2.2)", () => {
 describe("the connection (RFC 9110 §4.3.4)", () => {
   it("fails when the certificate is for another name", async () => {
     const host = await tlsHost(answerJson("{}"), ["other.example"]);
-    expect(await wireTo(host).fetch(strangeUrl)).toEqual(failed("connection"));
+    expect(await wireTo(host).fetch(strangeUrl)).toEqual(failed("no-connection"));
     expect(host.heads).toEqual([]);
   });
 
@@ -262,7 +249,7 @@ describe("the connection (RFC 9110 §4.3.4)", () => {
     const host = await tlsHost(answerJson("{}"), ["localhost", "127.0.0.1"]);
     const fetch = documentFetcher({ insecureLoopback: true });
     for (const name of ["localhost", "127.0.0.1"]) {
-      expect(await fetch(`https://${name}:${host.port}/`)).toEqual(failed("connection"));
+      expect(await fetch(`https://${name}:${host.port}/`)).toEqual(failed("no-connection"));
     }
     expect(host.connections()).toBe(2);
     expect(host.heads).toEqual([]);
@@ -283,14 +270,14 @@ describe("the connection (RFC 9110 §4.3.4)", () => {
     // a listener that waits for the end of a head gets none
     while (host.connections() === 0) await new Promise(setImmediate);
     wire.runOut();
-    expect(await fetching).toEqual(failed("late"));
+    expect(await fetching).toEqual(failed("answer-late"));
     expect(host.heads).toEqual([]);
   });
 
   it("fails when nobody listens", async () => {
     const host = await plainHost(answerJson("{}"));
     await closeStrangeHosts();
-    expect(await wireTo(host).fetch(strangeUrl)).toEqual(failed("connection"));
+    expect(await wireTo(host).fetch(strangeUrl)).toEqual(failed("no-connection"));
   });
 
   it("fails when no connection can even be begun", async () => {
@@ -302,7 +289,7 @@ describe("the connection (RFC 9110 §4.3.4)", () => {
         },
       },
     );
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("connection"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("no-connection"));
   });
 
   it.each([
@@ -310,7 +297,7 @@ describe("the connection (RFC 9110 §4.3.4)", () => {
     ["fails", () => Promise.reject(new Error("SERVFAIL client.example"))],
   ])("is not begun when DNS %s", async (_, addressesOf) => {
     const wire = wireTo({ port: 0 }, { addressesOf });
-    expect(await wire.fetch(strangeUrl)).toEqual(failed("dns"));
+    expect(await wire.fetch(strangeUrl)).toEqual(failed("host-without-address"));
     expect(wire.targets).toEqual([]);
   });
 
@@ -320,7 +307,7 @@ describe("the connection (RFC 9110 §4.3.4)", () => {
     const wire = wireTo({ port: 0 }, { addressesOf });
     const fetching = wire.fetch(strangeUrl);
     wire.runOut();
-    expect(await fetching).toEqual(failed("late"));
+    expect(await fetching).toEqual(failed("answer-late"));
     answer.open();
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
     expect(wire.targets).toEqual([]);

@@ -15,7 +15,7 @@ function rejecting(error: unknown): void {
 }
 
 function failed(reason: string) {
-  return { kind: "failed", reason };
+  return { kind: "failed", code: "named-server-failed", reason };
 }
 
 describe("a request to a server that the host has named (RFC 7662 §2.1)", () => {

@@ -1,4 +1,4 @@
-import { type Headers, readMaxAge } from "../../lib/fetching/max-age";
+import { type Headers, readMaxAge } from "../../lib/fetching/read-document";
 
 /** The seconds by these values of Cache-Control. */
 function secondsBy(...values: readonly string[]): number | undefined {

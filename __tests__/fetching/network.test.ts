@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import net from "node:net";
 import { systemNetwork } from "../../lib/fetching/network";
-import { everythingUnderWay, newLatch } from "../fixture/latch";
-import { closeStrangeHosts, plainHost } from "../fixture/strange-host";
+import { everythingUnderWay, newLatch } from "../storage/latch";
+import { closeStrangeHosts, plainHost } from "./strange-host";
 
 afterEach(async () => {
   jest.restoreAllMocks();

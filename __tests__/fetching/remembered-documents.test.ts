@@ -1,7 +1,8 @@
+import { fetchReasons } from "../../lib/fetching/read-document";
+import { because } from "../../lib/protocol/oauth-error";
 import type { FetchedDocument } from "../../lib/fetching/fetch-document";
-import type { Asker } from "../../lib/fetching/fetches-under-way";
-import { rememberedDocuments } from "../../lib/fetching/remembered-documents";
-import { everythingUnderWay } from "../fixture/latch";
+import { type Asker, rememberedDocuments } from "../../lib/fetching/remembered-documents";
+import { everythingUnderWay } from "../storage/latch";
 
 const url = "https://client.example/client.json";
 const day = 86_400;
@@ -10,8 +11,8 @@ function document(name: string, maxAgeSeconds?: number): FetchedDocument {
   return { kind: "fetched", text: JSON.stringify({ name }), maxAgeSeconds };
 }
 
-const down: FetchedDocument = { kind: "failed", reason: "the server is down" };
-const tooMany = { kind: "too-many", reason: "too many documents are being fetched at once" };
+const down: FetchedDocument = { kind: "failed", ...because(fetchReasons, "no-connection") };
+const tooMany = { kind: "too-many", ...because(fetchReasons, "too-many-fetches") };
 
 /** A document with this name, new or not. */
 function found(name: string): unknown {

@@ -1,4 +1,4 @@
-// Found by __tests__/fuzz/fetched-documents.test.ts: once V8 has compiled its caller, URL.canParse of Node 20 reads the bytes of a
+// Found by lab/fuzz/fetched-documents.test.ts: once V8 has compiled its caller, URL.canParse of Node 20 reads the bytes of a
 // Latin-1 text as UTF-8. It then takes URLs that `new URL` refuses.
 import { isClientLink } from "../../lib/clients/client-record";
 import { isFetchableUrl } from "../../lib/fetching/fetchable-url";

@@ -1,10 +1,10 @@
-import { pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -15,7 +15,7 @@ describe("authorization code grant (RFC 6749 §4.1)", () => {
     const browser = host.browser();
     const page = await authorize(browser, { client: "web" });
     expect(page.status).toBe(200);
-    expect(page.text).toContain("Allow Web Shop to use Orders for you?");
+    expect(page.text).toContain("Allow Web Shop to access Orders?");
     expect(page.text).toContain("See your orders");
     const answer = await browser.answer(page, "approve");
     expect(answer.status).toBe(303);

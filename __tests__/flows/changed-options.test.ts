@@ -11,16 +11,16 @@ import {
   generateSigningKey,
   memoryStorage,
 } from "../../lib";
-import { apis, baseUrl, type Pair, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { type Browser, newBrowser } from "../fixture/browser";
-import { codeVerifier } from "../fixture/authorization-request";
-import { type ClientName, clients, credentials } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { runBlock } from "../fixture/doc-block";
-import { alice, signedOut } from "../fixture/host";
-import type { Tokens } from "../fixture/journey";
-import { newLatch } from "../fixture/latch";
+import { apis, baseUrl, type Pair, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { type Browser, newBrowser } from "../browser/browser";
+import { codeVerifier } from "../browser/authorization-request";
+import { type ClientName, clients, credentials } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { runBlock } from "../sources/doc-block";
+import { alice, signedOut } from "../hosts/host";
+import type { Tokens } from "../browser/journey";
+import { newLatch } from "../storage/latch";
 
 type Changing = Pick<AuthServerOptions, "apis" | "authMethods">;
 
@@ -45,7 +45,7 @@ function signInPage(auth: AuthServer, host: { session: Authentication }): Router
   pages.get("/signin", async (req, res) => void res.json((await auth.interaction(req)) ?? "nothing"));
   pages.post("/signin", (req, res) => {
     host.session = alice();
-    auth.resume(req, res);
+    auth.resume(req, res, { otherwise: "/" });
   });
   return pages;
 }

@@ -1,11 +1,11 @@
 import type { Authentication } from "../../lib";
-import { authorize, type CodeRequest } from "../fixture/authorize";
-import { redeem, refresh } from "../fixture/client-requests";
-import type { ClientName } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { allow, bothScopes, outcomeOf, outcomeOfVisit, rememberedScopes } from "../fixture/consent";
-import { bob, signedIn, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { authorize, type CodeRequest } from "../browser/authorize";
+import { redeem, refresh } from "../requests/client-requests";
+import type { ClientName } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { allow, bothScopes, outcomeOf, outcomeOfVisit, rememberedScopes } from "../browser/consent";
+import { bob, signedIn, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 
 const clock = stopClockForEachTest();
 
@@ -17,7 +17,7 @@ describe("the account page: auth.consents", () => {
     host.session = bob;
     await allow(host);
     const times = { grantedAt: clock.now(), expiresAt: clock.now() + 31_536_000 };
-    const byAlice = { subject: "alice", contextKey: "", ...times };
+    const byAlice = { subject: "alice", contextKey: "", endMarks: [], ...times };
     expect((await host.auth.consents.list("alice")).consents).toEqual([
       { ...byAlice, clientId: "spa", apiId: "files", scopes: ["files:read"] },
       { ...byAlice, clientId: "web", apiId: "orders", scopes: ["orders:read", "orders:write"] },

@@ -1,9 +1,9 @@
-import { origin, pairPath } from "../fixture/apis";
-import { authorize } from "../fixture/authorize";
-import { encode, formFields } from "../fixture/browser";
-import { stopClockForEachTest } from "../fixture/clock";
-import { bothScopes, expectNothingGranted, outcomeOf, postAnswer, showPage, yes } from "../fixture/consent";
-import { bob, signedIn } from "../fixture/host";
+import { origin, pairPath } from "../hosts/apis";
+import { authorize } from "../browser/authorize";
+import { encode, formFields } from "../browser/browser";
+import { stopClockForEachTest } from "../hosts/clock";
+import { bothScopes, expectNothingGranted, outcomeOf, postAnswer, showPage, yes } from "../browser/consent";
+import { bob, signedIn } from "../hosts/host";
 
 stopClockForEachTest();
 

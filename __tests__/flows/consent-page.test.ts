@@ -1,10 +1,10 @@
-import { apis } from "../fixture/apis";
-import { authorize } from "../fixture/authorize";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { bothScopes } from "../fixture/consent";
-import { signedOut, testHost, type TestHost } from "../fixture/host";
-import { asking, consentPageOf } from "../fixture/pages";
+import { apis } from "../hosts/apis";
+import { authorize } from "../browser/authorize";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { bothScopes } from "../browser/consent";
+import { signedOut, testHost, type TestHost } from "../hosts/host";
+import { asking, consentPageOf } from "../browser/pages";
 
 stopClockForEachTest();
 

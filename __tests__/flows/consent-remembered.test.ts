@@ -1,7 +1,7 @@
 import { memoryStorage, type Subscription } from "../../lib";
-import { authorize } from "../fixture/authorize";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
+import { authorize } from "../browser/authorize";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
 import {
   adapter,
   allow,
@@ -10,10 +10,10 @@ import {
   outcomeOf,
   outcomeOfVisit,
   rememberedScopes,
-} from "../fixture/consent";
-import { bob, signedOut, testHost } from "../fixture/host";
-import { interactionOf } from "../fixture/interaction";
-import { watchedHost } from "../fixture/watched-host";
+} from "../browser/consent";
+import { bob, signedOut, testHost } from "../hosts/host";
+import { interactionOf } from "../browser/interaction";
+import { watchedHost } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -92,6 +92,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
       scopes: ["orders:read", "orders:write"],
       grantedAt: clock.now(),
       expiresAt: clock.now() - 1_000 + 31_536_000,
+      endMarks: [],
     });
     await allow(host, { fields: { scope: "orders:read orders:write", prompt: "consent" } });
     const [again] = (await host.auth.consents.list("alice")).consents;

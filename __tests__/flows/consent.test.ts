@@ -1,9 +1,9 @@
-import { apis, issuer, origin, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { formFields } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
+import { apis, issuer, origin, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { formFields } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
 import {
   allow,
   bothScopes,
@@ -15,9 +15,9 @@ import {
   rememberedScopes,
   showPage,
   yes,
-} from "../fixture/consent";
-import { bob, signedIn, signedOut, testHost } from "../fixture/host";
-import { watchedHost } from "../fixture/watched-host";
+} from "../browser/consent";
+import { bob, signedIn, signedOut, testHost } from "../hosts/host";
+import { watchedHost } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -26,11 +26,11 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     const page = await authorize(testHost().browser(), { client: "web", fields: bothScopes });
     expect(page.status).toBe(200);
     expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
-    expect(page.text).toContain("<h1>Allow <bdi>Web Shop</bdi> to use <bdi>Orders</bdi> for you?</h1>");
+    expect(page.text).toContain("<h1>Allow <bdi>Web Shop</bdi> to access <bdi>Orders</bdi>?</h1>");
     expect(page.text).toContain("<bdi>Alice</bdi>");
     expect(page.text).toContain("<span>See your orders</span>");
     expect(page.text).toContain("<span>Change your orders</span>");
-    expect(page.text).toContain("Either way you continue to <bdi>https://web.example</bdi>.");
+    expect(page.text).toContain("Either way, you will be taken to <bdi>https://web.example</bdi>.");
   });
 
   it("shows the scopes that were asked for and no others", async () => {
@@ -44,7 +44,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     const host = testHost({ apis: { ...apis, orders: nameless } });
     host.session = { kind: "authenticated", subject: "subject-17" };
     const page = await authorize(host.browser(), { client: "web" });
-    expect(page.text).toContain("Allow Web Shop to use orders for you?");
+    expect(page.text).toContain("Allow Web Shop to access orders?");
     expect(page.text).toContain("<bdi>subject-17</bdi>");
   });
 
@@ -63,7 +63,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
 
   it("names a native client's scheme as where it leads", async () => {
     const page = await authorize(testHost().browser(), { client: "native" });
-    expect(page.text).toContain("Either way you continue to <bdi>com.example.phone:</bdi>.");
+    expect(page.text).toContain("Either way, you will be taken to <bdi>com.example.phone:</bdi>.");
   });
 
   it("has two forms that post what they need: for another account, and for the answer with every scope ticked", async () => {
@@ -81,7 +81,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     expect(page.text.match(/<button[^>]*>[^<]*/g)).toEqual([
       '<button class="plain" name="decision" value="switch">Not you? Use another account',
       '<button class="primary" name="decision" value="approve">Allow',
-      '<button name="decision" value="deny">Do not allow',
+      '<button name="decision" value="deny">Don’t allow',
     ]);
   });
 
@@ -89,7 +89,7 @@ describe("the built-in page (RFC 6749 §10.2)", () => {
     const page = await authorize(testHost().browser(), { client: "web", fields: bothScopes });
     expect(page.text).toContain('<html lang="en" dir="ltr">');
     expect(page.text).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
-    expect(page.text).toContain("<title>Allow Web Shop to use Orders for you?</title>");
+    expect(page.text).toContain("<title>Allow Web Shop to access Orders?</title>");
     expect(page.text.match(/<h1>/g)).toHaveLength(1);
     expect(page.text).toContain("<fieldset><legend>");
     expect(page.text.match(/<label><input type="checkbox"[^>]*> <span>[^<]+<\/span><\/label>/g)).toHaveLength(

@@ -1,9 +1,9 @@
 import type { Authentication, ConsentAnswer } from "../../lib";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { introspect, refresh } from "../fixture/client-requests";
-import { trustedWeb } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { onOwnPage, outcomeOf, outcomeOfVisit } from "../fixture/consent";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { introspect, refresh } from "../requests/client-requests";
+import { trustedWeb } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { onOwnPage, outcomeOf, outcomeOfVisit } from "../browser/consent";
 import {
   aliceIn,
   before,
@@ -15,11 +15,11 @@ import {
   tea,
   toldOf,
   tokensFor,
-} from "../fixture/contexts";
-import { bob, signedIn, type TestHost, testHost } from "../fixture/host";
-import { interactionOf } from "../fixture/interaction";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { tokensOf } from "../fixture/token-requests";
+} from "../hosts/contexts";
+import { bob, signedIn, type TestHost, testHost } from "../hosts/host";
+import { interactionOf } from "../browser/interaction";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { tokensOf } from "../requests/token-requests";
 
 stopClockForEachTest();
 

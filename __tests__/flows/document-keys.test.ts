@@ -1,12 +1,12 @@
 // Clients with a metadata document that prove themselves with a key (client id metadata documents §4.1, RFC 7523 §2.2).
 import { generateKeyPairSync } from "node:crypto";
 import request, { type Response } from "supertest";
-import { issuer, pairPath } from "../fixture/apis";
-import { assertionOf, jwkOf, presenting } from "../fixture/client-assertions";
-import { stopClock } from "../fixture/clock";
-import { documentServer, type DocumentServer } from "../fixture/document-server";
-import type { TestHost } from "../fixture/host";
-import { callApi, type Tokens } from "../fixture/journey";
+import { issuer, pairPath } from "../hosts/apis";
+import { assertionOf, jwkOf, presenting } from "../requests/client-assertions";
+import { stopClock } from "../hosts/clock";
+import { documentServer, type DocumentServer } from "../servers/document-server";
+import type { TestHost } from "../hosts/host";
+import { callApi, type Tokens } from "../browser/journey";
 import {
   codeFor,
   documentPath,
@@ -15,7 +15,7 @@ import {
   serveDocument,
   strangersHost,
   tokensFor,
-} from "../fixture/strangers";
+} from "../browser/strangers";
 
 let server: DocumentServer;
 

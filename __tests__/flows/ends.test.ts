@@ -1,11 +1,11 @@
 import { memoryStorage } from "../../lib";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { introspect, ownToken, redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { allow, rememberedScopes } from "../fixture/consent";
-import { bob, signedIn, signedOut, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { introspect, ownToken, redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { allow, rememberedScopes } from "../browser/consent";
+import { bob, signedIn, signedOut, testHost, type TestHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../browser/journey";
 
 const clock = stopClockForEachTest();
 const silent = { client: "web", fields: { prompt: "none" } } as const;
@@ -152,9 +152,9 @@ describe("auth.authorizations.revoke (RFC 7009 §2.1)", () => {
   it.each([[undefined], ["an id"], [{ authorizationId: "an id" }], [{ subject: "", authorizationId: "x" }]])(
     "rejects %j",
     async (target) => {
-      await expect(testHost().auth.authorizations.revoke(target as never)).rejects.toThrow(
-        "must be a non-empty string",
-      );
+      await expect(testHost().auth.authorizations.revoke(target as never)).rejects.toMatchObject({
+        code: "text-missing",
+      });
     },
   );
 });

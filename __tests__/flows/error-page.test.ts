@@ -1,11 +1,11 @@
-import { askAs, strangersHost } from "../fixture/strangers";
+import { askAs, strangersHost } from "../browser/strangers";
 import type { Response } from "supertest";
 import { memoryStorage, type PageContent } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { resumePath } from "../fixture/interaction";
-import { accepting, builtIn, errorPageOf, languages } from "../fixture/pages";
+import { pairPath } from "../hosts/apis";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { resumePath } from "../browser/interaction";
+import { accepting, builtIn, errorPageOf, languages } from "../browser/pages";
 
 stopClockForEachTest();
 afterEach(() => jest.restoreAllMocks());
@@ -33,7 +33,7 @@ const situations: readonly (readonly [
   PageContent["title"],
   (host?: TestHost) => Promise<Response>,
 ])[] = [
-  ["an unknown client", "This link does not work", () => errorPageOf(testHost())],
+  ["an unknown client", "This link doesn’t work", () => errorPageOf(testHost())],
   [
     "a lost interaction",
     "Please start again",
@@ -44,17 +44,17 @@ const situations: readonly (readonly [
   ],
   [
     "a form from another site",
-    "Your answer was not accepted",
+    "Your answer wasn’t accepted",
     () => testHost().browser().post(consentPath, {}, { Origin: "https://evil.example" }),
   ],
   [
     "a form that cannot be read",
-    "Your answer was not accepted",
+    "Your answer wasn’t accepted",
     () => testHost().browser().post(consentPath, {}, { "Content-Encoding": "br" }),
   ],
-  ["an application whose server is down", "The application could not be reached", unreachedPage],
-  ["storage that failed", "Something went wrong here", () => errorPageOf(failedHost())],
-  ["a mistake of the host", "Something went wrong here", () => testHost().browser().get("/allow")],
+  ["an application whose server is down", "The app can’t be reached", unreachedPage],
+  ["storage that failed", "Something went wrong", () => errorPageOf(failedHost())],
+  ["a mistake of the host", "Something went wrong", () => testHost().browser().get("/allow")],
 ];
 
 describe("an error page helps the person first (RFC 6749 §4.1.2.1)", () => {
@@ -76,10 +76,14 @@ describe("an error page helps the person first (RFC 6749 §4.1.2.1)", () => {
   });
 
   it("names the code where somebody should be told", async () => {
-    expect((await errorPageOf(testHost())).text).toContain("tell its makers: <bdi>invalid_request</bdi>.");
-    expect((await errorPageOf(failedHost())).text).toContain("of this site: <bdi>server_error</bdi>.");
+    expect((await errorPageOf(testHost())).text).toContain(
+      "report this code to the app’s developer: <bdi>invalid_request</bdi>.",
+    );
+    expect((await errorPageOf(failedHost())).text).toContain("quote this code: <bdi>server_error</bdi>.");
     const unreached = await unreachedPage();
-    expect(unreached.text).toContain("tell its makers: <bdi>temporarily_unavailable</bdi>.");
+    expect(unreached.text).toContain(
+      "report this code to the app’s developer: <bdi>temporarily_unavailable</bdi>.",
+    );
     expect(unreached.status).toBe(503);
   });
 });

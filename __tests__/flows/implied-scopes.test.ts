@@ -1,13 +1,13 @@
 import request from "supertest";
 import { type ConsentAdapter, type PageContent, type ScopeOptions, type ScopeSentence } from "../../lib";
 import { followImplications } from "../../lib/protocol/requested-scopes";
-import { apis, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { postToken, refresh } from "../fixture/client-requests";
-import { clients, credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
+import { apis, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { postToken, refresh } from "../requests/client-requests";
+import { clients, credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 

@@ -1,10 +1,10 @@
 /** Connections that are kept, cut or shared, with the router in Express and with `auth.inFrontOf(app)`. */
 import type { Server } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { encode } from "../fixture/browser";
-import { eventKinds, itAnswersAlike, listeners, plainHost, stuckAt, ways } from "../fixture/in-front";
-import { obtainCode } from "../fixture/journey";
-import { everythingUnderWay } from "../fixture/latch";
+import { encode } from "../browser/browser";
+import { eventKinds, itAnswersAlike, listeners, plainHost, stuckAt, ways } from "../hosts/in-front";
+import { obtainCode } from "../browser/journey";
+import { everythingUnderWay } from "../storage/latch";
 import {
   allConnectionsEnded,
   chunked,
@@ -25,7 +25,7 @@ import {
   takeTurns,
   talk,
   withoutBody,
-} from "../fixture/raw-connections";
+} from "../requests/raw-connections";
 
 closeServersAfterEachTest();
 

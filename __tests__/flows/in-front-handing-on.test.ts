@@ -1,10 +1,10 @@
 /** What comes before and after routes that answer by themselves. */
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import request from "supertest";
-import { express4 } from "../fixture/express4";
-import { type TestHost, testHost } from "../fixture/host";
-import { eventKinds, plainHost, stuckAt } from "../fixture/in-front";
-import { everythingUnderWay } from "../fixture/latch";
+import { express4 } from "../servers/express4";
+import { type TestHost, testHost } from "../hosts/host";
+import { eventKinds, plainHost, stuckAt } from "../hosts/in-front";
+import { everythingUnderWay } from "../storage/latch";
 import {
   allConnectionsEnded,
   closeServersAfterEachTest,
@@ -19,7 +19,7 @@ import {
   talk,
   tokenPath,
   withoutBody,
-} from "../fixture/raw-connections";
+} from "../requests/raw-connections";
 
 closeServersAfterEachTest();
 

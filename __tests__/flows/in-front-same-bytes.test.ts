@@ -1,13 +1,13 @@
 /** `auth.inFrontOf(app)` beside the same app with its router in Express: over sockets, byte for byte. */
 import request from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { encode } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { basic, clients, credentials } from "../fixture/clients";
-import type { TestHost } from "../fixture/host";
-import { answersOf, itAnswersAlike } from "../fixture/in-front";
-import { obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
+import { pairPath } from "../hosts/apis";
+import { encode } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { basic, clients, credentials } from "../hosts/clients";
+import type { TestHost } from "../hosts/host";
+import { answersOf, itAnswersAlike } from "../hosts/in-front";
+import { obtainCode, obtainRefreshToken, obtainTokens } from "../browser/journey";
 import {
   chunked,
   closeServersAfterEachTest,
@@ -24,9 +24,9 @@ import {
   spaOrigin,
   tokenPath,
   withoutBody,
-} from "../fixture/raw-connections";
-import { intercept } from "../fixture/slow-storage";
-import { shortenTimeLimit } from "../fixture/time-limit";
+} from "../requests/raw-connections";
+import { intercept } from "../storage/slow-storage";
+import { shortenTimeLimit } from "../storage/time-limit";
 
 closeServersAfterEachTest();
 

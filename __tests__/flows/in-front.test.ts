@@ -3,15 +3,15 @@ import type { RequestListener } from "node:http";
 import express, { type Express, type RequestHandler } from "express";
 import request from "supertest";
 import type { AuthMethod } from "../../lib";
-import { origin, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { type Browser, newBrowser } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { express4 } from "../fixture/express4";
-import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
-import { answersOf, plainHost } from "../fixture/in-front";
-import { callApi, type Tokens } from "../fixture/journey";
-import { apisWithRegistration, nativeMetadata, register } from "../fixture/registration";
+import { origin, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { type Browser, newBrowser } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { express4 } from "../servers/express4";
+import { signedIn, signedOut, type TestHost, testHost } from "../hosts/host";
+import { answersOf, plainHost } from "../hosts/in-front";
+import { callApi, type Tokens } from "../browser/journey";
+import { apisWithRegistration, nativeMetadata, register } from "../requests/registration";
 import {
   closeServersAfterEachTest,
   form,
@@ -25,7 +25,7 @@ import {
   talk,
   tokenPath,
   withoutBody,
-} from "../fixture/raw-connections";
+} from "../requests/raw-connections";
 
 closeServersAfterEachTest();
 

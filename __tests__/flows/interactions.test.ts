@@ -1,17 +1,17 @@
 import { createHmac } from "node:crypto";
 import type { Response } from "supertest";
 import { memoryStorage, type Storage } from "../../lib";
-import { issuer, origin, pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem } from "../fixture/client-requests";
-import { type ClientName, clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { allow } from "../fixture/consent";
-import { alice, signedOut, type TestHost, testHost } from "../fixture/host";
-import { intercept } from "../fixture/slow-storage";
-import { cookiePrefix, resumePath, signIn, type Visit, visit } from "../fixture/interaction";
-import { answerAtClient, expectLost, granted, movedTo } from "../fixture/sign-in";
+import { issuer, origin, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem } from "../requests/client-requests";
+import { type ClientName, clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { allow } from "../browser/consent";
+import { alice, signedOut, type TestHost, testHost } from "../hosts/host";
+import { intercept } from "../storage/slow-storage";
+import { cookiePrefix, resumePath, signIn, type Visit, visit } from "../browser/interaction";
+import { answerAtClient, expectLost, granted, movedTo } from "./sign-in";
 
 const clock = stopClockForEachTest();
 
@@ -35,7 +35,7 @@ describe("an authorization request that the browser has not opened as a page (RF
       expect(host.events.at(-1)).toMatchObject({
         kind: "authorization-denied",
         error: "invalid_request",
-        reason: expect.stringContaining("Sec-Fetch-Mode"),
+        code: "not-opened-as-page",
       });
     }
   });
@@ -130,8 +130,8 @@ describe("an interaction belongs to one browser, one pair and ten minutes (RFC 6
     await host.browser().post("/cancel", { interaction: "A".repeat(22) });
     const event = { at: clock.now(), kind: "authorization-denied", error: "invalid_request" };
     expect(host.events).toEqual([
-      { ...event, issuer, reason: expect.any(String) },
-      { ...event, reason: expect.any(String) },
+      { ...event, issuer, code: "cookie-lost-over-http", reason: expect.any(String) },
+      { ...event, code: "cookie-lost-over-http", reason: expect.any(String) },
     ]);
   });
 });

@@ -1,9 +1,9 @@
 import request from "supertest";
 import { generateSigningKey, type SigningKeySource } from "../../lib";
-import { refresh } from "../fixture/client-requests";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost, type TestHost } from "../fixture/host";
-import { obtainTokens, type Tokens } from "../fixture/journey";
+import { refresh } from "../requests/client-requests";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost, type TestHost } from "../hosts/host";
+import { obtainTokens, type Tokens } from "../browser/journey";
 import {
   isActive,
   kidOf,
@@ -13,7 +13,7 @@ import {
   publishedKids,
   statusOf,
   tokenSeconds,
-} from "../fixture/signing-keys";
+} from "../records/signing-keys";
 
 const ahead = 300;
 const clock = stopClockForEachTest();
@@ -105,24 +105,18 @@ describe("one rotation after another, and wrong lists (RFC 7517 §5)", () => {
     expect(await publishedKids(host)).toEqual([third.kid]);
   });
 
-  it.each<[string, () => unknown, RegExp]>([
-    ["a wrong key", () => [oldKey, "no key"], /^rotateKeys: signingKeys\.1 is not a usable private key\./],
-    ["milliseconds", () => [oldKey, { key: nextKey, signsFrom: Date.now() }], /^rotateKeys: signingKeys\.1 /],
-    [
-      "one kid twice",
-      () => [oldKey, nextKey, nextKey],
-      /^rotateKeys: signingKeys has two keys with the same kid\./,
-    ],
-    [
-      "no key that may sign now",
-      () => [{ key: nextKey, signsFrom: clock.now() + 1 }],
-      /^rotateKeys: signingKeys has no key/,
-    ],
-    ["an empty list", () => [], /^rotateKeys: signingKeys has no key that may sign now\./],
-    ["no list", () => nextKey, /^rotateKeys: signingKeys is not a list\./],
-  ])("leaves all as it was when it throws: %s", async (_, keys, message) => {
+  it.each<[string, () => unknown, string]>([
+    ["a wrong key", () => [oldKey, "no key"], "unusable-signing-key"],
+    ["milliseconds", () => [oldKey, { key: nextKey, signsFrom: Date.now() }], "unusable-signing-key"],
+    ["one kid twice", () => [oldKey, nextKey, nextKey], "signing-keys-with-one-kid"],
+    ["no key that may sign now", () => [{ key: nextKey, signsFrom: clock.now() + 1 }], "no-key-signs-now"],
+    ["an empty list", () => [], "no-key-signs-now"],
+    ["no list", () => nextKey, "signing-keys-not-a-list"],
+  ])("leaves all as it was when it throws: %s", async (_, keys, code) => {
     const token = await mint(host);
-    expect(() => host.auth.rotateKeys(keys() as SigningKeySource[])).toThrow(message);
+    expect(() => host.auth.rotateKeys(keys() as SigningKeySource[])).toThrow(
+      expect.objectContaining({ code }),
+    );
     expect(await publishedKids(host)).toEqual([oldKey.kid]);
     expect(await statusOf(host, token)).toBe(200);
     expect(kidOf(await mint(host))).toBe(oldKey.kid);
@@ -139,8 +133,6 @@ describe("one rotation after another, and wrong lists (RFC 7517 §5)", () => {
 
   it("refuses a wrong schedule at the start in the name of createAuthServer", () => {
     const signingKeys = [{ key: oldKey, signsFrom: clock.now() + 1 }];
-    expect(() => testHost({ signingKeys })).toThrow(
-      /^createAuthServer: signingKeys has no key that may sign now\./,
-    );
+    expect(() => testHost({ signingKeys })).toThrow(expect.objectContaining({ code: "no-key-signs-now" }));
   });
 });

@@ -1,11 +1,11 @@
 import { type Lifetimes } from "../../lib";
-import { apis } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { redeem, refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { alice, type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { apis } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { redeem, refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { alice, type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 
 const clock = stopClockForEachTest();
 
@@ -71,9 +71,7 @@ describe("lifetimes of one API (RFC 6749 §4.1.2, §10.4)", () => {
         { refreshTokenIdleSeconds: 100 },
         { lifetimes: { refreshTokenSeconds: 50, refreshTokenIdleSeconds: 50 } },
       ),
-    ).toThrow(
-      "createAuthServer: apis.orders.lifetimes.refreshTokenIdleSeconds is longer than refreshTokenSeconds",
-    );
+    ).toThrow(expect.objectContaining({ code: "idle-lifetime-too-long" }));
   });
 });
 

@@ -1,15 +1,15 @@
 // Clients whose id is the URL of their metadata document (draft-ietf-oauth-client-id-metadata-document).
 import request from "supertest";
 import { memoryStorage } from "../../lib";
-import { type Pair, pairPath } from "../fixture/apis";
-import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
-import { redirectParameters } from "../fixture/authorize";
-import { postToken } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { documentServer, type DocumentServer } from "../fixture/document-server";
-import { testHost, type TestHost } from "../fixture/host";
-import { callApi, type Tokens } from "../fixture/journey";
+import { type Pair, pairPath } from "../hosts/apis";
+import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
+import { redirectParameters } from "../browser/authorize";
+import { postToken } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { documentServer, type DocumentServer } from "../servers/document-server";
+import { testHost, type TestHost } from "../hosts/host";
+import { callApi, type Tokens } from "../browser/journey";
 import {
   askAs,
   codeFor,
@@ -20,7 +20,7 @@ import {
   serveDocument,
   strangersHost,
   tokensFor,
-} from "../fixture/strangers";
+} from "../browser/strangers";
 
 let server: DocumentServer;
 
@@ -36,7 +36,7 @@ afterEach(async () => {
 const serve = (changes?: Readonly<Record<string, unknown>>): string => serveDocument(server, changes);
 
 const refusals = ({ events }: TestHost): readonly (string | undefined)[] =>
-  events.flatMap((event) => (event.kind === "client-document-refused" ? [event.reason] : []));
+  events.flatMap((event) => (event.kind === "client-document-refused" ? [event.code] : []));
 
 describe("a client with a metadata document (draft-ietf-oauth-client-id-metadata-document §3)", () => {
   it("gets a code, tokens, an API call, a refresh, and can revoke: nobody has registered it", async () => {
@@ -144,7 +144,7 @@ describe("the policy of the host (§6, §8)", () => {
     expect((await askAs(host.browser(), { clientId })).status).toBe(400);
     expect(asked).toEqual([clientId]);
     expect(server.asked).toEqual([]);
-    expect(refusals(host)).toEqual(["clientMetadataDocuments.accept refused this client id"]);
+    expect(refusals(host)).toEqual(["document-refused-by-host"]);
   });
 
   it("is asked again at every token request", async () => {
@@ -335,7 +335,7 @@ describe("a client whose document cannot be fetched now (RFC 6749 §5.2)", () =>
     expect(host.events).toMatchObject([
       {
         kind: "client-document-refused",
-        reason: "the answer has another status than 200, and redirects are not followed",
+        code: "answer-status",
       },
       { kind: "token-refused", error: "temporarily_unavailable" },
     ]);
@@ -355,7 +355,7 @@ describe("a client whose document cannot be fetched now (RFC 6749 §5.2)", () =>
     const page = await askAs(host.browser(), { clientId });
     expect(page.status).toBe(503);
     expect(page.headers).not.toHaveProperty("location");
-    expect(page.text).toContain("<h1>The application could not be reached</h1>");
+    expect(page.text).toContain("<h1>The app can’t be reached</h1>");
     expect(host.events).toMatchObject([
       { kind: "client-document-refused" },
       { kind: "authorization-denied", error: "temporarily_unavailable" },
@@ -421,15 +421,15 @@ describe("the consent page for strangers", () => {
     const page = await askAs(browser, { clientId });
     expect(page.text).toContain("<bdi>Your Bank</bdi>");
     expect(page.text).toContain(
-      `This site has not checked this application. Anybody can use this name. Look where it comes from: <bdi>${new URL(clientId).host}</bdi>`,
+      `This site hasn’t verified this app. Anyone can use this name. Check where this app comes from: <bdi>${new URL(clientId).host}</bdi>`,
     );
-    expect(page.text).toContain("You have not used it here before.");
-    expect(page.text).toContain("a program on this device");
+    expect(page.text).toContain("You haven’t used this app here before.");
+    expect(page.text).toContain("an app on this device");
     expect(page.text).not.toContain("logo.png");
     await browser.answer(page, "approve");
     const again = await askAs(browser, { clientId });
-    expect(again.text).not.toContain("You have not used it here before.");
-    expect(again.text).toContain("has not checked");
+    expect(again.text).not.toContain("You haven’t used this app here before.");
+    expect(again.text).toContain("hasn’t verified");
   });
 
   it("tells the host's own page the same", async () => {

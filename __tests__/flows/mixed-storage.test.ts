@@ -6,17 +6,17 @@ import { browserOriginsOf, type Client, type ClientStore, memoryStorage, type St
 import { type PostgresStorage, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { digestToken } from "../../lib/protocol/token-value";
-import type { Pair } from "../fixture/apis";
-import { codeVerifier } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { formats } from "../fixture/bearer-answers";
-import { redeem, refresh, revoke } from "../fixture/client-requests";
-import { clients, webSecret } from "../fixture/clients";
-import { signedIn, testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, type Tokens } from "../fixture/journey";
-import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
-import { redis, redisClient, type RedisServer, startRedis } from "../fixture/redis-server";
-import { describeWith } from "../fixture/server-process";
+import type { Pair } from "../hosts/apis";
+import { codeVerifier } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { formats } from "../requests/bearer-answers";
+import { redeem, refresh, revoke } from "../requests/client-requests";
+import { clients, webSecret } from "../hosts/clients";
+import { signedIn, testHost, type TestHost } from "../hosts/host";
+import { callApi, obtainCode, type Tokens } from "../browser/journey";
+import { postgres, type PostgresServer, startPostgres } from "../servers/postgres-server";
+import { redis, redisClient, type RedisServer, startRedis } from "../servers/redis-server";
+import { describeWith } from "../servers/server-process";
 
 /** The host's own table of apps, with columns of its own liking. */
 async function hostClients(pool: Pool): Promise<ClientStore> {

@@ -2,24 +2,17 @@ import type { RequestListener } from "node:http";
 import cookieParser from "cookie-parser";
 import express, { type Express, type RequestHandler } from "express";
 import request from "supertest";
-import { baseUrl, origin, pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { stopClockForEachTest } from "../fixture/clock";
-import { express4 } from "../fixture/express4";
-import { signedOut, type TestHost, testHost } from "../fixture/host";
-import { obtainTokens } from "../fixture/journey";
-import { formType } from "../fixture/json-answers";
-import { rawRequest } from "../fixture/raw-request";
-import { clientCredentials, postTokenText } from "../fixture/token-requests";
-import {
-  addPages,
-  type Headers,
-  otherApp,
-  pairBelowMount,
-  travel,
-  wholeJourney,
-} from "../fixture/whole-journey";
+import { baseUrl, origin, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { stopClockForEachTest } from "../hosts/clock";
+import { express4 } from "../servers/express4";
+import { signedOut, type TestHost, testHost } from "../hosts/host";
+import { obtainTokens } from "../browser/journey";
+import { formType } from "../requests/json-answers";
+import { rawRequest } from "../requests/raw-request";
+import { clientCredentials, postTokenText } from "../requests/token-requests";
+import { addPages, type Headers, otherApp, pairBelowMount, travel, wholeJourney } from "./whole-journey";
 
 stopClockForEachTest();
 

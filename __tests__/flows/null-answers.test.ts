@@ -1,12 +1,12 @@
 import request from "supertest";
 import { memoryStorage } from "../../lib";
-import { pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { type ClientName, clients, credentials } from "../fixture/clients";
-import { testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { intercept } from "../fixture/slow-storage";
+import { pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { type ClientName, clients, credentials } from "../hosts/clients";
+import { testHost, type TestHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { intercept } from "../storage/slow-storage";
 
 /** A host whose database says `null` for none, and for everything that answers nothing. */
 function nullHost(): TestHost {

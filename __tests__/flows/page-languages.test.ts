@@ -1,10 +1,10 @@
 import type { Authentication, ConsentAnswer, PageContent } from "../../lib";
-import type { PageTexts } from "../../lib/pages/page-texts";
-import { apis, pairPath } from "../fixture/apis";
-import { redirectParameters } from "../fixture/authorize";
-import { formFields } from "../fixture/browser";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, signedOut, testHost, type TestHostOptions } from "../fixture/host";
+import type { PageTexts } from "../../lib/pages/built-in-texts";
+import { apis, pairPath } from "../hosts/apis";
+import { redirectParameters } from "../browser/authorize";
+import { formFields } from "../browser/browser";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, signedOut, testHost, type TestHostOptions } from "../hosts/host";
 import {
   accepting,
   asking,
@@ -15,7 +15,7 @@ import {
   languageOf,
   languages,
   withPages,
-} from "../fixture/pages";
+} from "../browser/pages";
 
 stopClockForEachTest();
 
@@ -228,11 +228,13 @@ it("texts for pt-BR serve a browser that asks for pt, and no other language", as
 
 describe("the built-in texts (RFC 6749 §10.2)", () => {
   const translated = languages.filter((language) => language !== "en");
+  /** Terms that German and French have taken over from English. */
+  const sharedTerms = ["details", "detailsApi", "detailsScopes"];
 
   it.each(translated)("are all there in %s", (language) => {
     const english: Record<string, string> = { ...builtIn["en"] };
     const missing = Object.entries({ ...builtIn[language] }).filter(
-      ([name, text]) => text === "" || text === english[name],
+      ([name, text]) => text === "" || (text === english[name] && !sharedTerms.includes(name)),
     );
     expect(missing).toEqual([]);
   });

@@ -1,12 +1,12 @@
 import type { Response } from "supertest";
 import type { ConsentAnswer, PageContent, PagesOptions } from "../../lib";
 import { pageTextNames } from "../../lib/pages/merge-texts";
-import { apis, issuer } from "../fixture/apis";
-import { redirectParameters } from "../fixture/authorize";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, testHost } from "../fixture/host";
-import { interactionOf } from "../fixture/interaction";
+import { apis, issuer } from "../hosts/apis";
+import { redirectParameters } from "../browser/authorize";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, testHost } from "../hosts/host";
+import { interactionOf } from "../browser/interaction";
 import {
   accepting,
   asking,
@@ -19,8 +19,8 @@ import {
   policyOf,
   stylesOf,
   withPages,
-} from "../fixture/pages";
-import { watchedHost } from "../fixture/watched-host";
+} from "../browser/pages";
+import { watchedHost } from "../hosts/watched-host";
 
 stopClockForEachTest();
 
@@ -197,7 +197,7 @@ describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2
     const page = await consentPageOf(host);
     expect(page.status).toBe(500);
     expect(page.headers["location"]).toBeUndefined();
-    expect(page.text).toContain("<h1>Something went wrong here</h1>");
+    expect(page.text).toContain("<h1>Something went wrong</h1>");
     expect(page.text).toContain("<bdi>server_error</bdi>");
     expectNoLeak(page);
     expect(writes).toEqual([]);
@@ -254,7 +254,7 @@ describe("a rendering of the host that fails on a consent page (RFC 6749 §4.1.2
     const page = await browser.post("/allow", { interaction });
     expect(page.status).toBe(500);
     expectNoLeak(page);
-    expect(page.text).toContain("<h1>Something went wrong here</h1>");
+    expect(page.text).toContain("<h1>Something went wrong</h1>");
     expect(writes).toEqual([]);
   });
 
@@ -296,7 +296,8 @@ describe("a rendering of the host that fails on an error page (RFC 6749 §4.1.2.
     ["auth.deny", "/cancel"],
     ["auth.approve", "/allow"],
   ])("on an error page of %s is the built-in error page", async (_, path) => {
-    const page = await withPages(asRender(failing[0]![1])).browser().post(path, { subject: "alice" });
+    const fields = { interaction: "A".repeat(22), subject: "alice" };
+    const page = await withPages(asRender(failing[0]![1])).browser().post(path, fields);
     expect(page.status).toBe(400);
     expect(page.text).toContain("<h1>Please start again</h1>");
     expectNoLeak(page);

@@ -1,20 +1,20 @@
 import type { Response } from "supertest";
 import type { PagesOptions } from "../../lib";
 import { pageTextNames } from "../../lib/pages/merge-texts";
-import { apis, pairPath } from "../fixture/apis";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { documentServer } from "../fixture/document-server";
-import { signedIn, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
-import { resumePath } from "../fixture/interaction";
+import { apis, pairPath } from "../hosts/apis";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { documentServer } from "../servers/document-server";
+import { signedIn, type TestHost, testHost, type TestHostOptions } from "../hosts/host";
+import { resumePath } from "../browser/interaction";
 import {
   authorizeAs,
   nativeMetadata,
   registered,
   registrationHost,
   webMetadata,
-} from "../fixture/registration";
-import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
+} from "../requests/registration";
+import { askAs, serveDocument, strangersHost } from "../browser/strangers";
 import {
   asking,
   builtIn,
@@ -26,7 +26,7 @@ import {
   languages,
   markup,
   withPages,
-} from "../fixture/pages";
+} from "../browser/pages";
 
 stopClockForEachTest();
 
@@ -71,7 +71,7 @@ describe("texts of the host (RFC 6749 §10.2)", () => {
     const page = await consentPageOf(host, asking("nl-BE"));
     expect(languageOf(page)).toEqual(["nl", "ltr"]);
     expect(page.text).toContain(">Toestaan</button>");
-    expect(page.text).toContain('><span lang="en" dir="ltr">Do not allow</span></button>');
+    expect(page.text).toContain('><span lang="en" dir="ltr">Don’t allow</span></button>');
   });
 
   it("may be of a region: it comes before its language", async () => {
@@ -130,13 +130,13 @@ describe("names on a page (RFC 6749 §10.2)", () => {
   it("stand in the title, which has no elements, without their own", async () => {
     const host = testHost({ clients: [{ ...clients.web, name: "<bdi>x</bdi>" }] });
     const [, title] = /<title>(.*)<\/title>/.exec((await consentPageOf(host)).text) ?? [];
-    expect(title).toBe("Allow &lt;bdi&gt;x&lt;/bdi&gt; to use Orders for you?");
+    expect(title).toBe("Allow &lt;bdi&gt;x&lt;/bdi&gt; to access Orders?");
   });
 
   it.each(["{api}", "{user}", "$1", "$&"])("are not read as a place or a pattern: %s", async (name) => {
     const host = testHost({ clients: [{ ...clients.web, name }] });
     const page = await consentPageOf(host);
-    expect(page.text).toContain(`<h1>Allow <bdi>${name.replace("&", "&amp;")}</bdi> to use`);
+    expect(page.text).toContain(`<h1>Allow <bdi>${name.replace("&", "&amp;")}</bdi> to access`);
   });
 
   it("of the host are on top of every page", async () => {

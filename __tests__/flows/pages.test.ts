@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import type { Response } from "supertest";
 import { memoryStorage, type PagesOptions } from "../../lib";
-import { apis } from "../fixture/apis";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, signedOut, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
+import { apis } from "../hosts/apis";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, signedOut, type TestHost, testHost, type TestHostOptions } from "../hosts/host";
 import {
   accepting,
   consentPageOf,
@@ -15,7 +15,7 @@ import {
   policyOf,
   stylesOf,
   withPages,
-} from "../fixture/pages";
+} from "../browser/pages";
 
 stopClockForEachTest();
 

@@ -1,14 +1,14 @@
 import request, { type Response } from "supertest";
 import type { AuthServerOptions } from "../../lib";
-import { apis, baseUrl, type Pair, pairPath } from "../fixture/apis";
-import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { formFields } from "../fixture/browser";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { type ClientName, credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
+import { apis, baseUrl, type Pair, pairPath } from "../hosts/apis";
+import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { formFields } from "../browser/browser";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { type ClientName, credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 

@@ -1,11 +1,11 @@
 import { type Client, memoryStorage } from "../../lib";
-import { codeVerifier } from "../fixture/authorization-request";
-import { redirectParameters } from "../fixture/authorize";
-import { assertionOf, presenting, publicKeys } from "../fixture/client-assertions";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, testHost, type TestHost } from "../fixture/host";
-import { callApi, type Tokens } from "../fixture/journey";
-import { answerOf, corsHeaders, invalidClient, preflight, refusal } from "../fixture/json-answers";
+import { codeVerifier } from "../browser/authorization-request";
+import { redirectParameters } from "../browser/authorize";
+import { assertionOf, presenting, publicKeys } from "../requests/client-assertions";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, testHost, type TestHost } from "../hosts/host";
+import { callApi, type Tokens } from "../browser/journey";
+import { answerOf, corsHeaders, invalidClient, preflight, refusal } from "../requests/json-answers";
 import {
   authorizeAs,
   codeFor,
@@ -17,9 +17,9 @@ import {
   registrationHost,
   tokenAs,
   webMetadata,
-} from "../fixture/registration";
-import { intercept } from "../fixture/slow-storage";
-import { tokenPath } from "../fixture/token-requests";
+} from "../requests/registration";
+import { intercept } from "../storage/slow-storage";
+import { tokenPath } from "../requests/token-requests";
 
 const clock = stopClockForEachTest();
 

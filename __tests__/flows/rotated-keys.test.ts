@@ -3,11 +3,11 @@ import { once } from "node:events";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { generateClientSecret, type PrivateJwk } from "../../lib";
-import { apis } from "../fixture/apis";
-import { buildOnce } from "../fixture/build-once";
-import { stopClock } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { callApi, type Tokens } from "../fixture/journey";
+import { apis } from "../hosts/apis";
+import { buildOnce } from "../servers/build-once";
+import { stopClock } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { callApi, type Tokens } from "../browser/journey";
 import {
   isActive,
   kidOf,
@@ -17,7 +17,7 @@ import {
   publishedKids,
   statusOf,
   tokenSeconds,
-} from "../fixture/signing-keys";
+} from "../records/signing-keys";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -169,7 +169,7 @@ describe("a rotation under load, with two processes (RFC 7517 §5)", () => {
   const processes: Process[] = [];
 
   async function startProcess(signingKeys: readonly PrivateJwk[]): Promise<Process> {
-    const child = fork(path.join(__dirname, "../fixture/rotating-host.cjs"), { execArgv: [] });
+    const child = fork(path.join(__dirname, "rotating-host.cjs"), { execArgv: [] });
     const settings = { baseUrl, audience: "https://api.example/orders", client, signingKeys };
     const { port } = (await ask(child, settings)) as { port: number };
     return { child, origin: `http://127.0.0.1:${port}` };

@@ -1,9 +1,9 @@
 import request from "supertest";
-import { pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
-import { interactionOf, resumePath } from "../fixture/interaction";
+import { pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, signedOut, type TestHost, testHost } from "../hosts/host";
+import { interactionOf, resumePath } from "../browser/interaction";
 
 stopClockForEachTest();
 
@@ -44,7 +44,7 @@ describe("prompt=select_account (OpenID Connect Core §3.1.2.1)", () => {
     });
     expect(host.events.at(-1)).toMatchObject({
       kind: "authorization-denied",
-      reason: expect.stringContaining("although it was called with reauthenticate: true") as string,
+      code: "account-not-chosen",
     });
   });
 

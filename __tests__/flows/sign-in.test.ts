@@ -1,16 +1,16 @@
 import express from "express";
 import type { Response } from "supertest";
 import { type Client, memoryStorage, type Storage } from "../../lib";
-import { issuer, pairPath, revocationLagSeconds } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { alice, testHost } from "../fixture/host";
-import { cookiePrefix, interactionOf, resumePath, signIn, type Visit, visit } from "../fixture/interaction";
-import { obtainCode } from "../fixture/journey";
-import { answerAtClient, cookieLines, denial, expectLost, granted } from "../fixture/sign-in";
-import { watchedHost } from "../fixture/watched-host";
+import { issuer, pairPath, revocationLagSeconds } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { alice, testHost } from "../hosts/host";
+import { cookiePrefix, interactionOf, resumePath, signIn, type Visit, visit } from "../browser/interaction";
+import { obtainCode } from "../browser/journey";
+import { answerAtClient, cookieLines, denial, expectLost, granted } from "./sign-in";
+import { watchedHost } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -177,9 +177,14 @@ describe("auth.resume: back from the sign-in page (RFC 6749 §3.1, 9700 §4.12)"
     expect((await browser.follow(back)).status).toBe(200);
   });
 
-  it.each([["nothing"], ["interaction"]])("shows the error page when %s is pending", async (name) => {
+  it("shows the error page when the request is over", async () => {
     const { browser } = await visit(testHost());
-    expectLost(await browser.post("/signin", { [name]: "A".repeat(22), subject: "alice" }));
+    expectLost(await browser.post("/signin", { interaction: "A".repeat(22), subject: "alice" }));
+  });
+
+  it("shows the error page when the browser has no cookie of the request", async () => {
+    const { host, id } = await visit(testHost());
+    expectLost(await host.browser().post("/signin", { interaction: id, subject: "alice" }));
   });
 
   it("asks the host again who is there: coming back proves nothing", async () => {
@@ -229,6 +234,94 @@ describe("auth.resume: back from the sign-in page (RFC 6749 §3.1, 9700 §4.12)"
     const response = await signIn(asked);
     expect(response.status).toBe(400);
     expect(response.text).toContain("The redirect_uri is not registered for this client.");
+  });
+});
+
+/** A host whose page calls `auth.resume` with these arguments, and the warnings that it provokes. */
+function resuming(...given: unknown[]) {
+  const warned = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+  const host = testHost();
+  const resume = host.auth.resume as (...all: unknown[]) => void;
+  host.app.all("/back", express.urlencoded({ extended: false }), (req, res) => resume(req, res, ...given));
+  host.app.use(((error: { code?: string; name: string }, _req, res, _next) => {
+    res.status(500).json({ name: error.name, code: error.code });
+  }) satisfies express.ErrorRequestHandler);
+  const codes = (): unknown[] => warned.mock.calls.map(([, options]) => Reflect.get(Object(options), "code"));
+  return { host, codes };
+}
+
+describe("auth.resume after a sign-in that no client asked for (RFC 9700 §4.11)", () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  it.each(["/", "/account?tab=apps#top", "/%2F/other.example", "/.//other.example"])(
+    "goes on to %s",
+    async (otherwise) => {
+      const { host, codes } = resuming({ otherwise });
+      const answer = await host.browser().post("/back", {});
+      expect(answer.status).toBe(303);
+      expect(answer.headers["location"]).toBe(otherwise);
+      expect(new URL(otherwise, "https://host.example").origin).toBe("https://host.example");
+      expect([codes(), host.events]).toEqual([[], []]);
+    },
+  );
+
+  it("shows the error page when the host has not said where to go on", async () => {
+    const { host } = resuming();
+    expectLost(await host.browser().post("/back", {}));
+    expect(host.events).toMatchObject([{ kind: "authorization-denied", code: "interaction-id-missing" }]);
+  });
+
+  it("goes back to the client's request when there is one", async () => {
+    const { host, codes } = resuming({ otherwise: "/account" });
+    const { browser, id } = await visit(host);
+    const back = await browser.post("/back", { interaction: id });
+    expect(back.headers["location"]).toBe(`${issuer}/authorize/resume?interaction=${id}`);
+    expect(codes()).toEqual([]);
+  });
+
+  it.each(["development", "production"])(
+    "goes on where the form has lost the id, with a warning in development only: %s",
+    async (environment) => {
+      jest.replaceProperty(process, "env", { ...process.env, NODE_ENV: environment });
+      const { host, codes } = resuming({ otherwise: "/account" });
+      const { browser } = await visit(host);
+      expect((await browser.post("/back", {})).headers["location"]).toBe("/account");
+      expect(codes()).toEqual(environment === "production" ? [] : ["interaction-id-missing"]);
+    },
+  );
+
+  it.each<[unknown, string]>([
+    ["https://other.example/", "otherwise-not-a-path"],
+    ["//other.example", "otherwise-not-a-path"],
+    ["/\\other.example", "otherwise-not-a-path"],
+    ["/\t/other.example", "otherwise-not-a-path"],
+    ["/a\r\nSet-Cookie: x=1", "otherwise-not-a-path"],
+    ["/größe", "otherwise-not-a-path"],
+    ["account", "otherwise-not-a-path"],
+    ["", "otherwise-not-a-path"],
+    [["/a", "/b"], "otherwise-not-a-path"],
+    [undefined, "undefined-key"],
+  ])(
+    "refuses anything but a path of this site, also while a request is pending: %j",
+    async (otherwise, code) => {
+      const { host } = resuming({ otherwise });
+      const { browser, id } = await visit(host);
+      for (const fields of [{}, { interaction: id }]) {
+        const answer = await browser.post("/back", fields);
+        expect(answer.status).toBe(500);
+        expect(answer.body).toEqual({ name: "TypeError", code });
+      }
+    },
+  );
+
+  it.each<[unknown, string]>([
+    [{}, "otherwise-not-a-path"],
+    [{ other: "/" }, "unknown-key"],
+    ["/account", "not-plain"],
+    [null, "not-plain"],
+  ])("refuses options of another form: %j", async (given, code) => {
+    const { host } = resuming(given);
+    expect((await host.browser().post("/back", {})).body).toEqual({ name: "TypeError", code });
   });
 });
 

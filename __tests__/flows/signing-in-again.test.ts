@@ -1,9 +1,9 @@
-import { authorize } from "../fixture/authorize";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { alice, signedIn, signedOut, testHost } from "../fixture/host";
-import { interactionOf, resumePath, signIn } from "../fixture/interaction";
-import { answerAtClient, denial, granted } from "../fixture/sign-in";
+import { authorize } from "../browser/authorize";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { alice, signedIn, signedOut, testHost } from "../hosts/host";
+import { interactionOf, resumePath, signIn } from "../browser/interaction";
+import { answerAtClient, denial, granted } from "./sign-in";
 
 const clock = stopClockForEachTest();
 
@@ -97,7 +97,7 @@ describe("prompt=login and what the host says of its session (OpenID Connect Cor
     expect(host.events.at(-1)).toMatchObject({
       kind: "authorization-denied",
       error: "login_required",
-      reason: expect.stringContaining("reauthenticate"),
+      code: "sign-in-too-old",
     });
   });
 

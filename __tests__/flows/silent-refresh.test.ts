@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
 import request, { type Response } from "supertest";
 import { type Authentication, type Client, type ConsentAnswer, memoryStorage } from "../../lib";
-import { issuer, pairPath } from "../fixture/apis";
-import { authorizationParameters } from "../fixture/authorization-request";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { encode } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { signedIn, signedOut, type TestHost, testHost, type TestHostOptions } from "../fixture/host";
-import { interactionOf, signIn } from "../fixture/interaction";
-import { callApi, obtainCode, type Tokens } from "../fixture/journey";
-import { watchWrites } from "../fixture/slow-storage";
+import { issuer, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { encode } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { signedIn, signedOut, type TestHost, testHost, type TestHostOptions } from "../hosts/host";
+import { interactionOf, signIn } from "../browser/interaction";
+import { callApi, obtainCode, type Tokens } from "../browser/journey";
+import { watchWrites } from "../storage/slow-storage";
 
 const clock = stopClockForEachTest();
 
@@ -108,7 +108,7 @@ async function arrange({
   });
   if (consent === "remembered") {
     const key = { subject: "alice", clientId: client.clientId, apiId: "orders" };
-    const times = { grantedAt: clock.now(), expiresAt: clock.now() + 1_000 };
+    const times = { grantedAt: clock.now(), endMarks: [], expiresAt: clock.now() + 1_000 };
     await storage.consents.save({ ...key, ...times, scopes: ["orders:read"] }, clock.now());
     writes.length = 0;
   }

@@ -2,17 +2,17 @@ import type { Pool } from "pg";
 import request from "supertest";
 import { memoryStorage, type Storage, type TokenAdapter } from "../../lib";
 import { postgresStorage } from "../../lib/postgres";
-import { type Pair, pairPath } from "../fixture/apis";
-import { authorizationParameters, codeVerifier } from "../fixture/authorization-request";
-import { authorize } from "../fixture/authorize";
-import { postToken, redeem, refresh } from "../fixture/client-requests";
-import { type ClientName, clients, credentials } from "../fixture/clients";
-import { type Clock, stopClock } from "../fixture/clock";
-import { testHost, type TestHost, type TestHostOptions } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { postgres, type PostgresServer, startPostgres } from "../fixture/postgres-server";
-import { describeWith } from "../fixture/server-process";
-import { intercept } from "../fixture/slow-storage";
+import { type Pair, pairPath } from "../hosts/apis";
+import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
+import { authorize } from "../browser/authorize";
+import { postToken, redeem, refresh } from "../requests/client-requests";
+import { type ClientName, clients, credentials } from "../hosts/clients";
+import { type Clock, stopClock } from "../hosts/clock";
+import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { postgres, type PostgresServer, startPostgres } from "../servers/postgres-server";
+import { describeWith } from "../servers/server-process";
+import { intercept } from "../storage/slow-storage";
 
 interface Bill {
   /** The calls that were under way together, by name. */

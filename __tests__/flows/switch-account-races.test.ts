@@ -1,15 +1,15 @@
 // "Not you?" when a person, or someone else at the browser, does two things at once or does them late.
 import type { Response } from "supertest";
-import { pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { type Browser, formFields } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import { stopClockForEachTest } from "../fixture/clock";
-import { outcomeOf, yes } from "../fixture/consent";
-import { bob, signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
-import { interactionOf, resumePath, signIn } from "../fixture/interaction";
-import { callApi, consentKey } from "../fixture/journey";
-import { tokensOf } from "../fixture/token-requests";
+import { pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { type Browser, formFields } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import { stopClockForEachTest } from "../hosts/clock";
+import { outcomeOf, yes } from "../browser/consent";
+import { bob, signedIn, signedOut, type TestHost, testHost } from "../hosts/host";
+import { interactionOf, resumePath, signIn } from "../browser/interaction";
+import { callApi, consentKey } from "../browser/journey";
+import { tokensOf } from "../requests/token-requests";
 
 const clock = stopClockForEachTest();
 

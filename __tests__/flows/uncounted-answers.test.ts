@@ -1,17 +1,17 @@
 // A person answers a page that was shown to somebody else, in another context, or before another page of the same request. The answer does
 // not count, and must not lead to what an earlier consent or the host allows here: it may have been a no (RFC 6749 §10.2, 9700 §4.11.2).
 import type { Response } from "supertest";
-import { authorize } from "../fixture/authorize";
-import { type Browser, formFields } from "../fixture/browser";
-import { stopClockForEachTest } from "../fixture/clock";
-import { bothScopes, grantedScopes, onOwnPage, outcomeOf, rememberedScopes } from "../fixture/consent";
-import { aliceIn, before, bikes, contextHost, tea } from "../fixture/contexts";
-import { newLatch } from "../fixture/latch";
-import { intercept } from "../fixture/slow-storage";
-import { clients } from "../fixture/clients";
+import { authorize } from "../browser/authorize";
+import { type Browser, formFields } from "../browser/browser";
+import { stopClockForEachTest } from "../hosts/clock";
+import { bothScopes, grantedScopes, onOwnPage, outcomeOf, rememberedScopes } from "../browser/consent";
+import { aliceIn, before, bikes, contextHost, tea } from "../hosts/contexts";
+import { newLatch } from "../storage/latch";
+import { intercept } from "../storage/slow-storage";
+import { clients } from "../hosts/clients";
 import { type Authentication, memoryStorage } from "../../lib";
-import { bob, signedIn, signedOut, type TestHost, testHost } from "../fixture/host";
-import { interactionOf, resumePath, signIn } from "../fixture/interaction";
+import { bob, signedIn, signedOut, type TestHost, testHost } from "../hosts/host";
+import { interactionOf, resumePath, signIn } from "../browser/interaction";
 
 stopClockForEachTest();
 

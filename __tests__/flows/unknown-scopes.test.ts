@@ -1,10 +1,10 @@
-import { apis } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { postToken, refresh } from "../fixture/client-requests";
-import { clients, credentials } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { obtainTokens } from "../fixture/journey";
+import { apis } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { postToken, refresh } from "../requests/client-requests";
+import { clients, credentials } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { obtainTokens } from "../browser/journey";
 
 stopClockForEachTest();
 

@@ -1,18 +1,18 @@
 // What the consent page says of clients that nobody registered, and that it says nothing of the others.
 import type { Response } from "supertest";
-import { apis } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import { documentServer, type DocumentServer } from "../fixture/document-server";
-import { type TestHost, testHost } from "../fixture/host";
-import { consentPageOf } from "../fixture/pages";
+import { apis } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import { documentServer, type DocumentServer } from "../servers/document-server";
+import { type TestHost, testHost } from "../hosts/host";
+import { consentPageOf } from "../browser/pages";
 import {
   authorizeAs,
   nativeMetadata,
   registered,
   registrationHost,
   webMetadata,
-} from "../fixture/registration";
-import { askAs, serveDocument, strangersHost } from "../fixture/strangers";
+} from "../requests/registration";
+import { askAs, serveDocument, strangersHost } from "../browser/strangers";
 
 let server: DocumentServer;
 
@@ -34,19 +34,19 @@ function lasting({ text }: Response): string {
 }
 
 const publicWeb = { ...webMetadata, token_endpoint_auth_method: "none" };
-const registeredByItself = "This site has not checked this application. Anybody can use this name.";
-const firstVisit = "You have not used it here before.";
+const registeredByItself = "This site hasn’t verified this app. Anyone can use this name.";
+const firstVisit = "You haven’t used this app here before.";
 const thisDevice =
-  "Your answer goes to a program on this device. This site cannot see which one. Allow it only if you started this yourself just now, in a program that you trust.";
+  "Your answer will be sent to an app on this device. This site can’t tell which one. Allow access only if you just started this yourself, in an app you trust.";
 const otherSite =
-  "Your answer goes to <bdi>https://app.example</bdi>. Allow it only if you know and trust that site.";
+  "Your answer will be sent to <bdi>https://app.example</bdi>. Allow access only if you know and trust that site.";
 
 describe("the warning of a client that nobody registered (RFC 7591 §5, RFC 6749 §10.2)", () => {
   it("names the host of its document, which is proven", async () => {
     const page = await askAs(strangersHost().browser(), { clientId: serveDocument(server) });
     const host = new URL(server.url("/")).host;
     expect(warningOf(page)).toEqual([
-      `${registeredByItself} Look where it comes from: <bdi>${host}</bdi>.`,
+      `${registeredByItself} Check where this app comes from: <bdi>${host}</bdi>.`,
       firstVisit,
       thisDevice,
     ]);

@@ -1,17 +1,17 @@
 import type { Response } from "supertest";
 import { type Client, memoryStorage } from "../../lib";
-import { apis, issuer, type Pair } from "../fixture/apis";
-import { codeVerifier } from "../fixture/authorization-request";
-import type { Fields } from "../fixture/browser";
-import { redeem, refresh } from "../fixture/client-requests";
-import { type ClientName, clients, credentials, otherSecret } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens } from "../fixture/journey";
-import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
-import { slowStorage } from "../fixture/slow-storage";
-import { type TokenBody, tokensOf } from "../fixture/token-requests";
-import { changingClients } from "../fixture/watched-host";
+import { apis, issuer, type Pair } from "../hosts/apis";
+import { codeVerifier } from "../browser/authorization-request";
+import type { Fields } from "../browser/browser";
+import { redeem, refresh } from "../requests/client-requests";
+import { type ClientName, clients, credentials, otherSecret } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens } from "../browser/journey";
+import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../requests/json-answers";
+import { slowStorage } from "../storage/slow-storage";
+import { type TokenBody, tokensOf } from "../requests/token-requests";
+import { changingClients } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -241,56 +241,56 @@ describe("what the host is told of a code (RFC 6749 §5.1, §5.2)", () => {
     /** What happens before, and the code that is sent then. */
     readonly code?: (host: TestHost, code: string) => string | Promise<string>;
     readonly fields?: Fields;
-    readonly reason: string;
+    readonly refused: string;
   }
 
   const refusals: Record<string, Refused> = {
     "the verifier has another form": {
       fields: { code_verifier: "v" },
-      reason: "code_verifier is malformed (RFC 7636 §4.1): use 32 random bytes as base64url",
+      refused: "code-verifier-malformed",
     },
     "the code has another form than ours": {
       code: () => "code",
-      reason: "the code was not issued by this server",
+      refused: "code-not-of-this-server",
     },
     "the code was given to nobody": {
       code: (_, code) => `${code.slice(0, 22)}.${"A".repeat(43)}`,
-      reason: "the code is unknown",
+      refused: "code-unknown",
     },
     "the code belongs to another authorization than it says": {
       code: (_, code) => `${"A".repeat(22)}${code.slice(22)}`,
-      reason: "the code is unknown",
+      refused: "code-unknown",
     },
     "the code is too old": {
       code: (_, code) => {
         clock.advance(60);
         return code;
       },
-      reason: "the code has expired",
+      refused: "code-expired",
     },
     "everything of the client was ended": {
       code: async ({ auth }, code) => {
         await auth.clients.revoke("web");
         return code;
       },
-      reason: "the authorization was revoked",
+      refused: "authorization-revoked",
     },
     "the consent was revoked": {
       code: async ({ auth }, code) => {
         await auth.consents.revoke({ subject: "alice", clientId: "web", apiId: "orders" });
         return code;
       },
-      reason: "the authorization was revoked",
+      refused: "authorization-revoked",
     },
   };
 
   it.each(Object.entries(refusals))(
     "why it is refused when %s",
-    async (_, { code = (_host, sent) => sent, fields = {}, reason }) => {
+    async (_, { code = (_host, sent) => sent, fields = {}, refused }) => {
       const host = testHost({ revocationLagSeconds: 0 });
       const sent = await code(host, await obtainCode(host, { client: "web" }));
       expect((await redeem(host, { client: "web", code: sent, fields })).status).toBe(400);
-      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", clientId: "web", reason });
+      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", clientId: "web", code: refused });
     },
   );
 });
@@ -341,7 +341,8 @@ describe("replay of an authorization code (RFC 6749 §4.1.2, 9700 §4.5)", () =>
         issuer,
         clientId: "web",
         error: "invalid_grant",
-        reason: "it was used before, so its authorization was revoked",
+        code: "used-before",
+        reason: expect.any(String) as string,
       },
     ]);
   });

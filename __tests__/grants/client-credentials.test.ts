@@ -1,11 +1,11 @@
-import { issuer, type Pair } from "../fixture/apis";
-import { ownToken } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost } from "../fixture/host";
-import { answerOf, refusal } from "../fixture/json-answers";
-import { tokensOf } from "../fixture/token-requests";
-import { countedStorage } from "../fixture/watched-host";
+import { issuer, type Pair } from "../hosts/apis";
+import { ownToken } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost } from "../hosts/host";
+import { answerOf, refusal } from "../requests/json-answers";
+import { tokensOf } from "../requests/token-requests";
+import { countedStorage } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 

@@ -1,16 +1,16 @@
 import { memoryStorage, type RefreshTokenUse } from "../../lib";
 import { resolveOptions } from "../../lib/options/resolve";
 import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
-import { type Call, newWorld, recordCalls } from "../fixture/canary-host";
-import { refresh } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost, type TestHost, type TestHostOptions } from "../fixture/host";
-import { callApi, obtainRefreshToken } from "../fixture/journey";
-import { answerOf, invalidGrant, refusal } from "../fixture/json-answers";
-import { deepText } from "../fixture/marked-secrets";
-import { withChanges } from "../fixture/options";
-import { tokensOf } from "../fixture/token-requests";
+import { type Call, newWorld, recordCalls } from "../hosts/canary-host";
+import { refresh } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
+import { callApi, obtainRefreshToken } from "../browser/journey";
+import { answerOf, invalidGrant, refusal } from "../requests/json-answers";
+import { deepText } from "../requests/marked-secrets";
+import { withChanges } from "../records/options";
+import { tokensOf } from "../requests/token-requests";
 
 const clock = stopClockForEachTest();
 
@@ -74,7 +74,7 @@ describe("a retry in another process (RFC 6749 §6)", () => {
     expect(stranger.events.at(-1)).toMatchObject({
       kind: "token-refused",
       error: "temporarily_unavailable",
-      reason: expect.stringContaining("give all processes the same secrets"),
+      code: "refresh-by-other-secrets",
     });
     expect(tokensOf(await send(knows, first)).refresh_token).toBe(second.refresh_token);
     expect((await callApi(knows, "/orders", second.access_token)).status).toBe(200);

@@ -1,17 +1,17 @@
 import { createAuthServer, memoryStorage, type TokenDecision } from "../../lib";
-import { apis, issuer, type Pair } from "../fixture/apis";
-import type { Fields } from "../fixture/browser";
-import { type Call, recordCalls } from "../fixture/canary-host";
-import { refresh, revoke } from "../fixture/client-requests";
-import { type ClientName, clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost, type TestHost, type TestHostOptions } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
-import { answerOf, invalidClient, invalidGrant, refusal, serverError } from "../fixture/json-answers";
-import { newLatch } from "../fixture/latch";
-import { expectRefusal, withChanges } from "../fixture/options";
-import { intercept, watchWrites } from "../fixture/slow-storage";
-import { type TokenBody, tokensOf } from "../fixture/token-requests";
+import { apis, issuer, type Pair } from "../hosts/apis";
+import type { Fields } from "../browser/browser";
+import { type Call, recordCalls } from "../hosts/canary-host";
+import { refresh, revoke } from "../requests/client-requests";
+import { type ClientName, clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
+import { answerOf, invalidClient, invalidGrant, refusal, serverError } from "../requests/json-answers";
+import { newLatch } from "../storage/latch";
+import { expectRefusal, withChanges } from "../records/options";
+import { intercept, watchWrites } from "../storage/slow-storage";
+import { type TokenBody, tokensOf } from "../requests/token-requests";
 
 const clock = stopClockForEachTest();
 
@@ -241,7 +241,7 @@ describe("refreshRetrySeconds (RFC 6749 §6, 9700 §4.14.2)", () => {
     await expectRefusal(() => createAuthServer(withChanges({ lifetimes: { refreshRetrySeconds } })), {
       who: "createAuthServer",
       path: "lifetimes.refreshRetrySeconds",
-      fix: "Write whole seconds from 0 to 60.",
+      code: "option-of-wrong-form",
     });
   });
 });

@@ -5,17 +5,17 @@ import {
   memoryStorage,
   type Storage,
 } from "../../lib";
-import { apis, issuer, revocationLagSeconds } from "../fixture/apis";
-import type { Fields } from "../fixture/browser";
-import { redeem, refresh } from "../fixture/client-requests";
-import { type ClientName, clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { type TestHost, testHost } from "../fixture/host";
-import { callApi, obtainCode, obtainRefreshToken, obtainTokens } from "../fixture/journey";
-import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../fixture/json-answers";
-import { slowStorage } from "../fixture/slow-storage";
-import { type TokenBody, tokensOf } from "../fixture/token-requests";
-import { changingClients } from "../fixture/watched-host";
+import { apis, issuer, revocationLagSeconds } from "../hosts/apis";
+import type { Fields } from "../browser/browser";
+import { redeem, refresh } from "../requests/client-requests";
+import { type ClientName, clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { type TestHost, testHost } from "../hosts/host";
+import { callApi, obtainCode, obtainRefreshToken, obtainTokens } from "../browser/journey";
+import { type Answer, answerOf, invalidClient, invalidGrant, refusal } from "../requests/json-answers";
+import { slowStorage } from "../storage/slow-storage";
+import { type TokenBody, tokensOf } from "../requests/token-requests";
+import { changingClients } from "../hosts/watched-host";
 
 const clock = stopClockForEachTest();
 
@@ -238,48 +238,47 @@ describe("what the host is told of a refresh (RFC 6749 §5.2, §6)", () => {
     /** What happens before, and the token that is sent then. */
     readonly token?: (host: TestHost, token: string) => string | Promise<string>;
     readonly fields?: Fields;
-    readonly reason: string;
+    readonly refused: string;
   }
 
-  const beyond =
-    "the scope of a refresh must be some or all of what was granted (RFC 6749 §6): leave it out, or start a new authorization request";
+  const beyond = "refresh-beyond-grant";
   const refusals: Record<string, Refused> = {
     "its token has another form than ours": {
       token: () => "token",
-      reason: "the refresh token was not issued by this server",
+      refused: "refresh-token-not-of-this-server",
     },
     "its token was given to nobody": {
       token: (_, token) => `${token.slice(0, 22)}.${"A".repeat(43)}`,
-      reason: "the refresh token is unknown or expired",
+      refused: "refresh-token-unknown",
     },
     "its token is too old": {
       token: (_, token) => {
         clock.advance(idle.refreshTokenIdleSeconds);
         return token;
       },
-      reason: "the refresh token is unknown or expired",
+      refused: "refresh-token-unknown",
     },
     "everything of the client was ended": {
       token: async ({ auth }, token) => {
         await auth.clients.revoke("web");
         return token;
       },
-      reason: "the authorization was revoked",
+      refused: "authorization-revoked",
     },
     "it asks for more than was granted": {
       fields: { scope: "orders:read orders:write" },
-      reason: beyond,
+      refused: beyond,
     },
-    "its scope is malformed": { fields: { scope: 'orders:read "' }, reason: beyond },
+    "its scope is malformed": { fields: { scope: 'orders:read "' }, refused: beyond },
   };
 
   it.each(Object.entries(refusals))(
     "why it is refused when %s",
-    async (_, { token = (_host, sent) => sent, fields = {}, reason }) => {
+    async (_, { token = (_host, sent) => sent, fields = {}, refused }) => {
       const host = testHost({ lifetimes: idle, revocationLagSeconds: 0 });
       const refreshToken = await token(host, await obtainRefreshToken(host));
       expect((await refresh(host, { client: "web", refreshToken, fields })).status).toBe(400);
-      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", clientId: "web", reason });
+      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", clientId: "web", code: refused });
     },
   );
 });
@@ -298,7 +297,7 @@ describe("an authorization that storage gives without the end of its refresh tok
     const host = testHost({ storage: { ...storage, authorizations } });
     const refreshToken = await obtainRefreshToken(whole);
     expect(answerOf(await refresh(host, { client: "web", refreshToken }))).toEqual(invalidGrant);
-    expect(host.events.at(-1)).toMatchObject({ reason: "the authorization can no longer be refreshed" });
+    expect(host.events.at(-1)).toMatchObject({ code: "refreshing-over" });
     expect((await refresh(whole, { client: "web", refreshToken })).status).toBe(200);
   });
 });
@@ -371,7 +370,7 @@ describe("scopes of a refresh (RFC 6749 §6)", () => {
     expect(host.events.at(-1)).toMatchObject({
       kind: "token-refused",
       error: "invalid_scope",
-      reason: expect.stringContaining("lost all of these scopes"),
+      code: "granted-scopes-lost",
     });
     // nothing was spent
     records.set("web", clients.web);

@@ -1,16 +1,16 @@
 // A host that is careless with what tokens.decide returns, and with what it is given.
 import request from "supertest";
 import { memoryStorage, type TokenAdapter, type TokenDecision } from "../../lib";
-import { type Pair, pairPath } from "../fixture/apis";
-import { codeVerifier } from "../fixture/authorization-request";
-import { introspect, ownToken, redeem } from "../fixture/client-requests";
-import { clients } from "../fixture/clients";
-import { stopClockForEachTest } from "../fixture/clock";
-import { testHost, type TestHost } from "../fixture/host";
-import { callApi, obtainCode, obtainTokens, type Tokens } from "../fixture/journey";
-import { answerOf, refusal, serverError } from "../fixture/json-answers";
-import { newLatch } from "../fixture/latch";
-import { intercept } from "../fixture/slow-storage";
+import { type Pair, pairPath } from "../hosts/apis";
+import { codeVerifier } from "../browser/authorization-request";
+import { introspect, ownToken, redeem } from "../requests/client-requests";
+import { clients } from "../hosts/clients";
+import { stopClockForEachTest } from "../hosts/clock";
+import { testHost, type TestHost } from "../hosts/host";
+import { callApi, obtainCode, obtainTokens, type Tokens } from "../browser/journey";
+import { answerOf, refusal, serverError } from "../requests/json-answers";
+import { newLatch } from "../storage/latch";
+import { intercept } from "../storage/slow-storage";
 
 stopClockForEachTest();
 
@@ -159,23 +159,23 @@ describe("an adapter that answers in odd ways (RFC 6749 §5.2)", () => {
   // eslint-disable-next-line unicorn/no-thenable -- what some promise libraries give
   const thenable = { then: (done: (answer: TokenDecision) => void) => done({ kind: "issue" }) };
   const frozen: TokenDecision = Object.freeze({ kind: "issue" });
-  class Answer {
-    readonly kind = "issue";
-  }
   it.each<[string, TokenAdapter["decide"]]>([
     ["a thenable", () => thenable as unknown as Promise<TokenDecision>],
     ["a frozen object", () => frozen],
-    ["an instance of a class", () => new Answer()],
     ["a Proxy", () => new Proxy({ kind: "issue" } as const, {})],
     ["a promise of a promise", async () => Promise.resolve({ kind: "issue" } as const)],
-    ["more than is asked for", () => ({ kind: "issue", revoke: true }) as TokenDecision],
   ])("%s is an answer", async (_, decide) => {
     const host = hostWith(decide);
     const { access_token: token } = await obtainTokens(host, { client: "web" });
     expect((await callApi(host, "/orders", token)).status).toBe(200);
   });
+  class Answer {
+    readonly kind = "issue";
+  }
   const trap = { get: throwing, ownKeys: throwing };
   it.each<[string, TokenAdapter["decide"]]>([
+    ["is an instance of a class", () => new Answer()],
+    ["has a key of another kind", () => ({ kind: "issue", revoke: true }) as TokenDecision],
     ["throws undefined", () => Promise.reject(undefined)],
     [
       "has a getter that throws",

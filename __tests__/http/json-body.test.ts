@@ -1,6 +1,6 @@
 import { jsonProblem, readJson } from "../../lib/http/json-body";
 import { maxBodyBytes } from "../../lib/http/request";
-import { parsedRequestOf, requestOf } from "../fixture/http-messages";
+import { parsedRequestOf, requestOf } from "./http-messages";
 
 const headers = { "Content-Type": "application/json" };
 
@@ -76,27 +76,15 @@ describe("a body of JSON (RFC 8259)", () => {
   });
 
   it.each([
-    ["too-large", "The body is too large.", "the body is larger than 64 KB: send only the metadata"],
-    [
-      "not-json",
-      "The body is not JSON, or it is nested too deeply.",
-      "the body is not JSON in UTF-8 (RFC 8259), or it is nested more than 10 levels deep",
-    ],
-    [
-      "wrong-media-type",
-      "The body must be application/json, without a content encoding.",
-      "the body is not JSON, such as a form, or it is compressed (RFC 7591 §3.1): send application/json",
-    ],
-    [
-      "taken",
-      "Other code of this server has read the body before.",
-      "something ahead of auth.router has read the body and left nothing in req.body",
-    ],
-  ] as const)("that is %s is refused with what to do", (kind, description, reason) => {
+    ["too-large", "The body is too large.", "json-too-large"],
+    ["not-json", "The body is not JSON, or it is nested too deeply.", "json-malformed"],
+    ["wrong-media-type", "The body must be application/json, without a content encoding.", "body-not-json"],
+    ["taken", "Other code of this server has read the body before.", "body-taken"],
+  ] as const)("that is %s is refused with what to do", (kind, description, code) => {
     expect(jsonProblem({ kind })).toMatchObject({
-      code: "invalid_request",
+      error: "invalid_request",
       description,
-      reason: expect.stringContaining(reason) as string,
+      code,
     });
   });
 });

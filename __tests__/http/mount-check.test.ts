@@ -1,7 +1,8 @@
 import diagnostics from "node:diagnostics_channel";
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { type MountCheck, mountCheck, mountPathOf, watchAnswers } from "../../lib/http/mount-check";
+import { type MountCheck, mountCheck, watchAnswers } from "../../lib/http/mount-check";
+import { mountPathOf } from "../../lib/protocol/issuer";
 
 afterEach(() => jest.restoreAllMocks());
 

@@ -1,15 +1,15 @@
 import request from "supertest";
-import { hearAnswers, unsubscribeAfterEachTest } from "../fixture/channels";
-import type { TestHost } from "../fixture/host";
-import { answerOf, corsHeaders, refusal } from "../fixture/json-answers";
-import { rawRequest } from "../fixture/raw-request";
+import { hearAnswers, unsubscribeAfterEachTest } from "../requests/channels";
+import type { TestHost } from "../hosts/host";
+import { answerOf, corsHeaders, refusal } from "../requests/json-answers";
+import { rawRequest } from "../requests/raw-request";
 import {
   nativeMetadata,
   register,
   registerPath,
   registrationHost,
   webMetadata,
-} from "../fixture/registration";
+} from "../requests/registration";
 
 unsubscribeAfterEachTest();
 

@@ -1,5 +1,5 @@
-import { isTraced, type OpenTrace, traceRequest, whileTraced } from "../../lib/http/request-trace";
-import { hearAnswers, hearRequests, unsubscribeAfterEachTest } from "../fixture/channels";
+import { type OpenTrace, tracedRequests, traceRequest, whileTraced } from "../../lib/http/request-trace";
+import { hearAnswers, hearRequests, unsubscribeAfterEachTest } from "../requests/channels";
 
 unsubscribeAfterEachTest();
 
@@ -7,9 +7,9 @@ const begin = (): OpenTrace => ({ endpoint: "token", method: "POST" });
 
 describe("watching requests", () => {
   it("is noticed while somebody has subscribed", () => {
-    expect(isTraced()).toBe(false);
+    expect(tracedRequests.hasSubscribers).toBe(false);
     hearRequests("start", () => undefined);
-    expect(isTraced()).toBe(true);
+    expect(tracedRequests.hasSubscribers).toBe(true);
   });
 
   it("gives what the work has given, and tells nobody of it", async () => {

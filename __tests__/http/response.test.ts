@@ -8,9 +8,12 @@ import {
   type ProtocolResponse,
   publicDocument,
 } from "../../lib/protocol/protocol-response";
-import { answerTo, type Received, requestOf, type RequestParts } from "../fixture/http-messages";
+import { answerTo, type Received, requestOf, type RequestParts } from "./http-messages";
 
-const refusal = new OAuthError("invalid_grant", { description: "The code is unknown." });
+const refusal = new OAuthError("invalid_grant", {
+  description: "The code is unknown.",
+  code: "code-unknown",
+});
 const answers = {
   json: { kind: "json", status: 200, body: { text: "ä" } },
   redirect: { kind: "redirect", location: "https://client.example/cb?code=x" },
@@ -301,7 +304,7 @@ describe("what those who watch requests are told", () => {
     ["a refusal as JSON", jsonError(refusal), { status: 400, oauthError: "invalid_grant" }],
     [
       "a failure as JSON",
-      jsonError(new OAuthError("server_error", { description: "Failed." })),
+      jsonError(new OAuthError("server_error", { description: "Failed.", code: "server-failed" })),
       { status: 500, oauthError: "server_error" },
     ],
     [

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import request from "supertest";
-import { pairPath } from "../fixture/apis";
-import { hearAnswers, unsubscribeAfterEachTest } from "../fixture/channels";
-import { ownToken } from "../fixture/client-requests";
-import { testHost } from "../fixture/host";
-import { rawRequest } from "../fixture/raw-request";
+import { pairPath } from "../hosts/apis";
+import { hearAnswers, unsubscribeAfterEachTest } from "../requests/channels";
+import { ownToken } from "../requests/client-requests";
+import { testHost } from "../hosts/host";
+import { rawRequest } from "../requests/raw-request";
 
 unsubscribeAfterEachTest();
 

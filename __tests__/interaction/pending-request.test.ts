@@ -114,6 +114,7 @@ describe("opening a pending request", () => {
     ["its cookie among others", browser("x=1", sealed(pendingOf(b)), cookie, "y"), a, pendingOf(a)],
     ["spaces around the value", browser(`${cookie.replace("=", " = ")} `, "x=1"), a, pendingOf(a)],
     ["no id", browser(cookie), undefined, "no-id"],
+    ["neither id nor cookie", browser("x=1"), undefined, "no-request"],
     ["no header", browser(), a, "no-cookie"],
     ["cookies of the host only", browser("x=1", `my-${prefix}=1`), a, "no-cookie"],
     ["the cookie of another request", browser("x=1", sealed(pendingOf(b))), a, "over"],

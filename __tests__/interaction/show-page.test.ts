@@ -5,7 +5,7 @@ import type { NewEvent } from "../../lib/events/port";
 import type { PendingRequest } from "../../lib/interaction/pending-request";
 import { showPage, withInteraction } from "../../lib/interaction/show-page";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
-import { issuerRecord, pendingRecord, publicRecord } from "../fixture/records";
+import { issuerRecord, pendingRecord, publicRecord } from "../records/records";
 
 const req = { headers: {}, url: "/" } as Request;
 const first = pendingRecord();
@@ -36,10 +36,10 @@ function outcomeOf(given: Shown): Exclude<AuthorizationOutcome, { kind: "answere
   } as unknown as AuthorizationRequest;
   const asked = {
     endUser: { subject: "alice", displayName: "Alice", facts: {}, context: undefined },
-    standing: {
+    basis: {
       key: { subject: "alice", clientId: "phone", apiId: "orders", contextKey },
       endMarks: mark === undefined ? [] : [mark],
-      marks: { approval: [mark, undefined, undefined], consent: [undefined, undefined, undefined] },
+      marks: { subject: mark },
     },
   } as unknown as Extract<AuthorizationOutcome, { kind: "ask" }>["asked"];
   return kind === "ask" ? { kind, request, asked } : { kind, url: "/page", request, asked };
@@ -108,8 +108,8 @@ describe("what is kept of a consent page", () => {
     expect(events).toMatchObject([
       {
         kind: "authorization-denied",
-        reason:
-          "a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and scope takes most of them: shorten it",
+        code: "request-too-long",
+        reason: expect.stringContaining("scope takes most of them") as string,
       },
     ]);
   });

@@ -1,61 +1,66 @@
-import { plainOptions } from "../../lib/options/plain-options";
-import { goodApi, goodOptions, withChanges } from "../fixture/options";
+import { createAuthServer } from "../../lib";
+import { plainOptions } from "../../lib/options/shape";
+import { refusals } from "../../lib/options/refused-options";
+import { goodApi, goodOptions, withChanges } from "../records/options";
 
 /** Options whose values are inherited, as from an object of a class. */
 const inherited = <T extends object>(values: T): T => Object.create(values) as T;
+
+class Lifetimes {
+  get consentSeconds(): number {
+    return 60;
+  }
+}
+
+const read = { text: "Read", implies: [] };
+const ofOrders = (changes: object): object => ({ apis: { orders: { ...goodApi, ...changes } } });
+
+describe("options that are no plain objects (RFC 6749 §10)", () => {
+  it.each<[string, object]>([
+    ["options", inherited(goodOptions)],
+    ["apis", withChanges({ apis: inherited({ orders: goodApi }) })],
+    ["apis.orders", withChanges({ apis: { orders: inherited(goodApi) } })],
+    ["apis.orders.lifetimes", withChanges(ofOrders({ lifetimes: new Lifetimes() }))],
+    ["apis.orders.scopes", withChanges(ofOrders({ scopes: inherited({ read }) }))],
+    ["apis.orders.scopes.read", withChanges(ofOrders({ scopes: { read: inherited(read) } }))],
+    ["authMethods", withChanges({ authMethods: inherited(goodOptions.authMethods) })],
+    ["lifetimes", withChanges({ lifetimes: new Lifetimes() })],
+    ["lifetimes", withChanges({ lifetimes: Object.defineProperty({}, "consentSeconds", { value: 60 }) })],
+    ["pages", withChanges({ pages: inherited({ name: "Shop" }) })],
+    ["pages.texts.de", withChanges({ pages: { texts: { de: inherited({ allow: "Ja" }) } } })],
+  ])("are refused by their path: %s", (path, options) => {
+    expect(() => createAuthServer(options as never)).toThrow(
+      expect.objectContaining({
+        code: "option-not-plain",
+        message: `createAuthServer: ${path} must be a plain object, such as { ...object } with all that a class or a prototype gives written out. Storage and adapters alone may be of a class.`,
+      }),
+    );
+    expect(refusals(options as never, 0)[0]).toMatchObject({ code: "option-not-plain", path });
+  });
+
+  it("are storage and adapters, which are kept as the host has made them", () => {
+    class Adapter {
+      approve = (): undefined => undefined;
+    }
+    const clientRegistration = new Adapter();
+    const { options, problems } = plainOptions(withChanges(ofOrders({ clientRegistration })));
+    expect(problems).toEqual([]);
+    expect(options.apis["orders"]?.clientRegistration).toBe(clientRegistration);
+    expect(options.storage).toBe(goodOptions.storage);
+  });
+});
 
 describe("plain options", () => {
   it.each([
     ["good ones", goodOptions],
     ["some that are undefined", withChanges({ pages: undefined, onEvent: undefined })],
     ["one of a strange name", { ...goodOptions, ["__proto__"]: 1 }],
-  ])("hold what is written: %s", (_, options) => {
-    const plain = plainOptions(options);
-    expect(plain).toStrictEqual(options);
-    expect(Object.keys(plain)).toEqual(Object.keys(options));
-    expect(plain).not.toBe(options);
-  });
-
-  it("hold what is inherited", () => {
-    const lifetimes = { consentSeconds: 60 };
-    const api = { ...goodApi, lifetimes, scopes: { read: { text: "Read", implies: [] } } };
-    const written = withChanges({ lifetimes, apis: { orders: api } });
-    const scopes = inherited({ read: inherited(api.scopes.read) });
-    const given = inherited({
-      ...written,
-      lifetimes: inherited(lifetimes),
-      apis: inherited({ orders: inherited({ ...api, scopes, lifetimes: inherited(lifetimes) }) }),
-    });
-    expect(plainOptions(given)).toStrictEqual(written);
-  });
-
-  it("hold functions that are options, and no other methods of a class", () => {
-    class Config {
-      onEvent(): void {}
-      isProduction(): boolean {
-        return this instanceof Config;
-      }
-    }
-    const config = Object.assign(new Config(), goodOptions);
-    expect(plainOptions(config)).toStrictEqual({ ...goodOptions, onEvent: config.onEvent });
-  });
-
-  it("hold what the host's object has, but does not list", () => {
-    const lifetimes = Object.defineProperty({}, "consentSeconds", { value: 60 });
-    expect(plainOptions(withChanges({ lifetimes })).lifetimes).toStrictEqual({ consentSeconds: 60 });
-  });
-
-  it("hold storage, adapters and pages as the host has made them", () => {
-    class Adapter {
-      approve = (): undefined => undefined;
-    }
-    const clientRegistration = new Adapter();
-    const pages = inherited({ name: "Shop" });
-    const given = withChanges({ pages, apis: { orders: { ...goodApi, clientRegistration } } });
-    const plain = plainOptions(given);
-    expect(plain.apis["orders"]?.clientRegistration).toBe(clientRegistration);
-    expect(plain.pages).toBe(pages);
-    expect(plain.storage).toBe(goodOptions.storage);
+    ["some without a prototype", Object.assign(Object.create(null) as object, goodOptions)],
+  ])("hold what is written: %s", (_, given) => {
+    const { options, problems } = plainOptions(given);
+    expect([{ ...options }, problems]).toEqual([{ ...given }, []]);
+    expect(Object.keys(options)).toEqual(Object.keys(given));
+    expect(options).not.toBe(given);
   });
 
   it("stay as they were when the host changes its objects", () => {
@@ -63,14 +68,14 @@ describe("plain options", () => {
     const api = { ...goodApi, authMethods: ["password"], accessTokenSeconds: 60, lifetimes: ofApi };
     const lifetimes = { consentSeconds: 60 };
     const given = { ...goodOptions, apis: { orders: api }, lifetimes, revocationLagSeconds: 1 };
-    const plain = plainOptions(given);
-    const before = structuredClone({ lifetimes: plain.lifetimes, apis: plain.apis });
+    const { options } = plainOptions(given);
+    const before = structuredClone({ lifetimes: options.lifetimes, apis: options.apis });
     api.accessTokenSeconds = 9_000;
     api.authMethods.push("other");
     ofApi.consentSeconds = 9_000;
     lifetimes.consentSeconds = 9_000;
     given.revocationLagSeconds = 300;
-    expect(plain).toMatchObject({ ...before, revocationLagSeconds: 1 });
+    expect(options).toMatchObject({ ...before, revocationLagSeconds: 1 });
   });
 
   it.each([
@@ -84,6 +89,6 @@ describe("plain options", () => {
     [withChanges({ apis: { orders: { ...goodApi, scopes: "read" } } })],
     [withChanges({ lifetimes: 5 })],
   ])("are as wrong as what is given: %j", (given) => {
-    expect(plainOptions(given as never)).toStrictEqual(given);
+    expect(plainOptions(given as never)).toStrictEqual({ options: given, problems: [] });
   });
 });

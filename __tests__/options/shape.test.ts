@@ -1,116 +1,100 @@
 import { optionSchema } from "../../lib/options/schema";
-import { type OptionProblem, shapeProblems } from "../../lib/options/shape";
-import { emptyStorage, goodApi, goodOptions, withChanges } from "../fixture/options";
+import type { OptionProblem, OptionProblemCode } from "../../lib/options/problem";
+import { shapeProblems } from "../../lib/options/shape";
+import type { NamedSchema } from "../../lib/schemas/compile";
+import { emptyStorage, goodApi, goodOptions, withChanges } from "../records/options";
 
 const orders = (changes: object): object => ({ apis: { orders: { ...goodApi, ...changes } } });
 const writeSentence = "Write the sentence that people read, or a sentence for each language.";
-const writeConsent = "Write a ConsentAdapter: { decide(request) { … } }.";
 const { endMarks } = emptyStorage;
 const storageWith = (changes: object): object => ({ storage: { ...emptyStorage, ...changes } });
 
-type Row = readonly [mistake: string, changes: object, path: string, problem: string, fix: string];
+type Row = readonly [
+  mistake: string,
+  changes: object,
+  path: string,
+  code: OptionProblemCode,
+  problem: string,
+];
+
+const noMethod = ["option-without-method", "lacks the method decide"] as const;
+const empty = ["option-empty", "must not be empty"] as const;
+const missing = ["option-missing", "is missing"] as const;
 
 const rows: readonly Row[] = [
-  ["nothing", { consent: null }, "consent", "lacks the method decide", writeConsent],
-  ["a text", { consent: "ask" }, "consent", "lacks the method decide", writeConsent],
-  [
-    "a value for a method",
-    { consent: { decide: "ask" } },
-    "consent",
-    "lacks the method decide",
-    writeConsent,
-  ],
+  ["nothing", { consent: null }, "consent", ...noMethod],
+  ["a text", { consent: "ask" }, "consent", ...noMethod],
+  ["a value for a method", { consent: { decide: "ask" } }, "consent", ...noMethod],
   [
     "the second method",
     storageWith({ endMarks: { ...endMarks, save: undefined } }),
     "storage.endMarks",
+    "option-without-method",
     "lacks the method save",
-    "Write an EndMarkStore. An adapter written for 0.1 also needs the new consents.delete and authorizations.revokeAll: see the upgrade steps in CHANGELOG.",
   ],
-  [
-    "a text for a function",
-    { onEvent: "log" },
-    "onEvent",
-    "must be a function",
-    "Write a function that takes an event.",
-  ],
-  ["no item", { secrets: [] }, "secrets", "must not be empty", "Write a list of secrets, the newest first."],
-  [
-    "no property",
-    { authMethods: {} },
-    "authMethods",
-    "must not be empty",
-    "Write at least one authentication method: { password: { authenticate } }.",
-  ],
-  [
-    "no character",
-    orders({ name: "" }),
-    "apis.orders.name",
-    "must not be empty",
-    "Write the name that people read.",
-  ],
+  ["a text for a function", { onEvent: "log" }, "onEvent", "option-not-a-function", "must be a function"],
+  ["no item", { secrets: [] }, "secrets", ...empty],
+  ["no property", { authMethods: {} }, "authMethods", ...empty],
+  ["no character", orders({ name: "" }), "apis.orders.name", ...empty],
   [
     "too much",
     { revocationLagSeconds: 301 },
     "revocationLagSeconds",
+    "option-of-wrong-form",
     "must be <= 300",
-    "Write whole seconds from 0 to 300.",
   ],
-  [
-    "a missing option",
-    { baseUrl: undefined },
-    "baseUrl",
-    "is missing",
-    'Write the public URL of the mount point, such as "https://host/login".',
-  ],
+  ["a missing option", { baseUrl: undefined }, "baseUrl", ...missing],
   [
     "a missing option inside",
     orders({ scopes: { a: { implies: [] } } }),
     "apis.orders.scopes.a.text",
-    "is missing",
-    writeSentence,
+    ...missing,
   ],
   [
     "an unknown option inside",
     { pages: { colour: "#123456" } },
     "pages.colour",
+    "option-unknown",
     "is not an option",
-    "Known options: name, logo, accentColor, texts, render.",
   ],
   [
     "an error in a scope with more than its sentence",
     orders({ scopes: { a: { text: "" } } }),
     "apis.orders.scopes.a.text",
-    "must not be empty",
-    writeSentence,
+    ...empty,
   ],
   [
     "a language that is none",
     { pages: { texts: { german: {} } } },
     "pages.texts",
+    "option-of-wrong-form",
     'must match pattern "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$"',
-    "Write language tags such as en or de-AT.",
   ],
-  [
-    "a name with a slash",
-    { apis: { "a/b": { ...goodApi, name: "" } } },
-    "apis.a/b.name",
-    "must not be empty",
-    "Write the name that people read.",
-  ],
-  [
-    "a name with a tilde",
-    { apis: { "a~b": { ...goodApi, name: "" } } },
-    "apis.a~b.name",
-    "must not be empty",
-    "Write the name that people read.",
-  ],
+  ["a name with a slash", { apis: { "a/b": { ...goodApi, name: "" } } }, "apis.a/b.name", ...empty],
+  ["a name with a tilde", { apis: { "a~b": { ...goodApi, name: "" } } }, "apis.a~b.name", ...empty],
 ];
 
+/** What is wrong, without what to write instead. */
+function wrongIn(options: unknown): readonly object[] {
+  return shapeProblems(optionSchema, options).map(({ code, path, problem }) => ({ code, path, problem }));
+}
+
 describe("options in a wrong shape", () => {
-  it.each(rows)("are told: %s", (_, changes, path, problem, fix) => {
-    const expected: OptionProblem = { path, problem, fix };
-    expect(shapeProblems(optionSchema, withChanges(changes))).toEqual([expected]);
+  it.each(rows)("are told: %s", (_, changes, path, code, problem) => {
+    expect(wrongIn(withChanges(changes))).toEqual([{ code, path, problem }]);
+  });
+
+  it.each([
+    ["of the option", { onEvent: "log" }, "Write a function that takes an event."],
+    ["of an item's list", { secrets: [] }, "Write a list of secrets, the newest first."],
+    ["of what is missing inside", orders({ scopes: { a: { implies: [] } } }), writeSentence],
+    [
+      "of all options, for one that is not known",
+      { pages: { colour: "#123456" } },
+      "Known options: name, logo, accentColor, texts, render.",
+    ],
+  ])("are told with the fix %s", (_, changes, fix) => {
+    expect(shapeProblems(optionSchema, withChanges(changes)).map((one) => one.fix)).toEqual([fix]);
   });
 
   it("are told all at once", () => {
@@ -123,13 +107,21 @@ describe("options in a wrong shape", () => {
     ]);
   });
 
-  it.each([
-    [{ $id: "a", type: "object" }, 5, { path: "options", problem: "must be object", fix: "" }],
-    [{ $id: "b", type: "object", required: ["a"] }, {}, { path: "a", problem: "is missing", fix: "" }],
+  it.each<readonly [NamedSchema & object & Record<string, unknown>, unknown, OptionProblem]>([
+    [
+      { $id: "a", type: "object" },
+      5,
+      { code: "option-of-wrong-form", path: "options", problem: "must be object", fix: "" },
+    ],
+    [
+      { $id: "b", type: "object", required: ["a"] },
+      {},
+      { code: "option-missing", path: "a", problem: "is missing", fix: "" },
+    ],
     [
       { $id: "c", type: "object", required: ["a"], properties: { a: {} } },
       {},
-      { path: "a", problem: "is missing", fix: "" },
+      { code: "option-missing", path: "a", problem: "is missing", fix: "" },
     ],
   ])("are told without a fix where the schema says none: %j", (schema, options, expected) => {
     expect(shapeProblems(schema, options)).toEqual([expected]);

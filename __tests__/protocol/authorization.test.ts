@@ -1,6 +1,6 @@
 import type { Client, KeyClient } from "../../lib";
 import { type ProofKind, proofKindOf, provesAsApproved } from "../../lib/protocol/authorization";
-import { authorizationRecord, confidentialRecord, publicRecord } from "../fixture/records";
+import { authorizationRecord, confidentialRecord, publicRecord } from "../records/records";
 
 const { secretDigests: _secretDigests, ...withoutSecret } = confidentialRecord();
 const keyRecord: KeyClient = { ...withoutSecret, jwks: { keys: [] } };

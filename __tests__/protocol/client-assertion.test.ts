@@ -8,23 +8,23 @@ import {
   parseClientAssertion,
   usedAssertion,
 } from "../../lib/protocol/client-assertion";
-import { issuer } from "../fixture/apis";
-import { type AssertionChanges, assertionOf, part } from "../fixture/client-assertions";
-import { stopClockForEachTest } from "../fixture/clock";
-import { issuerRecord } from "../fixture/records";
+import { issuer } from "../hosts/apis";
+import { type AssertionChanges, assertionOf, part } from "../requests/client-assertions";
+import { stopClockForEachTest } from "../hosts/clock";
+import { issuerRecord } from "../records/records";
 
 const clock = stopClockForEachTest();
 
 function read(assertion: string): ClientAssertion {
   const parsed = parseClientAssertion(assertion);
-  if (parsed.kind === "unreadable") throw new Error(parsed.reason);
+  if (parsed.kind === "unreadable") throw new Error(parsed.problem);
   return parsed;
 }
 
 /** Why the text is refused before anybody looks at the client. */
 function unreadable(text: string): string | undefined {
   const parsed = parseClientAssertion(text);
-  return parsed.kind === "unreadable" ? parsed.reason : undefined;
+  return parsed.kind === "unreadable" ? parsed.problem : undefined;
 }
 
 const unreadableBy = (changes: AssertionChanges): string | undefined => unreadable(assertionOf(changes));
@@ -46,22 +46,22 @@ describe("the issuer of an assertion is the client (RFC 7523 §3)", () => {
   });
 
   it.each(["other", "Keyed", "keyed ", issuer])("refuses iss %s", (iss) => {
-    expect(problem({ iss })).toMatch(/^iss and sub .* must be the client id/);
+    expect(problem({ iss })).toBe("assertion-iss-or-sub-wrong");
   });
 
   it.each([[undefined], [5], [null], [["keyed"]], [{ keyed: true }], [true]])("refuses iss %p", (iss) => {
-    expect(unreadableBy({ claims: { iss } })).toMatch(/^iss and sub .* must be the client id/);
+    expect(unreadableBy({ claims: { iss } })).toBe("assertion-iss-or-sub-wrong");
   });
 });
 
 describe("the subject of an assertion is the client (RFC 7523 §3, 7521 §4.2)", () => {
   it("refuses another one", () => {
-    expect(problem({ sub: "other" })).toMatch(/^iss and sub .* must be the client id/);
-    expect(problem({ sub: "other", iss: "other" })).toMatch(/^iss and sub .* must be the client id/);
+    expect(problem({ sub: "other" })).toBe("assertion-iss-or-sub-wrong");
+    expect(problem({ sub: "other", iss: "other" })).toBe("assertion-iss-or-sub-wrong");
   });
 
   it.each([[undefined], [5], [null], [["keyed"]]])("refuses sub %p", (sub) => {
-    expect(unreadableBy({ claims: { sub } })).toMatch(/^iss and sub .* must be the client id/);
+    expect(unreadableBy({ claims: { sub } })).toBe("assertion-iss-or-sub-wrong");
   });
 });
 
@@ -84,14 +84,14 @@ describe("the audience of an assertion is this issuer alone (RFC 7523 §3)", () 
     "keyed",
     "",
   ])("refuses %s", (aud) => {
-    expect(problem({ aud })).toBe("aud of the assertion must be the issuer (RFC 7523 §3)");
+    expect(problem({ aud })).toBe("assertion-aud-wrong");
     expect(problem({ aud }, { allowTokenEndpointAudience: true })).toBeDefined();
   });
 
   it.each([[undefined], [[]], [5], [null], [[5]], [[[issuer]]], [{ 0: issuer }], [[issuer, issuer]]])(
     "refuses %p",
     (aud) => {
-      expect(unreadableBy({ claims: { aud } })).toMatch(/^aud of the assertion must be one text/);
+      expect(unreadableBy({ claims: { aud } })).toBe("assertion-aud-not-one-text");
     },
   );
 
@@ -100,13 +100,11 @@ describe("the audience of an assertion is this issuer alone (RFC 7523 §3)", () 
     ["https://other.example", issuer],
     [issuer, `${issuer}/token`],
   ])("refuses a list of two: %s and %s", (...aud) => {
-    expect(unreadableBy({ claims: { aud } })).toMatch(/^aud of the assertion must be one text/);
+    expect(unreadableBy({ claims: { aud } })).toBe("assertion-aud-not-one-text");
   });
 
   it.each([[`${issuer}/token`], [[`${issuer}/token`]]])("takes %p only if the client may send it", (aud) => {
-    expect(problem({ aud })).toMatch(
-      /aud of the assertion is the token endpoint: .*allowTokenEndpointAudience/,
-    );
+    expect(problem({ aud })).toBe("assertion-aud-token-endpoint");
     expect(problem({ aud }, { allowTokenEndpointAudience: true })).toBeUndefined();
   });
 });
@@ -119,16 +117,14 @@ describe("an assertion expires (RFC 7523 §3)", () => {
   it.each([-30, -31, -1e9])(
     "is refused when exp is %i seconds ahead, beyond the difference of clocks",
     (seconds) => {
-      expect(problem({ exp: clock.now() + seconds, iat: undefined })).toBe(
-        "the assertion has expired (RFC 7523 §3)",
-      );
+      expect(problem({ exp: clock.now() + seconds, iat: undefined })).toBe("assertion-expired");
     },
   );
 
   it.each([[undefined], ["2000000000"], [null], [true], [[2_000_000_000]]])(
     "is refused with exp %p",
     (exp) => {
-      expect(unreadableBy({ claims: { exp } })).toMatch(/^exp of the assertion must be a number/);
+      expect(unreadableBy({ claims: { exp } })).toBe("assertion-exp-malformed");
     },
   );
 
@@ -136,14 +132,14 @@ describe("an assertion expires (RFC 7523 §3)", () => {
     const text = assertionOf({ claims: { exp: 1 } });
     const [header, , signature] = text.split(".");
     const claims = `{"iss":"keyed","sub":"keyed","aud":"${issuer}","jti":"a","exp":1e999}`;
-    expect(unreadable(`${header}.${part(claims)}.${signature}`)).toMatch(/^exp of the assertion/);
+    expect(unreadable(`${header}.${part(claims)}.${signature}`)).toBe("assertion-exp-malformed");
   });
 });
 
 describe("an assertion lives for five minutes at most (RFC 7523 §3)", () => {
   it("may end five minutes and the difference of clocks from now", () => {
     expect(problem({ exp: clock.now() + 330, iat: undefined })).toBeUndefined();
-    expect(problem({ exp: clock.now() + 331, iat: undefined })).toMatch(/may live for at most 300 seconds/);
+    expect(problem({ exp: clock.now() + 331, iat: undefined })).toBe("assertion-lives-too-long");
   });
 
   it.each([100, 3_300, 1e9])(
@@ -151,20 +147,18 @@ describe("an assertion lives for five minutes at most (RFC 7523 §3)", () => {
     (seconds) => {
       const exp = clock.now() + seconds;
       expect(problem({ exp, iat: clock.now() - 329 })).toBeUndefined();
-      expect(problem({ exp, iat: clock.now() - 330 })).toBe(
-        "the assertion was signed more than 300 seconds ago (RFC 7523 §3)",
-      );
+      expect(problem({ exp, iat: clock.now() - 330 })).toBe("assertion-too-old");
     },
   );
 
   it("is refused from its exp on, if that comes before five minutes from its iat", () => {
     expect(problem({ exp: clock.now() - 29, iat: clock.now() - 60 })).toBeUndefined();
-    expect(problem({ exp: clock.now() - 30, iat: clock.now() - 60 })).toMatch(/^the assertion has expired/);
+    expect(problem({ exp: clock.now() - 30, iat: clock.now() - 60 })).toBe("assertion-expired");
   });
 
   it.each(["iat", "nbf"])("is refused when %s is in the future, beyond the difference of clocks", (name) => {
     expect(problem({ [name]: clock.now() + 30 })).toBeUndefined();
-    expect(problem({ [name]: clock.now() + 31 })).toMatch(/^iat or nbf of the assertion is in the future/);
+    expect(problem({ [name]: clock.now() + 31 })).toBe("assertion-from-the-future");
   });
 
   it("needs neither iat nor nbf", () => {
@@ -177,9 +171,7 @@ describe("an assertion lives for five minutes at most (RFC 7523 §3)", () => {
     ["nbf", null],
     ["nbf", [1]],
   ])("is refused with %s %p", (name, value) => {
-    expect(unreadableBy({ claims: { [name]: value } })).toMatch(
-      /^iat and nbf of the assertion must be numbers/,
-    );
+    expect(unreadableBy({ claims: { [name]: value } })).toBe("assertion-times-malformed");
   });
 });
 
@@ -189,7 +181,7 @@ describe("jti is needed, and bounded (RFC 7523 §3, 7519 §4.1.7)", () => {
   });
 
   it.each([[undefined], [""], ["x".repeat(256)], [5], [null], [["a"]]])("refuses %p", (jti) => {
-    expect(unreadableBy({ claims: { jti } })).toMatch(/^jti of the assertion must have 1 to 255 characters/);
+    expect(unreadableBy({ claims: { jti } })).toBe("assertion-jti-malformed");
   });
 });
 
@@ -219,7 +211,7 @@ describe("what is stored of a used assertion (RFC 7523 §3)", () => {
       const claims = { exp: clock.now() + seconds, iat: undefined };
       const { expiresAt } = usedAssertion(read(assertionOf({ claims })).claims);
       expect(Number.isSafeInteger(expiresAt)).toBe(true);
-      expect(problem(claims, { now: expiresAt })).toMatch(/expired/);
+      expect(problem(claims, { now: expiresAt })).toBe("assertion-expired");
       expect(problem(claims, { now: expiresAt - 1 })).toBeUndefined();
     },
   );
@@ -231,7 +223,7 @@ describe("what is stored of a used assertion (RFC 7523 §3)", () => {
       const claims = { exp: iat + life, iat };
       const { expiresAt } = usedAssertion(read(assertionOf({ claims })).claims);
       expect(expiresAt).toBe(clock.now() + 330);
-      expect(problem(claims, { now: expiresAt })).toMatch(/more than 300 seconds ago/);
+      expect(problem(claims, { now: expiresAt })).toBe("assertion-too-old");
       expect(problem(claims, { now: expiresAt - 1 })).toBeUndefined();
     },
   );
@@ -253,7 +245,7 @@ describe("the type of an assertion (RFC 7515 §4.1.9, 8725 §3.11, 7523 §3)", (
   it.each([["at+jwt"], ["dpop+jwt"], [""], ["application/"], ["text/jwt"], ["jwt "], [null], [5], [["JWT"]]])(
     "refuses %p",
     (typ) => {
-      expect(unreadableBy({ header: { typ } })).toMatch(/^typ of the assertion/);
+      expect(unreadableBy({ header: { typ } })).toBe("assertion-typ-wrong");
     },
   );
 });
@@ -276,20 +268,20 @@ describe("the header of an assertion (RFC 7515 §4.1, 7523 §5)", () => {
     [["ES256"]],
     [{}],
   ])("refuses alg %p", (alg) => {
-    expect(unreadableBy({ header: { alg }, key })).toMatch(/^alg of the assertion is not in /);
+    expect(unreadableBy({ header: { alg }, key })).toBe("assertion-alg-unsupported");
   });
 
   it.each([[["exp"]], [[]], [null], [["b64"]]])("refuses crit %p", (crit) => {
-    expect(unreadableBy({ header: { crit } })).toMatch(/^the assertion has crit/);
+    expect(unreadableBy({ header: { crit } })).toBe("assertion-with-crit");
   });
 
   it.each([[5], [null], [["ec"]], [{ kid: "ec" }], [true]])("refuses kid %p", (kid) => {
-    expect(unreadableBy({ header: { kid } })).toMatch(/^kid of the assertion must be text/);
+    expect(unreadableBy({ header: { kid } })).toBe("assertion-kid-not-text");
   });
 });
 
 describe("the form of an assertion (RFC 7515 §7.1, 7519 §4, §7.2)", () => {
-  const notJwt = "the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2)";
+  const notJwt = "assertion-not-a-jwt";
   const [header = "", claims = "", signature = ""] = assertionOf().split(".");
 
   it.each([
@@ -339,12 +331,12 @@ describe("the form of an assertion (RFC 7515 §7.1, 7519 §4, §7.2)", () => {
 
   it("reads 8,192 characters", () => {
     expect(unreadable("x".repeat(8_192))).toBe(notJwt);
-    expect(unreadable("x".repeat(8_193))).toBe("the assertion is longer than 8192 characters");
+    expect(unreadable("x".repeat(8_193))).toBe("assertion-too-long");
   });
 
   it("refuses more than 8,192 characters before it reads them", () => {
     const long = assertionOf({ claims: { padding: "x".repeat(8_192) } });
-    expect(unreadable(long)).toBe("the assertion is longer than 8192 characters");
+    expect(unreadable(long)).toBe("assertion-too-long");
   });
 
   it("never throws, whatever is in the parts", () => {
@@ -359,7 +351,9 @@ describe("the form of an assertion (RFC 7515 §7.1, 7519 §4, §7.2)", () => {
 
   it("reads JSON as deep as the longest assertion can be", () => {
     const deep = `${"[".repeat(2_900)}${"]".repeat(2_900)}`;
-    expect(unreadable(`${header}.${part(`{"a":${deep}}`)}.${signature}`)).toMatch(/^iss and sub/);
-    expect(unreadable(`${header}.${part(`{"iss":${deep}}`)}.${signature}`)).toMatch(/^iss and sub/);
+    expect(unreadable(`${header}.${part(`{"a":${deep}}`)}.${signature}`)).toBe("assertion-iss-or-sub-wrong");
+    expect(unreadable(`${header}.${part(`{"iss":${deep}}`)}.${signature}`)).toBe(
+      "assertion-iss-or-sub-wrong",
+    );
   });
 });

@@ -1,4 +1,4 @@
-import { frozen, isTextList, parseHostObject, undefinedKey } from "../../lib/protocol/host-json";
+import { frozen, isTextList, ownRecord, parseHostObject } from "../../lib/protocol/host-json";
 
 describe("an object that the host returns (RFC 8259 §3, §4)", () => {
   it.each([
@@ -73,15 +73,21 @@ describe("parts of what the host returns", () => {
     expect(isTextList(value)).toBe(expected);
   });
 
-  it("name the key that is there and undefined", () => {
-    expect(undefinedKey({ a: 1, b: undefined })).toBe("b");
-    expect(undefinedKey({ a: null, b: 0, c: "" })).toBeUndefined();
-  });
-
   it.each([["text"], [5], [null], [undefined]])(
     "stay as they are when nothing can be frozen: %p",
     (value) => {
       expect(frozen(value)).toBe(value);
     },
   );
+});
+
+describe("copies of what is kept (RFC 6749 §10)", () => {
+  it("have lists of their own, which later changes of the original don't reach", () => {
+    const original = { clientId: "web", scopes: ["read"], nested: { deep: true } };
+    const copy = ownRecord(original);
+    expect(copy).toStrictEqual(original);
+    original.scopes.push("write");
+    original.clientId = "other";
+    expect(copy).toStrictEqual({ clientId: "web", scopes: ["read"], nested: { deep: true } });
+  });
 });

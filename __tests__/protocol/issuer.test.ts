@@ -14,7 +14,7 @@ import { OAuthError, type OAuthErrorCode, serverError, toOAuthError } from "../.
 import { protectedResourceMetadata } from "../../lib/protocol/protected-resource-metadata";
 import { errorPage, jsonError } from "../../lib/protocol/protocol-response";
 import { serverMetadata } from "../../lib/protocol/server-metadata";
-import { issuerRecord } from "../fixture/records";
+import { issuerRecord } from "../records/records";
 
 describe("issuer identifier (RFC 8414 §2)", () => {
   it.each(["a", "A", "0", "_", "~", "-", "orders", "orders-2.v1_a~b", "x".repeat(64), "constructor"])(
@@ -53,12 +53,12 @@ describe("issuer identifier (RFC 8414 §2)", () => {
   });
 
   it.each([
-    ["both ids", { authMethodId: "password", apiId: "orders" }, true],
-    ["another authentication method", { authMethodId: "otp", apiId: "orders" }, false],
-    ["another API", { authMethodId: "password", apiId: "files" }, false],
-    ["both ids in each other's place", { authMethodId: "orders", apiId: "password" }, false],
-  ])("owns a record by %s", (_, record, expected) => {
-    expect(belongsTo(record, issuerRecord())).toBe(expected);
+    ["its own identifier", "/auth/password/api/orders", true],
+    ["that of another authentication method", "/auth/otp/api/orders", false],
+    ["that of another API", "/auth/password/api/files", false],
+    ["its own one at another server", "/other/auth/password/api/orders", false],
+  ])("owns a record by %s", (_, path, expected) => {
+    expect(belongsTo({ issuer: `https://host.example/login${path}` }, issuerRecord())).toBe(expected);
   });
 });
 
@@ -181,7 +181,15 @@ describe("protected resource metadata (RFC 9728 §2, §3.1)", () => {
 });
 
 function before(...scopes: readonly string[]): Consent {
-  return { subject: "alice", clientId: "web", apiId: "orders", scopes, grantedAt: 1, expiresAt: 2 };
+  return {
+    subject: "alice",
+    clientId: "web",
+    apiId: "orders",
+    scopes,
+    grantedAt: 1,
+    endMarks: [],
+    expiresAt: 2,
+  };
 }
 
 describe("remembered consent (RFC 6749 §10.2)", () => {
@@ -234,7 +242,11 @@ describe("errors (RFC 6749 §4.1.2.1, §5.2)", () => {
     ["server_error", 500],
     ["temporarily_unavailable", 503],
   ])("answer %s with the status %s", (code, status) => {
-    const error = new OAuthError(code, { description: "For the client.", reason: "for the event" });
+    const error = new OAuthError(code, {
+      description: "For the client.",
+      code: "for-events",
+      reason: "for the event",
+    });
     expect(jsonError(error, { "X-A": "b" })).toEqual({
       kind: "json",
       status,
@@ -247,21 +259,25 @@ describe("errors (RFC 6749 §4.1.2.1, §5.2)", () => {
   it("tell the event what the client may not know", () => {
     const error = new OAuthError("invalid_grant", {
       description: "For the client.",
+      code: "for-events",
       reason: "for the event",
     });
+    expect(error.code).toBe("for-events");
     expect(error.reason).toBe("for the event");
     expect(String(error)).toBe("OAuthError: invalid_grant: For the client.");
-    expect(new OAuthError("invalid_grant", { description: "For both." }).reason).toBe("For both.");
+    expect(new OAuthError("invalid_grant", { description: "For both.", code: "for-events" }).reason).toBe(
+      "For both.",
+    );
   });
 
   it("stand for anything thrown, without telling the client what it was", () => {
     const cause = new Error("password of the database");
     const error = toOAuthError(cause);
-    expect(error.code).toBe("server_error");
+    expect(error).toMatchObject({ error: "server_error", code: "server-failed" });
     expect(error.cause).toBe(cause);
     expect(JSON.stringify(jsonError(error))).not.toContain("password");
     expect(toOAuthError("a text").cause).toBe("a text");
-    expect(toOAuthError(undefined).code).toBe("server_error");
+    expect(toOAuthError(undefined).error).toBe("server_error");
   });
 
   it("stay what they are", () => {

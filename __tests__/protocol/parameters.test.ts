@@ -1,9 +1,12 @@
 import * as fc from "fast-check";
 import {
+  ownText,
   type Parameters,
   parametersFromObject,
   parametersOfUrl,
   parseParameters,
+  quoted,
+  quotedUri,
 } from "../../lib/protocol/parameters";
 import { codeVerifierMatches, isCodeChallenge, isCodeVerifier } from "../../lib/protocol/authorization";
 import { formatScope, intersect, isSubset, parseScope } from "../../lib/protocol/scope";
@@ -156,6 +159,12 @@ describe("parameters that a host's body parser has read (RFC 6749 §3.2)", () =>
   });
 });
 
+describe("a text that is kept (RFC 6749 §10)", () => {
+  it.each(["", "a", "ä€🔑", " a "])("is the same as that of the request: %j", (text) => {
+    expect(ownText(text)).toBe(text);
+  });
+});
+
 describe("scope (RFC 6749 §3.3)", () => {
   it.each([
     ["one", "a", ["a"]],
@@ -254,5 +263,33 @@ describe("PKCE S256 (RFC 7636 §4)", () => {
     ["a line feed at the end", `${"a".repeat(43)}\n`, false],
   ])("knows a verifier (§4.1): %s", (_, text, expected) => {
     expect(isCodeVerifier(text)).toBe(expected);
+  });
+});
+
+describe("text from outside in a reason", () => {
+  it.each([
+    ["a plain one", "orders:read", '"orders:read"'],
+    ["quotes and backslashes", 'a"b\\c', String.raw`"a\"b\\c"`],
+    [
+      "lines and control characters",
+      "a\r\n\0\x1b[2J\x7f\x9b",
+      String.raw`"a\r\n\u0000\u001b[2J\u007f\u009b"`,
+    ],
+    ["other scripts, directions and halves of characters", "ä\u202e\ud800", String.raw`"\u00e4\u202e\ud800"`],
+  ])("is one line of visible ASCII: %s", (_, text, expected) => {
+    expect(quoted(text)).toBe(expected);
+  });
+
+  it.each(["a", "ä", "\n"])("is cut: many of %j", (text) => {
+    expect(quoted(text.repeat(100_000))).toMatch(/^"[\x20-\x7e]{200}…"$/);
+  });
+
+  it.each([
+    ["https://web.example/callback", '"https://web.example/callback"'],
+    ["https://web.example/?code=secret&state=x", '"https://web.example/?..."'],
+    ["https://web.example/#access_token=secret", '"https://web.example/#..."'],
+    ["https://alice:secret@web.example/callback", '"https://...@web.example/callback"'],
+  ])("has no credentials of a URI: %s", (uri, expected) => {
+    expect(quotedUri(uri)).toBe(expected);
   });
 });

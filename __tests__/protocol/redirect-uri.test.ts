@@ -6,7 +6,7 @@ import {
   type RedirectTarget,
   verifyRedirectUri,
 } from "../../lib/protocol/redirect-uri";
-import { confidentialRecord, publicRecord } from "../fixture/records";
+import { confidentialRecord, publicRecord } from "../records/records";
 
 type Kind = "confidential" | "native" | "browser";
 
@@ -23,14 +23,14 @@ function verify(
   requested: string | undefined,
   rule: "required" | "optional" = "required",
 ): string | undefined {
-  return verifyRedirectUri(client, { requested, rule, dotless: [] })?.uri;
+  return verifyRedirectUri(client, { requested, rule, redirectSchemes: [] })?.uri;
 }
 
 function targetOf(client: Client): RedirectTarget {
   const target = verifyRedirectUri(client, {
     requested: client.redirectUris[0],
     rule: "required",
-    dotless: [],
+    redirectSchemes: [],
   });
   if (!target) throw new Error("the client has no usable redirect URI");
   return target;
@@ -241,7 +241,7 @@ describe("loopback redirect of a native client (RFC 8252 §7.3)", () => {
     (uri) => {
       const client = clientWith("confidential", uri);
       const requested = uri.replace(/(?::3000)?\/callback/, ":51004/callback");
-      const by = { requested, rule: "required", dotless: [] } as const;
+      const by = { requested, rule: "required", redirectSchemes: [] } as const;
       const target = verifyRedirectUri(client, { ...by, withPkce: true });
       expect(target?.uri).toBe(requested);
       expect(target && redirectProvesClient(client, target)).toBe(false);
@@ -267,11 +267,9 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["http on localhost", "http://localhost:3000/callback"],
     ["http on a name below localhost (RFC 6761 §6.3)", "http://app.localhost:3000/callback"],
   ])("registers %s for every kind of client", (_, uri) => {
-    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect(
+      kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, redirectSchemes: [] })),
+    ).toEqual([true, true, true]);
   });
 
   it.each([
@@ -282,11 +280,9 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["upper case", "com.Example.Phone:/callback"],
     ["digits, plus and minus", "com.example-2.app+x:/callback"],
   ])("registers a scheme with a dot for native clients only (8252 §7.1): %s", (_, uri) => {
-    expect(kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual([
-      false,
-      true,
-      false,
-    ]);
+    expect(
+      kinds.map((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, redirectSchemes: [] })),
+    ).toEqual([false, true, false]);
   });
 
   it.each([
@@ -345,9 +341,9 @@ describe("what may be registered (RFC 6749 §3.1.2, 8252 §7, 9700 §2.1)", () =
     ["a host with an encoded dot", "https://web.example%2eevil.example/callback"],
     ["nothing", ""],
   ])("registers for no kind of client: %s", (_, uri) => {
-    expect(kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, dotless: [] }))).toEqual(
-      [],
-    );
+    expect(
+      kinds.filter((kind) => isRegistrableRedirectUri(clientWith(kind), { uri, redirectSchemes: [] })),
+    ).toEqual([]);
   });
 });
 

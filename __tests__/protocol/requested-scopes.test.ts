@@ -7,7 +7,7 @@ import {
   stillGrantable,
   withImplied,
 } from "../../lib/protocol/requested-scopes";
-import { confidentialRecord, issuerRecord } from "../fixture/records";
+import { confidentialRecord, issuerRecord } from "../records/records";
 
 const read = "orders:read";
 const write = "orders:write";
@@ -28,11 +28,11 @@ describe("scopes that a client may not have (RFC 6749 §3.3)", () => {
   });
 
   it("are not all dropped", () => {
-    expect(readNamedScopes(write, asker({ unknownScopes: "ignore" }))).toBe("none-registered");
+    expect(readNamedScopes(write, asker({ unknownScopes: "ignore" }))).toBe("no-scope-registered");
   });
 
   it("are refused although one of the scopes is registered", () => {
-    expect(readRequestedScopes("orders:write orders:read", asker())).toBe("not-registered");
+    expect(readRequestedScopes("orders:write orders:read", asker())).toBe("scope-not-registered");
   });
 });
 
@@ -80,6 +80,6 @@ describe("scopes that a page has shown (RFC 6749 §3.3)", () => {
 
   it("cannot be granted once the client lost a requested one", () => {
     const shown = { requestedScopes: both, grantableScopes: both };
-    expect(stillGrantable(shown, asker())).toBe("no-longer-registered");
+    expect(stillGrantable(shown, asker())).toBe("scope-lost");
   });
 });

@@ -1,7 +1,15 @@
 import { createHash } from "node:crypto";
 import { validateHeaderValue } from "node:http";
 import * as fc from "fast-check";
-import { type AccessToken, accessTokenClaims, readAccessTokenClaims } from "../../lib/protocol/access-token";
+import {
+  type AccessToken,
+  accessTokenClaims,
+  activeAccessToken,
+  activeRefreshToken,
+  inactive,
+  readAccessTokenClaims,
+  tokenResponse,
+} from "../../lib/protocol/access-token";
 import {
   type Authorization,
   type AuthorizationCode,
@@ -10,8 +18,6 @@ import {
   redemptionProblem,
 } from "../../lib/protocol/authorization";
 import { formatChallenge, readBearerToken } from "../../lib/protocol/bearer-token";
-import { activeAccessToken, activeRefreshToken, inactive } from "../../lib/protocol/introspection-response";
-import { tokenResponse } from "../../lib/protocol/protocol-response";
 import { digestToken, formatToken, isRandomId, parseTokenHandle } from "../../lib/protocol/token-value";
 import {
   accessTokenRecord,
@@ -21,7 +27,7 @@ import {
   issuerRecord,
   publicRecord,
   refreshTokenRecord,
-} from "../fixture/records";
+} from "../records/records";
 
 function base64urlOf(bytes: number): fc.Arbitrary<string> {
   const chance = fc.uint8Array({ minLength: bytes, maxLength: bytes });
@@ -130,63 +136,43 @@ describe("redemption of a code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1)", ()
       "another authentication method",
       codeRecord(),
       { issuer: issuerRecord({}, "otp") },
-      "the code was issued by another authorization server",
+      "code-of-another-server",
     ],
-    [
-      "another API",
-      codeRecord(),
-      { issuer: issuerRecord({ apiId: "files" }) },
-      "the code was issued by another authorization server",
-    ],
+    ["another API", codeRecord(), { issuer: issuerRecord({ apiId: "files" }) }, "code-of-another-server"],
     [
       "another client",
       codeRecord(),
       { client: confidentialRecord({ clientId: "other" }) },
-      "the code was issued to another client",
+      "code-of-another-client",
     ],
     [
       "a client whose id differs in case",
       codeRecord(),
       { client: confidentialRecord({ clientId: "WEB" }) },
-      "the code was issued to another client",
+      "code-of-another-client",
     ],
-    [
-      "another redirect_uri",
-      codeRecord(),
-      { redirectUri: `${redirectUri}/` },
-      "redirect_uri differs from that of the authorization request",
-    ],
+    ["another redirect_uri", codeRecord(), { redirectUri: `${redirectUri}/` }, "redirect-uri-differs"],
     [
       "a redirect_uri with another port",
       codeRecord("code", { redirectUri: "http://127.0.0.1:51004/cb" }),
       { redirectUri: "http://127.0.0.1:51005/cb" },
-      "redirect_uri differs from that of the authorization request",
+      "redirect-uri-differs",
     ],
     [
       "a verifier without an earlier challenge (downgrade)",
       codeRecord(),
       { codeVerifier },
-      "code_verifier was sent, but the authorization request had no code_challenge",
+      "code-verifier-without-challenge",
     ],
-    ["no verifier for a challenge", withChallenge, {}, "code_verifier is missing"],
+    ["no verifier for a challenge", withChallenge, {}, "code-verifier-missing"],
     [
       "neither a challenge nor a secret: the client was confidential then, and is public now",
       codeRecord(),
       { client: publicRecord("native", { clientId: "web" }) },
-      "the client is public by now, and the authorization request had no code_challenge",
+      "public-client-without-challenge",
     ],
-    [
-      "another verifier",
-      withChallenge,
-      { codeVerifier: codeVerifier.toUpperCase() },
-      "code_verifier does not match the code_challenge",
-    ],
-    [
-      "the challenge for a verifier",
-      withChallenge,
-      { codeVerifier: codeChallenge },
-      "code_verifier does not match the code_challenge",
-    ],
+    ["another verifier", withChallenge, { codeVerifier: codeVerifier.toUpperCase() }, "code-verifier-wrong"],
+    ["the challenge for a verifier", withChallenge, { codeVerifier: codeChallenge }, "code-verifier-wrong"],
   ])("is refused for %s", (_, code, redemption, expected) => {
     expect(problemOf(code, redemption)).toBe(expected);
   });
@@ -197,11 +183,15 @@ describe("ownership of a refresh token (RFC 6749 §6)", () => {
     ["the same issuer and client", {}, undefined],
     [
       "another authentication method",
-      { authMethodId: "otp" },
-      "the refresh token was issued by another authorization server",
+      { issuer: "https://host.example/login/auth/otp/api/orders" },
+      "refresh-token-of-another-server",
     ],
-    ["another API", { apiId: "files" }, "the refresh token was issued by another authorization server"],
-    ["another client", { clientId: "other" }, "the refresh token was issued to another client"],
+    [
+      "another API",
+      { issuer: "https://host.example/login/auth/password/api/files" },
+      "refresh-token-of-another-server",
+    ],
+    ["another client", { clientId: "other" }, "refresh-token-of-another-client"],
   ])("for %s", (_, changes, expected) => {
     const asked = { issuer: issuerRecord(), client: confidentialRecord() };
     expect(ownershipProblem(authorizationRecord(changes), asked)).toBe(expected);

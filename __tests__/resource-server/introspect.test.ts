@@ -1,15 +1,20 @@
+import { serverError } from "../../lib/protocol/oauth-error";
 import { introspector } from "../../lib/resource-server/introspect";
-import { trustedServers, type TrustedReply } from "../fixture/trusted-answers";
+import { trustedServers, type TrustedReply } from "./trusted-answers";
 
 afterEach(() => void jest.restoreAllMocks());
 
 const endpoint = "https://host.example/login/auth/password/api/orders/introspect";
-const late = { code: "AUTHMOUNT_LATE" };
 
 /** What comes of a question that is answered like this. */
 function asked(reply: TrustedReply) {
   trustedServers().replies.set(endpoint, reply);
-  return introspector({ clientId: "api:1", clientSecret: "a b" }, (call) => call())(endpoint, "T");
+  return introspector({ clientId: "api:1", clientSecret: "a b" }, (_, call) => call())(endpoint, "T");
+}
+
+/** What such a question fails with. */
+function failureOf(reply: TrustedReply): Promise<unknown> {
+  return asked(reply).catch((failure: unknown) => failure);
 }
 
 describe("a question about a token (RFC 7662 §2.1)", () => {
@@ -17,7 +22,7 @@ describe("a question about a token (RFC 7662 §2.1)", () => {
     trustedServers({ [endpoint]: { active: false } });
     const turns: (() => void)[] = [];
     const turn = new Promise<void>((resolve) => turns.push(resolve));
-    const introspect = introspector({ clientId: "api:1", clientSecret: "a b" }, (call) => turn.then(call));
+    const introspect = introspector({ clientId: "api:1", clientSecret: "a b" }, (_, call) => turn.then(call));
     const answer = introspect(endpoint, "a token");
     expect(fetch).not.toHaveBeenCalled();
     turns[0]?.();
@@ -49,9 +54,7 @@ describe("the answer (RFC 7662 §2.2)", () => {
   it.each(["null", "7", '"active"', "{}", "[]", '{"active":"true"}', '{"active":null}', '{"active":1}'])(
     "%s does not say whether the token is active",
     async (body) => {
-      await expect(asked({ body })).rejects.toThrow(
-        new Error("introspection: the answer does not say whether the token is active (RFC 7662 §2.2)"),
-      );
+      await expect(asked({ body })).rejects.toMatchObject({ code: "introspection-answer-wrong" });
     },
   );
 
@@ -64,23 +67,23 @@ describe("the answer (RFC 7662 §2.2)", () => {
     [405, "is baseUrl right?"],
     [499, "is baseUrl right?"],
   ])("with status %i is a refusal, and the host is told what to check: %s", async (status, hint) => {
-    const message = `introspection was refused with status ${status}: ${hint}`;
-    const refused = asked({ status, body: { active: true } });
-    await expect(refused).rejects.toThrow(new Error(message));
-    await expect(refused).rejects.not.toMatchObject(late);
+    const failure = await failureOf({ status, body: { active: true } });
+    expect(failure).toMatchObject({
+      code: "introspection-request-refused",
+      message: expect.stringContaining(hint) as string,
+    });
+    expect(serverError(failure).error).toBe("server_error");
   });
 
   it.each([429, 500, 503])("with status %i may be another one soon, so it leads to 503", async (status) => {
-    await expect(asked({ status, body: { active: true } })).rejects.toMatchObject({
-      message: `introspection: the answer has status ${status}`,
-      ...late,
-    });
+    const failure = await failureOf({ status, body: { active: true } });
+    expect(failure).toMatchObject({ code: "introspection-unavailable" });
+    expect(serverError(failure).error).toBe("temporarily_unavailable");
   });
 
   it("that does not arrive leads to 503", async () => {
-    await expect(asked({ body: "<html>" })).rejects.toMatchObject({
-      message: "introspection: the answer (status 200) is not JSON",
-      ...late,
-    });
+    const failure = await failureOf({ body: "<html>" });
+    expect(failure).toMatchObject({ code: "introspection-unreachable" });
+    expect(serverError(failure).error).toBe("temporarily_unavailable");
   });
 });

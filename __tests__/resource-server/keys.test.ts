@@ -3,12 +3,12 @@ import type { ServerResponse } from "node:http";
 import request from "supertest";
 import { generateSigningKey, type PrivateJwk } from "../../lib";
 import { readSigningKey } from "../../lib/signing/signing-key";
-import { apis } from "../fixture/apis";
-import { ownToken } from "../fixture/client-requests";
-import { stopClockForEachTest } from "../fixture/clock";
-import { obtainTokens } from "../fixture/journey";
-import { newLatch } from "../fixture/latch";
-import { issuerAt, type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../fixture/remote";
+import { apis } from "../hosts/apis";
+import { ownToken } from "../requests/client-requests";
+import { stopClockForEachTest } from "../hosts/clock";
+import { obtainTokens } from "../browser/journey";
+import { newLatch } from "../storage/latch";
+import { issuerAt, type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "./remote";
 
 const clock = stopClockForEachTest();
 const oldKey = generateSigningKey();

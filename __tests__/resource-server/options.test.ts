@@ -79,41 +79,16 @@ describe("options that are wrong are named, with what to write instead", () => {
   });
 });
 
-describe("options from a class, or with defaults that they inherit", () => {
-  class Client {
-    readonly #secret = "secret";
-    get clientId(): string {
-      return "api";
-    }
-    get clientSecret(): string {
-      return this.#secret;
-    }
-  }
-  class Api {
-    readonly scopes = ["orders:read"];
-    get audience(): string {
-      return orders.audience;
-    }
-    get name(): undefined {
-      return undefined;
-    }
-  }
-  class Server {
-    get baseUrl(): string {
-      return baseUrl;
-    }
-    get apis(): object {
-      return Object.create({ orders }) as object;
-    }
-    get introspection(): Client {
-      return new Client();
-    }
-  }
-  const misspelt = Object.create({ introspektion: introspection }) as object;
-
-  it("count as if they were written", () => {
-    const written = { baseUrl, apis: { orders }, introspection };
-    expect(checkResourceServerOptions(new Server() as never)).toStrictEqual(written);
+describe("options of a resource server (RFC 6749 §10)", () => {
+  it.each<[string, object]>([
+    ["options", Object.create({ baseUrl, apis: { orders } }) as object],
+    ["apis", { baseUrl, apis: Object.create({ orders }) as object }],
+    ["apis.orders", { baseUrl, apis: { orders: Object.create(orders) as object } }],
+    ["introspection", { baseUrl, apis: { orders }, introspection: Object.create(introspection) as object }],
+  ])("are refused where they are no plain objects: %s", (path, options) => {
+    expect(() => checkResourceServerOptions(options as never)).toThrow(
+      `createResourceServer: ${path} must be a plain object`,
+    );
   });
 
   it("stay as they were when the host changes its objects", () => {
@@ -129,20 +104,20 @@ describe("options from a class, or with defaults that they inherit", () => {
   it.each<[string, object, string]>([
     [
       "introspection that is undefined, which would switch it off",
-      Object.assign(Object.create({ introspection: undefined }) as object, { baseUrl, apis: { orders } }),
+      { introspection: undefined, baseUrl, apis: { orders } },
       `introspection is undefined. ${fixes.undefined}`,
     ],
     [
       "an option of an API that is undefined",
-      { baseUrl, apis: { orders: new Api() } },
+      { baseUrl, apis: { orders: { ...orders, name: undefined } } },
       `apis.orders.name is undefined. ${fixes.undefined}`,
     ],
     [
       "a misspelt option",
-      Object.assign(misspelt, { baseUrl, apis: { orders } }),
+      { introspektion: introspection, baseUrl, apis: { orders } },
       "introspektion is not an option. Known options: baseUrl, apis, introspection, revocationLagSeconds, onEvent.",
     ],
-  ])("are refused like written ones: %s", (_, options, message) => {
+  ])("are refused: %s", (_, options, message) => {
     expect(problemOf(options)).toBe(`createResourceServer: ${message}`);
   });
 });
@@ -159,6 +134,7 @@ describe("the APIs of checked options", () => {
         audience: orders.audience,
         baseUrl,
         scopes: { "orders:read": "orders:read" },
+        defaultScopes: [],
         issuers: undefined,
         metadataUrl: "https://api.example/.well-known/oauth-protected-resource/orders",
       },
@@ -168,6 +144,7 @@ describe("the APIs of checked options", () => {
         audience: files.audience,
         baseUrl,
         scopes: {},
+        defaultScopes: [],
         issuers,
         metadataUrl: "https://files.example/.well-known/oauth-protected-resource",
       },

@@ -3,11 +3,11 @@ import type { Express } from "express";
 import request from "supertest";
 import type { Storage } from "../../lib";
 import { createResourceServer, type ResourceServerOptions } from "../../lib/resource-server";
-import { apis } from "../fixture/apis";
-import { clients } from "../fixture/clients";
-import { codeBelow, runBlock } from "../fixture/doc-block";
-import { obtainTokens } from "../fixture/journey";
-import { type RemoteServer, remoteServer } from "../fixture/remote";
+import { apis } from "../hosts/apis";
+import { clients } from "../hosts/clients";
+import { codeBelow, runBlock } from "../sources/doc-block";
+import { obtainTokens } from "../browser/journey";
+import { type RemoteServer, remoteServer } from "./remote";
 
 const page = "resource-server.md";
 let server: RemoteServer;

@@ -1,6 +1,6 @@
 import { type RemoteDocuments, remoteDocuments, wrong } from "../../lib/resource-server/remote-documents";
-import { everythingUnderWay, newLatch } from "../fixture/latch";
-import { trustedServers } from "../fixture/trusted-answers";
+import { everythingUnderWay, newLatch } from "../storage/latch";
+import { trustedServers } from "./trusted-answers";
 
 afterEach(() => void jest.restoreAllMocks());
 
@@ -37,7 +37,7 @@ function watchedDocuments() {
 
 /** The error when there is no document. */
 function unusable(reason: string): object {
-  return { message: `the key set at ${url} can't be used: ${reason}`, code: "AUTHMOUNT_LATE" };
+  return { message: `the key set at ${url} can't be used: ${reason}`, code: "key-set-unusable" };
 }
 
 describe("a document of the authorization server (RFC 8414 §3.2)", () => {

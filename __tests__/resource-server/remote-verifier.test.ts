@@ -5,8 +5,8 @@ import type { RemoteIssuer, RemoteKey, RemoteKeys } from "../../lib/resource-ser
 import { remoteVerifier } from "../../lib/resource-server/remote-verifier";
 import { generateSigningKey, readSigningKey } from "../../lib/signing/signing-key";
 import { ofAnotherApi } from "../../lib/tokens/verify-access-token";
-import { es256, writeToken } from "../fixture/forged-tokens";
-import { accessTokenRecord, issuerRecord, resourceApiRecord } from "../fixture/records";
+import { es256, writeToken } from "../requests/forged-tokens";
+import { accessTokenRecord, issuerRecord, resourceApiRecord } from "../records/records";
 
 const api = resourceApiRecord();
 const { identifier } = issuerRecord();
@@ -103,12 +103,13 @@ function watchedVerifier(changes: Partial<Said> = {}) {
 const valid = { kind: "valid", accessToken };
 const unknown = {
   kind: "invalid",
-  reason:
-    "the token is unknown, forged, or signed with a key that the authorization server does not publish (RFC 9068 §4): get a new one",
+  code: "token-key-not-published",
+  reason: expect.any(String) as string,
 };
 const inactive = {
   kind: "invalid",
-  reason: "the authorization server says that the token is not active: it is unknown, expired or revoked",
+  code: "token-inactive",
+  reason: expect.any(String) as string,
 };
 
 const metadata = `metadata.find ${identifier}/.well-known/oauth-authorization-server`;
@@ -167,11 +168,7 @@ describe("an issuer that says which APIs it serves (RFC 9728 §4)", () => {
 
   it.each([[[]], [["https://other.example"]]])("and not of others: %j", async (resources) => {
     const { verify } = watchedVerifier({ issuer: { ...issuer, resources } });
-    await expect(verify(jwtWith())).rejects.toThrow(
-      new Error(
-        `resource server: the issuer ${identifier} serves another API than ${api.audience} (protected_resources, RFC 9728 §4). Compare audience and issuers with the options of createAuthServer.`,
-      ),
-    );
+    await expect(verify(jwtWith())).rejects.toMatchObject({ code: "issuer-of-another-api" });
   });
 });
 
@@ -234,8 +231,8 @@ describe("an opaque token (RFC 7662 §2)", () => {
     const { asked, verify } = watchedVerifier();
     expect(await verify(opaque)).toEqual({
       kind: "invalid",
-      reason:
-        "the token is opaque, so only the authorization server can tell what it means (RFC 7662 §2): pass introspection to createResourceServer",
+      code: "token-opaque",
+      reason: expect.any(String) as string,
     });
     expect(asked).toEqual([]);
   });
@@ -294,9 +291,7 @@ describe("an opaque token (RFC 7662 §2)", () => {
   it("can't be asked about where the issuer names no endpoint for it", async () => {
     const issuer = { jwksUri, introspectionEndpoint: undefined, resources: undefined };
     const { asked, verify } = watchedVerifier({ introspected: active, issuer });
-    await expect(verify(opaque)).rejects.toThrow(
-      new Error(`resource server: the issuer ${identifier} names no introspection endpoint of its own`),
-    );
+    await expect(verify(opaque)).rejects.toMatchObject({ code: "introspection-endpoint-missing" });
     expect(asked).toEqual([listed, metadata, listedAgain]);
   });
 });

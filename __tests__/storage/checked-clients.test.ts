@@ -6,13 +6,13 @@ import {
   memoryStorage,
 } from "../../lib";
 import { type ClientLookup, clientLookup } from "../../lib/clients/client-lookup";
-import { authorize } from "../fixture/authorize";
-import { postToken, refresh } from "../fixture/client-requests";
-import { clients as hostClients, credentials } from "../fixture/clients";
-import { stopClock } from "../fixture/clock";
-import { testHost, type TestHost } from "../fixture/host";
-import { obtainTokens } from "../fixture/journey";
-import { confidentialRecord, issuerRecord } from "../fixture/records";
+import { authorize } from "../browser/authorize";
+import { postToken, refresh } from "../requests/client-requests";
+import { clients as hostClients, credentials } from "../hosts/clients";
+import { stopClock } from "../hosts/clock";
+import { testHost, type TestHost } from "../hosts/host";
+import { obtainTokens } from "../browser/journey";
+import { confidentialRecord, issuerRecord } from "../records/records";
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -106,7 +106,7 @@ describe("a host's own client table (RFC 6749 §2.2)", () => {
   it("is refused when it gives a record of the wrong shape", async () => {
     const { clients } = table(() => ({ ...confidentialRecord(), redirectUris: ["javascript:alert(1)"] }));
     await expect(clients.find("web")).rejects.toThrow(TypeError);
-    await expect(clients.find("web")).rejects.toThrow('client "web": redirectUris.0 must be https');
+    await expect(clients.find("web")).rejects.toThrow('client "web": redirectUris.0 has a custom scheme');
   });
 
   it.each([

@@ -2,8 +2,8 @@ import { createPrivateKey, generateKeyPairSync, randomBytes } from "node:crypto"
 import { generateClientKey, generateClientSecret, type KeyClient } from "../../lib";
 import { checkClient, ownClient } from "../../lib/clients/client-record";
 import { isKeyClient } from "../../lib/protocol/client";
-import { jwkOf, keyed, publicKeys } from "../fixture/client-assertions";
-import { confidentialRecord, publicRecord } from "../fixture/records";
+import { jwkOf, keyed, publicKeys } from "../requests/client-assertions";
+import { confidentialRecord, publicRecord } from "../records/records";
 
 const [ec] = publicKeys;
 

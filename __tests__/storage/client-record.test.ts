@@ -1,6 +1,6 @@
 import { type Client, digestClientSecret, generateClientSecret, memoryStorage } from "../../lib";
 import { checkClient } from "../../lib/clients/client-record";
-import { confidentialRecord, publicRecord } from "../fixture/records";
+import { confidentialRecord, publicRecord } from "../records/records";
 
 /** The message of the refusal, or `undefined` when the record is one. */
 function problemOf(record: unknown): string | undefined {
@@ -78,9 +78,9 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
     [
       "redirectUris",
       { redirectUris: ["https://a.example/", "http://a.example/"] },
-      "redirectUris.1 must be https",
+      "redirectUris.1 is http, which only loopback hosts may use",
     ],
-    ["redirectUris", { redirectUris: ["com.example.app:/cb"] }, "redirectUris.0 must be https"],
+    ["redirectUris", { redirectUris: ["com.example.app:/cb"] }, "redirectUris.0 has a custom scheme"],
     ["subscriptions", { subscriptions: undefined }, "subscriptions"],
     ["subscriptions", { subscriptions: ["orders"] }, "subscriptions must be object"],
     ["subscriptions", { subscriptions: { orders: true } }, "subscriptions.orders must be object"],
@@ -142,8 +142,12 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
       { secretDigests: [digest] },
       "secretDigests is not allowed for a public client, which cannot keep a secret",
     ],
-    ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0 must be https"],
-    ["a scheme that browsers know", { redirectUris: ["sms:/cb"] }, "redirectUris.0 must be https"],
+    ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0 is http"],
+    [
+      "a scheme that browsers know",
+      { redirectUris: ["sms:/cb"] },
+      "redirectUris.0 has a scheme that browsers open",
+    ],
   ])("refuses a public client with %s", (_, changes, message) => {
     expect(problemOf({ ...native, ...changes })).toContain(message);
   });

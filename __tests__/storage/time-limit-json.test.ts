@@ -1,8 +1,8 @@
-import { postToken } from "../fixture/client-requests";
-import { credentials } from "../fixture/clients";
-import { testHost } from "../fixture/host";
-import { callApi, obtainTokens } from "../fixture/journey";
-import { everythingUnderWay } from "../fixture/latch";
+import { postToken } from "../requests/client-requests";
+import { credentials } from "../hosts/clients";
+import { testHost } from "../hosts/host";
+import { callApi, obtainTokens } from "../browser/journey";
+import { everythingUnderWay } from "./latch";
 import {
   crossOrigin,
   expectOneFailure,
@@ -14,9 +14,9 @@ import {
   slowHost,
   unavailable,
   usedUpAfterOne,
-} from "../fixture/slow-calls";
-import { begunBeside, findClient } from "../fixture/slow-storage";
-import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
+} from "./slow-calls";
+import { begunBeside, findClient } from "./slow-storage";
+import { shortenTimeLimitForEachTest } from "./time-limit";
 
 shortenTimeLimitForEachTest();
 

@@ -1,15 +1,15 @@
 import request, { type Response } from "supertest";
-import { issuer, pairPath } from "../fixture/apis";
-import { authorize, redirectParameters } from "../fixture/authorize";
-import type { Browser } from "../fixture/browser";
-import { redeem } from "../fixture/client-requests";
-import type { TestHost } from "../fixture/host";
-import { interactionOf, resumePath } from "../fixture/interaction";
-import { obtainCode } from "../fixture/journey";
-import { everythingUnderWay } from "../fixture/latch";
-import { expectOneFailure, isRead, slowHost, unavailable, ways } from "../fixture/slow-calls";
-import { afterFailure, afterLateWork, begunBeside, findClient } from "../fixture/slow-storage";
-import { shortenTimeLimitForEachTest } from "../fixture/time-limit";
+import { issuer, pairPath } from "../hosts/apis";
+import { authorize, redirectParameters } from "../browser/authorize";
+import type { Browser } from "../browser/browser";
+import { redeem } from "../requests/client-requests";
+import type { TestHost } from "../hosts/host";
+import { interactionOf, resumePath } from "../browser/interaction";
+import { obtainCode } from "../browser/journey";
+import { everythingUnderWay } from "./latch";
+import { expectOneFailure, isRead, lateCall, slowHost, unavailable, ways } from "./slow-calls";
+import { afterFailure, afterLateWork, begunBeside, findClient } from "./slow-storage";
+import { shortenTimeLimitForEachTest } from "./time-limit";
 
 shortenTimeLimitForEachTest();
 
@@ -167,11 +167,11 @@ describe("what a browser gets when storage does not answer in time (RFC 6749 §4
     const first = await authorize(browser, { client: "web" });
     const told: unknown[] = [];
     host.app.use((error: Error, _: unknown, res: { end(): void }, _next: unknown) => {
-      told.push(error.message);
+      told.push(error);
       res.end();
     });
     slow.arm(0, "is lost");
     await browser.follow(first);
-    expect(told).toEqual(["clients.find did not answer within 5 seconds"]);
+    expect(told).toMatchObject([lateCall("clients.find")]);
   });
 });

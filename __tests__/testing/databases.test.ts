@@ -2,12 +2,12 @@
 import request from "supertest";
 import type { Client, Storage } from "../../lib";
 import { refusedKinds, testTokens } from "../../lib/testing";
-import { clients } from "../fixture/clients";
-import { describeWithPostgres, openStorage } from "../fixture/postgres-storage";
-import { redis } from "../fixture/redis-server";
-import { openBed } from "../fixture/redis-storage";
-import { describeWith } from "../fixture/server-process";
-import { tokenHost, tokenHostOptions } from "../fixture/token-host";
+import { clients } from "../hosts/clients";
+import { describeWithPostgres, openStorage } from "../servers/postgres-storage";
+import { redis } from "../servers/redis-server";
+import { openBed } from "../servers/redis-storage";
+import { describeWith } from "../servers/server-process";
+import { tokenHost, tokenHostOptions } from "./token-host";
 
 type Opened = Storage & { readonly clients: { save(client: Client): Promise<void> } };
 

@@ -9,9 +9,9 @@ import { type Mint, mintOf, prepareToken, verdictOn } from "../../lib/testing/mi
 import type { AskedToken } from "../../lib/testing/token-request";
 import { issueAccessToken } from "../../lib/tokens/issue-tokens";
 import type { TokenAdapter } from "../../lib/tokens/port";
-import { now } from "../fixture/asked";
-import { loggedStorage } from "../fixture/call-log";
-import { apiRecord, confidentialRecord, issuerRecord } from "../fixture/records";
+import { now } from "../host/asked";
+import { loggedStorage } from "../host/call-log";
+import { apiRecord, confidentialRecord, issuerRecord } from "../records/records";
 
 const web = confidentialRecord();
 const issuer = issuerRecord();
@@ -96,7 +96,14 @@ describe("a client's own token (RFC 6749 §4.4)", () => {
     const { mint, calls } = minting();
     const issue = await prepareToken(mint, asking({ ...own, ...read }));
     expect(issue).toStrictEqual({
-      request: { issuer, client: web, endMark: undefined, parameters: expect.anything() as unknown, now },
+      request: {
+        issuer,
+        client: web,
+        endMark: undefined,
+        headers: {},
+        parameters: expect.anything() as unknown,
+        now,
+      },
       authorization: undefined,
       decided: { scopes: ["orders:read"], accessTokenSeconds: 600, claims: undefined },
     });
@@ -147,13 +154,12 @@ describe("a token that a person has allowed (RFC 6749 §4.1)", () => {
     async (_, context, contextKey) => {
       const keys = endKeysOf({ subject: "alice", clientId: "web", apiId: "orders", contextKey });
       const { mint, calls, storage } = minting();
-      const [ended = ""] = keys.consent.slice(-1);
-      await storage.endMarks.save({ key: ended, mark: "M", expiresAt: 9_000 }, now);
+      await storage.endMarks.save({ key: keys.narrowed, mark: "M", expiresAt: 9_000 }, now);
       calls.length = 0;
       const { authorization } = await prepareToken(mint, asking({ context }));
       expect(authorization?.endMarks).toEqual(["M"]);
       expect(calls.map(([name]) => name)).not.toContain("consents.find");
-      expect(calls).toContainEqual(["endMarks.find", [...keys.approval, ...keys.consent], now]);
+      expect(calls).toContainEqual(["endMarks.find", Object.values(keys), now]);
     },
   );
 });
@@ -318,7 +324,7 @@ describe("a token that the server would not issue", () => {
   });
 
   it("is one that storage fails at, as storage says it", async () => {
-    const error = new OAuthError("server_error", { description: "No database.", reason: "none" });
+    const error = new OAuthError("server_error", { description: "No database.", code: "server-failed" });
     const answers = { "authorizations.create": () => Promise.reject(error) };
     expect(await thrown({ answers }, {})).toBe(error);
   });

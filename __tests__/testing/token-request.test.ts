@@ -1,7 +1,7 @@
 /** What a test asks for a token, checked without storage. RFC 6749 §3.3, 9068 §2.2. */
 import { list, namedScopes, readTokenRequest, type TestTokenRequest } from "../../lib/testing/token-request";
-import { now } from "../fixture/asked";
-import { issuerRecord } from "../fixture/records";
+import { now } from "../host/asked";
+import { issuerRecord } from "../records/records";
 
 const password = issuerRecord();
 const otp = issuerRecord({}, "otp");
@@ -136,7 +136,7 @@ describe("what a test asks for", () => {
   });
 
   it("has no API where there is none", () => {
-    expect(() => read(own, [])).toThrow(new TypeError("mint: api is not an id in apis. Write one of: none."));
+    expect(() => read(own, [])).toThrow(expect.objectContaining({ code: "unknown-api-of-token" }));
   });
 });
 

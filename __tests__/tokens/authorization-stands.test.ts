@@ -2,7 +2,7 @@ import { memoryStorage } from "../../lib";
 import type { Authorization } from "../../lib/protocol/authorization";
 import { clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import { authorizationStands, isBornUnderClient } from "../../lib/tokens/authorization-stands";
-import { authorizationRecord } from "../fixture/records";
+import { authorizationRecord } from "../records/records";
 
 const now = 2_000;
 const before = "b".repeat(22);
@@ -51,15 +51,8 @@ describe("an authorization (RFC 7009 §2.1)", () => {
     ["stands without an end", authorizationRecord({ endMarks: [] }), {}, true],
     ["has ended when it is missing", undefined, {}, false],
     ["has ended when it was revoked", authorizationRecord({ endMarks: [], revoked: true }), {}, false],
-    ["of a version before 0.2 stands without an end", authorizationRecord(), {}, true],
     [
-      "of a version before 0.2 has ended with everything of its person",
-      authorizationRecord(),
-      { [ofPerson]: after },
-      false,
-    ],
-    [
-      "of a later version was flagged by its person's end, so the mark is not asked for",
+      "was flagged by its person's end, so the mark is not asked for",
       authorizationRecord({ endMarks: [] }),
       { [ofPerson]: after },
       true,
@@ -67,14 +60,12 @@ describe("an authorization (RFC 7009 §2.1)", () => {
   ])("%s", async (_, authorization, marks, expected) => {
     const { storage, asked } = await storageWith(marks);
     expect(await authorizationStands({ storage }, { authorization, registered, now })).toBe(expected);
-    const isOld = authorization !== undefined && authorization.endMarks === undefined;
-    expect(asked).toEqual(isOld ? [[ofPerson]] : []);
+    expect(asked).toEqual([]);
   });
 
   const kinds: readonly (readonly [string, Authorization])[] = [
     ["born under no mark", authorizationRecord({ endMarks: [] })],
     ["born under another mark", authorizationRecord({ endMarks: [before] })],
-    ["of a version before 0.2", authorizationRecord()],
   ];
 
   it.each(kinds)("has ended when its client was deleted: %s", async (_, authorization) => {
@@ -88,6 +79,6 @@ describe("an authorization (RFC 7009 §2.1)", () => {
     const { storage, asked } = await storageWith({ [ofClient]: after });
     const by = { authorization, registered: { endMark: after }, now };
     expect(await authorizationStands({ storage }, by)).toBe(false);
-    expect(asked).toEqual(authorization.endMarks?.[0] === before ? [[ofClient]] : []);
+    expect(asked).toEqual(authorization.endMarks[0] === before ? [[ofClient]] : []);
   });
 });

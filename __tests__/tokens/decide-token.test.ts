@@ -4,9 +4,9 @@ import type { Authorization } from "../../lib/protocol/authorization";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parseParameters } from "../../lib/protocol/parameters";
 import { type DecidedToken, decideToken } from "../../lib/tokens/decide-token";
-import { authorizationRecord, confidentialRecord, issuerRecord } from "../fixture/records";
-import { stopClockForEachTest } from "../fixture/clock";
-import { shortenTimeLimit } from "../fixture/time-limit";
+import { authorizationRecord, confidentialRecord, issuerRecord } from "../records/records";
+import { stopClockForEachTest } from "../hosts/clock";
+import { shortenTimeLimit } from "../storage/time-limit";
 
 stopClockForEachTest();
 
@@ -15,6 +15,7 @@ const request: ClientRequest = {
   issuer: issuerRecord(),
   client: confidentialRecord(),
   endMark: undefined,
+  headers: {},
   parameters: parseParameters(""),
   now,
 };
@@ -41,7 +42,7 @@ async function reasonOf(decide: TokenAdapter["decide"]): Promise<string> {
   try {
     await decided(decide);
   } catch (error) {
-    if (error instanceof OAuthError) return `${error.code}: ${error.reason}`;
+    if (error instanceof OAuthError) return `${error.error}: ${error.code}`;
     if (error instanceof Error) return error.message;
     throw error;
   }
@@ -156,19 +157,15 @@ describe("why there is no token (RFC 6749 §5.2)", () => {
     [
       "an undefined member",
       { kind: "issue", claims: undefined },
-      mistake("claims is undefined: leave it out"),
+      mistake("claims is undefined. Leave the key out, or write a value"),
     ],
     ["no second", { kind: "issue", accessTokenSeconds: 0 }, seconds],
     ["a second more than the API allows", { kind: "issue", accessTokenSeconds: 601 }, seconds],
     ["a scope more", { kind: "issue", scopes: ["orders:read", "orders:write"] }, wider],
     ["scopes in a text", { kind: "issue", scopes: "orders:read" }, wider],
-    [
-      "no scope",
-      { kind: "issue", scopes: [] },
-      "invalid_scope: tokens.decide left no scope (RFC 6749 §5.2): refuse the token instead, or leave one",
-    ],
+    ["no scope", { kind: "issue", scopes: [] }, "invalid_scope: token-decision-without-scope"],
     ["claims that are no JSON", { kind: "issue", claims: new Map() }, noJson],
-    ["a refusal", { kind: "refuse" }, "invalid_grant: tokens.decide refused the token"],
+    ["a refusal", { kind: "refuse" }, "invalid_grant: token-decision-refused"],
     [
       "a refusal with a quote",
       { kind: "refuse", description: 'no "gold"' },
@@ -182,12 +179,12 @@ describe("why there is no token (RFC 6749 §5.2)", () => {
     [
       "later, at once",
       { kind: "later", retryAfterSeconds: 1 },
-      "temporarily_unavailable: tokens.decide asked the client to come later",
+      "temporarily_unavailable: token-decision-later",
     ],
     [
       "later, in a day",
       { kind: "later", retryAfterSeconds: 86_400 },
-      "temporarily_unavailable: tokens.decide asked the client to come later",
+      "temporarily_unavailable: token-decision-later",
     ],
     ["later, never", { kind: "later", retryAfterSeconds: 0 }, later],
     ["later, in more than a day", { kind: "later", retryAfterSeconds: 86_401 }, later],
@@ -204,9 +201,9 @@ describe("why there is no token (RFC 6749 §5.2)", () => {
   it("is told to both, when the authorization ended meanwhile", async () => {
     const authorization = authorizationRecord({ revoked: true });
     await expect(decided(async () => ({ kind: "issue" }), { authorization })).rejects.toMatchObject({
-      code: "invalid_grant",
+      error: "invalid_grant",
       description: "The authorization has ended.",
-      reason: "the authorization was revoked while tokens.decide was asked",
+      code: "revoked-during-decision",
     });
   });
 });

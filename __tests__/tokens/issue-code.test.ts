@@ -7,8 +7,8 @@ import {
   issueAuthorizationCode,
   longestLifeSeconds,
 } from "../../lib/tokens/issue-code";
-import { askedRequest, now } from "../fixture/asked";
-import { issuerRecord, publicRecord } from "../fixture/records";
+import { askedRequest, now } from "../host/asked";
+import { issuerRecord, publicRecord } from "../records/records";
 
 const id = "I".repeat(22);
 const digest = "d".repeat(43);

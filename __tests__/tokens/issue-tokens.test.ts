@@ -3,7 +3,7 @@ import type { ClientRequest } from "../../lib/clients/authenticate-client";
 import { parseParameters } from "../../lib/protocol/parameters";
 import { issueAccessToken, newRefreshToken } from "../../lib/tokens/issue-tokens";
 import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
-import { apiRecord, authorizationRecord, confidentialRecord, issuerRecord } from "../fixture/records";
+import { apiRecord, authorizationRecord, confidentialRecord, issuerRecord } from "../records/records";
 
 const now = 1_000;
 const randomId = (): string => "I".repeat(22);
@@ -15,7 +15,15 @@ const decided = { scopes: ["orders:read"], accessTokenSeconds: 600, claims: unde
 function clientRequest(changes: Partial<ClientRequest> = {}): ClientRequest {
   const issuer = issuerRecord({ accessTokenFormat: "opaque" });
   const client = confidentialRecord();
-  return { issuer, client, endMark: undefined, parameters: parseParameters(""), now, ...changes };
+  return {
+    issuer,
+    client,
+    endMark: undefined,
+    headers: {},
+    parameters: parseParameters(""),
+    now,
+    ...changes,
+  };
 }
 
 describe("the record of an opaque access token (RFC 6749 §1.4)", () => {

@@ -4,8 +4,8 @@ import { accessTokenClaims } from "../../lib/protocol/access-token";
 import { digestToken } from "../../lib/protocol/token-value";
 import { readSigningKey } from "../../lib/signing/signing-key";
 import { readAccessToken, validityOf } from "../../lib/tokens/read-access-token";
-import { accessTokenRecord, apiRecord, authorizationRecord } from "../fixture/records";
-import { goodKey } from "../fixture/options";
+import { accessTokenRecord, apiRecord, authorizationRecord } from "../records/records";
+import { goodKey } from "../records/options";
 
 const api = apiRecord();
 const now = 1_100;
@@ -45,7 +45,7 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
   };
   const mark = "m".repeat(22);
   const { authorizationId: _id, subject: _subject, ...own } = accessTokenRecord();
-  const endedReason = "the authorization was revoked, or everything of its client was ended";
+  const endedCode = "token-authorization-ended";
 
   async function validity({
     tokenHolder = holder,
@@ -79,36 +79,36 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
   });
 
   it.each([
-    ["revoked itself", { isRevoked: true }, "the token was revoked"],
+    ["revoked itself", { isRevoked: true }, "token-revoked"],
     [
       "of a client without a subscription",
       { tokenHolder: { ...holder, hasSubscription: false } },
-      "its client no longer has a subscription to this API",
+      "token-subscription-lost",
     ],
     [
       "of a registered client whose id a stranger has now",
       { tokenHolder: { ...holder, isSelfDescribed: true } },
-      "its client was deleted",
+      "token-client-deleted",
     ],
     [
       "of a missing authorization",
       { token: accessTokenRecord({ authorizationId: "B".repeat(22) }) },
-      endedReason,
+      endedCode,
     ],
-    ["of a client everything of which was ended", { tokenHolder: { ...holder, endMark: mark } }, endedReason],
+    ["of a client everything of which was ended", { tokenHolder: { ...holder, endMark: mark } }, endedCode],
     [
       "a client's own from before everything of it was ended",
       { tokenHolder: { ...holder, endMark: mark }, token: own },
-      endedReason,
+      endedCode,
     ],
     [
       "a client's own from before the last of two ends",
       { tokenHolder: { ...holder, endMark: mark }, token: { ...own, clientEndMark: "n".repeat(22) } },
-      endedReason,
+      endedCode,
     ],
-  ])("ends: %s", async (_, given, reason) => {
+  ])("ends: %s", async (_, given, code) => {
     const { told } = await validity(given);
-    expect(told).toEqual({ kind: "ended", reason });
+    expect(told).toEqual({ kind: "ended", code });
   });
 
   it("lasts for a client's own token from after the last end", async () => {
@@ -121,7 +121,7 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
 
   it("asks storage for no mark when a client's own token has none: it is older than every end", async () => {
     const { told, askedForMarks } = await validity({ tokenHolder: { ...holder, endMark: mark }, token: own });
-    expect(told).toEqual({ kind: "ended", reason: endedReason });
+    expect(told).toEqual({ kind: "ended", code: endedCode });
     expect(askedForMarks).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import type { AccessToken } from "../../lib/protocol/access-token";
 import type { VerificationKey } from "../../lib/signing/signing-key";
 import type { Validity } from "../../lib/tokens/read-access-token";
 import { rememberingVerifier, type TokenChecks } from "../../lib/tokens/verify-access-token";
-import { accessTokenRecord } from "../fixture/records";
+import { accessTokenRecord } from "../records/records";
 
 const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const key: VerificationKey = { kid: "a", algorithm: "ES256", publicKey };
@@ -38,8 +38,12 @@ describe("the time of an access token (RFC 9068 §4)", () => {
   ])("is over %s, and nothing more is asked", async (_, now) => {
     const { asked, clock, state, verify } = watchedVerifier(accessTokenRecord({ expiresAt: 1_600 }));
     clock.now = now;
-    state.validity = { kind: "ended", reason: "the token was revoked" };
-    expect(await verify()).toEqual({ kind: "invalid", reason: "the token has expired" });
+    state.validity = { kind: "ended", code: "token-revoked" };
+    expect(await verify()).toEqual({
+      kind: "invalid",
+      code: "token-expired",
+      reason: expect.any(String) as string,
+    });
     expect(asked).toEqual(["read"]);
   });
 
@@ -49,7 +53,11 @@ describe("the time of an access token (RFC 9068 §4)", () => {
     clock.now = 1_002;
     expect(await verify()).toMatchObject({ kind: "valid", accessToken });
     clock.now = 1_003;
-    expect(await verify()).toEqual({ kind: "invalid", reason: "the token has expired" });
+    expect(await verify()).toEqual({
+      kind: "invalid",
+      code: "token-expired",
+      reason: expect.any(String) as string,
+    });
     expect(asked).toEqual(["read", "validity"]);
   });
 });
@@ -62,7 +70,7 @@ describe("a token that was found valid (RFC 7662 §4)", () => {
         asked.push(token);
         return token === "good"
           ? { kind: "genuine", accessToken: accessTokenRecord(), key }
-          : { kind: "invalid", reason: "it is forged" };
+          : { kind: "invalid", code: "token-unknown", reason: "it is forged" };
       },
       trusts: () => true,
       validityOf: async () => ({ kind: "valid", asOf: 1_000 }),
@@ -95,8 +103,8 @@ describe("a token that was found valid (RFC 7662 §4)", () => {
     await verify();
     expect(asked).toEqual(["read", "validity"]);
     clock.now = 1_002;
-    state.validity = { kind: "ended", reason: "the token was revoked" };
-    expect(await verify()).toEqual({ kind: "invalid", reason: "the token was revoked" });
+    state.validity = { kind: "ended", code: "token-revoked" };
+    expect(await verify()).toMatchObject({ kind: "invalid", code: "token-revoked" });
   });
 
   it.each([

@@ -114,7 +114,7 @@ async function storeLogin({ authorizations, consents, refreshTokens }, login) {
   if (hasConsent) {
     const ends = { grantedAt: createdAt, expiresAt: createdAt + authorizationSeconds };
     const key = { subject, clientId, apiId, ...(contextKey !== undefined && { contextKey }) };
-    await consents.save({ ...key, scopes: [terms.scope], ...ends }, createdAt);
+    await consents.save({ ...key, scopes: [terms.scope], ...ends, endMarks: [] }, createdAt);
   }
   await authorizations.create(authorizationOf(login), createdAt);
   const expiresAt = createdAt + refreshSeconds;

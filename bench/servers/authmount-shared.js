@@ -14,7 +14,7 @@ const { ask, openPool, openRedis } = require("../counted");
 
 const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "", BENCH_SECRETS } = process.env;
 
-/** The same pool, where each text is a prepared statement, as docs/storage-postgres-handles.md has it. @param {ReturnType<typeof openPool>} pool */
+/** The same pool, where each text is a prepared statement, as docs/storage-postgres.md has it. @param {ReturnType<typeof openPool>} pool */
 const prepared = ({ query }) => ({
   /** @param {string} text @param {unknown[]} [values] */
   query: (text, values = []) => query({ name: hash("sha1", text), text, values }),

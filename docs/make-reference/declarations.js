@@ -89,7 +89,7 @@ function portsPage(library) {
   ]);
   const intro = `What you implement, or take from an adapter: each port with its methods and the rules that they keep. The types that they
 speak of are in [functions and types](functions.md). How to write a storage adapter, and the contract tests that it must pass:
-[storage](../storage-adapter.md).`;
+[storage](../storage.md#your-own-adapter).`;
   const body = [
     table(["Port", "From", "What it is"], list),
     join(ports.map((port) => portSection(port, by))),

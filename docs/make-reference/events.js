@@ -24,9 +24,21 @@ function describeProperty(member) {
   };
 }
 
+/** The members of a type that a kind is combined with, such as its reason. @param {ts.TypeLiteralNode} node @returns {readonly ts.TypeElement[]} */
+function membersBeside({ parent }) {
+  if (!ts.isIntersectionTypeNode(parent)) return [];
+  const file = parent.getSourceFile();
+  return parent.types.flatMap((type) => {
+    const found = file.statements.find(
+      (one) => ts.isInterfaceDeclaration(one) && one.name.text === type.getText(),
+    );
+    return found && ts.isInterfaceDeclaration(found) ? [...found.members] : [];
+  });
+}
+
 /** @param {ts.TypeLiteralNode} node @returns {EventKind | undefined} */
 function readKind(node) {
-  const members = node.members.filter(ts.isPropertySignature);
+  const members = [...node.members, ...membersBeside(node)].filter(ts.isPropertySignature);
   const kind = members.find(({ name }) => name.getText() === "kind")?.type;
   if (!kind || !ts.isLiteralTypeNode(kind) || !ts.isStringLiteral(kind.literal)) return undefined;
   const properties = members.filter(({ name }) => name.getText() !== "kind").map(describeProperty);

@@ -22,9 +22,22 @@ function* nodesOf(node) {
   for (const child of children) yield* nodesOf(child);
 }
 
+/** Functions that give the text of an id, by the id: `mistake("the-id", …)` calls them with the other arguments. @param {readonly ts.SourceFile[]} files */
+function textFunctions(files) {
+  const found = files
+    .flatMap((file) => [...nodesOf(file)])
+    .flatMap((node) => {
+      if (!ts.isArrowFunction(node) || !ts.isPropertyAssignment(node.parent)) return [];
+      const { name } = node.parent;
+      return ts.isStringLiteral(name) ? [/** @type {const} */ ([name.text, node])] : [];
+    });
+  return new Map(found);
+}
+
 /** @param {ts.Program} program @param {readonly ts.SourceFile[]} files */
 function indexCalls(program, files) {
   const checker = program.getTypeChecker();
+  const byCode = textFunctions(files);
   /** @type {Map<ts.Node, ts.CallExpression[]>} */
   const calls = new Map();
   for (const file of files) {
@@ -32,6 +45,9 @@ function indexCalls(program, files) {
       if (!ts.isCallExpression(node)) continue;
       const declaration = checker.getResolvedSignature(node)?.declaration;
       if (declaration) calls.set(declaration, [...(calls.get(declaration) ?? []), node]);
+      const [first] = node.arguments;
+      const text = first && ts.isStringLiteral(first) ? byCode.get(first.text) : undefined;
+      if (text) calls.set(text, [...(calls.get(text) ?? []), node]);
     }
   }
   return calls;

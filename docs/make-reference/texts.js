@@ -114,7 +114,9 @@ function textReader({ checker, callsOf }) {
   /** What a call gives to a parameter. @param {ts.ParameterDeclaration} parameter @param {Facts} facts @returns {PossibleNode[]} */
   function argumentsFor(parameter, facts) {
     const owner = parameter.parent;
-    const index = owner.parameters.indexOf(parameter);
+    // a function in a list is called by its id, which comes first
+    const before = ts.isPropertyAssignment(owner.parent) && ts.isStringLiteral(owner.parent.name) ? 1 : 0;
+    const index = owner.parameters.indexOf(parameter) + before;
     return callsOf(owner).flatMap((call) => {
       const together = agree(facts, new Map([[`call of ${placeOf(owner)}`, placeOf(call)]]));
       const argument = call.arguments[index];

@@ -51,11 +51,12 @@ function accountPages(options) {
   function login(req, { authorization, clients }) {
     const { authorizationId, createdAt, lastUsedAt } = authorization;
     const { client, isTrusted, api, forContext } = namesOf(authorization, { ...options, clients });
-    const lastUsed = lastUsedAt === undefined ? html`Not used yet.` : html`Last used: ${moment(lastUsedAt)}.`;
+    const lastUsed =
+      lastUsedAt === undefined ? html`Not used yet.` : html`Last used on ${moment(lastUsedAt)}.`;
     return html`<section>
       <h3>${client}</h3>
-      <p>It uses ${api}${forContext}. Signed in: ${moment(createdAt)}. ${lastUsed}</p>
-      ${isTrusted ? html`<p>It is trusted: you are not asked what it may do.</p>` : undefined}
+      <p>Uses ${api}${forContext}. Signed in on ${moment(createdAt)}. ${lastUsed}</p>
+      ${isTrusted ? html`<p>This site trusts this app, so it doesn’t ask for your permission.</p>` : undefined}
       <form method="post" action="/account/end">
         ${formToken(req)}
         <input type="hidden" name="authorization_id" value="${authorizationId}" />
@@ -70,17 +71,17 @@ function accountPages(options) {
     const { client, api, scopes, forContext } = namesOf(consent, { ...options, clients });
     return html`<section>
       <h3>${client}</h3>
-      <p>It may use ${api}${forContext} to:</p>
+      <p>Access to ${api}${forContext}:</p>
       <ul>
         ${consent.scopes.map((scope) => html`<li>${scopes[scope] ?? scope}</li>`)}
       </ul>
-      <p>Allowed on ${date(grantedAt)}, until ${date(expiresAt)}.</p>
+      <p>Allowed on ${date(grantedAt)}. Expires on ${date(expiresAt)}.</p>
       <form method="post" action="/account/withdraw">
         ${formToken(req)}
         <input type="hidden" name="client_id" value="${clientId}" />
         <input type="hidden" name="api_id" value="${apiId}" />
         <input type="hidden" name="context_key" value="${contextKey}" />
-        <button>Withdraw</button>
+        <button>Remove access</button>
       </form>
     </section>`;
   }
@@ -102,20 +103,18 @@ function accountPages(options) {
     const consentItems = consents.map((each) => allowed(req, { consent: each, clients }));
     const more = html`<p><a href="/account?after=${encodeURIComponent(next ?? "")}">More logins</a></p>`;
     const moreConsents = html`<p>
-      <a href="/account?allowed_after=${encodeURIComponent(nextConsents ?? "")}"
-        >More of what you have allowed</a
-      >
+      <a href="/account?allowed_after=${encodeURIComponent(nextConsents ?? "")}">More apps</a>
     </p>`;
-    const main = html`<p>You are <strong>${person.name}</strong>.</p>
+    const main = html`<p>Signed in as <strong>${person.name}</strong></p>
       <section aria-labelledby="logins">
         <h2 id="logins">Where you are signed in</h2>
-        ${logins.length === 0 ? html`<p>No program is signed in for you here.</p>` : logins}
-        ${after === undefined ? undefined : html`<p><a href="/account">First logins</a></p>`}
+        ${logins.length === 0 ? html`<p>No apps are signed in.</p>` : logins}
+        ${after === undefined ? undefined : html`<p><a href="/account">Back to the first logins</a></p>`}
         ${next === undefined ? undefined : more}
       </section>
       <section aria-labelledby="consents">
-        <h2 id="consents">What you have allowed</h2>
-        ${consentItems.length === 0 ? html`<p>You have allowed nothing.</p>` : consentItems}
+        <h2 id="consents">Apps with access</h2>
+        ${consentItems.length === 0 ? html`<p>No apps have access.</p>` : consentItems}
         ${nextConsents === undefined ? undefined : moreConsents}
       </section>
       <form method="post" action="/sign-out">${formToken(req)}<button>Sign out</button></form>
@@ -154,9 +153,9 @@ function accountPages(options) {
   router.get("/account/delete", (req, res) => {
     const { person } = req.session;
     if (!person) return res.redirect("/sign-in");
-    const main = html`<p>You are <strong>${person.name}</strong>. This cannot be undone.</p>
+    const main = html`<p>You are signed in as <strong>${person.name}</strong>. This can’t be undone.</p>
       <form method="post">${formToken(req)}<button>Delete my account</button></form>
-      <p><a href="/account">Keep it</a></p>`;
+      <p><a href="/account">Keep my account</a></p>`;
     res.send(page("Delete your account?", main));
   });
   router.post("/account/delete", async (req, res) => {
@@ -166,7 +165,7 @@ function accountPages(options) {
     people.remove(subject);
     await auth.subjects.erase(subject);
     await promisify(req.session.destroy.bind(req.session))();
-    res.send(page("Your account is deleted", html`<p>Nothing of you is left here.</p>`));
+    res.send(page("Your account was deleted", html`<p>This site no longer has any of your data.</p>`));
   });
   return router;
 }

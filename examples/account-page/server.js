@@ -7,7 +7,7 @@ const { clientPage, look, pageHeaders } = require("../own-sign-in/page");
 const { newPeople } = require("../own-sign-in/people");
 const { sessions, signInPages } = require("../own-sign-in/sign-in");
 const { accountPages } = require("./account");
-const { endablePassword, forgetEndedSessions } = require("./sessions");
+const { endableAccount, forgetEndedSessions } = require("./sessions");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
@@ -39,8 +39,8 @@ const apis = {
   orders: {
     name: "Orders",
     audience: `${origin}/orders`,
-    authMethods: ["password"],
-    scopes: { "orders:read": "See your orders", "orders:write": "Order things in your name" },
+    authMethods: ["account"],
+    scopes: { "orders:read": "See your orders", "orders:write": "Place orders for you" },
   },
 };
 
@@ -50,16 +50,16 @@ async function start() {
     { subject: "person-2", name: "bob", password: passwords.bob },
   ]);
   const auth = createAuthServer({
-    baseUrl: `${origin}/login`,
+    baseUrl: `${origin}/oauth`,
     storage,
-    authMethods: { password: endablePassword(people) },
+    authMethods: { account: endableAccount(people) },
     apis,
     // requireBearer asks storage at every call; with the default, an end takes effect within five seconds
     revocationLagSeconds: 0,
   });
   const app = express();
   app.use(sessions({ secure: origin.startsWith("https:") }));
-  app.use("/login", auth.router);
+  app.use("/oauth", auth.router);
   app.use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "orders:read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
@@ -74,7 +74,7 @@ async function start() {
   );
   app.get("/callback", clientPage);
 
-  const issuer = `${origin}/login/auth/password/api/orders`;
+  const issuer = `${origin}/oauth/auth/account/api/orders`;
   const request = `response_type=code&scope=orders:read+orders:write&redirect_uri=${origin}/callback`;
   app.listen(Number(PORT), "127.0.0.1", (error) => {
     if (error) throw error;

@@ -1,6 +1,6 @@
 // @ts-check
 /** Sessions that can be ended from anywhere: whoever signs out everywhere must not get new tokens from a session that is still open. */
-const { password } = require("../own-sign-in/sign-in");
+const { account } = require("../own-sign-in/sign-in");
 
 /** @typedef {import("../own-sign-in/people").People} People */
 
@@ -15,12 +15,12 @@ function forgetIfEnded({ session }, people) {
  *
  * @type {(people: People) => import("authmount").AuthMethod}
  */
-const endablePassword = (people) => ({
+const endableAccount = (people) => ({
   authenticate(request) {
     forgetIfEnded(request.req, people);
     // the stored session does not know of the table
     if (!request.req.session.person) return { kind: "interaction", url: "/sign-in" };
-    return password.authenticate(request);
+    return account.authenticate(request);
   },
 });
 
@@ -30,4 +30,4 @@ const forgetEndedSessions = (people) => (req, _res, next) => {
   next();
 };
 
-module.exports = { endablePassword, forgetEndedSessions };
+module.exports = { endableAccount, forgetEndedSessions };

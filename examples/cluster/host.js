@@ -50,15 +50,19 @@ function createApp(storage) {
   const password = setting("PASSWORD", 12);
   const sessionSecret = setting("SESSION_SECRET", 32);
   const auth = createAuthServer({
-    baseUrl: `${origin}/login`,
+    baseUrl: `${origin}/oauth`,
     secrets: SECRETS.split(" "),
     signingKeys: JSON.parse(SIGNING_KEYS),
     storage,
     apis: {
-      orders: { audience: `${origin}/orders`, authMethods: ["password"], scopes: { read: "See them" } },
+      orders: {
+        audience: `${origin}/orders`,
+        authMethods: ["account"],
+        scopes: { read: "See your orders" },
+      },
     },
     authMethods: {
-      password: {
+      account: {
         authenticate({ req, reauthenticate }) {
           // the signed cookie contains the session itself, so every worker can read it
           const { subject, authTime } = req.signedCookies["session"] || {};
@@ -77,7 +81,7 @@ function createApp(storage) {
   });
 
   const app = express().use(cookieParser(sessionSecret), express.urlencoded({ extended: false }));
-  app.use("/login", auth.router).use(auth.wellKnown);
+  app.use("/oauth", auth.router).use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ...auth.accessToken(req), servedBy: process.pid });
@@ -94,7 +98,7 @@ function createApp(storage) {
     const session = { subject: "alice", authTime: now() };
     const secure = origin.startsWith("https:");
     res.cookie("session", session, { signed: true, httpOnly: true, sameSite: "lax", secure });
-    auth.resume(req, res);
+    auth.resume(req, res, { otherwise: "/" });
   });
   return app;
 }

@@ -49,7 +49,7 @@ async function start() {
     deleteExpired().catch((error) => console.error("deleteExpired", error));
   }, 60_000);
 
-  const issuer = `${origin}/login/auth/password/api/orders`;
+  const issuer = `${origin}/oauth/auth/account/api/orders`;
   const help = `Sign in with ${PASSWORD ? "your PASSWORD" : shared.PASSWORD} at ${issuer}/authorize?client_id=shop&response_type=code&scope=read&redirect_uri=${origin}/
 then curl -u shop:${secret} -d grant_type=authorization_code -d code=THE_CODE ${issuer}/token
 then curl -H "Authorization: Bearer THE_TOKEN" ${origin}/orders`;

@@ -8,7 +8,7 @@ const demoApis = (origin) => ({
     name: "Orders",
     audience: `${origin}/api/orders`,
     authMethods: ["password", "otp"],
-    scopes: { "orders:read": "See your orders", "orders:write": "Order things in your name" },
+    scopes: { "orders:read": "See your orders", "orders:write": "Place orders for you" },
     defaultScopes: ["orders:read"],
     accessTokenSeconds: 600,
     // a client whose answer was lost may repeat its refresh

@@ -16,8 +16,8 @@ function field(req, name) {
 /** @param {import("./types").SignInPage} content */
 function signInPage({ title, asking, problem, fields, hint }) {
   const why = asking
-    ? html`<strong>${asking.client.name}</strong> wants to use <strong>${asking.api.name}</strong> for you.`
-    : "To see your account.";
+    ? html`<strong>${asking.client.name}</strong> wants to access <strong>${asking.api.name}</strong>.`
+    : "Sign in to see your account.";
   const cancel = `/signin/cancel?interaction=${asking?.interactionId}`;
   const main = html`<p>${why}</p>
     <p role="alert">${problem}</p>
@@ -54,10 +54,11 @@ function signInPages({ auth, people, sessions, passwords }) {
       html`<dt>${name}</dt>
         <dd><code>${password}</code></dd>`,
   );
-  const passwordHint = html`<p>This is a demo. Its people and their passwords:</p>
+  const passwordHint = html`<p>This is a demo. You can sign in as:</p>
     <dl>${known}</dl>`;
   const codeHint = html`<p>
-    This is a demo. Its people are ${Object.keys(passwords).join(" and ")}. It prints the code on its console.
+    This is a demo. You can sign in as ${Object.keys(passwords).join(" or ")}. The demo prints the code on its
+    console.
   </p>`;
 
   /** @type {(exchange: import("./types").Exchange, proved: Omit<import("./types").Proved, "organization">) => void} */
@@ -68,8 +69,7 @@ function signInPages({ auth, people, sessions, passwords }) {
 
   /** @param {import("./types").Exchange} exchange */
   function goOn({ req, res }) {
-    if (req.query["interaction"] === undefined) res.redirect(303, "/account");
-    else auth.resume(req, res);
+    auth.resume(req, res, { otherwise: "/account" });
   }
 
   /** @type {(req: Request, problem?: string) => Promise<string>} */
@@ -104,7 +104,7 @@ function signInPages({ auth, people, sessions, passwords }) {
     // a real host limits wrong passwords: ../own-sign-in/guesses.js
     if (subject && (await people.passwordMatches(subject, field(req, "password"))))
       return finish({ req, res }, { subject, method: "password" });
-    res.status(403).send(await passwordPage(req, "The name or the password is wrong."));
+    res.status(403).send(await passwordPage(req, "Incorrect name or password."));
   });
 
   router.get("/signin/otp", async (req, res) => {
@@ -120,9 +120,9 @@ function signInPages({ auth, people, sessions, passwords }) {
       if (sessions.authentication(req, "otp")) return goOn({ req, res });
       return void res
         .status(403)
-        .send(await codePage(req, undefined, "This code is too old. Get a new one."));
+        .send(await codePage(req, undefined, "This code has expired. Get a new one."));
     }
-    res.status(403).send(await codePage(req, sent, "The code is wrong."));
+    res.status(403).send(await codePage(req, sent, "Incorrect code."));
   });
 
   router.post("/signin/cancel", (req, res) => auth.deny(req, res));
@@ -174,7 +174,7 @@ function accountPages({ auth, sessions, clients, apis }) {
         <input type="hidden" name="apiId" value="${apiId}" />
         <input type="hidden" name="contextKey" value="${contextKey}" />
         <small>Allowed at ${time(grantedAt)}</small>
-        <button aria-label="Withdraw: ${useOf(ids)}">Withdraw</button>
+        <button aria-label="Remove access: ${useOf(ids)}">Remove access</button>
       </form>
     </li>`;
   }
@@ -185,8 +185,8 @@ function accountPages({ auth, sessions, clients, apis }) {
       <h3>${useOf(ids)}</h3>
       <form method="post" action="/account/end">
         <input type="hidden" name="authorizationId" value="${authorizationId}" />
-        <small>Since ${time(createdAt)}, last used at ${time(lastUsedAt)}</small>
-        <button aria-label="End: ${useOf(ids)}, since ${time(createdAt)}">End</button>
+        <small>Signed in at ${time(createdAt)}, last used at ${time(lastUsedAt)}</small>
+        <button aria-label="Sign out: ${useOf(ids)}, since ${time(createdAt)}">Sign out</button>
       </form>
     </li>`;
   }
@@ -198,16 +198,18 @@ function accountPages({ auth, sessions, clients, apis }) {
       auth.consents.list(subject, typeof allowedAfter === "string" ? { after: allowedAfter } : {}),
       auth.authorizations.list(subject, from),
     ]);
-    return html`<p>You are <strong>${subject}</strong>, at ${organizationName(organization)}.</p>
-      <h2>What you have allowed</h2>
-      <p>${consents.length === 0 ? "Nothing yet." : "Withdraw it, and the tokens stop working at once."}</p>
+    return html`<p>Signed in as <strong>${subject}</strong> at ${organizationName(organization)}</p>
+      <h2>Apps with access</h2>
+      <p>
+        ${consents.length === 0 ? "No apps have access." : "If you remove an app’s access, its tokens stop working at once."}
+      </p>
       <ul class="consents">
         ${consents.map(consentItem)}
       </ul>
-      ${nextConsents && html`<p><a href="/account?allowed_after=${encodeURIComponent(nextConsents)}">More of it</a></p>`}
+      ${nextConsents && html`<p><a href="/account?allowed_after=${encodeURIComponent(nextConsents)}">More apps</a></p>`}
       <h2>Where you are signed in</h2>
       <p>
-        ${authorizations.length === 0 ? "Nowhere." : "End a login, and what you have allowed stays allowed."}
+        ${authorizations.length === 0 ? "No apps are signed in." : "If you sign an app out, it keeps its access and can sign you in again."}
       </p>
       <ul class="consents">
         ${authorizations.map(loginItem)}
@@ -220,7 +222,7 @@ function accountPages({ auth, sessions, clients, apis }) {
   }
 
   const signIn = html`<p>
-    Nobody is signed in. Sign in with <a href="/signin/password">a password</a> or
+    You’re not signed in. Sign in with <a href="/signin/password">a password</a> or
     <a href="/signin/otp">a one-time code</a>.
   </p>`;
 

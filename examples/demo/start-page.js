@@ -57,11 +57,11 @@ function secretList(title, secrets) {
 }
 
 const client = choose("Client", "clientId", [
-  ["web", "Web Shop", "Confidential: has a secret on its server."],
-  ["portal", "Company Portal", "Confidential and trusted: nobody is asked."],
+  ["web", "Web Shop", "Confidential: keeps a secret on its server."],
+  ["portal", "Company Portal", "Confidential and trusted: no consent page."],
   ["native", "Phone App", "Public: no secret, so PKCE protects its code."],
-  ["browser", "Browser App", "Public: lives in this page, no refresh token."],
-  ["machine", "Night Job", "Confidential: a machine, without a person."],
+  ["browser", "Browser App", "Public: runs in this page, no refresh token."],
+  ["machine", "Night Job", "Confidential: a machine, no person."],
 ]);
 const method = choose("Sign-in", "method", [
   ["password", "Password", "alice: down the rabbit hole"],
@@ -94,13 +94,13 @@ const request = html`<details id="request">
 const topBar = ({ passwords, secrets }) =>
   html`<header class="bar">
     <h1>OAuth playground</h1>
-    <p class="tagline">Run a flow, watch each message, let it fail.</p>
+    <p class="tagline">Run a flow, watch every message, make it fail.</p>
     <button popovertarget="secrets">Passwords and client secrets</button>
     <section id="secrets" popover aria-label="Passwords and client secrets">
       <p>
         <strong>This is a demo, so it shows secrets:</strong> passwords, client secrets, codes and tokens, and
-        the reasons that otherwise only the host's log contains. They are useless elsewhere. A real host shows
-        none of them.
+        the reasons for refusals, which normally appear only in the host's log. They are useless elsewhere. A
+        real host shows none of them.
       </p>
       ${secretList("People", passwords)} ${secretList("Confidential clients", secrets)}
     </section>
@@ -112,10 +112,10 @@ const topBar = ({ passwords, secrets }) =>
 const chip = (kind, word) => html`<span class="chip ${kind}">${word}</span>`;
 
 const legend = [
-  ["code", "code", "Passes through the browser, works once, and is worth nothing without the verifier."],
+  ["code", "code", "Passes through the browser, works once, and is useless without the verifier."],
   ["verifier", "verifier", "A secret of the client for this one request (PKCE). The challenge is its hash."],
-  ["access", "access token", "Opens one API until it expires."],
-  ["refresh", "refresh token", "Brings new tokens, and is replaced each time."],
+  ["access", "access token", "Gives access to one API until it expires."],
+  ["refresh", "refresh token", "Gets new tokens, and is replaced each time."],
   ["secret", "secret", "Proves which confidential client is asking."],
 ].map(
   ([kind = "", word = "", meaning]) =>

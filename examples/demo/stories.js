@@ -42,10 +42,10 @@ const furtherSteps = {
   },
   silentRefresh: {
     text: "Refresh silently",
-    note: "In a hidden iframe with prompt=none, as a client in a page does it.",
+    note: "In a hidden iframe with prompt=none, the way a client in a browser does it.",
     actions: ["silentRefresh"],
     clients: ["browser"],
-    because: "Only a client that lives in a page refreshes in an iframe.",
+    because: "Only a client that runs in a page refreshes in an iframe.",
   },
   clientCredentials: {
     text: "Client credentials",
@@ -60,21 +60,21 @@ const furtherSteps = {
   revoke: { text: "Revoke", note: "The client revokes its access token.", actions: ["revoke"] },
   otherOrganization: {
     text: "Other organization",
-    note: "The person changes to their other organization. Each login keeps its own, so the next refresh still says the first. A new flow asks for consent again, unless the client is trusted, and brings its own refresh tokens. The account page lists both.",
+    note: "The person switches to their other organization. Each login keeps its organization, so the next refresh still returns the first one. A new flow asks for consent again, unless the client is trusted, and brings its own refresh tokens. The account page lists both.",
     actions: ["otherOrganization", "refresh", "call", "start", "call"],
     clients: withRefreshToken,
     because: noRefreshToken,
   },
   disable: {
     text: "Disable",
-    note: "Disables the person in the host's own table. The host looks there at each token and at each sign-in.",
+    note: "Disables the person in the host's own table, which the host checks for every token and every sign-in.",
     actions: ["disable"],
     clients: withPerson,
     because: noPerson,
   },
   enable: {
     text: "Enable",
-    note: "Enables the person. They can sign in again, but what has ended stays ended.",
+    note: "Enables the person. They can sign in again, but revoked tokens stay revoked.",
     actions: ["enable"],
     clients: withPerson,
     because: noPerson,
@@ -113,9 +113,9 @@ const failures = {
     isNew: true,
   },
   lostAnswer: {
-    text: "Lost answer",
+    text: "Lost response",
     outcome: "invalid_grant",
-    note: "The answer to a refresh is lost, so the client sends the same refresh token again. Orders allows that for 30 seconds: the same new refresh token comes back. Once that one is used, the old one is a replay and ends everything.",
+    note: "The response to a refresh is lost, so the client sends the same refresh token again. Orders allows that for 30 seconds: the same new refresh token comes back. Once that one is used, the old one is a replay, and all tokens of this login are revoked.",
     actions: ["start", "loseAnswer", "refresh", "refresh", "reuseRefreshToken", "call"],
     clients: withRefreshToken,
     because: noRefreshToken,
@@ -125,7 +125,7 @@ const failures = {
   disabledPerson: {
     text: "Disabled person",
     outcome: "invalid_grant",
-    note: "The host disables the person. It refuses the next refresh, which ends the authorization, and the next sign-in. At the end the person is enabled again.",
+    note: "The host disables the person, then refuses the next refresh, which revokes the authorization, and the next sign-in. At the end, the person is enabled again.",
     actions: ["start", "disable", "call", "refresh", "call", "askAgain", "enable"],
     clients: withRefreshToken,
     because: noRefreshToken,
@@ -134,7 +134,7 @@ const failures = {
   signedOutEverywhere: {
     text: "Signed out everywhere",
     outcome: "invalid_grant",
-    note: "The host ends the sessions of the person, then all their logins. The refresh is refused at once, the access token within revocationLagSeconds: 0 here, 5 unless a host sets it.",
+    note: "The host ends the person's sessions, then revokes all their logins. The refresh is refused at once, the access token within revocationLagSeconds: 0 here, 5 by default.",
     actions: ["start", "call", "signOutEverywhere", "refresh", "call"],
     clients: withRefreshToken,
     because: noRefreshToken,
@@ -150,7 +150,7 @@ const failures = {
   signedOut: {
     text: "prompt=none, signed out",
     outcome: "login_required",
-    note: "No page may be shown and nobody is signed in. The error goes back to the client by redirect.",
+    note: "No page may be shown, and nobody is signed in. The error goes back to the client by redirect.",
     actions: ["signOut", "start"],
     clients: withPerson,
     because: noPerson,
@@ -161,7 +161,7 @@ const failures = {
   wrongRedirectUri: {
     text: "Wrong redirect URI",
     outcome: "error page",
-    note: "It is not registered, so there is an error page and no redirect that could send anything there.",
+    note: "It isn't registered, so the person sees an error page, and nothing is sent there.",
     actions: ["open"],
     clients: withPerson,
     because: noPerson,
@@ -169,7 +169,7 @@ const failures = {
     isNew: true,
   },
   wideScope: {
-    text: "Too wide a scope",
+    text: "Scope too broad",
     outcome: "invalid_scope",
     note: "The client asks for more than this API offers.",
     actions: ["start"],
@@ -193,8 +193,8 @@ const failures = {
 /** In the order of the page. @type {readonly import("./types").StoryGroup[]} */
 const groups = [
   { name: "flow", title: "Run", stories: flow },
-  { name: "further", title: "Go on with the token", stories: furtherSteps },
-  { name: "failures", title: "Let it fail", stories: failures },
+  { name: "further", title: "Continue with the token", stories: furtherSteps },
+  { name: "failures", title: "Make it fail", stories: failures },
 ];
 
 module.exports = { failures, flow, furtherSteps, groups };

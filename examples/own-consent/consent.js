@@ -81,18 +81,18 @@ async function warning(auth, { asking, subject }) {
   const isKnown = await hasAllowed(auth, { subject, clientId: client.clientId, apiId: api.apiId });
   const { host } = client.selfDescribed;
   return html`<div role="note">
-    <p>This site has not checked this application. Anybody can use this name.</p>
-    ${host === undefined ? undefined : html`<p>Look where it comes from: <strong>${host}</strong>.</p>`}
-    ${isKnown ? undefined : html`<p>You have not used it here before.</p>`}
+    <p>This site hasn’t verified this app. Anyone can use this name.</p>
+    ${host === undefined ? undefined : html`<p>Check where this app comes from: <strong>${host}</strong>.</p>`}
+    ${isKnown ? undefined : html`<p>You haven’t used this app here before.</p>`}
     ${
       destination.startsWith("https:")
         ? html`<p>
-            Your answer goes to <strong>${destination}</strong>. Allow it only if you know and trust that
-            site.
+            Your answer will be sent to <strong>${destination}</strong>. Allow access only if you know and
+            trust that site.
           </p>`
         : html`<p>
-            Your answer goes to a program on this device. This site cannot see which one. Allow it only if you
-            started this yourself just now, in a program that you trust.
+            Your answer will be sent to an app on this device. This site can’t tell which one. Allow access
+            only if you just started this yourself, in an app you trust.
           </p>`
     }
   </div>`;
@@ -106,10 +106,10 @@ function consentPages(auth) {
     const asking = await auth.interaction(req);
     const { person } = req.session;
     // no request is pending any more, or the session has ended: authmount knows what to do next
-    if (!asking || !person) return auth.resume(req, res);
+    if (!asking || !person) return auth.resume(req, res, { otherwise: "/" });
     const { client, api, scopes, destination } = asking;
     const main = html`${await warning(auth, { asking, subject: person.subject })}
-      <p>You are signed in as <strong>${person.name}</strong>, and go on to ${destination}.</p>
+      <p>Signed in as <strong>${person.name}</strong></p>
       <form method="post">
         ${formToken(req)}
         <fieldset>
@@ -117,24 +117,25 @@ function consentPages(auth) {
           ${organizationChoices(req, person.subject)}
         </fieldset>
         <fieldset>
-          <legend>${client.name} could then use ${api.name} to:</legend>
+          <legend>${client.name} will be able to:</legend>
           ${Object.entries(scopes).map(([scope, sentence]) => choice(scope, sentence))}
         </fieldset>
         <button name="decision" value="approve">Allow</button>
-        <button name="decision" value="deny">Do not allow</button>
+        <button name="decision" value="deny">Don’t allow</button>
+        <p>Either way, you will be taken to ${destination}.</p>
       </form>`;
-    res.send(page(`Allow ${client.name} to use ${api.name} for you?`, main));
+    res.send(page(`Allow ${client.name} to access ${api.name}?`, main));
   });
 
   router.post("/consent", async (req, res) => {
     if (field(req, "decision") !== "approve") return auth.deny(req, res);
     const { person } = req.session;
-    if (!person) return auth.resume(req, res);
+    if (!person) return auth.resume(req, res, { otherwise: "/" });
     // never take the id as it comes: anybody can put another organization into the form
     const organization = organizationOf(person.subject, field(req, "organization"));
     if (!organization) {
-      const main = html`<p>Go back and choose one of yours. Nothing has been allowed.</p>`;
-      return void res.status(403).send(page("This is not your organization", main));
+      const main = html`<p>Go back and choose one of your organizations. No access was granted.</p>`;
+      return void res.status(403).send(page("You don’t belong to this organization", main));
     }
     req.session.organizationId = organization.id;
     await promisify(req.session.save.bind(req.session))();

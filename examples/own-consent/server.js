@@ -4,7 +4,7 @@ const { randomBytes } = require("node:crypto");
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
 const { accountPages } = require("../account-page/account");
-const { endablePassword, forgetEndedSessions } = require("../account-page/sessions");
+const { endableAccount, forgetEndedSessions } = require("../account-page/sessions");
 const { requireFormToken } = require("../own-sign-in/form");
 const { clientPage, look, pageHeaders } = require("../own-sign-in/page");
 const { newPeople } = require("../own-sign-in/people");
@@ -31,11 +31,11 @@ const apis = {
   orders: {
     name: "Orders",
     audience: `${origin}/orders`,
-    authMethods: ["password"],
+    authMethods: ["account"],
     scopes: {
       "catalogue:read": "See the catalogue",
       "orders:read": "See your orders",
-      "orders:write": "Order things in your name",
+      "orders:write": "Place orders for you",
     },
   },
 };
@@ -52,9 +52,9 @@ async function start() {
     { subject: "person-2", name: "bob", password: passwords.bob },
   ]);
   const auth = createAuthServer({
-    baseUrl: `${origin}/login`,
+    baseUrl: `${origin}/oauth`,
     storage,
-    authMethods: { password: withOrganization(endablePassword(people)) },
+    authMethods: { account: withOrganization(endableAccount(people)) },
     consent,
     tokens,
     // clients may register themselves here, so that you see what the consent page says of them
@@ -64,7 +64,7 @@ async function start() {
   });
   const app = express();
   app.use(sessions({ secure: origin.startsWith("https:") }));
-  app.use("/login", auth.router);
+  app.use("/oauth", auth.router);
   app.use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "orders:read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
@@ -83,7 +83,7 @@ async function start() {
   app.get("/", homePage);
   app.get("/callback", clientPage);
 
-  const issuer = `${origin}/login/auth/password/api/orders`;
+  const issuer = `${origin}/oauth/auth/account/api/orders`;
   // a stranger may not lead people to the origin of this site
   const strangersCallback = `http://127.0.0.1:${PORT}/callback`;
   const stranger = JSON.stringify({

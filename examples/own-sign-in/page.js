@@ -62,7 +62,7 @@ const pageHeaders = (_req, res, next) => {
  */
 const clientPage = (req, res) => {
   const answer = new URL(req.originalUrl, "http://localhost").searchParams;
-  const main = html`<p>The browser has brought this answer:</p>
+  const main = html`<p>The browser came back with this response:</p>
     <dl>
       ${[...answer].map(
         ([name, value]) =>

@@ -5,7 +5,7 @@ const { createAuthServer, generateClientSecret, memoryStorage } = require("authm
 const { requireFormToken } = require("./form");
 const { clientPage, look, pageHeaders } = require("./page");
 const { newPeople } = require("./people");
-const { homePage, password, sessions, signInPages } = require("./sign-in");
+const { account, homePage, sessions, signInPages } = require("./sign-in");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
@@ -23,14 +23,14 @@ const shop = {
 };
 
 const auth = createAuthServer({
-  baseUrl: `${origin}/login`,
+  baseUrl: `${origin}/oauth`,
   storage: memoryStorage({ clients: [shop] }),
-  authMethods: { password },
+  authMethods: { account },
   apis: {
     orders: {
       name: "Orders",
       audience: `${origin}/orders`,
-      authMethods: ["password"],
+      authMethods: ["account"],
       scopes: { "orders:read": "See your orders" },
     },
   },
@@ -43,7 +43,7 @@ async function start() {
   ]);
   const app = express();
   app.use(sessions({ secure: origin.startsWith("https:") }));
-  app.use("/login", auth.router);
+  app.use("/oauth", auth.router);
   app.use(auth.wellKnown);
   const forPeople = auth.requireBearer({ api: "orders", scope: "orders:read", subject: "required" });
   app.get("/orders", forPeople, (req, res) => {
@@ -56,7 +56,7 @@ async function start() {
   app.get("/", homePage);
   app.get("/callback", clientPage);
 
-  const issuer = `${origin}/login/auth/password/api/orders`;
+  const issuer = `${origin}/oauth/auth/account/api/orders`;
   app.listen(Number(PORT), "127.0.0.1", (error) => {
     if (error) throw error;
     console.log(`People and their passwords:

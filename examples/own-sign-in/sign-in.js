@@ -10,7 +10,7 @@ const { html, page } = require("./page");
 
 /** @typedef {import("express").Request} Request */
 
-/** Mount this before `auth.router`, which calls `password` below. @param {{ secure: boolean }} options */
+/** Mount this before `auth.router`, which calls `account` below. @param {{ secure: boolean }} options */
 function sessions({ secure }) {
   return session({
     // with __Host- no other host of the domain can set the cookie
@@ -34,7 +34,7 @@ async function storedSession({ sessionStore, sessionID }) {
 }
 
 /** @type {import("authmount").AuthMethod} */
-const password = {
+const account = {
   async authenticate({ req, reauthenticate }) {
     const { person } = await storedSession(req);
     if (!person || reauthenticate) return { kind: "interaction", url: "/sign-in" };
@@ -54,16 +54,16 @@ async function beginSession(req, person) {
 
 /** @type {(asking: import("authmount").Interaction | undefined, req: Request) => string} */
 function reason(asking, { session: { person } }) {
-  if (!asking) return "To use this site.";
+  if (!asking) return "Sign in to use this site.";
   const { client, api } = asking;
-  const again = person ? `You are ${person.name}; please enter your password again. ` : "";
-  return `${again}${client.name} wants to use ${api.name} for you.`;
+  const again = person ? `Signed in as ${person.name}. Please enter your password again. ` : "";
+  return `${again}${client.name} wants to access ${api.name}.`;
 }
 
 /** Where people go after sign-in if they did not come from a client. @type {import("express").RequestHandler} */
 const homePage = (req, res) => {
   const { person } = req.session;
-  const signedIn = html`<p>You are ${person?.name}.</p>
+  const signedIn = html`<p>Signed in as ${person?.name}</p>
     <form method="post" action="/sign-out">${person && formToken(req)}<button>Sign out</button></form>`;
   res.send(page("Home", person ? signedIn : html`<p><a href="/sign-in">Sign in</a></p>`));
 };
@@ -101,11 +101,11 @@ function signInPages({ auth, people, home }) {
   router.get("/sign-in", async (req, res) => {
     const isLost = req.query["interaction"] !== undefined && !(await auth.interaction(req));
     // the interaction is lost: authmount shows a page that says so
-    if (isLost) return auth.resume(req, res);
+    if (isLost) return auth.resume(req, res, { otherwise: home });
     if (req.query["again"] === undefined) return void res.send(await signInPage(req));
     // the answer to the first of two forms may have signed the person in
     if (req.session.person) return res.redirect(home);
-    const problem = "Please try again. If you see this every time, allow cookies for this site.";
+    const problem = "Please try again. If this keeps happening, allow cookies for this site.";
     res.send(await signInPage(req, problem));
   });
   router.post("/sign-in", async (req, res) => {
@@ -113,12 +113,10 @@ function signInPages({ auth, people, home }) {
       people.findByPassword(field(req, "name"), field(req, "password")),
     );
     if (person === "too many")
-      return void res.status(429).send(await signInPage(req, "Too many wrong passwords. Try again later."));
-    if (!person)
-      return void res.status(403).send(await signInPage(req, "The name or the password is wrong."));
+      return void res.status(429).send(await signInPage(req, "Too many failed attempts. Try again later."));
+    if (!person) return void res.status(403).send(await signInPage(req, "Incorrect name or password."));
     await beginSession(req, person);
-    if (req.query["interaction"] === undefined) res.redirect(303, home);
-    else auth.resume(req, res);
+    auth.resume(req, res, { otherwise: home });
   });
   router.post("/sign-in/cancel", (req, res) => auth.deny(req, res));
   router.post("/sign-out", async (req, res) => {
@@ -128,4 +126,4 @@ function signInPages({ auth, people, home }) {
   return router;
 }
 
-module.exports = { homePage, password, sessions, signInPages };
+module.exports = { account, homePage, sessions, signInPages };

@@ -6,11 +6,11 @@ const express = require("express");
 
 /** What does not differ between production and tests. */
 const settings = {
-  baseUrl: "https://host.example/login",
+  baseUrl: "https://host.example/oauth",
   apis: {
     orders: {
       audience: "https://host.example/orders",
-      authMethods: ["password"],
+      authMethods: ["account"],
       scopes: { read: "See your orders", write: "Change your orders" },
     },
   },
@@ -24,7 +24,7 @@ const settings = {
 function createApp(options) {
   const auth = createAuthServer(options);
   const app = express();
-  app.use("/login", auth.router).use(auth.wellKnown);
+  app.use("/oauth", auth.router).use(auth.wellKnown);
   const reading = auth.requireBearer({ api: "orders", scope: "read", subject: "required" });
   app.get("/orders", reading, (req, res) => {
     res.json({ ordersOf: auth.accessToken(req).subject });

@@ -21,7 +21,7 @@ const options = {
   storage: memoryStorage({
     clients: [{ ...shop, confidential: true, trusted: true, secretDigests: [digest] }],
   }),
-  authMethods: { password: fake.authMethod },
+  authMethods: { account: fake.authMethod },
   onEvent: () => undefined, // without it, each refusal is a warning
 };
 
@@ -74,7 +74,7 @@ test("a token ends after an hour", async () => {
 
 test("the shop gets a code and a token when alice is signed in", async () => {
   fake.signIn("alice");
-  const issuer = `${origin}/login/auth/password/api/orders`;
+  const issuer = `${origin}/oauth/auth/account/api/orders`;
   const query = `client_id=shop&response_type=code&scope=read&redirect_uri=${encodeURIComponent(callback)}`;
   const answer = await fetch(`${issuer}/authorize?${query}`, { redirect: "manual" });
   const { searchParams } = new URL(answer.headers.get("location") ?? "");

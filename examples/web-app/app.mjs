@@ -80,7 +80,7 @@ const escape = (text) => text.replaceAll(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)
 const signIn = `<p><a href="/signin">Sign in</a></p>`;
 const signOut = `<form method="post" action="/signout"><button>Sign out</button></form>`;
 // an empty href leads to the page itself
-const tryAgain = `<p>That cannot be done just now. Nothing is lost. <a href="">Try again</a></p>`;
+const tryAgain = `<p>Something went wrong. Nothing was lost. <a href="">Try again</a></p>`;
 
 /** @type {(res: express.Response, main: string) => void} */
 function sendPage(res, main) {
@@ -115,7 +115,7 @@ app.get("/", async (req, res) => {
   }
   // the tokens were revoked, or unused for too long
   sessions.delete(req.cookies[cookieName]);
-  sendPage(res, `<p>Your access has ended.</p>${signIn}`);
+  sendPage(res, `<p>Your access has expired.</p>${signIn}`);
 });
 
 app.get("/signin", async (req, res) => {
@@ -145,7 +145,7 @@ app.get("/callback", async (req, res) => {
   if (!verifiers || !pkceCodeVerifier || answer.searchParams.get("iss") !== config.serverMetadata().issuer) {
     // the person has signed in in another tab since, or opens the address once more
     if (signedIn) return res.redirect("/");
-    return sendPage(res.status(400), `<p>This browser has not asked for that.</p>${signIn}`);
+    return sendPage(res.status(400), `<p>This sign-in wasn’t started in this browser.</p>${signIn}`);
   }
   // each answer is used once, even if it arrives twice at the same moment
   verifiers.delete(state);
@@ -175,7 +175,10 @@ app.post("/signout", async (req, res) => {
     if (tokens) await oauth.tokenRevocation(config, tokens.refreshToken);
     res.redirect(303, "/");
   } catch {
-    sendPage(res, `<p>You are signed out here. The authorization server could not be told.</p>${signIn}`);
+    sendPage(
+      res,
+      `<p>You are signed out here, but the authorization server couldn’t be reached.</p>${signIn}`,
+    );
   }
 });
 

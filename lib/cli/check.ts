@@ -1,17 +1,15 @@
 /** Checks the options in a module of the host: what would be refused, what is weak, what clients will find. RFC 8414, 9700. */
-import { assess, type Assessment } from "../assessment/assess";
-import { assessmentText } from "../assessment/text";
+import { assess, type Assessment, assessmentText } from "../review/assess";
 import type { AuthServerOptions } from "../options/options";
-import { plainOptions } from "../options/plain-options";
-import { type RefusedOption, refusals } from "../options/problems";
+import { plainOptions } from "../options/shape";
+import { type RefusedOption, refusals } from "../options/refused-options";
 import { resolveOptions } from "../options/resolve";
-import type { Weakness } from "../options/weakness";
-import { weaknessesOf } from "../options/weaknesses";
+import { type Weakness, weaknessesOf } from "../review/weaknesses";
 import { generateSigningKey } from "../signing/signing-key";
+import { type HostMistake, hostMistake } from "../protocol/mistake";
 import type { Answer, Command, World } from "./command";
 import { type Found, foundByClients, foundText } from "./documents";
-import { optionsIn } from "./exported";
-import { fromModule, moduleOptions } from "./load-module";
+import { fromModule, moduleOptions, optionsIn } from "./load-module";
 import { errorSentence, printable } from "./wording";
 
 /** What was found. */
@@ -34,21 +32,26 @@ function complete(options: AuthServerOptions, { randomToken }: World): AuthServe
   return { ...options, ...own };
 }
 
+const unknownError = {
+  code: "server-refuses",
+  message: "createAuthServer threw something that is not an Error",
+} as const;
+
 /** What the server itself says, should the rules have missed something. */
 function refusedByServer(options: AuthServerOptions, world: World): readonly RefusedOption[] {
   try {
     world.tryServer(complete(options, world));
     return [];
   } catch (error) {
-    const message =
-      error instanceof Error ? error.message : "createAuthServer threw something that is no Error";
-    return [{ path: "options", message: message.replace(/^createAuthServer: /, "") }];
+    const { code, message } = error instanceof Error ? (error as Partial<HostMistake> & Error) : unknownError;
+    const text = message.replace(/^createAuthServer: /, "");
+    return [{ code: code ?? unknownError.code, path: "options", message: text }];
   }
 }
 
 function examine(given: AuthServerOptions, world: World): Findings {
   const now = world.clock();
-  const options = plainOptions(given);
+  const { options } = plainOptions(given);
   const byRules = refusals(options, now);
   const refused = byRules.length > 0 ? byRules : refusedByServer(options, world);
   if (refused.length > 0) return { refused, weaknesses: [], found: undefined, assessment: undefined };
@@ -65,7 +68,8 @@ function examineSafely(options: AuthServerOptions, world: World): Findings {
   try {
     return examine(options, world);
   } catch (error) {
-    throw new Error(`The options could not be read: ${errorSentence(error)}`, { cause: error });
+    const text = `The options could not be read: ${errorSentence(error)}`;
+    throw hostMistake("options-not-readable", text, { cause: error });
   }
 }
 
@@ -73,8 +77,8 @@ function count(things: readonly unknown[], word: string): string {
   return `${things.length === 0 ? "no" : things.length} ${word}${things.length === 1 ? "" : "s"}`;
 }
 
-function weaknessText({ path, problem, why, fix }: Weakness): string {
-  return `  - ${printable(`${path} ${problem}. ${why}`)}\n    ${printable(fix)}\n`;
+function weaknessText({ code, path, problem, why, fix }: Weakness): string {
+  return `  - ${printable(`${path} ${problem}. ${why}`)}\n    ${printable(fix)} [${code}]\n`;
 }
 
 function assessmentLines(assessment: Assessment): string {
@@ -89,22 +93,20 @@ function report({ refused, weaknesses, found, assessment }: Findings, production
   const ofLevel = (level: Weakness["level"]): readonly Weakness[] =>
     weaknesses.filter((one) => one.level === level);
   const [weak, notes] = [ofLevel("weak"), ofLevel("note")];
-  const mode = production ? "as in production" : "as outside production";
+  const mode = production ? "for production" : "for development";
   const summary =
     refused.length > 0
-      ? `Checked ${mode}: ${count(refused, "problem")}. Weak spots are looked for once nothing is refused.`
+      ? `Checked ${mode}: ${count(refused, "problem")}. Fix them to see weak spots.`
       : `Checked ${mode}: no problems, ${count(weak, "weak spot")}, ${count(notes, "note")}.`;
   return [
     section(
       "createAuthServer would refuse:",
-      refused.map(({ message }) => `  - ${printable(message)}\n`),
+      refused.map(({ code, message }) => `  - ${printable(message)} [${code}]\n`),
     ),
     section("Weak:", weak.map(weaknessText)),
     section("Notes:", notes.map(weaknessText)),
     found ? `${foundText(found)}\n` : "",
-    assessment
-      ? `Standards (each item with its meaning: docs/assessment.md):\n${assessmentLines(assessment)}\n`
-      : "",
+    assessment ? `Standards (docs/assessment.md explains each item):\n${assessmentLines(assessment)}\n` : "",
     `${summary}\n`,
   ].join("");
 }
@@ -113,7 +115,7 @@ function report({ refused, weaknesses, found, assessment }: Findings, production
 function sideEffects({ isListening }: World): readonly string[] {
   return isListening()
     ? [
-        "The module listens on a port, so it is a server and not only its options. The check ends it. If the port had been taken, the check would have failed: move the options into a module of their own.",
+        "The module listens on a port, so it starts a server. The check stops it. If the port is taken, the check fails: move the options to a separate module.",
       ]
     : [];
 }
@@ -124,25 +126,25 @@ export const check: Command = {
   summary: "Check your options: what would be refused, what is weak, what clients find.",
   operand: { name: "FILE", text: "A module that exports the options.", isRequired: true },
   options: {
-    production: { text: "Check as with NODE_ENV=production, which is also set while the module loads." },
-    strict: { text: "Weak spots count as problems: exit code 1." },
+    production: { text: "Check for production. Sets NODE_ENV=production while the module loads, too." },
+    strict: { text: "Treat weak spots as problems: exit code 1." },
     ...moduleOptions,
   },
-  help: `The module exports the object that you pass to createAuthServer, as options or by default: the object, a promise of it, or a
-function without parameters that returns it. It may be CommonJS or an ES module, and TypeScript if your Node.js reads it.
+  help: `The module exports the object that you pass to createAuthServer, as options or as the default export: the object itself, a promise
+of it, or a function without parameters that returns it. CommonJS and ES modules work, and TypeScript if your Node.js can read it.
 
   npx authmount check ./auth-options.js --production
 
-It lists everything that createAuthServer would refuse, what is weak and what to write instead, the documents that clients find at
-the root of your origin, and how the options stand to RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json has each item).
-It creates no server, connects to nothing by itself, asks no database for clients, and prints no secret and no key. But it
-imports the module, and whatever the module does when it is loaded happens: one that listens on a port does so until the check ends.
-If it awaits storage.migrate(), what that warns of is among the weak spots.
+The check lists everything that createAuthServer would refuse, what is weak and how to fix it, the documents that clients find at
+the root of your origin, and how the options compare with RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json lists each item).
+It starts no server, opens no connection, reads no clients from a database, and prints no secrets or keys. But it imports the
+module, so the module's code runs: a module that listens on a port does so until the check ends.
+If the module awaits storage.migrate(), its warnings are listed as weak spots.
 What the module prints goes to stderr.
 
-Exit codes: 0 nothing is refused; 1 something is refused, the module could not be loaded, or --strict and something is weak.
+Exit codes: 0 if nothing is refused; 1 if something is refused, if the module cannot be loaded, or with --strict if something is weak.
 
-Next: docs/deployment.md has what options cannot show.`,
+Next: docs/deployment.md covers what a check of the options cannot show.`,
   async run(given, world): Promise<Answer> {
     if (given.options["production"] !== undefined) world.useProduction();
     const options = await fromModule(given, { world, find: optionsIn });

@@ -1,7 +1,7 @@
 /** What a command of the command line is, what it has of the process, and what it gives back. */
 import type { AuthServerOptions } from "../options/options";
 import type { EpochSeconds } from "../protocol/time";
-import type { PostgresPool } from "../storage/postgres/pool";
+import type { PostgresPool } from "../adapters/postgres/database";
 
 /** An option of a command: `--name VALUE`, or `--name` alone where `value` is left out. */
 export interface CommandOption {
@@ -75,8 +75,8 @@ export interface Command {
 
 /** The options that every command has. */
 export const everywhere: Readonly<Record<string, CommandOption>> = {
-  json: { text: "Print JSON: the result on stdout, an error on stderr." },
-  help: { text: "Print the help of the command." },
+  json: { text: "Print JSON: results on stdout, errors on stderr." },
+  help: { text: "Show help for this command." },
 };
 
 /** An error that says how the program is called, for exit code 2. */

@@ -1,5 +1,5 @@
 /** What clients will find: the documents at the root of each origin, and the keys. RFC 8414 §3.1, 9728 §3.1, 7517 §5. */
-import { rootDocuments } from "../endpoints/metadata";
+import { rootDocuments } from "../endpoints/documents";
 import type { ResolvedOptions } from "../options/resolve";
 import { serverMetadataUrl } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
@@ -48,9 +48,7 @@ function keysOf(
   return signingKeys.map((key) => ({
     kid: key.kid,
     algorithm: key.algorithm,
-    state: published.includes(key)
-      ? stateOf(key, { active, now })
-      : "is no longer published: it can be left out",
+    state: published.includes(key) ? stateOf(key, { active, now }) : "no longer published: you can remove it",
   }));
 }
 
@@ -93,7 +91,7 @@ function documentText({ url, of, document }: FoundDocument): string {
 /** The same in words. */
 export function foundText({ documents, jwksUri, keys }: Found): string {
   const ofKeys = keys.map(({ kid, algorithm, state }) => `    kid ${shown(kid)}, ${algorithm}, ${state}\n`);
-  const noKeys = "    a temporary key, another one at each start\n";
+  const noKeys = "    a temporary key, different at each start\n";
   return `What clients find:
 ${documents.map(documentText).join("")}  ${jwksUri}
 ${keys.length === 0 ? noKeys : ofKeys.join("")}`;

@@ -1,17 +1,17 @@
 /** Runs `migrate()` of a storage: that of a host's module, or one that is opened here. */
-import { postgresStorage } from "../storage/postgres/postgres-storage";
-import { sqliteStorage } from "../storage/sqlite/sqlite-storage";
+import { postgresStorage } from "../adapters/postgres/storage";
+import { sqliteStorage } from "../adapters/sqlite/storage";
 import { type Answer, type Command, type Given, usageError, type World } from "./command";
-import { storageIn } from "./exported";
-import { fromModule, moduleOptions } from "./load-module";
+import { fromModule, moduleOptions, storageIn } from "./load-module";
 import { nameOptions, namesIn } from "./migrations";
 import { errorSentence, printable } from "./wording";
+import { hostMistake } from "../protocol/mistake";
 import { parseUrl } from "../protocol/parsed-url";
 
 /** `given` is what migrate() gave: warnings, or nothing. */
 function done(what: string, given?: unknown): Answer {
   const warnings = Array.isArray(given) ? given.map(String) : [];
-  const lines = [`Migrated: ${what} is at the newest version.`, ...warnings.map((one) => `Warning: ${one}`)];
+  const lines = [`Migrated: ${what} is up to date.`, ...warnings.map((one) => `Warning: ${one}`)];
   return {
     exitCode: 0,
     text: "",
@@ -41,7 +41,7 @@ function secretsIn(url: string): readonly string[] | undefined {
 /** What an error says, without these texts in it. */
 function without(secrets: readonly string[], error: unknown): Error {
   const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorSentence(error));
-  return new Error(`PostgreSQL could not be migrated: ${text}`);
+  return hostMistake("postgres-migration-failed", `PostgreSQL could not be migrated: ${text}`);
 }
 
 async function migratePostgres(
@@ -50,16 +50,20 @@ async function migratePostgres(
 ): Promise<Answer> {
   if (!/^\w+$/.test(name)) {
     throw usageError(
-      "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL with its password would be in your shell's history and in the list of processes.",
+      "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL would expose its password in your shell history and in the process list.",
     );
   }
   const url = env[name];
   if (!url)
-    throw new Error(`The environment variable ${name} is not set. Set it to the URL of the database.`);
+    throw hostMistake(
+      "database-variable-not-set",
+      `The environment variable ${name} is not set. Set it to the database URL.`,
+    );
   const secrets = secretsIn(url);
   if (!secrets)
-    throw new Error(
-      `${name} is not the URL of a PostgreSQL database, which begins with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.`,
+    throw hostMistake(
+      "database-url-wrong",
+      `${name} is not a PostgreSQL URL, which starts with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.`,
     );
   const pool = openPostgres(url);
   try {
@@ -85,8 +89,9 @@ async function migrateModule(given: Given, world: World): Promise<Answer> {
   const storage = await fromModule(given, { world, find: storageIn });
   const { migrate, close } = storage as { readonly migrate?: unknown; readonly close?: unknown };
   if (typeof migrate !== "function") {
-    throw new Error(
-      "The storage has no migrate(), as memoryStorage has none. A storage put together as { ...storage, clients } keeps it.",
+    throw hostMistake(
+      "storage-without-migrate",
+      "The storage has no migrate(). memoryStorage needs none. If you combine storages, keep it: { ...storage, clients }.",
     );
   }
   const warnings: unknown = await migrate.call(storage);
@@ -99,42 +104,42 @@ function checkPlaces({ operand, options }: Given): void {
   const places = [operand, options["postgres"], options["sqlite"]].filter((place) => place !== undefined);
   if (places.length === 0)
     throw usageError(
-      "Nothing to migrate. Write a module, --postgres NAME or --sqlite FILE. See: authmount help migrate.",
+      "Nothing to migrate. Pass a module, --postgres NAME or --sqlite FILE. See: authmount help migrate.",
     );
-  if (places.length > 1) throw usageError("Write only one of a module, --postgres and --sqlite.");
+  if (places.length > 1) throw usageError("Pass only one of: a module, --postgres, --sqlite.");
   const ofPostgres = ["schema", "prefix"].find((name) => options[name] !== undefined);
   if (ofPostgres !== undefined && options["postgres"] === undefined)
-    throw usageError(`--${ofPostgres} goes with --postgres only: elsewhere the storage has its names.`);
+    throw usageError(`--${ofPostgres} works only with --postgres. Any other storage already has its names.`);
   const ofModule = ["export", "timeout"].find((name) => options[name] !== undefined);
   if (ofModule !== undefined && operand === undefined)
-    throw usageError(`--${ofModule} goes with a module only.`);
+    throw usageError(`--${ofModule} works only with a module.`);
 }
 
 /** `authmount migrate` */
 export const migrate: Command = {
   name: "migrate",
-  summary: "Create the tables of a storage, or update them to the newest version.",
+  summary: "Create the tables of a storage, or update them to the latest version.",
   operand: { name: "FILE", text: "A module that exports storage, or options.", isRequired: false },
   options: {
     postgres: {
       value: "NAME",
       text: "The environment variable that holds the URL of a PostgreSQL database.",
     },
-    sqlite: { value: "PATH", text: "The SQLite file. It is created when there is none." },
+    sqlite: { value: "PATH", text: "The SQLite file. It is created if it does not exist." },
     ...nameOptions,
     ...moduleOptions,
   },
-  help: `It does what storage.migrate() does. It may run again and at the same time from several places; with nothing to do it only reads.
-It warns of settings of the database by which a crash or a failover may lose what was acknowledged.
+  help: `This runs storage.migrate(). You can run it again, and from several places at once. If there is nothing to do, it only reads.
+It warns about database settings that could lose acknowledged writes in a crash or a failover.
 
   npx authmount migrate ./auth-options.js
   npx authmount migrate --postgres DATABASE_URL
   npx authmount migrate --sqlite authmount.sqlite
 
 The module exports storage, or the options of createAuthServer as options: a value, a promise or a function without parameters.
-It is imported, so what it does when it is loaded happens. --postgres uses the package pg of your project.
+The module is imported, so its code runs. --postgres uses the pg package of your project.
 
-Run it once for each deployment, before the new processes start, as a database user that may create tables.
+Run it once per deployment, before the new processes start, as a database user that may create tables.
 
 Next: npx authmount check ./auth-options.js`,
   run(given, world): Promise<Answer> {

@@ -1,13 +1,13 @@
 /** Prints what migrations do as SQL, for the tool that runs a host's other migrations. */
-import { checkNames, type PostgresNames } from "../storage/postgres/names";
-import { postgresMigrations } from "../storage/postgres/schema";
+import { checkNames, type PostgresNames } from "../adapters/postgres/tables";
+import { postgresMigrations } from "../adapters/postgres/schema";
 import { type Answer, type Command, type CommandOption, type Given, usageError } from "./command";
 import { quoted, suggestion } from "./wording";
 
 /** The options that name the tables in PostgreSQL. */
 export const nameOptions: Readonly<Record<string, CommandOption>> = {
-  schema: { value: "NAME", text: "The schema of the tables. Default: the first one of the search_path." },
-  prefix: { value: "NAME", text: "The beginning of every table name. Default: authmount_." },
+  schema: { value: "NAME", text: "The schema of the tables. Default: the first one in search_path." },
+  prefix: { value: "NAME", text: "The prefix of every table name. Default: authmount_." },
 };
 
 /** The names of tables, as they were written. @throws TypeError of `usageError` when one is invalid */
@@ -30,7 +30,7 @@ function checkEngine(engine: string | undefined): void {
     );
   if (engine === "redis") throw usageError("Redis has no tables, so there is no SQL.");
   throw usageError(
-    `--engine ${quoted(engine)} is not known.${suggestion(engine, ["postgres"])} Write postgres.`,
+    `--engine ${quoted(engine)} is unknown.${suggestion(engine, ["postgres"])} Write postgres.`,
   );
 }
 
@@ -45,18 +45,21 @@ export const migrations: Command = {
   name: "migrations",
   summary: "Print the SQL of the migrations, for your own migration tool.",
   options: {
-    engine: { value: "ENGINE", text: "postgres. Other engines have no texts." },
+    engine: { value: "ENGINE", text: "postgres, the only engine with SQL to print." },
     ...nameOptions,
-    from: { value: "N", text: "Begin with the Nth. After an update of authmount, print only the new ones." },
+    from: {
+      value: "N",
+      text: "Start with migration N, to print only the new ones after an update of authmount.",
+    },
   },
-  help: `Each text brings the tables from one version to the next. It may run again. A published one never changes.
+  help: `Each migration takes the tables from one version to the next. You can run it again. A published migration never changes.
 
   npx authmount migrations --engine postgres > 001_authmount.sql
 
-Nothing connects to a database. The names must be those that you pass to postgresStorage. Once all texts have run, migrate() only
-reads. With --json, each migration is an entry of its own, with its version.
+This connects to no database. Use the same names that you pass to postgresStorage. Once all migrations have run, migrate() only
+reads. With --json, each migration is a separate entry with its version.
 
-Next: docs/storage-postgres.md says which rights the server needs. To run migrations instead: npx authmount help migrate`,
+Next: docs/storage-postgres.md lists the rights that the server needs. To run the migrations instead: npx authmount help migrate`,
   run(given): Answer {
     const { engine, from = "1" } = given.options;
     checkEngine(engine);

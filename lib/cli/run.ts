@@ -1,9 +1,146 @@
-/** Runs the command line: finds the command, and turns what it gives or throws into text and an exit code. */
-import { readArguments } from "./arguments";
-import { type Command, isUsageError, usageError, type World } from "./command";
-import { commands } from "./commands";
-import { commandHelp, overview } from "./help";
+/** Runs the command line: finds the command, reads what was written after its name, gives help, and turns what a command gives or throws into text and an exit code. */
+import {
+  type Command,
+  type CommandOption,
+  everywhere,
+  type Given,
+  isUsageError,
+  usageError,
+  type World,
+} from "./command";
+import { idOf } from "../protocol/mistake";
 import { errorText, quoted, suggestion } from "./wording";
+import { check } from "./check";
+import { clientKey, clientSecret, secret } from "./make-secrets";
+import { migrate } from "./migrate";
+import { migrations } from "./migrations";
+import { signingKey } from "./signing-key";
+import { parseArgs } from "node:util";
+
+type Known = Readonly<Record<string, CommandOption>>;
+
+interface OptionToken {
+  readonly kind: "option";
+  readonly name: string;
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
+
+function checkOption({ name, rawName, value, inlineValue }: OptionToken, known: Known): string {
+  const option = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (!option) {
+    const names = Object.keys(known);
+    throw usageError(
+      `Unknown option ${quoted(rawName)}.${suggestion(name, names)} Known options: ${names.map((one) => `--${one}`).join(", ")}.`,
+    );
+  }
+  if (option.value === undefined) {
+    if (inlineValue) throw usageError(`--${name} takes no value.`);
+    return "";
+  }
+  // without "=", what begins with a dash is the next option
+  if (value === undefined || value === "" || (!inlineValue && value.startsWith("-")))
+    throw usageError(`--${name} needs a value: --${name} ${option.value}.`);
+  return value;
+}
+
+function checkOperand({ operand, name }: Command, written: readonly string[]): string | undefined {
+  const [first, second] = written;
+  const extra = operand ? second : first;
+  if (extra !== undefined)
+    throw usageError(`Unexpected argument ${quoted(extra)}. See: authmount help ${name}.`);
+  if (operand === undefined) return undefined;
+  if (operand.isRequired && first === undefined)
+    throw usageError(`${operand.name} is missing: authmount ${name} ${operand.name}.`);
+  if (first === "") throw usageError(`${operand.name} is empty.`);
+  return first;
+}
+
+/**
+ * What was written, checked against what the command knows.
+ *
+ * @throws TypeError of `usageError` that says what is wrong and what is known.
+ */
+export function readArguments(command: Command, args: readonly string[]): Given {
+  const known = { ...command.options, ...everywhere };
+  const options = Object.entries(known).map(
+    ([name, { value }]) => [name, { type: value === undefined ? "boolean" : "string" }] as const,
+  );
+  const { tokens, positionals } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(options),
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const given: Record<string, string> = {};
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const value = checkOption(token, known);
+    if (Object.hasOwn(given, token.name)) throw usageError(`--${token.name} is given twice.`);
+    given[token.name] = value;
+  }
+  // with --help, nothing else has to be there
+  const operand = given["help"] === undefined ? checkOperand(command, positionals) : undefined;
+  return { operand, options: given };
+}
+
+function rows(entries: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...entries.map(([left]) => left.length)) + 2;
+  return entries.map(([left, right]) => `  ${left.padEnd(width)}${right}\n`).join("");
+}
+
+function optionRows(
+  options: Readonly<Record<string, CommandOption>>,
+): readonly (readonly [string, string])[] {
+  return Object.entries(options).map(([name, { value, text }]) => [
+    `--${name}${value === undefined ? "" : ` ${value}`}`,
+    text,
+  ]);
+}
+
+/** All commands on one page. */
+export function overview(commands: readonly Command[]): string {
+  return `authmount: an OAuth 2.0 authorization server inside your Express app. These commands help you set it up.
+
+Usage: npx authmount <command> [options]
+
+${rows(commands.map(({ name, summary }) => [name, summary]))}
+  help <command> gives details and examples. --json prints JSON. --version prints the version.
+
+Start with:
+  npx authmount secret                    for the secrets option
+  npx authmount signing-key --list        for the signingKeys option
+  npx authmount check ./auth-options.js   before you start the server
+
+Exit codes: 0 success; 1 problems were found, or the command failed; 2 wrong usage.
+`;
+}
+
+/** The help of one command. */
+export function commandHelp({ name, summary, operand, options, help }: Command): string {
+  const shown = operand && (operand.isRequired ? ` ${operand.name}` : ` [${operand.name}]`);
+  const operandRow = operand ? [[operand.name, operand.text] as const] : [];
+  return `${summary}
+
+Usage: npx authmount ${name}${shown ?? ""} [options]
+
+${rows([...operandRow, ...optionRows({ ...options, ...everywhere })])}
+${help}
+`;
+}
+
+/** All commands. */
+export const commands: readonly Command[] = [
+  secret,
+  signingKey,
+  clientSecret,
+  clientKey,
+  check,
+  migrate,
+  migrations,
+];
 
 /** What the process prints, and how it ends. */
 export interface Result {
@@ -23,13 +160,13 @@ function print(json: object): string {
   return `${JSON.stringify(json, undefined, 2)}\n`;
 }
 
-/** What is printed of an error: a line, or with `--json` an object, on stderr. */
+/** What is printed of an error: a line, or with `--json` an object with the id of the error, on stderr. */
 export function failure(error: unknown, args: readonly string[]): Result {
   const exitCode = isUsageError(error) ? 2 : 1;
   const message = isUsageError(error)
     ? (error as Error).message
     : errorText(error).replace(/^TypeError: /, "");
-  const code = exitCode === 2 ? "usage" : "failed";
+  const code = exitCode === 2 ? "usage" : (idOf(error) ?? "failed");
   const stderr = wantsJson(args) ? print({ error: { code, message } }) : `authmount: ${message}\n`;
   return { exitCode, stdout: "", stderr };
 }
@@ -48,7 +185,7 @@ function findCommand(name: string): Command {
   );
 }
 
-function help(args: readonly string[]): Result {
+function helpOn(args: readonly string[]): Result {
   const [name, ...others] = args.filter((arg) => arg !== "--json");
   if (others.length > 0) throw usageError("help takes the name of one command.");
   const text = name === undefined ? overview(commands) : commandHelp(findCommand(name));
@@ -70,7 +207,7 @@ async function runCommand(
   const command = findCommand(name);
   const others = args.toSpliced(args.indexOf(name), 1).map((arg) => (arg === "-h" ? "--help" : arg));
   const given = readArguments(command, others);
-  if (given.options["help"] !== undefined) return help([name, ...(wantsJson(args) ? ["--json"] : [])]);
+  if (given.options["help"] !== undefined) return helpOn([name, ...(wantsJson(args) ? ["--json"] : [])]);
   const { exitCode, text, advice, json } = await command.run(given, world);
   return wantsJson(args)
     ? { exitCode, stdout: print(json), stderr: "" }
@@ -83,7 +220,7 @@ async function answer({ args, version }: Call, world: World): Promise<Result> {
   if (first === "--version" || first === "-v")
     return { exitCode: 0, stdout: wantsJson(args) ? print({ version }) : `${version}\n`, stderr: "" };
   if (first === "help" || first === "--help" || first === "-h")
-    return help(args.filter((arg) => arg !== first));
+    return helpOn(args.filter((arg) => arg !== first));
   return runCommand(args, { first, world });
 }
 

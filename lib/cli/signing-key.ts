@@ -1,5 +1,7 @@
 /** Makes a key that signs access tokens, alone or in front of the keys that there are. RFC 7517 §4, §5; 7518 §3. */
+import { optionMessage } from "../options/problem";
 import { signingKeyProblems } from "../options/signing-keys";
+import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 import { keyRing } from "../signing/jwt-signer";
 import {
@@ -32,7 +34,7 @@ function parseTime(text: string, now: EpochSeconds): EpochSeconds | undefined {
 function readTime(text: string, now: EpochSeconds): EpochSeconds {
   const time = parseTime(text, now);
   if (time === undefined) throw usageError(`--signs-from ${quoted(text)} is not a time. Write ${timeForms}.`);
-  if (time < now) throw usageError("--signs-from is in the past. Leave it out for a key that signs at once.");
+  if (time < now) throw usageError("--signs-from is in the past. Leave it out for a key that signs now.");
   if (time > now + 366 * 86_400)
     throw usageError("--signs-from is more than a year ahead. Write an earlier time.");
   return time;
@@ -42,7 +44,7 @@ function readAlgorithm(text: string): SigningAlgorithm {
   const found = signingAlgorithms.find((one) => one === text);
   if (found) return found;
   throw usageError(
-    `--alg ${quoted(text)} is not known.${suggestion(text, signingAlgorithms)} Write one of: ${signingAlgorithms.join(", ")}.`,
+    `--alg ${quoted(text)} is unknown.${suggestion(text, signingAlgorithms)} Write one of: ${signingAlgorithms.join(", ")}.`,
   );
 }
 
@@ -52,16 +54,18 @@ function keysIn(name: string, { env, clock }: World): readonly SigningKeySource[
     throw usageError("--add-to takes the name of an environment variable, such as SIGNING_KEYS.");
   const text = env[name];
   if (!text)
-    throw new Error(
-      `The environment variable ${name} is not set. Set it to the list of keys, or leave --add-to out.`,
+    throw hostMistake(
+      "keys-variable-not-set",
+      `The environment variable ${name} is not set. Set it to the list of keys, or leave out --add-to.`,
     );
   const keys = parseList(text);
   if (!keys)
-    throw new Error(
+    throw hostMistake(
+      "keys-variable-not-a-list",
       `${name} is not a JSON list. Write the keys as [{…}], as npx authmount signing-key --list does.`,
     );
-  const [problem] = signingKeyProblems(keys, { by: "createAuthServer", now: clock() });
-  if (problem !== undefined) throw new Error(`${name}: ${problem.replace(/^createAuthServer: /, "")}`);
+  const [problem] = signingKeyProblems(keys, clock());
+  if (problem) throw hostMistake(problem.code, `${name}: ${optionMessage(problem)}`);
   return keys;
 }
 
@@ -95,8 +99,8 @@ function added(name: string, { key, signsFrom, world }: ScheduledKey & { world: 
   return {
     exitCode: 0,
     text: `${JSON.stringify(list)}\n`,
-    advice: `The line on stdout is the new value of ${name}, with the new key in front. It signs from ${inWords(signsFrom)}.
-${gone === 0 ? "" : `Left out: ${gone} old, as no token of theirs can still be valid.\n`}Give it to every process before that time, and at least five minutes before: others keep the published keys for so long.
+    advice: `The line on stdout is the new value of ${name}, with the new key first. The new key signs from ${inWords(signsFrom)}.
+${gone === 0 ? "" : `Old keys removed: ${gone}. None of their tokens can still be valid.\n`}Give the new value to every process at least five minutes before that time: APIs cache the published keys for that long.
 `,
     json: { signingKeys: list, signsFrom, leftOut: gone },
   };
@@ -111,8 +115,8 @@ function alone(source: SigningKeySource, isList: boolean): Answer {
   return {
     exitCode: 0,
     text: `${JSON.stringify(made)}\n`,
-    advice: `The line on stdout is a private key (${algorithm}, kid ${kid}). Keep it where you keep secrets; every process needs the same one.
-In a variable, it is read by: ${use}
+    advice: `The line on stdout is a private key (${algorithm}, kid ${kid}). Store it where you keep secrets. Every process needs the same one.
+To read it from an environment variable: ${use}
 `,
     json: isList ? { signingKeys: made } : { signingKey: made },
   };
@@ -121,30 +125,30 @@ In a variable, it is read by: ${use}
 /** `authmount signing-key` */
 export const signingKey: Command = {
   name: "signing-key",
-  summary: "Make a key that signs access tokens, for the option signingKeys.",
+  summary: "Make a key that signs access tokens, for the signingKeys option.",
   options: {
     alg: { value: "ALG", text: `The algorithm: ${signingAlgorithms.join(", ")}. Default: ES256.` },
-    list: { text: "Print a list with the key in it, for a variable that holds all keys." },
-    "signs-from": { value: "TIME", text: `When the key begins to sign: ${timeForms}. Default: at once.` },
+    list: { text: "Print the key in a list, for a variable that holds all keys." },
+    "signs-from": { value: "TIME", text: `When the key starts to sign: ${timeForms}. Default: now.` },
     "add-to": {
       value: "NAME",
-      text: `Print the list of keys in this environment variable, with the new one in front. It signs from ${defaultDelay} on.`,
+      text: `Print the list of keys in this environment variable, with the new key first. The new key signs from ${defaultDelay}.`,
     },
   },
-  help: `Everything on stdout is the private key, as JSON on one line:
+  help: `stdout contains only the private key, as JSON on one line:
 
   (umask 077; npx authmount signing-key --list > signing-keys.json)
 
 ${aboutUmask}
 
-Then keep it where your platform keeps secrets, for example in the variable SIGNING_KEYS, and write
+Store it where your platform keeps secrets, for example in the environment variable SIGNING_KEYS, and write
   signingKeys: JSON.parse(process.env["SIGNING_KEYS"] || "[]")
-Every process needs the same list. The public half is published at {baseUrl}/jwks by itself.
+Every process needs the same list. The public key is published automatically at {baseUrl}/jwks.
 
-To change the key without refusing a valid token, print the new list from the old one, and store it as SIGNING_KEYS:
+To change the key while valid tokens keep working, print the new list from the old one, and store it as SIGNING_KEYS:
   npx authmount signing-key --add-to SIGNING_KEYS
 
-Next: npx authmount check ./auth-options.js, and docs/key-rotation.md.`,
+Next: npx authmount check ./auth-options.js, and docs/tokens.md.`,
   run({ options }, world): Answer {
     const now = world.clock();
     const key = generateKeyFor(readAlgorithm(options["alg"] ?? "ES256"));
@@ -152,14 +156,14 @@ Next: npx authmount check ./auth-options.js, and docs/key-rotation.md.`,
     const isList = options["list"] !== undefined;
     if (addTo !== undefined) {
       const signsFrom = readTime(from ?? defaultDelay, now);
-      if (isList) throw usageError("--list and --add-to do not go together: --add-to prints a list anyway.");
+      if (isList) throw usageError("--list cannot be used with --add-to, which prints a list anyway.");
       return added(addTo, { key, signsFrom, world });
     }
     if (from === undefined) return alone(key, isList);
     const signsFrom = readTime(from, now);
     if (isList)
       throw usageError(
-        "--list and --signs-from do not go together: a list needs a key that signs now. See --add-to.",
+        "--list cannot be used with --signs-from: a list needs a key that signs now. Use --add-to instead.",
       );
     return alone({ key, signsFrom }, isList);
   },

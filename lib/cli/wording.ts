@@ -4,7 +4,7 @@ const longest = 80;
 
 /** Why a line that writes a secret into a file sets the umask. */
 export const aboutUmask =
-  "umask 077 makes a file that only your account can read. Without it, most systems let every account of the machine read it.";
+  "umask 077 creates a file that only your account can read. Without it, most systems let every account on the machine read it.";
 
 /** Text from outside on one line: control characters could move the cursor of a terminal, or hide something. */
 export function printable(text: string): string {
@@ -56,7 +56,7 @@ export function suggestion(written: string, known: readonly string[]): string {
  * of Node.js cannot read, which may be a key from the environment.
  */
 function withoutQuote(message: string): string {
-  if (message.endsWith(" is not valid JSON")) return "a text that is parsed is not valid JSON";
+  if (message.endsWith(" is not valid JSON")) return "a text that was parsed is not valid JSON";
   return message
     .replaceAll(/[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:\S*@\S*/gi, "a URL")
     .replace(/['"]?(?:-----BEGIN|\{\s*"[^]*"kty")[^]*/, "a key")
@@ -70,7 +70,7 @@ export function errorText(error: unknown): string {
   if (typeof error !== "object" || error === null)
     return `it threw ${error === undefined || error === null ? String(error) : `a ${typeof error}`}`;
   const { message, name } = error as { readonly message?: unknown; readonly name?: unknown };
-  if (typeof message !== "string") return "it threw an object that is no Error";
+  if (typeof message !== "string") return "it threw an object that is not an Error";
   // several errors in one, as from a connection to a name with several addresses
   const { errors } = error as { readonly errors?: readonly unknown[] };
   if (message === "" && Array.isArray(errors)) return errors.map(errorText).join("; ");

@@ -1,4 +1,5 @@
 /** Client authentication at the endpoints that clients call. RFC 6749 §2.3, §3.2.1, §5.2; 7521 §4.2, §4.2.1; 7523 §2.2. */
+import type { IncomingHttpHeaders } from "node:http";
 import type { EmitEvent } from "../events/port";
 import { type Client, isKeyClient } from "../protocol/client";
 import {
@@ -6,9 +7,9 @@ import {
   type PresentedClient,
   readClientAuthentication,
 } from "../protocol/client-authentication";
-import { claimsProblem } from "../protocol/client-assertion";
+import { type AssertionProblem, assertionReasons, claimsProblem } from "../protocol/client-assertion";
 import type { Issuer } from "../protocol/issuer";
-import { OAuthError } from "../protocol/oauth-error";
+import { because, OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { Storage } from "../storage/port";
@@ -29,61 +30,87 @@ export interface ClientAuthenticationPorts {
   readonly clock: Clock;
 }
 
-/** A request whose client has not been authenticated yet. */
-export interface UnprovenRequest {
+/** A request to an endpoint that clients call. */
+export interface EndpointRequest {
   readonly issuer: Issuer;
-  /** Those of the form. */
+  /** With one `Authorization` header at most; requests with several are refused earlier. */
+  readonly headers: IncomingHttpHeaders;
+  /** Those of the form, never of the URL. */
   readonly parameters: Parameters;
+}
+
+/** A request whose client has not been authenticated yet. */
+export interface UnprovenRequest extends EndpointRequest {
   /** Those that can contain a code or a refresh token of the client: only with one may its metadata document be fetched. */
   readonly grantParameters: readonly string[];
-  /** The one `Authorization` header; requests with several are refused earlier. */
-  readonly authorizationHeader: string | undefined;
 }
 
 /** A request of an authenticated client. A public client only names itself, as it has no secret. */
-export interface ClientRequest extends Pick<RegisteredClient, "client" | "endMark"> {
-  readonly issuer: Issuer;
-  /** Those of the form. */
-  readonly parameters: Parameters;
+export interface ClientRequest extends EndpointRequest, Pick<RegisteredClient, "client" | "endMark"> {
   /** When the request was authenticated: one time for all of its rules. */
   readonly now: EpochSeconds;
 }
 
+/** Why a client is not authenticated, besides what is wrong with an assertion. */
+export const clientReasons = {
+  "missing-client-id":
+    "client_id is missing (RFC 6749 §3.2.1): send client_id in the form, or Basic authentication",
+  "several-authentication-methods":
+    "the request has more than one of client_secret, client_assertion and the Authorization header (RFC 6749 §2.3, 7521 §4.2.1): send only one",
+  "client-ids-differ":
+    "client_id and Basic authentication name different clients (RFC 6749 §2.3.1): leave client_id out",
+  "unreadable-authorization-header":
+    "the Authorization header is not valid Basic authentication (RFC 6749 §2.3.1): send Basic and the base64 of client_id:client_secret, each form-encoded before",
+  "unsupported-assertion-type":
+    "client_assertion_type must be urn:ietf:params:oauth:client-assertion-type:jwt-bearer (RFC 7523 §2.2)",
+  "assertion-of-another-client":
+    "client_id and sub of the assertion name different clients (RFC 7521 §4.2): leave client_id out",
+  "assertion-of-public-client":
+    "the client sent an assertion, but its record has confidential: false (RFC 6749 §2.3): send only client_id, or register the client as confidential, with jwks or jwksUri",
+  "secret-of-public-client":
+    "the client sent a secret, but its record has confidential: false (RFC 6749 §2.3): send only client_id, or register the client as confidential, with secretDigests",
+  "assertion-missing":
+    "the client sent only its id, but its record has keys (RFC 7523 §2.2): send client_assertion and client_assertion_type (private_key_jwt)",
+  "secret-missing":
+    "the client sent only its id, but its record has secretDigests (RFC 6749 §2.3.1): send the secret in the form as client_secret, or by Basic authentication",
+  "assertion-in-place-of-secret":
+    "the client sent an assertion, but its record has secretDigests and no keys (RFC 6749 §2.3.1): send the secret, or register the client with jwks or jwksUri",
+  "secret-in-place-of-assertion":
+    "the client sent a secret, but its record has keys and no secretDigests (RFC 7523 §2.2): send a signed assertion (private_key_jwt)",
+  "secret-with-control-character":
+    "the client secret contains a control character, such as a trailing line feed (RFC 6749 Appendix A.2): remove it",
+  "secret-wrong":
+    "the client secret fits none of the client's secretDigests (RFC 6749 §2.3.1): it is mistyped or was replaced. Send the secret that generateClientSecret returned, not its digest",
+  "client-unknown":
+    "storage.clients has no client with the client_id that was sent (RFC 6749 §2.2): register it, or fix client_id. If it is the URL of a metadata document, the event client-document-refused says more",
+} as const;
+
+type ProofProblem = AssertionProblem | keyof typeof clientReasons;
+const proofReasons: Readonly<Record<ProofProblem, string>> = { ...assertionReasons, ...clientReasons };
+
 /** One description for every failed proof, so that it does not reveal whether the client exists. */
-function invalidClient(reason: string): OAuthError {
-  return new OAuthError("invalid_client", { description: "Client authentication failed.", reason });
+function invalidClient(problem: ProofProblem): OAuthError {
+  const description = "Client authentication failed.";
+  return new OAuthError("invalid_client", { description, ...because(proofReasons, problem) });
 }
 
 function refuseMalformed(problem: MalformedClientAuthentication): OAuthError {
+  const why = because(clientReasons, problem);
   switch (problem) {
     case "missing-client-id":
-      return new OAuthError("invalid_request", {
-        description: "client_id is missing.",
-        reason:
-          "the client must name itself (RFC 6749 §3.2.1): send client_id in the form, or Basic authentication",
-      });
-    case "several-methods":
+      return new OAuthError("invalid_request", { description: "client_id is missing.", ...why });
+    case "several-authentication-methods":
       return new OAuthError("invalid_request", {
         description: "Use one client authentication method.",
-        reason:
-          "the request has more than one of client_secret, client_assertion and the Authorization header (RFC 6749 §2.3, 7521 §4.2.1): send only one",
+        ...why,
       });
     case "client-ids-differ":
       return new OAuthError("invalid_request", {
         description: "client_id differs from the Authorization header.",
-        reason:
-          "client_id and Basic authentication name different clients (RFC 6749 §2.3.1): leave client_id out",
+        ...why,
       });
-    case "unreadable-authorization-header":
-      return invalidClient("the Authorization header is not valid Basic authentication");
-    case "unsupported-assertion-type":
-      return invalidClient(
-        "client_assertion_type must be urn:ietf:params:oauth:client-assertion-type:jwt-bearer (RFC 7523 §2.2)",
-      );
-    case "assertion-of-another-client":
-      return invalidClient(
-        "client_id and sub of the assertion name different clients (RFC 7521 §4.2): leave client_id out",
-      );
+    default:
+      return invalidClient(problem);
   }
 }
 
@@ -102,18 +129,16 @@ interface Presentation extends ClientPlace {
 async function proofProblem(
   ports: ClientAuthenticationPorts,
   { client, presented, issuer, mayFetch }: Presentation,
-): Promise<string | undefined> {
+): Promise<ProofProblem | undefined> {
   if (!client.confidential) {
     if (presented.kind === "none") return undefined;
-    return `a public client must not send ${"assertion" in presented ? "an assertion" : "a secret"}`;
+    return "assertion" in presented ? "assertion-of-public-client" : "secret-of-public-client";
   }
   switch (presented.kind) {
     case "none":
-      return isKeyClient(client)
-        ? "the client must send a signed assertion (RFC 7523 §2.2)"
-        : "the client secret is missing";
+      return isKeyClient(client) ? "assertion-missing" : "secret-missing";
     case "private_key_jwt":
-      if (!isKeyClient(client)) return "the client must send its secret: it has no key for assertions";
+      if (!isKeyClient(client)) return "assertion-in-place-of-secret";
       return loadVerification().assertionProblem(ports, {
         client,
         assertion: presented.assertion,
@@ -123,11 +148,10 @@ async function proofProblem(
       });
     case "client_secret_basic":
     case "client_secret_post": {
-      if (isKeyClient(client)) return "the client must send a signed assertion (RFC 7523 §2.2), not a secret";
+      if (isKeyClient(client)) return "secret-in-place-of-assertion";
       const { clientSecret } = presented;
-      if (!isClientSecret(clientSecret))
-        return "the client secret contains a control character, such as a trailing line feed (RFC 6749 Appendix A.2)";
-      return (await ports.verifySecret(client, clientSecret)) ? undefined : "the client secret is wrong";
+      if (!isClientSecret(clientSecret)) return "secret-with-control-character";
+      return (await ports.verifySecret(client, clientSecret)) ? undefined : "secret-wrong";
     }
   }
 }
@@ -144,17 +168,14 @@ function withNewProof(client: Client, tried: Client): Client | undefined {
   return secretDigests.length > 0 ? { ...client, secretDigests } : undefined;
 }
 
-/** The client once it has proved itself, by what is remembered of it or by its record as it is now; otherwise why not. */
-async function prove(
+/** The client by its record as it is now, if that proves it where what was remembered of it did not. */
+async function proveAnew(
   ports: ClientAuthenticationPorts,
-  { registered, ...place }: Omit<Presentation, "client"> & { registered: RegisteredClient },
-): Promise<RegisteredClient | string> {
-  const { client } = registered;
-  const problem = await proofProblem(ports, { ...place, client });
-  if (problem === undefined) return registered;
-  const newer = await ports.clients.findNewer(registered);
-  const withProof = newer && withNewProof(newer.client, client);
-  return withProof ? ((await proofProblem(ports, { ...place, client: withProof })) ?? newer) : problem;
+  { refused, ...place }: Omit<Presentation, "client"> & { refused: RegisteredClient },
+): Promise<RegisteredClient | ProofProblem | undefined> {
+  const newer = await ports.clients.findNewer(refused);
+  const client = newer && withNewProof(newer.client, refused.client);
+  return client && ((await proofProblem(ports, { ...place, client })) ?? newer);
 }
 
 /** False for an assertion that no record of the client could make good. */
@@ -170,19 +191,19 @@ function couldProve(
 
 /**
  * The authenticated client; a public one only names itself. A failed proof emits `client-authentication-failed`, with a client id
- * only if there is such a client: no input gets into events.
+ * only if there is such a client: people mix up their id and their secret.
  *
  * @throws OAuthError `invalid_client` or `invalid_request`; `temporarily_unavailable` when too many secrets are being checked, or when
  * the client's metadata document or keys cannot be had.
  */
 export async function authenticateClient(
   ports: ClientAuthenticationPorts,
-  { issuer, parameters, grantParameters, authorizationHeader }: UnprovenRequest,
+  { issuer, headers, parameters, grantParameters }: UnprovenRequest,
 ): Promise<RegisteredClient> {
   const { clients, emit, storage, clock } = ports;
-  const presented = readClientAuthentication(parameters, authorizationHeader);
+  const presented = readClientAuthentication(parameters, headers.authorization);
   if (presented.kind === "malformed") throw refuseMalformed(presented.problem);
-  if (presented.kind === "unreadable") throw invalidClient(presented.reason);
+  if (presented.kind === "unreadable") throw invalidClient(presented.problem);
   const { clientId } = presented;
   const mayFetch = (): boolean | Promise<boolean> => {
     const now = clock();
@@ -190,14 +211,20 @@ export async function authenticateClient(
     return presentsOwnGrant(storage, { issuer, parameters, grantParameters, clientId, now });
   };
   const registered = await clients.findRegistered(clientId, { issuer, mayFetch, byGrant: true });
-  const proven = registered && (await prove(ports, { registered, presented, issuer, mayFetch }));
-  if (typeof proven === "object") return proven;
-  const reason = proven ?? "the client is unknown";
+  let problem: ProofProblem | "client-unknown" = "client-unknown";
+  if (registered) {
+    const place = { presented, issuer, mayFetch };
+    const refused = await proofProblem(ports, { client: registered.client, ...place });
+    if (refused === undefined) return registered;
+    const proven = (await proveAnew(ports, { refused: registered, ...place })) ?? refused;
+    if (typeof proven === "object") return proven;
+    problem = proven;
+  }
   emit({
     kind: "client-authentication-failed",
     issuer: issuer.identifier,
     ...(registered && { clientId: registered.client.clientId }),
-    reason,
+    ...because(proofReasons, problem),
   });
-  throw invalidClient(reason);
+  throw invalidClient(problem);
 }

@@ -5,12 +5,13 @@ import type { DocumentAnswer } from "../fetching/remembered-documents";
 import type { KeyClient, PublicKeySet } from "../protocol/client";
 import {
   type AssertionAlgorithm,
+  type AssertionProblem,
   claimsProblem,
   type ClientAssertion,
   usedAssertion,
 } from "../protocol/client-assertion";
 import type { Issuer } from "../protocol/issuer";
-import { lateError, OAuthError } from "../protocol/oauth-error";
+import { because, lateError, OAuthError } from "../protocol/oauth-error";
 import type { Clock } from "../protocol/time";
 import type { Storage } from "../storage/port";
 import { parseKeySet, readClientKey } from "./client-key";
@@ -34,7 +35,7 @@ interface FoundKeys {
 }
 
 /** What is at a client's `jwksUri`, or why it cannot be had now. */
-export type KeyAnswer = FoundKeys | Exclude<DocumentAnswer, { readonly kind: "found" }>;
+export type KeyAnswer = FoundKeys | Omit<Exclude<DocumentAnswer, { readonly kind: "found" }>, "code">;
 
 /** Asks for the keys at a client's `jwksUri`. */
 export type FetchKeys = (jwksUri: string, question: KeyQuestion) => Promise<KeyAnswer>;
@@ -83,24 +84,34 @@ function isNamed({ keys }: PublicKeySet, { keyId }: ClientAssertion): boolean {
   return keyId !== undefined && keys.some(({ kid }) => kid === keyId);
 }
 
-function signatureProblem(keys: PublicKeySet, assertion: ClientAssertion): string | undefined {
-  if (assertion.keyId !== undefined && !isNamed(keys, assertion))
-    return "the client has no key with the kid of the assertion (RFC 7515 §4.1.4)";
+function signatureProblem(keys: PublicKeySet, assertion: ClientAssertion): AssertionProblem | undefined {
+  if (assertion.keyId !== undefined && !isNamed(keys, assertion)) return "assertion-kid-unknown";
   const fitting = fittingKeys(keys, assertion);
-  if (fitting.length === 0)
-    return "the client has no key that fits alg of the assertion (RFC 8725 §3.1): look at its kty, crv, alg, use and key_ops, and at the size of an RSA key";
-  return fitting.some((key) => isSignedBy(key, assertion))
-    ? undefined
-    : "no key of the client has signed the assertion (RFC 7523 §3)";
+  if (fitting.length === 0) return "assertion-fits-no-key";
+  return fitting.some((key) => isSignedBy(key, assertion)) ? undefined : "assertion-signature-wrong";
 }
 
 /** As much as lies between two attempts to fetch the keys of a client. */
 const secondsBetween = 30;
 
+/** Refusals that say nothing about the assertion. */
+export const clientKeyReasons = {
+  "client-keys-unreachable": (why: string): string =>
+    `the keys at the client's jwksUri cannot be fetched now: ${why}`,
+  "client-keys-not-asked-again":
+    "no key that is remembered of the client has signed the assertion, and its jwksUri is asked for a new kid or key once in 30 seconds at most",
+} as const;
+
 /** The client must keep its credentials: it may have a new key that this server cannot see yet. @rfc 6749 §5.2 */
-function notNow(reason: string, retryAfterSeconds = secondsBetween): OAuthError {
-  const description = "Try again later.";
-  return new OAuthError("temporarily_unavailable", { description, reason, retryAfterSeconds });
+function notNow(
+  why: { readonly code: keyof typeof clientKeyReasons; readonly reason: string },
+  retryAfterSeconds = secondsBetween,
+): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "Try again later.",
+    ...why,
+    retryAfterSeconds,
+  });
 }
 
 /** What a client's `jwksUri` answers. */
@@ -115,17 +126,17 @@ async function fetchedKeys(
   const isStranger = client.selfDescription !== undefined;
   const answer = await fetchKeys(jwksUri, { isStranger, mayFetch, refresh });
   if (answer.kind === "found") return answer;
-  const reason = `the keys at the client's jwksUri cannot be fetched now: ${answer.reason}`;
-  throw notNow(reason, answer.kind === "too-many" ? 1 : secondsBetween);
+  const why = because(clientKeyReasons, "client-keys-unreachable", answer.reason);
+  throw notNow(why, answer.kind === "too-many" ? 1 : secondsBetween);
 }
 
 const noKeys: PublicKeySet = { keys: [] };
 
 /** What is wrong with the signature by these keys. It is certain where no newer ones could be better. */
-function judged(
+function signatureVerdict(
   { text, isFinal }: FoundKeys,
   assertion: ClientAssertion,
-): { readonly problem: string | undefined; readonly isCertain: boolean } {
+): { readonly problem: AssertionProblem | undefined; readonly isCertain: boolean } {
   const keys = parseKeySet(parseJson(text)) ?? noKeys;
   const problem = signatureProblem(keys, assertion);
   return { problem, isCertain: problem === undefined || isFinal || isNamed(keys, assertion) };
@@ -139,19 +150,17 @@ function judged(
 async function signatureProblemAt(
   fetchKeys: FetchKeys,
   { presented, jwksUri }: { presented: PresentedAssertion; jwksUri: string },
-): Promise<string | undefined> {
+): Promise<AssertionProblem | undefined> {
   const { assertion } = presented;
   const known = await fetchedKeys(fetchKeys, { presented, jwksUri, refresh: false });
-  const first = judged(known, assertion);
+  const first = signatureVerdict(known, assertion);
   if (first.isCertain) return first.problem;
   const newer = await fetchedKeys(fetchKeys, { presented, jwksUri, refresh: true });
   // a flood of such assertions must not cost each signature twice
   const second =
-    newer.text === known.text ? { ...first, isCertain: newer.isFinal } : judged(newer, assertion);
+    newer.text === known.text ? { ...first, isCertain: newer.isFinal } : signatureVerdict(newer, assertion);
   if (second.isCertain) return second.problem;
-  throw notNow(
-    "no key that is remembered of the client has signed the assertion, and its jwksUri is asked for a new kid or key once in 30 seconds at most",
-  );
+  throw notNow(because(clientKeyReasons, "client-keys-not-asked-again"));
 }
 
 /** Stores that the assertion has been used. If that fails, it may count as used, and the client needs another one. */
@@ -162,14 +171,14 @@ async function useOnce(
   try {
     return (await clientAssertions.use(usedAssertion(claims), now)) === "used";
   } catch (cause) {
-    throw Object.assign(lateError("clientAssertions.use failed"), { cause });
+    throw lateError("assertion-use-failed", "clientAssertions.use failed", { cause });
   }
 }
 
 function claimsProblemAt(
   issuer: Issuer,
   { client, assertion, now }: Pick<PresentedAssertion, "client" | "assertion"> & { now: number },
-): string | undefined {
+): AssertionProblem | undefined {
   const { clientId, allowTokenEndpointAudience = false } = client;
   return claimsProblem(assertion.claims, { issuer, clientId, allowTokenEndpointAudience, now });
 }
@@ -184,7 +193,7 @@ function claimsProblemAt(
 export async function assertionProblem(
   { storage, fetchKeys, clock }: AssertionPorts,
   presented: PresentedAssertion,
-): Promise<string | undefined> {
+): Promise<AssertionProblem | undefined> {
   const { issuer, client, assertion } = presented;
   const { jwks, jwksUri = "" } = client;
   const problem =
@@ -195,7 +204,6 @@ export async function assertionProblem(
   const now = clock();
   const late = claimsProblemAt(issuer, { client, assertion, now });
   if (late !== undefined) return late;
-  return (await useOnce(storage, { claims: assertion.claims, now }))
-    ? undefined
-    : "the assertion was used before (RFC 7523 §3): the client must sign another one, with a new jti, for each request";
+  const isFirst = await useOnce(storage, { claims: assertion.claims, now });
+  return isFirst ? undefined : "assertion-used-before";
 }

@@ -4,7 +4,7 @@ import { clientEndKey } from "../protocol/end-mark";
 import type { Issuer } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import { findMarks } from "../storage/end-marks";
-import { lagMemory, type Lag } from "../storage/lag-memory";
+import { lagMemory, type Lag } from "../recall/lag-memory";
 import type { ClientStore, Storage } from "../storage/port";
 import { checkClient, checkRedirectSchemes, ownClient } from "./client-record";
 
@@ -115,43 +115,24 @@ function askTable({ clients }: LookupPorts, { redirectSchemes }: ClientLookupOpt
 }
 
 // what is not found is asked for again each time: a client may call as soon as it is registered
-const ifFound = { worth: (found: unknown) => (found ? 1 : 0) };
+const ifFound = { placesOf: (found: unknown) => (found ? 1 : 0) };
 
-const always = { worth: () => 1 };
+const always = { placesOf: () => 1 };
 
-/** Finds clients of the table with their end marks, remembered for the lag. */
-function tableLookup(
+type FindInTable = (clientId: string, stale?: RegisteredClient) => Promise<RegisteredClient | undefined>;
+
+/** Finds clients of the table with their end marks. */
+function findingInTable(
   { endMarks }: LookupPorts,
   { ask, options }: { ask: AskTable; options: ClientLookupOptions },
-): {
-  readonly findInTable: (clientId: string, fresh?: boolean) => Promise<RegisteredClient | undefined>;
-  readonly findNewer: (refused: RegisteredClient) => Promise<RegisteredClient | undefined>;
-} {
-  const known = lagMemory<RegisteredClient | undefined>(options, ifFound);
-  const readAgain = lagMemory<true>({ ...options, lagSeconds: 1 }, always);
-  const find = async (
-    clientId: string,
-    stale: RegisteredClient | undefined,
-  ): Promise<RegisteredClient | undefined> => {
+): FindInTable {
+  return async (clientId, stale) => {
     const asOf = options.clock();
-    const question = { keys: [clientEndKey(clientId)], now: asOf };
-    const [found, [endMark]] = await Promise.all([ask(clientId), findMarks(endMarks, question)]);
+    const question = { keys: { client: clientEndKey(clientId) }, now: asOf };
+    const [found, { client: endMark }] = await Promise.all([ask(clientId), findMarks(endMarks, question)]);
     // the record may be from before a new mark: an earlier client with this id must not get what is born under it
     const client = endMark === stale?.endMark ? found : await ask(clientId);
     return client && { client, endMark, asOf };
-  };
-  const recall = (clientId: string, maxAgeSeconds?: number): Promise<RegisteredClient | undefined> =>
-    known(clientId, (stale) => find(clientId, stale), maxAgeSeconds);
-  return {
-    findInTable: (clientId, fresh = false) => (fresh ? find(clientId, undefined) : recall(clientId)),
-    async findNewer(refused) {
-      const { clientId, selfDescription } = refused.client;
-      // without a lag, it was read for this request
-      if (selfDescription || options.lagSeconds === 0) return undefined;
-      await readAgain(clientId, () => recall(clientId, 0).then(() => true));
-      const newest = await recall(clientId);
-      return newest === refused ? undefined : newest;
-    },
   };
 }
 
@@ -165,8 +146,8 @@ function selfDescribedLookup(
   const holders = lagMemory<TokenHolder | undefined>(options, ifFound);
   const markOf = async (clientId: string): Promise<Pick<RegisteredClient, "endMark" | "asOf">> => {
     const asOf = options.clock();
-    const [endMark] = await findMarks(endMarks, { keys: [clientEndKey(clientId)], now: asOf });
-    return { endMark, asOf };
+    const { client } = await findMarks(endMarks, { keys: { client: clientEndKey(clientId) }, now: asOf });
+    return { endMark: client, asOf };
   };
   return {
     async findRegistered(clientId, at) {
@@ -193,20 +174,29 @@ function selfDescribedLookup(
 export function clientLookup(storage: LookupPorts, options: ClientLookupOptions): ClientLookup {
   const { selfDescribed } = options;
   const ask = askTable(storage, options);
-  const { findInTable, findNewer } = tableLookup(storage, { ask, options });
+  const find = findingInTable(storage, { ask, options });
+  const known = lagMemory<RegisteredClient | undefined>(options, ifFound);
+  const readAgain = lagMemory<true>({ ...options, lagSeconds: 1 }, always);
   const others = selfDescribed && selfDescribedLookup(storage, { selfDescribed, options });
   const origins = lagMemory<boolean>(options, ifFound);
   const taken = lagMemory<boolean>(options, always);
   return {
     async findRegistered(clientId, at) {
       if (!isClientId(clientId)) return undefined;
-      return (await findInTable(clientId)) ?? others?.findRegistered(clientId, at);
+      return (await known(clientId, find)) ?? others?.findRegistered(clientId, at);
     },
-    findNewer,
+    async findNewer(refused) {
+      const { clientId, selfDescription } = refused.client;
+      // without a lag, it was read for this request
+      if (selfDescription || options.lagSeconds === 0) return undefined;
+      await readAgain(clientId, () => known(clientId, find, 0).then(() => true));
+      const newest = await known(clientId, find);
+      return newest === refused ? undefined : newest;
+    },
     findCurrent: async (clientId, at) => (await ask(clientId)) ?? selfDescribed?.find(clientId, at),
     async findHolder(clientId, { apiId, fresh }) {
       if (!isClientId(clientId)) return undefined;
-      const registered = await findInTable(clientId, fresh);
+      const registered = await (fresh ? find(clientId) : known(clientId, find));
       if (!registered) return others?.findHolder(clientId, { apiId, fresh });
       const { client, endMark, asOf } = registered;
       const hasSubscription = subscriptionOf(client, apiId) !== undefined;

@@ -8,13 +8,20 @@ import {
   type PublicClient,
   type ConfidentialClient,
 } from "../protocol/client";
+import { mistakesOf } from "../protocol/mistake";
 import { keySetProblem } from "./client-key";
 import { clientSchemas, linkPattern } from "./client-schema";
 import { parseSecretDigest } from "./client-secret";
 import { hasOrigin } from "../protocol/issuer";
-import { isRegistrableRedirectUri } from "../protocol/redirect-uri";
+import { isRegistrableRedirectUri, redirectUriProblem } from "../protocol/redirect-uri";
 import { parseUrl } from "../protocol/parsed-url";
 import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
+
+const mistake = mistakesOf({
+  "wrong-client-record": (client: string, problem: string) => `client ${client}: ${problem}.`,
+  "unlisted-redirect-scheme": (clientId: string, index: number) =>
+    `client "${clientId}": redirectUris.${index} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
+});
 
 /** True for a link that a stranger may put on the consent page: no user name, which could look like another host, no reserved origin. */
 export function isClientLink(value: unknown, reserved: readonly string[] = []): value is string {
@@ -98,11 +105,9 @@ function keyProblem({ jwks, jwksUri = "" }: KeyClient): string | undefined {
 }
 
 function valueProblem(client: Client): string | undefined {
-  const unsafe = client.redirectUris.findIndex(
-    (uri) => !isRegistrableRedirectUri(client, { uri, dotless: "any" }),
-  );
-  if (unsafe >= 0) {
-    return `redirectUris.${unsafe} must be https (http only on loopback; a native client may use its own scheme that no browser knows), in ASCII, with the host as browsers write it, without fragment, user name or wildcard`;
+  for (const [index, uri] of client.redirectUris.entries()) {
+    const problem = redirectUriProblem(client, { uri, redirectSchemes: "any" });
+    if (problem !== undefined) return `redirectUris.${index} ${problem}`;
   }
   if (!client.confidential) return undefined;
   if (isKeyClient(client)) return keyProblem(client);
@@ -120,12 +125,10 @@ function valueProblem(client: Client): string | undefined {
  */
 export function checkRedirectSchemes(client: Client, redirectSchemes: readonly string[]): Client {
   const unlisted = client.redirectUris.findIndex(
-    (uri) => !isRegistrableRedirectUri(client, { uri, dotless: redirectSchemes }),
+    (uri) => !isRegistrableRedirectUri(client, { uri, redirectSchemes }),
   );
   if (unlisted < 0) return client;
-  throw new TypeError(
-    `client "${client.clientId}": redirectUris.${unlisted} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
-  );
+  throw mistake("unlisted-redirect-scheme", client.clientId, unlisted);
 }
 
 /**
@@ -142,7 +145,7 @@ export function checkClient(value: unknown): Client {
   if (problem === undefined) return value as Client;
   const { clientId } = (value ?? {}) as { clientId?: unknown };
   const named = typeof clientId === "string" && isClientId(clientId);
-  throw new TypeError(`client ${named ? `"${clientId}"` : "record"}: ${problem}.`);
+  throw mistake("wrong-client-record", named ? `"${clientId}"` : "record", problem);
 }
 
 /** The properties that are kept of a record. The host's records may have more. */

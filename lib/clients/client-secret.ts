@@ -8,8 +8,11 @@ import {
   type ScryptOptions,
 } from "node:crypto";
 import type { ConfidentialClient } from "../protocol/client";
-import { boundedCache } from "../storage/bounded-cache";
-import { derivationGate } from "./derivation-gate";
+import { hostMistake } from "../protocol/mistake";
+import { because, OAuthError } from "../protocol/oauth-error";
+import { boundedCache } from "../recall/bounded-cache";
+import { type Flight, flights } from "../recall/single-flight";
+import { type InTurn, takingTurns } from "../recall/turns";
 
 /** A parsed entry of `secretDigests`: SHA-256 for random secrets, scrypt for those that a person chose. */
 export type SecretDigest =
@@ -83,10 +86,14 @@ export function generateClientSecret(): { readonly secret: string; readonly dige
  */
 export async function digestClientSecret(secret: string): Promise<string> {
   if (typeof secret !== "string" || secret.length < 12) {
-    throw new TypeError("digestClientSecret: the secret must have at least 12 characters.");
+    throw hostMistake(
+      "short-client-secret",
+      "digestClientSecret: the secret must have at least 12 characters.",
+    );
   }
   if (!isClientSecret(secret)) {
-    throw new TypeError(
+    throw hostMistake(
+      "control-character-in-secret",
       "digestClientSecret: the secret must not contain control characters, such as a trailing line feed (RFC 6749 Appendix A.2).",
     );
   }
@@ -100,6 +107,30 @@ export async function digestClientSecret(secret: string): Promise<string> {
 export type VerifyClientSecret = (client: ConfidentialClient, clientSecret: string) => Promise<boolean>;
 
 const maxRemembered = 10_000;
+
+/** The refusal of a flood. */
+export const secretReasons = {
+  "too-many-secret-checks":
+    "more than a hundred scrypt checks of client secrets are waiting (RFC 6749 §2.3.1): use generateClientSecret(), whose secrets are cheap to check",
+} as const;
+
+function tooMany(): OAuthError {
+  return new OAuthError("temporarily_unavailable", {
+    description: "Too many client authentications at once.",
+    ...because(secretReasons, "too-many-secret-checks"),
+  });
+}
+
+/**
+ * Turns of clients at derivations. A flood of wrong secrets for one client costs another client every other turn, and no more. The client
+ * under attack waits its turn while no more than a hundred requests arrive at once. Beyond that, nothing tells its first request in this
+ * process from the attacker's requests: each has the same chance, derivations divided by requests, and trying again helps.
+ */
+export function derivationTurns(): InTurn {
+  // Node's thread pool must keep threads free for file access and DNS; with digests of digestClientSecret(), the last of those that
+  // wait does so for about five seconds
+  return takingTurns({ running: 2, waiting: 100, refusal: tooMany });
+}
 
 /** A digest that needs a derivation; `key` identifies it together with the client and the presented secret. */
 interface SlowCheck {
@@ -116,8 +147,8 @@ export function clientSecretVerifier(): VerifyClientSecret {
   // a key of this process only, so that guesses cannot be tested against what is remembered
   const memoryKey = randomBytes(32);
   const remembered = boundedCache<true>(maxRemembered);
-  const underWay = new Map<string, Promise<boolean>>();
-  const throughGate = derivationGate();
+  const underWay = flights<Flight<boolean>>();
+  const inTurn = derivationTurns();
 
   function keyOf(...parts: readonly string[]): string {
     return createHmac("sha256", memoryKey).update(JSON.stringify(parts)).digest("base64url");
@@ -132,17 +163,10 @@ export function clientSecretVerifier(): VerifyClientSecret {
     return false;
   }
 
-  async function inTurn(clientId: string, check: { secret: string; slow: readonly SlowCheck[] }) {
-    const name = check.slow.map(({ key }) => key).join();
-    const already = underWay.get(name);
-    if (already) return already;
-    const derivation = throughGate(clientId, () => derive(check.secret, check.slow));
-    underWay.set(name, derivation);
-    try {
-      return await derivation;
-    } finally {
-      underWay.delete(name);
-    }
+  function share(clientId: string, { secret, slow }: { secret: string; slow: readonly SlowCheck[] }) {
+    const name = slow.map(({ key }) => key).join();
+    const begin = (): Promise<boolean> => inTurn(clientId, () => derive(secret, slow));
+    return (underWay.get(name) ?? underWay.show(name, { answer: begin() })).answer;
   }
 
   return async ({ clientId, secretDigests }, secret) => {
@@ -153,6 +177,6 @@ export function clientSecretVerifier(): VerifyClientSecret {
       else if (digest && (await secretMatches(secret, digest))) return true;
     }
     if (slow.some(({ key }) => remembered.get(key))) return true;
-    return slow.length > 0 && inTurn(clientId, { secret, slow });
+    return slow.length > 0 && share(clientId, { secret, slow });
   };
 }

@@ -2,9 +2,9 @@
 import type { EmitEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Consent } from "../protocol/consent";
-import { successLocation } from "../protocol/authorization-response";
-import { endedKey, isBornUnder } from "../protocol/end-mark";
-import { OAuthError } from "../protocol/oauth-error";
+import { authorizationAnswer } from "../protocol/authorization-response";
+import { type CurrentMark, type CurrentMarks, endedKey, isBornUnder } from "../protocol/end-mark";
+import { because, OAuthError } from "../protocol/oauth-error";
 import type { RedirectResponse } from "../protocol/protocol-response";
 import { isSubset } from "../protocol/scope";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
@@ -20,7 +20,8 @@ import {
 import type { ConsentResult } from "./obtain-consent";
 import { answeredBefore } from "./page-answers";
 import type { EndUser } from "./port";
-import { endedMeanwhile, readMarks, type ReadMarks } from "./standing";
+import { endedMeanwhile } from "./approval-basis";
+import { endUserReasons } from "./refusals";
 
 /** What an approval needs. */
 export interface ApprovalPorts extends CodeIssuePorts {
@@ -48,10 +49,10 @@ export interface Approved {
  */
 async function endEarlierConsents(
   { storage, randomId }: ApprovalPorts,
-  { approved: { consent, now }, remember }: { approved: Approved; remember: Consent },
+  { approved: { consent, now }, remember }: { approved: Approved; remember: Omit<Consent, "endMarks"> },
 ): Promise<string> {
   const mark = randomId();
-  const [, , , key] = consent.standing.endKeys.consent;
+  const { narrowed: key } = consent.basis.endKeys;
   await storage.endMarks.save({ key, mark, expiresAt: remember.expiresAt + clockDriftSeconds }, now);
   return mark;
 }
@@ -62,25 +63,24 @@ async function endEarlierConsents(
  */
 async function forgetConsent(
   { storage }: Pick<ApprovalPorts, "storage">,
-  { approved, marks }: { approved: Approved; marks: ReadMarks },
+  { approved, marks }: { approved: Approved; marks: CurrentMarks },
 ): Promise<void> {
   const { consent, now } = approved;
-  const { remember, standing } = consent;
+  const { remember, basis } = consent;
   if (!remember) return;
-  const isNew = (mark: string | undefined): mark is string => !isBornUnder(standing.endMarks, [mark]);
-  const [subject, client, approval] = marks.approval;
-  const [ofSubject, everyContext, oneContext, narrowed] = marks.consent;
+  const isNew = (mark: CurrentMark): mark is string => !isBornUnder(basis.endMarks, { mark });
+  const { subject, client, approval, consents, everyContext, oneContext, narrowed } = marks;
   const withdrawals = [everyContext, oneContext].filter(isNew);
-  const [key] = standing.endKeys.consent;
-  const keys = withdrawals.map((mark) => endedKey({ key, mark }));
-  const ended = await findMarks(storage.endMarks, { keys, now });
+  const { consents: key } = basis.endKeys;
+  const keys = Object.fromEntries(withdrawals.map((mark) => [mark, endedKey({ key, mark })]));
+  const ended = Object.values(await findMarks(storage.endMarks, { keys, now }));
   // the mark for approvals is stored first, so without the other one the withdrawal has just begun. Of a person whose consents were all
   // ended nothing may stay
   const isUnderWay =
-    !isNew(ofSubject) && (ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0));
-  const [exceptEndMark] = [...withdrawals, ofSubject, subject, client, narrowed].filter(isNew);
+    !isNew(consents) && (ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0));
+  const [exceptEndMark] = [...withdrawals, consents, subject, client, narrowed].filter(isNew);
   if (isUnderWay || exceptEndMark === undefined) return;
-  await storage.consents.delete({ selection: standing.key, exceptEndMark }, now);
+  await storage.consents.delete({ selection: basis.key, exceptEndMark }, now);
 }
 
 /**
@@ -96,9 +96,9 @@ async function checkNotEnded(
   }: { approved: Approved; authorizationId: string; endMarks: readonly string[] },
 ): Promise<void> {
   const { endUser, consent, now } = approved;
-  const { endKeys } = consent.standing;
-  const marks = await readMarks(ports, { endKeys, now });
-  if (isBornUnder(endMarks, [...marks.approval, ...marks.consent])) return;
+  const { endKeys: keys } = consent.basis;
+  const marks = await findMarks(ports.storage.endMarks, { keys, now });
+  if (isBornUnder(endMarks, marks)) return;
   const { subject } = endUser;
   // both, also where one fails. Not only revoked: if the person was erased, nothing of them may stay
   await allStored([
@@ -109,8 +109,8 @@ async function checkNotEnded(
 }
 
 /** True when the person does not allow something that is remembered, or that they were asked about: another page may just remember it. */
-function narrows({ request, consent: { standing } }: Approved, { scopes }: Consent): boolean {
-  return !isSubset([...(standing.consent?.scopes ?? []), ...request.grantableScopes], scopes);
+function narrows({ request, consent: { basis } }: Approved, { scopes }: Pick<Consent, "scopes">): boolean {
+  return !isSubset([...(basis.consent?.scopes ?? []), ...request.grantableScopes], scopes);
 }
 
 /**
@@ -119,13 +119,12 @@ function narrows({ request, consent: { standing } }: Approved, { scopes }: Conse
  */
 async function rememberConsent(
   ports: ApprovalPorts,
-  { approved, remember }: { approved: Approved; remember: Consent },
+  { approved, remember }: { approved: Approved; remember: Omit<Consent, "endMarks"> },
 ): Promise<readonly string[]> {
   const { consent, now } = approved;
-  const { standing } = consent;
   const ended = narrows(approved, remember) ? [await endEarlierConsents(ports, { approved, remember })] : [];
-  const endMarks = [...standing.endMarks, ...ended];
-  await ports.storage.consents.save({ ...remember, ...(endMarks.length > 0 && { endMarks }) }, now);
+  const endMarks = [...consent.basis.endMarks, ...ended];
+  await ports.storage.consents.save({ ...remember, endMarks }, now);
   return endMarks;
 }
 
@@ -134,8 +133,8 @@ async function rememberWhatStands(
   ports: ApprovalPorts,
   { approved, authorizationId }: { approved: Approved; authorizationId: string },
 ): Promise<void> {
-  const { remember, standing } = approved.consent;
-  if (!remember) return checkNotEnded(ports, { approved, authorizationId, endMarks: standing.endMarks });
+  const { remember, basis } = approved.consent;
+  if (!remember) return checkNotEnded(ports, { approved, authorizationId, endMarks: basis.endMarks });
   try {
     const endMarks = await rememberConsent(ports, { approved, remember });
     await checkNotEnded(ports, { approved, authorizationId, endMarks });
@@ -161,8 +160,7 @@ async function keepRegistration(
   if (await storage.clientRegistrations.extend({ clientId, expiresAt }, now)) return;
   throw new OAuthError("access_denied", {
     description: "The registration of the client has expired.",
-    reason:
-      "nobody approved the client within an hour of its registration, so it has expired (RFC 7591): register again",
+    ...because(endUserReasons, "registration-expired"),
   });
 }
 
@@ -172,14 +170,14 @@ async function keepRegistration(
  */
 async function storeCode(
   ports: ApprovalPorts,
-  approval: Approval & { noKeys: readonly string[] },
+  approval: Approval & { noKey: string | undefined },
 ): Promise<string> {
-  const { noKeys: keys, subject, authorizationId, now } = approval;
-  const [code, [no]] = await allStored([
+  const { noKey, subject, authorizationId, now } = approval;
+  const [code, found] = await allStored([
     issueAuthorizationCode(ports, approval),
-    keys.length > 0 ? findMarks(ports.storage.endMarks, { keys, now }) : [],
+    noKey === undefined ? undefined : findMarks(ports.storage.endMarks, { keys: { no: noKey }, now }),
   ]);
-  if (no === undefined) return code;
+  if (found?.no === undefined) return code;
   await ports.storage.authorizations.erase({ subject, authorizationId }, now);
   throw answeredBefore();
 }
@@ -197,16 +195,16 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const { subject, facts } = endUser;
   const { issuer, client, target, state } = request;
   const { scopes, context } = consent;
-  const { endMarks, endKeys } = consent.standing;
+  const { endMarks, noKey } = consent.basis;
   await keepRegistration(ports, approved);
   const authorizationId = ports.randomId();
   const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   try {
-    const code = await storeCode(ports, { ...allowed, authorizationId, noKeys: endKeys.page });
+    const code = await storeCode(ports, { ...allowed, authorizationId, noKey });
     await rememberWhatStands(ports, { approved, authorizationId });
     const iss = issuer.identifier;
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
-    return { kind: "redirect", location: successLocation(target, { code, state, iss }) };
+    return authorizationAnswer(target, { mode: "query", parameters: { code, state, iss } });
   } catch (failure) {
     // nobody gets the code, so it is no sign-in, and if the person was erased meanwhile, nothing of them may stay
     if (!(failure instanceof OAuthError))

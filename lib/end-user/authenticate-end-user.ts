@@ -1,11 +1,15 @@
 /** Who is at the browser, and whether they signed in recently enough. OpenID Connect Core §3.1.2.1, §3.1.2.3; RFC 9068 §5. */
 import type { ClientLookup } from "../clients/client-lookup";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
-import { OAuthError } from "../protocol/oauth-error";
-import { ownText } from "../protocol/own";
+import { hostMistake } from "../protocol/mistake";
+import { because, OAuthError } from "../protocol/oauth-error";
+import { ownText } from "../protocol/parameters";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
+import { endedMeanwhile } from "./approval-basis";
 import { checkAuthentication, ownContext } from "./check-host-answer";
-import type { Authentication, EndUser, EndUserPort } from "./port";
+import type { ConsentResult } from "./obtain-consent";
+import type { Authentication, BackFromPage, EndUser, EndUserPort } from "./port";
+import { endUserReasons } from "./refusals";
 
 /** What authentication needs, besides the host's adapters. */
 export interface EndUserAuthenticationPorts {
@@ -18,11 +22,9 @@ export interface EndUserAuthenticationPorts {
 export interface AuthenticationQuestion {
   readonly request: AuthorizationRequest;
   /** The host's adapters. */
-  readonly endUser: EndUserPort;
-  /** When this request first sent the person to a page, in epoch seconds; `undefined` on the first visit. */
-  readonly interactionBegan: EpochSeconds | undefined;
-  /** True when the person has just asked for another account on the consent page. */
-  readonly choosesAccount: boolean;
+  readonly port: EndUserPort;
+  /** `undefined` on the first visit. */
+  readonly back: Pick<BackFromPage, "began" | "choosesAccount"> | undefined;
   readonly now: EpochSeconds;
 }
 
@@ -30,9 +32,7 @@ type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
 type NotDenied = Exclude<Authentication, { kind: "denied" }>;
 
 /** The question and a clock: by the time the host answers, it may be later than `now`. */
-interface TimedQuestion extends AuthenticationQuestion {
-  readonly clock: Clock;
-}
+type TimedQuestion = AuthenticationQuestion & { readonly clock: Clock };
 
 /** An `authTime` ahead of this clock comes from a clock that is ahead, so the sign-in may be earlier by the drift of clocks. */
 function earliestSignIn(authTime: EpochSeconds, clock: Clock): EpochSeconds {
@@ -40,36 +40,33 @@ function earliestSignIn(authTime: EpochSeconds, clock: Clock): EpochSeconds {
 }
 
 /** True when the sign-in is recent enough. One during this interaction meets every `prompt` and `max_age`, so none can loop. */
-function isFresh(
-  { authTime }: Authenticated,
-  { request, interactionBegan, now, clock }: TimedQuestion,
-): boolean {
+function isFresh({ authTime }: Authenticated, { request, back, now, clock }: TimedQuestion): boolean {
   const { prompt, maxAge } = request;
   if (authTime === undefined) return maxAge === undefined && !prompt.includes("login");
-  if (interactionBegan !== undefined && authTime >= interactionBegan) return true;
+  if (back && authTime >= back.began) return true;
   const signedInAt = earliestSignIn(authTime, clock);
-  if (prompt.includes("login")) return interactionBegan === undefined && signedInAt >= now;
+  if (prompt.includes("login")) return !back && signedInAt >= now;
   // measured when the request arrived, so that time spent on the consent page does not make a session too old
-  return maxAge === undefined || (interactionBegan ?? now) - signedInAt <= maxAge;
+  return maxAge === undefined || (back?.began ?? now) - signedInAt <= maxAge;
 }
 
 async function ask(
   question: TimedQuestion,
   { reauthenticate }: { reauthenticate: boolean },
 ): Promise<NotDenied> {
-  const { request, endUser } = question;
-  const answer = await endUser.authenticate({ request, reauthenticate });
+  const { request, port } = question;
+  const answer = await port.authenticate({ request, reauthenticate });
   checkAuthentication(answer, question.clock());
   if (answer.kind === "denied") {
     throw new OAuthError("access_denied", {
-      description: answer.description ?? "The end user was not signed in.",
+      description: answer.description ?? endUserReasons["sign-in-denied"],
+      code: "sign-in-denied",
     });
   }
   if (answer.kind === "interaction" && request.prompt.includes("none")) {
     throw new OAuthError("login_required", {
       description: "The end user is not signed in.",
-      reason:
-        "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
+      ...because(endUserReasons, "not-signed-in"),
     });
   }
   return answer;
@@ -77,8 +74,9 @@ async function ask(
 
 /** Asks once more when the session is too old. `reauthenticate` tells the host not to answer from that session again. */
 async function askForFresh(question: TimedQuestion, stale: Authenticated): Promise<NotDenied> {
-  if (stale.authTime === undefined && question.interactionBegan !== undefined) {
-    throw new TypeError(
+  if (stale.authTime === undefined && question.back) {
+    throw hostMistake(
+      "auth-time-missing",
       "authenticate must return an authTime: without it, prompt=login and max_age cannot be met.",
     );
   }
@@ -86,7 +84,7 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
   if (answer.kind !== "authenticated" || isFresh(answer, question)) return answer;
   throw new OAuthError("login_required", {
     description: "The end user has to sign in again.",
-    reason: "authenticate returned an old session although it was called with reauthenticate: true",
+    ...because(endUserReasons, "sign-in-too-old"),
   });
 }
 
@@ -94,8 +92,7 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
 function notChosen(): OAuthError {
   return new OAuthError("interaction_required", {
     description: "The end user has to choose an account.",
-    reason:
-      "prompt=select_account, or the person asked for another account on the consent page, but authenticate returned a signed-in end user although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
+    ...because(endUserReasons, "account-not-chosen"),
   });
 }
 
@@ -119,7 +116,8 @@ async function checkNoClient(
   subject: string,
 ): Promise<void> {
   if (!(await clients.isTaken(subject))) return;
-  throw new TypeError(
+  throw hostMistake(
+    "subject-is-client-id",
     "authenticate returned a subject that is a client id. Use subjects that differ from every client id.",
   );
 }
@@ -135,14 +133,11 @@ export async function authenticateEndUser(
   ports: EndUserAuthenticationPorts,
   asked: AuthenticationQuestion,
 ): Promise<{ kind: "end-user"; endUser: EndUser } | { kind: "interaction"; url: string }> {
-  const { request, interactionBegan, choosesAccount } = asked;
+  const { request, back } = asked;
   const question: TimedQuestion = { ...asked, clock: ports.clock };
   const { prompt } = request;
-  const isFirstVisit = interactionBegan === undefined;
-  const mustChoose = choosesAccount || (isFirstVisit && prompt.includes("select_account"));
-  const first = await ask(question, {
-    reauthenticate: mustChoose || (isFirstVisit && prompt.includes("login")),
-  });
+  const mustChoose = back ? back.choosesAccount : prompt.includes("select_account");
+  const first = await ask(question, { reauthenticate: mustChoose || (!back && prompt.includes("login")) });
   if (mustChoose && first.kind === "authenticated") throw notChosen();
   const stale = first.kind === "authenticated" && !isFresh(first, question);
   const answer = stale ? await askForFresh(question, first) : first;
@@ -150,4 +145,35 @@ export async function authenticateEndUser(
   const person = toEndUser(answer);
   await checkNoClient(ports, person.subject);
   return { kind: "end-user", endUser: person };
+}
+
+/** Who approves, and what. */
+export interface Approver {
+  readonly endUser: EndUser;
+  readonly consent: Extract<ConsentResult, { kind: "granted" }>;
+}
+
+/**
+ * The person and what they chose, as `authenticate` says again, where everything of theirs was ended before. The host may have looked up
+ * the session before that: asked after the mark was read, it knows.
+ *
+ * @throws OAuthError `access_denied` when it is another person, or another context
+ */
+export async function authenticateAgain(
+  ports: EndUserAuthenticationPorts,
+  { question, approver }: { question: AuthenticationQuestion; approver: Approver },
+): Promise<(Approver & { kind: "same-person" }) | { kind: "interaction"; url: string }> {
+  const { endUser, consent } = approver;
+  if (consent.basis.marks.subject === undefined) return { kind: "same-person", ...approver };
+  const again = await authenticateEndUser(ports, question);
+  if (again.kind === "interaction") return again;
+  const { subject, context } = again.endUser;
+  if (subject !== endUser.subject || context?.key !== endUser.context?.key) throw endedMeanwhile();
+  // the consent step may have set another one
+  const isOfSession = consent.context === endUser.context;
+  return {
+    kind: "same-person",
+    endUser: again.endUser,
+    consent: isOfSession ? { ...consent, context } : consent,
+  };
 }

@@ -1,6 +1,7 @@
 /** Checks what the host's adapters return: the server relies on the host, so its mistakes must not pass. RFC 6749 §4.1.2.1. */
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
 import { isErrorDescription } from "../protocol/oauth-error";
+import { invalidAnswer } from "../host/ask";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Authentication, ConsentAnswer } from "./port";
 
@@ -39,7 +40,7 @@ export function endUserProblem(
 }
 
 function authenticationProblem(answer: Authentication, now: EpochSeconds): string | undefined {
-  switch (answer?.kind) {
+  switch (answer.kind) {
     case "authenticated":
       return endUserProblem(answer, now);
     case "interaction":
@@ -48,13 +49,11 @@ function authenticationProblem(answer: Authentication, now: EpochSeconds): strin
       return answer.description === undefined || isErrorDescription(answer.description)
         ? undefined
         : 'description must be ASCII text without " and \\';
-    default:
-      return "kind must be authenticated, interaction or denied";
   }
 }
 
 function consentProblem(answer: ConsentAnswer): string | undefined {
-  switch (answer?.kind) {
+  switch (answer.kind) {
     case "granted":
       return Array.isArray(answer.scopes) && answer.scopes.every(isText)
         ? undefined
@@ -64,8 +63,6 @@ function consentProblem(answer: ConsentAnswer): string | undefined {
     case "denied":
     case "ask":
       return undefined;
-    default:
-      return "kind must be granted, denied, ask or interaction";
   }
 }
 
@@ -76,7 +73,7 @@ function consentProblem(answer: ConsentAnswer): string | undefined {
  */
 export function checkAuthentication(answer: Authentication, now: EpochSeconds): void {
   const problem = authenticationProblem(answer, now);
-  if (problem !== undefined) throw new TypeError(`authenticate returned an invalid answer: ${problem}.`);
+  if (problem !== undefined) throw invalidAnswer("authenticate", problem);
 }
 
 /**
@@ -86,7 +83,7 @@ export function checkAuthentication(answer: Authentication, now: EpochSeconds): 
  */
 export function checkConsentAnswer(answer: ConsentAnswer): void {
   const problem = consentProblem(answer);
-  if (problem !== undefined) throw new TypeError(`consent.decide returned an invalid answer: ${problem}.`);
+  if (problem !== undefined) throw invalidAnswer("consent.decide", problem);
 }
 
 /**
@@ -100,6 +97,6 @@ export function ownContext(
 ): AuthorizationContext | undefined {
   if (!Object.hasOwn(answer, "context")) return undefined;
   const context = readContext(answer.context);
-  if (typeof context === "string") throw new TypeError(`${name} returned an invalid answer: ${context}.`);
+  if (typeof context === "string") throw invalidAnswer(name, context);
   return context;
 }

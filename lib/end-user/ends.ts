@@ -1,6 +1,7 @@
 /** Ends what an end user or a client has: consents, authorizations and everything that descends from them. RFC 7009 §2.1, 6749 §10.2. */
 import type { EmitEvent } from "../events/port";
 import type { ConsentSelection } from "../protocol/consent";
+import { mistakesOf } from "../protocol/mistake";
 import {
   approvalEndKey,
   clientEndKey,
@@ -10,13 +11,20 @@ import {
   subjectConsentsEndKey,
   subjectEndKey,
 } from "../protocol/end-mark";
-import { ownAnswer } from "../protocol/own";
+import { isPlain } from "../protocol/host-json";
 import { isRandomId } from "../protocol/token-value";
 import { bySlowestClock, type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Storage } from "../storage/port";
 
-// Every end first stores a random mark, then revokes what it finds. An approval first stores its records, then reads the marks. So one
-// of the two always sees the other. After a failure each end can be repeated.
+// Each end stores its end mark before it revokes what it finds. After a failure it can be repeated.
+
+const mistake = mistakesOf({
+  "text-missing": (of: string, name: string) => `${of}: ${name} must be a non-empty string.`,
+  "unclear-context-key":
+    'auth.consents.revoke: contextKey must be a string, "" for what has no context. Leave it out to end every context.',
+  "unclear-end-of-subject":
+    'auth.subjects.revoke takes { consents: "keep" } or { consents: "revoke" } as options, or none.',
+});
 
 /** What an end needs. */
 export interface EndPorts {
@@ -34,22 +42,8 @@ function checkTexts(
 ): void {
   for (const name of names) {
     const value: unknown = (values as Readonly<Record<string, unknown>> | undefined)?.[name];
-    if (typeof value !== "string" || value === "")
-      throw new TypeError(`${of}: ${name} must be a non-empty string.`);
+    if (typeof value !== "string" || value === "") throw mistake("text-missing", of, name);
   }
-}
-
-/** Refuses an adapter written for another version: it does not say what it has ended. */
-function checkAnswers(answers: {
-  readonly counts?: readonly unknown[];
-  readonly flags?: readonly unknown[];
-}): void {
-  const { counts = [], flags = [] } = answers;
-  if (counts.every((count) => typeof count === "number") && flags.every((flag) => typeof flag === "boolean"))
-    return;
-  throw new TypeError(
-    "storage.authorizations.revokeAll and erase must return a number, and storage.consents.delete a boolean. Update the adapter: see the upgrade steps in CHANGELOG.",
-  );
 }
 
 /** Stores a new mark under this key and returns it. Each key gets its own: an approval that is born between two has the first only. */
@@ -65,8 +59,7 @@ async function saveMark(
 /**
  * Deletes consents and revokes every authorization of this end user for this client at this API, in one context or in all.
  *
- * @throws TypeError when the selection is incomplete or the adapter was written for another version. Rejects with whatever storage
- * rejects with.
+ * @throws TypeError when the selection is incomplete. Rejects with whatever storage rejects with.
  */
 export async function withdrawConsent(
   ports: EndPorts,
@@ -76,9 +69,7 @@ export async function withdrawConsent(
   checkTexts(given, { of: "auth.consents.revoke", names: ["subject", "clientId", "apiId"] });
   const { subject, clientId, apiId, contextKey } = given;
   if (Object.hasOwn(given, "contextKey") && typeof contextKey !== "string")
-    throw new TypeError(
-      'auth.consents.revoke: contextKey must be a string, "" for what has no context. Leave it out to end every context.',
-    );
+    throw mistake("unclear-context-key");
   const selection = { subject, clientId, apiId, ...(contextKey !== undefined && { contextKey }) };
   const now = clock();
   const life = { longestLifeSeconds, now };
@@ -92,7 +83,6 @@ export async function withdrawConsent(
   const key = endedKey({ key: consentKey, mark });
   await storage.endMarks.save({ key, mark, expiresAt: now + 2 * clockDriftSeconds }, now);
   const forgotten = await storage.consents.delete({ selection, exceptEndMark: mark }, now);
-  checkAnswers({ counts: [revoked], flags: [forgotten] });
   const kind = revoked > 0 || forgotten ? "consent-revoked" : "nothing-to-revoke";
   emit({ kind, subject, clientId, apiId });
 }
@@ -118,13 +108,7 @@ export async function endAuthorization(
   }
   await storage.authorizations.revoke(authorizationId, now);
   const { issuer, clientId } = found;
-  emit({
-    kind: "authorization-ended",
-    subject,
-    authorizationId,
-    clientId,
-    ...(issuer !== undefined && { issuer }),
-  });
+  emit({ kind: "authorization-ended", subject, authorizationId, clientId, issuer });
 }
 
 /**
@@ -133,16 +117,14 @@ export async function endAuthorization(
  * @throws TypeError for anything unclear: a misspelt name must not keep what was to be revoked.
  */
 export function subjectEndOf(options: { readonly consents?: "keep" | "revoke" }): SubjectEnd {
-  const given = ownAnswer(options);
-  const [name, ...others] = Object.keys(given);
-  if (name === undefined && (options as unknown) !== null) return "keep-consents";
-  if (others.length === 0) {
-    if (given.consents === "keep") return "keep-consents";
-    if (given.consents === "revoke") return "revoke-consents";
+  const names = isPlain(options) ? Object.keys(options) : undefined;
+  if (names?.length === 0) return "keep-consents";
+  if (names?.length === 1) {
+    const { consents } = options;
+    if (consents === "keep") return "keep-consents";
+    if (consents === "revoke") return "revoke-consents";
   }
-  throw new TypeError(
-    'auth.subjects.revoke takes { consents: "keep" } or { consents: "revoke" } as options, or none.',
-  );
+  throw mistake("unclear-end-of-subject");
 }
 
 /** What becomes of the remembered consents of an end user whose authorizations end. */
@@ -151,8 +133,7 @@ export type SubjectEnd = "keep-consents" | "revoke-consents" | "erase";
 /**
  * Revokes every authorization of an end user. With `"erase"`, also deletes the records that name them.
  *
- * @throws TypeError when the subject is missing or the adapter was written for another version. Rejects with whatever storage
- * rejects with.
+ * @throws TypeError when the subject is missing. Rejects with whatever storage rejects with.
  */
 export async function endSubject(
   ports: EndPorts,
@@ -162,19 +143,15 @@ export async function endSubject(
   const of = end === "erase" ? "auth.subjects.erase" : "auth.subjects.revoke";
   checkTexts({ subject }, { of, names: ["subject"] });
   const now = clock();
-  const keepsConsents = end === "keep-consents";
   const life = { longestLifeSeconds, now };
   await saveMark(ports, { key: subjectEndKey(subject), ...life });
-  const mark = keepsConsents
-    ? undefined
-    : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });
-  const revoked = await storage.authorizations.revokeAll({ subject }, now);
-  checkAnswers({ counts: [revoked] });
-  if (mark !== undefined) {
-    const withdrawal = { selection: { subject }, exceptEndMark: mark };
-    checkAnswers({ flags: [await storage.consents.delete(withdrawal, now)] });
-  }
-  if (end === "erase") checkAnswers({ counts: [await storage.authorizations.erase({ subject }, now)] });
+  const mark =
+    end === "keep-consents"
+      ? undefined
+      : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });
+  await storage.authorizations.revokeAll({ subject }, now);
+  if (mark !== undefined) await storage.consents.delete({ selection: { subject }, exceptEndMark: mark }, now);
+  if (end === "erase") await storage.authorizations.erase({ subject }, now);
   emit({ kind: end === "erase" ? "subject-erased" : "subject-ended", subject });
 }
 

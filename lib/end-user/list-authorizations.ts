@@ -1,7 +1,8 @@
 /** Lists what an end user has allowed and what lives. RFC 6749 §1.3, §10.2. */
 import type { Authorization } from "../protocol/authorization";
+import { hostMistake } from "../protocol/mistake";
 import type { Consent } from "../protocol/consent";
-import { clientEndKey, isBornUnder, subjectEndKey } from "../protocol/end-mark";
+import { clientEndKey, isBornUnder } from "../protocol/end-mark";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { isRandomId } from "../protocol/token-value";
 import { findMarks } from "../storage/end-marks";
@@ -65,10 +66,9 @@ async function findClientEnds(
   { storage }: { readonly storage: Pick<Storage, "endMarks"> },
   { listed, now }: { listed: readonly BornForClient[]; now: EpochSeconds },
 ): Promise<(one: BornForClient) => boolean> {
-  const clientIds = [...new Set(listed.map(({ clientId }) => clientId))];
-  const marks = await findMarks(storage.endMarks, { keys: clientIds.map(clientEndKey), now });
-  const markOf = new Map(clientIds.map((clientId, place) => [clientId, marks[place]]));
-  return ({ clientId, endMarks }) => !isBornUnder(endMarks, [markOf.get(clientId)]);
+  const keys = Object.fromEntries(listed.map(({ clientId }) => [clientId, clientEndKey(clientId)]));
+  const marks = await findMarks(storage.endMarks, { keys, now });
+  return ({ clientId, endMarks }) => !isBornUnder(endMarks, { client: marks[clientId] });
 }
 
 /** Which page of whose list. */
@@ -87,7 +87,8 @@ function checkPage(
   // undefined is what the last `next` gives to a loop: the first page
   const isClear = isNamed && (after === undefined || (typeof after === "string" && isAfter(after)));
   if (typeof subject === "string" && isClear) return;
-  throw new TypeError(
+  throw hostMistake(
+    "unclear-page",
     `${of} takes a subject and, for a later page, { after } with the \`next\` of the page before.`,
   );
 }
@@ -140,14 +141,8 @@ export async function listAuthorizations(
   const now = clock();
   const wanted = { ...(after !== undefined && { after }), limit: pageSize };
   const listed = (await storage.authorizations.list(subject, wanted, now)) ?? [];
-  const [[subjectMark], hasEnded] = await Promise.all([
-    findMarks(storage.endMarks, { keys: [subjectEndKey(subject)], now }),
-    findClientEnds({ storage }, { listed, now }),
-  ]);
-  // as for a token request: the person's mark decides only about what an older version has stored. What has marks is flagged, and until
-  // then it lives
-  const stands = (one: ListedAuthorization): boolean =>
-    !hasEnded(one) && (one.endMarks !== undefined || subjectMark === undefined);
+  const hasEnded = await findClientEnds({ storage }, { listed, now });
   const next = listed.length < pageSize ? undefined : listed.at(-1)?.authorizationId;
-  return { authorizations: listed.filter(stands).map(active), ...(next !== undefined && { next }) };
+  const authorizations = listed.flatMap((one) => (hasEnded(one) ? [] : active(one)));
+  return { authorizations, ...(next !== undefined && { next }) };
 }

@@ -1,19 +1,26 @@
 /** Decides whether the end user lets the client act for them. RFC 6749 §10.2, 8252 §8.6, 9700 §4.11.2. */
 import type { AuthorizationContext } from "../protocol/authorization-context";
+import { hostMistake } from "../protocol/mistake";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { isTrusted } from "../protocol/client";
 import { type Consent, remembered } from "../protocol/consent";
-import { isBornUnder } from "../protocol/end-mark";
 import { withImplied } from "../protocol/requested-scopes";
-import { OAuthError } from "../protocol/oauth-error";
+import { because, OAuthError } from "../protocol/oauth-error";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
 import { checkConsentAnswer, ownContext } from "./check-host-answer";
-import type { ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./port";
-import { answeredBefore, type ConsentPage, noteNo, noteYes } from "./page-answers";
-import { endedMeanwhile, findStanding, type Standing, type StandingPorts } from "./standing";
+import type { BackFromPage, ConsentAnswer, ConsentDecision, EndUser, EndUserPort } from "./port";
+import { noteNo, noteYes } from "./page-answers";
+import {
+  type ApprovalBasis,
+  approvalsEndedSince,
+  type BasisPorts,
+  endedMeanwhile,
+  findBasis,
+} from "./approval-basis";
+import { denied, endUserReasons } from "./refusals";
 
 /** The question whether a request may proceed: whose consent it needs, and what the person has just answered. */
 export interface ConsentQuestion {
@@ -21,12 +28,8 @@ export interface ConsentQuestion {
   readonly endUser: EndUser;
   /** The host's adapters. */
   readonly port: EndUserPort;
-  /** The end user's answer on a consent page; `undefined` when no page was answered yet. */
-  readonly decision: ConsentDecision | undefined;
-  /** The consent page; `undefined` on the first visit. */
-  readonly page: ConsentPage | undefined;
-  /** True when a page must be answered, whatever is remembered and whatever the host allows. */
-  readonly mustAsk: boolean;
+  /** `undefined` on the first visit. */
+  readonly back: Pick<BackFromPage, "decision" | "page" | "mustAsk"> | undefined;
   readonly now: EpochSeconds;
 }
 
@@ -37,17 +40,13 @@ export type ConsentResult =
       readonly scopes: readonly string[];
       /** What the person chose along the way. */
       readonly context: AuthorizationContext | undefined;
-      /** The consent to store: set when a person has just answered and the API remembers consents. */
-      readonly remember: Consent | undefined;
+      /** The consent to store, but for its end marks: set when a person has just answered and the API remembers consents. */
+      readonly remember: Omit<Consent, "endMarks"> | undefined;
       /** What the approval relies on. It is compared again after storing. */
-      readonly standing: Standing;
+      readonly basis: ApprovalBasis;
     }
-  | { readonly kind: "ask"; readonly standing: Standing }
-  | { readonly kind: "interaction"; readonly url: string; readonly standing: Standing };
-
-function denied(): OAuthError {
-  return new OAuthError("access_denied", { description: "The end user did not grant access." });
-}
+  | { readonly kind: "ask"; readonly basis: ApprovalBasis }
+  | { readonly kind: "interaction"; readonly url: string; readonly basis: ApprovalBasis };
 
 /** False at an API that asks for consent with each request. */
 function remembersConsent({ issuer }: AuthorizationRequest): boolean {
@@ -60,21 +59,21 @@ function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boo
 }
 
 /** The name of the page, where this end user was shown it. */
-function pageOf({ page, decision, endUser }: ConsentQuestion): string | undefined {
-  return decision || page?.shownTo === endUser.subject ? page?.name : undefined;
+function pageOf({ back, endUser }: ConsentQuestion): string | undefined {
+  return back && (back.decision || back.page.shownTo === endUser.subject) ? back.page.name : undefined;
 }
 
 /** What is in force for a request in this context. @throws OAuthError when its page was answered with a no */
-async function standingOf(
-  ports: StandingPorts,
+async function basisOf(
+  ports: BasisPorts,
   { question, context }: { question: ConsentQuestion; context: AuthorizationContext | undefined },
-): Promise<Standing> {
-  const { request, endUser, decision, now } = question;
+): Promise<ApprovalBasis> {
+  const { request, endUser, back, now } = question;
   const { client, issuer } = request;
-  const mayCount = decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
+  const mayCount = back?.decision !== undefined || (!trusts(request) && mayRelyOnConsent(request));
   // the page tells people whether they have used a client before that nobody registered
   const tellsOfVisits = client.selfDescription !== undefined;
-  const standing = await findStanding(ports, {
+  return findBasis(ports, {
     page: pageOf(question),
     key: {
       subject: endUser.subject,
@@ -86,13 +85,11 @@ async function standingOf(
     clientDigest: client.selfDescription?.digest,
     now,
   });
-  if (standing.marks.page !== undefined) throw answeredBefore();
-  return standing;
 }
 
 /** Leaves the mark of an answer, where the end user was shown a page. */
 async function note(
-  ports: StandingPorts,
+  ports: BasisPorts,
   { question, by }: { question: ConsentQuestion; by: typeof noteYes },
 ): Promise<void> {
   const { request, endUser, now } = question;
@@ -105,7 +102,7 @@ function trusts({ client, issuer }: AuthorizationRequest): boolean {
 }
 
 /** True when nobody has to be asked: the client is trusted, or a remembered consent counts and covers all scopes. */
-function needsNoQuestion(request: AuthorizationRequest, { consent }: Standing): boolean {
+function needsNoQuestion(request: AuthorizationRequest, { consent }: ApprovalBasis): boolean {
   if (request.prompt.includes("consent")) return false;
   if (trusts(request)) return true;
   return (
@@ -118,7 +115,7 @@ function checkGranted(scopes: readonly string[], request: AuthorizationRequest):
   const { requestedScopes, grantableScopes } = request;
   const granted: readonly string[] | undefined = Array.isArray(scopes) ? [...new Set(scopes)] : undefined;
   if (!granted || !isSubset(granted, requestedScopes)) {
-    throw new TypeError("consent can only grant scopes that were requested.");
+    throw hostMistake("scopes-not-requested", "consent can only grant scopes that were requested.");
   }
   if (granted.length === 0 && requestedScopes.length > 0) throw denied();
   return intersect(withImplied(granted, request), grantableScopes);
@@ -126,7 +123,7 @@ function checkGranted(scopes: readonly string[], request: AuthorizationRequest):
 
 /** Applies the answer from a consent page. The consent that it creates is stored with the code or not at all. */
 async function applyDecision(
-  ports: StandingPorts,
+  ports: BasisPorts,
   { question, decision }: { question: ConsentQuestion; decision: ConsentDecision },
 ): Promise<ConsentResult> {
   const { request, endUser, now } = question;
@@ -138,25 +135,25 @@ async function applyDecision(
     throw denied();
   }
   const grantedScopes = checkGranted(answer, request);
-  const [standing] = await allStored([
-    standingOf(ports, { question, context }),
+  const [basis] = await allStored([
+    basisOf(ports, { question, context }),
     note(ports, { question, by: noteYes }),
   ]);
-  const { key } = standing;
+  const { key } = basis;
   const clientDigest = request.client.selfDescription?.digest;
   // the page may show what was ended since, so a yes on it no longer counts
-  if (!isBornUnder(decision.endMarks, standing.marks.approval)) throw endedMeanwhile();
+  if (approvalsEndedSince(decision.endMarks, basis)) throw endedMeanwhile();
   if (!remembersConsent(request)) {
-    return { kind: "granted", scopes: grantedScopes, context, remember: undefined, standing };
+    return { kind: "granted", scopes: grantedScopes, context, remember: undefined, basis };
   }
   const expiresAt = now + request.issuer.api.lifetimes.consentSeconds;
-  const remember: Consent = {
+  const remember: Omit<Consent, "endMarks"> = {
     ...key,
-    ...remembered(standing.consent, { askedScopes: request.grantableScopes, grantedScopes, expiresAt }),
+    ...remembered(basis.consent, { askedScopes: request.grantableScopes, grantedScopes, expiresAt }),
     grantedAt: now,
     ...(clientDigest !== undefined && { clientDigest }),
   };
-  return { kind: "granted", scopes: grantedScopes, context, remember, standing };
+  return { kind: "granted", scopes: grantedScopes, context, remember, basis };
 }
 
 /**
@@ -165,24 +162,28 @@ async function applyDecision(
  * answered that was shown to somebody else, or in another context, the next answer comes from a page too: a no must never become what
  * the host allows here. @rfc 9700 §4.11.2
  */
-function heldBack(answer: ConsentAnswer, { request: { client }, mustAsk }: ConsentQuestion): ConsentAnswer {
+function effectiveAnswer(
+  answer: ConsentAnswer,
+  { request: { client }, back }: ConsentQuestion,
+): ConsentAnswer {
   if (answer.kind !== "granted") return answer;
   // the built-in page would not know of the context
-  if (mustAsk) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };
+  if (back?.mustAsk) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };
   if (!client.selfDescription) return answer;
   if (answer.context === undefined) return { kind: "ask" };
-  throw new TypeError(
+  throw hostMistake(
+    "granted-without-asking",
     "consent.decide answered granted with a context for a client that nobody registered, whose people must be asked. Answer interaction where client.selfDescribed is set.",
   );
 }
 
 function applyAnswer(
   given: ConsentAnswer,
-  { question, standing }: { question: ConsentQuestion; standing: Standing },
+  { question, basis }: { question: ConsentQuestion; basis: ApprovalBasis },
 ): ConsentResult {
   const { request, endUser } = question;
   checkConsentAnswer(given);
-  const answer = heldBack(given, question);
+  const answer = effectiveAnswer(given, question);
   const silent = request.prompt.includes("none");
   switch (answer.kind) {
     case "granted":
@@ -191,24 +192,24 @@ function applyAnswer(
         scopes: checkGranted(answer.scopes, request),
         context: ownContext(answer, "consent.decide") ?? endUser.context,
         remember: undefined,
-        standing,
+        basis,
       };
     case "denied":
       throw denied();
     case "ask":
-      if (!silent) return { kind: "ask", standing };
+      if (!silent) return { kind: "ask", basis };
       throw new OAuthError("consent_required", {
         description: "The end user has to be asked for consent.",
-        reason: mayRelyOnConsent(request)
-          ? "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted"
-          : "prompt=none, but people are always asked for a client whose redirect URI any program on the device could use: http on localhost, or a scheme of its own (RFC 8252 §8.6). Use an https redirect URI, or mark the client as trusted",
+        ...because(
+          endUserReasons,
+          mayRelyOnConsent(request) ? "consent-not-remembered" : "consent-always-asked",
+        ),
       });
     case "interaction":
-      if (!silent) return { kind: "interaction", url: answer.url, standing };
+      if (!silent) return { kind: "interaction", url: answer.url, basis };
       throw new OAuthError("interaction_required", {
         description: "The end user has to be shown a page.",
-        reason:
-          "prompt=none, but consent.decide returned interaction (OpenID Connect Core §3.1.2.6): send the request without prompt=none",
+        ...because(endUserReasons, "consent-page-needed"),
       });
   }
 }
@@ -219,16 +220,16 @@ function applyAnswer(
  * @throws OAuthError `access_denied`, `consent_required` or `interaction_required`; `invalid_request` when its page has the other answer
  * @throws TypeError when the host's answer is invalid; the client gets `server_error`
  */
-export async function obtainConsent(ports: StandingPorts, question: ConsentQuestion): Promise<ConsentResult> {
-  const { request, endUser, port, decision, mustAsk } = question;
+export async function obtainConsent(ports: BasisPorts, question: ConsentQuestion): Promise<ConsentResult> {
+  const { request, endUser, port, back } = question;
   const { context } = endUser;
-  if (decision?.isBy(endUser)) return applyDecision(ports, { question, decision });
+  if (back?.decision?.isBy(endUser)) return applyDecision(ports, { question, decision: back.decision });
   // read before the host answers, so that an end in between is noticed when the marks are read again
-  const standing = await standingOf(ports, { question, context });
-  const isClear = !mustAsk && needsNoQuestion(request, standing);
+  const basis = await basisOf(ports, { question, context });
+  const isClear = !back?.mustAsk && needsNoQuestion(request, basis);
   const result: ConsentResult = isClear
-    ? { kind: "granted", scopes: request.grantableScopes, context, remember: undefined, standing }
-    : applyAnswer(await port.decideConsent({ request, endUser }), { question, standing });
-  if (result.kind === "granted") await note(ports, { question, by: noteYes });
+    ? { kind: "granted", scopes: request.grantableScopes, context, remember: undefined, basis }
+    : applyAnswer(await port.decideConsent({ request, endUser }), { question, basis });
+  if (result.kind === "granted" && back) await note(ports, { question, by: noteYes });
   return result;
 }

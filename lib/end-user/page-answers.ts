@@ -1,20 +1,14 @@
 /** Yes and no to a consent page: at most one of the two counts, whatever the browser knows of the other. RFC 6749 §4.1.2.1, §10.2. */
 import { answerKey, type EndMark } from "../protocol/end-mark";
 import type { Issuer } from "../protocol/issuer";
-import { OAuthError } from "../protocol/oauth-error";
+import { because, OAuthError } from "../protocol/oauth-error";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
+import type { ConsentPage } from "./port";
+import { endUserReasons } from "./refusals";
 
 // Each answer first stores its mark and then looks for that of the other one, so they never both count. Both give way if they meet.
-
-/** The consent page of a request that is under way. */
-export interface ConsentPage {
-  /** It changes when the person asks for another account. */
-  readonly name: string;
-  /** The end user who was shown it last, with where its answer leads; `undefined` before anybody was. */
-  readonly shownTo: string | undefined;
-}
 
 /** An answer to a page, by the end user who was shown it. */
 export interface PageAnswered {
@@ -32,8 +26,7 @@ interface AnswerPorts {
 export function answeredBefore(): OAuthError {
   return new OAuthError("invalid_request", {
     description: "This sign-in was already finished.",
-    reason:
-      "the consent page has the other answer, which came before or at the same moment. The browser did not wait for the response, so its cookie does not say so",
+    ...because(endUserReasons, "page-answered-before"),
     situation: "lost",
   });
 }
@@ -58,9 +51,9 @@ export async function noteYes({ storage }: AnswerPorts, answered: PageAnswered):
  */
 export async function noteNo({ storage }: AnswerPorts, answered: PageAnswered): Promise<void> {
   const { now } = answered;
-  const keys = [answerKey(answered, "yes")];
+  const keys = { yes: answerKey(answered, "yes") };
   const checkNoYes = async (): Promise<void> => {
-    const [yes] = await findMarks(storage.endMarks, { keys, now });
+    const { yes } = await findMarks(storage.endMarks, { keys, now });
     if (yes !== undefined) throw answeredBefore();
   };
   await checkNoYes();
@@ -71,7 +64,7 @@ export async function noteNo({ storage }: AnswerPorts, answered: PageAnswered): 
 /** A no on behalf of whoever was shown the page. Before anybody was, there is no yes, and strangers must not store anything. */
 export async function closePage(
   ports: AnswerPorts,
-  { page, ...at }: { page: ConsentPage | undefined } & Pick<PageAnswered, "issuer" | "now">,
+  { page, ...at }: { page: ConsentPage } & Pick<PageAnswered, "issuer" | "now">,
 ): Promise<void> {
-  if (page?.shownTo !== undefined) await noteNo(ports, { ...at, page: page.name, subject: page.shownTo });
+  if (page.shownTo !== undefined) await noteNo(ports, { ...at, page: page.name, subject: page.shownTo });
 }

@@ -2,6 +2,8 @@
 import type { AuthenticationFacts } from "../protocol/authorization";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
+import type { ShownScopes } from "../protocol/requested-scopes";
+import type { EpochSeconds } from "../protocol/time";
 
 /** What `authenticate` returns about the person at the browser. */
 export type Authentication =
@@ -57,6 +59,31 @@ export interface ConsentDecision {
   readonly context?: AuthorizationContext;
   /** Which of the requested scopes were allowed, or `"denied"`. */
   readonly answer: (requestedScopes: readonly string[]) => readonly string[] | "denied";
+}
+
+/** The consent page of a request that is under way. */
+export interface ConsentPage {
+  /** It changes when the person asks for another account. */
+  readonly name: string;
+  /** The end user who was shown it last, with where its answer leads; `undefined` before anybody was. */
+  readonly shownTo: string | undefined;
+}
+
+/** What is known of a request whose person comes back from a page. */
+export interface BackFromPage {
+  /** When this request first sent the person to a page. */
+  readonly began: EpochSeconds;
+  /** The scopes that the pages of this request have shown. */
+  readonly shown: ShownScopes;
+  /** What a client that nobody registered said of itself when the pages of this request were first shown. */
+  readonly shownClient: string | undefined;
+  readonly page: ConsentPage;
+  /** The answer that the person has just given on the consent page. */
+  readonly decision: ConsentDecision | undefined;
+  /** True when a page must be answered, whatever is remembered and whatever the host allows: an answer was given that may not count. */
+  readonly mustAsk: boolean;
+  /** True when the person has just asked for another account on the consent page. */
+  readonly choosesAccount: boolean;
 }
 
 /** The host's adapters, bound to one HTTP request. */

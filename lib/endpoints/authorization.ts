@@ -2,22 +2,22 @@
 import type { ClientLookup } from "../clients/client-lookup";
 import { recogniseClient, type RecognisedClient, type RecognitionPorts } from "../clients/recognise-client";
 import { type ApprovalPorts, approve } from "../end-user/approve";
-import { authenticateEndUser } from "../end-user/authenticate-end-user";
-import { checkNotReplaced, checkUnchanged, confirmEndUser } from "../end-user/confirm";
+import { type ApprovalBasis, checkClientNotReplaced, checkClientUnchanged } from "../end-user/approval-basis";
+import { authenticateAgain, authenticateEndUser } from "../end-user/authenticate-end-user";
 import { obtainConsent } from "../end-user/obtain-consent";
-import type { ConsentDecision, EndUser, EndUserPort } from "../end-user/port";
-import { closePage, type ConsentPage } from "../end-user/page-answers";
-import type { Standing } from "../end-user/standing";
+import { denied } from "../end-user/refusals";
+import type { BackFromPage, ConsentPage, EndUser, EndUserPort } from "../end-user/port";
+import { closePage } from "../end-user/page-answers";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import type { EmitEvent, EventSubject } from "../events/port";
+import { type EmitEvent, refusalEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
-import { errorLocation } from "../protocol/authorization-response";
+import { authorizationAnswer, errorParameters } from "../protocol/authorization-response";
 import type { Issuer } from "../protocol/issuer";
-import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { type OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
 import type { ShownScopes } from "../protocol/requested-scopes";
-import type { Clock, EpochSeconds } from "../protocol/time";
+import type { Clock } from "../protocol/time";
 import { checkAuthorizationRequest } from "../requests/check-authorization-request";
 
 /** What the authorization endpoint uses, besides the host's adapters. */
@@ -31,32 +31,28 @@ interface RefusalPorts {
   readonly emit: EmitEvent;
 }
 
-/** An authorization request, on the first visit or on the way back from a page. */
-export interface AuthorizationEndpointRequest {
+/** A new authorization request. */
+export interface FirstVisit {
   readonly issuer: Issuer;
   readonly parameters: Parameters;
   /** The host's adapters for this HTTP request. */
-  readonly endUser: EndUserPort;
-  /** When this request first sent the person to a page; `undefined` on the first visit. */
-  readonly interactionBegan: EpochSeconds | undefined;
-  /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
-  readonly shown: ShownScopes | undefined;
-  /** What a client that nobody registered said of itself when the pages of this request were first shown. */
-  readonly shownClient: string | undefined;
-  /** The answer that the person has just given on a consent page. */
-  readonly decision: ConsentDecision | undefined;
-  /** The consent page of this request; `undefined` on the first visit. */
-  readonly page: ConsentPage | undefined;
-  /** True when a page must be answered, whatever is remembered: an answer was given that may not count. */
-  readonly mustAsk: boolean;
-  /** True when the person has just asked for another account on the consent page. */
-  readonly choosesAccount: boolean;
+  readonly port: EndUserPort;
+}
+
+/** The same request again, whose person comes back from a page. */
+export interface ReturnVisit extends FirstVisit {
+  readonly back: BackFromPage;
+}
+
+/** Either of the two. */
+interface Visit extends FirstVisit {
+  readonly back: BackFromPage | undefined;
 }
 
 /** The end user who is asked for consent, and what is in force when the page is shown. */
 export interface AskedEndUser {
   readonly endUser: EndUser;
-  readonly standing: Standing;
+  readonly basis: ApprovalBasis;
 }
 
 /** The answer, or the page that the person must see first. */
@@ -90,52 +86,39 @@ export async function readAuthorizationRequest(
   return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
 }
 
-/** Emits the event of a refusal. It may say more than the description that the client gets. */
-function reportRefusal(
-  { emit }: RefusalPorts,
-  { error, subject }: { error: OAuthError; subject: EventSubject },
-): void {
-  if (isFailure(error)) emit({ kind: "server-error", ...subject, cause: error.cause });
-  else emit({ kind: "authorization-denied", ...subject, error: error.code, reason: error.reason });
-}
-
 /** Everything after client and redirect URI are proven: from here on, every refusal is a redirect. */
 async function decide(
   ports: AuthorizationPorts,
-  {
-    endpointRequest,
-    recognised,
-  }: { endpointRequest: AuthorizationEndpointRequest; recognised: RecognisedClient },
+  { visit, recognised }: { visit: Visit; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
-  const { issuer, parameters, endUser: port, shown, decision } = endpointRequest;
-  const { interactionBegan, page, choosesAccount, mustAsk } = endpointRequest;
+  const { issuer, parameters, port, back } = visit;
   const { client, target } = recognised;
-  checkUnchanged(client, endpointRequest);
-  const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown });
+  if (back) checkClientUnchanged(client, back);
+  const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown: back?.shown });
   const now = ports.clock();
-  const { clientId } = client;
   // one event for each request, not for each return from a page
-  if (interactionBegan === undefined) {
-    const scopes = request.requestedScopes;
+  if (!back) {
+    const { requestedScopes: scopes, ignoredScopes } = request;
+    const { clientId } = client;
     ports.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
-    reportIgnoredScopes(ports.emit, { request, ignoredScopes: request.ignoredScopes });
+    reportIgnoredScopes(ports.emit, { request, ignoredScopes });
   }
   // a yes of the person who was shown the page no longer counts, also one that is under way
-  if (choosesAccount) await closePage(ports, { issuer, page, now });
-  const question = { request, endUser: port, interactionBegan, choosesAccount, now };
+  if (back?.choosesAccount) await closePage(ports, { issuer, page: back.page, now });
+  const question = { request, port, back, now };
   const authenticated = await authenticateEndUser(ports, question);
   if (authenticated.kind === "interaction") return { ...authenticated, request, asked: undefined };
   const { endUser } = authenticated;
-  const consent = await obtainConsent(ports, { request, endUser, port, decision, page, mustAsk, now });
-  const { standing } = consent;
-  if (consent.kind === "ask") return { kind: "ask", request, asked: { endUser, standing } };
+  const consent = await obtainConsent(ports, { ...question, endUser });
+  const { basis } = consent;
+  if (consent.kind === "ask") return { kind: "ask", request, asked: { endUser, basis } };
   if (consent.kind === "interaction")
-    return { kind: "interaction", url: consent.url, request, asked: { endUser, standing } };
-  await checkNotReplaced(ports, { registered: recognised, issuer, standing });
-  const confirmed = await confirmEndUser(ports, { question, approver: { endUser, consent } });
-  if (confirmed.kind === "interaction") return { ...confirmed, request, asked: undefined };
+    return { kind: "interaction", url: consent.url, request, asked: { endUser, basis } };
+  await checkClientNotReplaced(ports, { registered: recognised, issuer, basis });
+  const again = await authenticateAgain(ports, { question, approver: { endUser, consent } });
+  if (again.kind === "interaction") return { ...again, request, asked: undefined };
   // the host may have thought for long: what is issued lives from now on
-  const response = await approve(ports, { request, ...confirmed, now: ports.clock() });
+  const response = await approve(ports, { request, ...again, now: ports.clock() });
   return { kind: "answered", response, isDecided: true };
 }
 
@@ -145,7 +128,8 @@ export function refuseByPage(
   { issuer, thrown }: { issuer: Issuer | undefined; thrown: unknown },
 ): ErrorPageResponse {
   const error = toOAuthError(thrown);
-  reportRefusal(ports, { error, subject: issuer ? { issuer: issuer.identifier } : {} });
+  const subject = issuer ? { issuer: issuer.identifier } : {};
+  ports.emit(refusalEvent("authorization-denied", { error, subject }));
   return errorPage(error);
 }
 
@@ -160,8 +144,9 @@ interface RecognisedRefusal extends Pick<RecognisedClient, "client" | "target"> 
 function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): RedirectResponse {
   const { client, target, issuer, state, error } = refusal;
   const iss = issuer.identifier;
-  reportRefusal(ports, { error, subject: { issuer: iss, clientId: client.clientId } });
-  return { kind: "redirect", location: errorLocation(target, { error, state, iss }), error: error.code };
+  const subject = { issuer: iss, clientId: client.clientId };
+  ports.emit(refusalEvent("authorization-denied", { error, subject }));
+  return authorizationAnswer(target, { mode: "query", parameters: errorParameters(error, { state, iss }) });
 }
 
 /**
@@ -195,7 +180,7 @@ export async function denyAuthorization(
   try {
     const recognised = await recogniseClient(ports, { issuer, parameters });
     await closePage(ports, { issuer, page, now: ports.clock() });
-    const error = new OAuthError("access_denied", { description: "The end user did not grant access." });
+    const error = denied();
     const refuse = page.shownTo === undefined ? refuseAtOnce : refuseByRedirect;
     return refuse(ports, { ...recognised, issuer, state: parameters.get("state"), error });
   } catch (thrown) {
@@ -206,36 +191,40 @@ export async function denyAuthorization(
 /** The error of a refusal. A no of the host must not be told beside a yes of the page either. */
 async function toldError(
   ports: AuthorizationPorts,
-  { thrown, endpointRequest }: { thrown: unknown; endpointRequest: AuthorizationEndpointRequest },
+  { thrown, visit: { issuer, back } }: { thrown: unknown; visit: Visit },
 ): Promise<OAuthError> {
   const error = toOAuthError(thrown);
-  const { issuer, page, decision } = endpointRequest;
   // where a page was answered just now, its mark is there
-  if (error.code !== "access_denied" || decision) return error;
-  return closePage(ports, { issuer, page, now: ports.clock() }).then(() => error, toOAuthError);
+  if (error.error !== "access_denied" || !back || back.decision) return error;
+  return closePage(ports, { issuer, page: back.page, now: ports.clock() }).then(() => error, toOAuthError);
 }
 
-/** Answers an authorization request, on the first visit and on every return from a page. Failures are answers too. */
-export async function authorizationEndpoint(
-  ports: AuthorizationPorts,
-  endpointRequest: AuthorizationEndpointRequest,
-): Promise<AuthorizationOutcome> {
-  const { issuer, parameters } = endpointRequest;
+async function answer(ports: AuthorizationPorts, visit: Visit): Promise<AuthorizationOutcome> {
+  const { issuer, parameters, back } = visit;
   let recognised: RecognisedClient;
   try {
-    recognised = await recogniseClient(ports, endpointRequest);
+    recognised = await recogniseClient(ports, visit);
   } catch (thrown) {
     return { kind: "answered", response: refuseByPage(ports, { issuer, thrown }), isDecided: false };
   }
   try {
-    return await decide(ports, { endpointRequest, recognised });
+    return await decide(ports, { visit, recognised });
   } catch (thrown) {
-    const error = await toldError(ports, { thrown, endpointRequest });
+    const error = await toldError(ports, { thrown, visit });
     if (error.situation === "lost")
       return { kind: "answered", response: refuseByPage(ports, { issuer, thrown: error }), isDecided: false };
-    const { decision, page } = endpointRequest;
-    const refuse = decision && page?.shownTo !== undefined ? refuseByRedirect : refuseAtOnce;
+    const refuse = back?.decision && back.page.shownTo !== undefined ? refuseByRedirect : refuseAtOnce;
     const response = refuse(ports, { issuer, ...recognised, state: parameters.get("state"), error });
-    return { kind: "answered", response, isDecided: error.code === "access_denied" };
+    return { kind: "answered", response, isDecided: error.error === "access_denied" };
   }
+}
+
+/** Answers a new authorization request, or says which page the person must see first. Failures are answers too. */
+export function firstVisit(ports: AuthorizationPorts, visit: FirstVisit): Promise<AuthorizationOutcome> {
+  return answer(ports, { ...visit, back: undefined });
+}
+
+/** The same when the person comes back from a page, with an answer or without one. All that was checked is checked again. */
+export function comeBack(ports: AuthorizationPorts, visit: ReturnVisit): Promise<AuthorizationOutcome> {
+  return answer(ports, visit);
 }

@@ -1,17 +1,18 @@
 /** What all endpoints that clients call share: message, client authentication, refusal. RFC 6749 §3.2, §5.2. */
-import type { IncomingHttpHeaders } from "node:http";
 import {
   authenticateClient,
   type ClientAuthenticationPorts,
   type ClientRequest,
+  type EndpointRequest,
 } from "../clients/authenticate-client";
 import type { ClientLookup } from "../clients/client-lookup";
-import type { NewEvent } from "../events/port";
+import { type RefusalKind, refusalEvent } from "../events/port";
 import type { GrantPorts } from "../grants/grant";
+import { grants } from "../grants/index";
 import { formatChallenge } from "../protocol/bearer-token";
-import type { Issuer } from "../protocol/issuer";
-import { isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
-import { type Parameters, parametersOfUrl } from "../protocol/parameters";
+import { proofParameters } from "../protocol/client-authentication";
+import { because, OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { parametersOfUrl } from "../protocol/parameters";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import type { Clock } from "../protocol/time";
 import type { AccessTokenSigner } from "../signing/port";
@@ -25,19 +26,10 @@ export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPor
   readonly clock: Clock;
 }
 
-/** An HTTP request to an endpoint of an issuer. */
-export interface EndpointRequest {
-  readonly issuer: Issuer;
-  readonly method: string;
+/** A request as it came. */
+export interface FormRequest extends EndpointRequest {
   /** The path and the query, behind Express without the mount path. */
   readonly url: string;
-  readonly headers: IncomingHttpHeaders;
-}
-
-/** A request with its form, from a client that has not been authenticated yet. */
-export interface FormRequest extends EndpointRequest {
-  /** Those of the form, never of the URL. */
-  readonly parameters: Parameters;
   /** Why it is refused before anybody asks who its client is. */
   readonly malformed?: OAuthError | undefined;
   /** Looks up whose script asks, once nothing in the request itself speaks against it. Left out where no script of a page asks. */
@@ -54,33 +46,49 @@ export interface ClientAnswer<Response = JsonResponse> {
 /** An endpoint that clients call themselves, not by way of a browser. */
 export interface ClientEndpoint {
   /** The kind of event that reports a refusal. */
-  readonly refused: Extract<NewEvent, { error: unknown }>["kind"];
+  readonly refused: RefusalKind;
   /** The parameters that can contain a code or refresh token for which a client's metadata document may be fetched. */
   readonly grantParameters: readonly string[];
   /** The answer to an authenticated client. @throws OAuthError for a refusal; anything else becomes `server_error` */
-  answer(ports: ClientEndpointPorts, request: ClientRequest & EndpointRequest): Promise<JsonResponse>;
+  answer(ports: ClientEndpointPorts, request: ClientRequest): Promise<JsonResponse>;
 }
+
+/** Refusals of the endpoints that clients call. */
+export const endpointReasons = {
+  "parameters-in-url": (names: string): string =>
+    `the URL has ${names}, and URLs end up in logs (RFC 6749 §2.3.1, §3.2): send all parameters in the form`,
+  "grant-type-unknown": (known: readonly string[]): string =>
+    `grant_type is not one of ${known.join(", ")} (RFC 6749 §5.2): send one of them`,
+  "grant-not-allowed": (client: string, why: string): string =>
+    `client ${client} ${why} (RFC 6749 §5.2): fix the client's record, or ask for another grant`,
+  "code-not-revocable": "only access and refresh tokens are revoked (RFC 7009 §2): let the code expire",
+  "introspection-by-public-client":
+    "a public client asked for introspection, and only confidential clients may (RFC 7662 §2.1): use a client with a secret or a key",
+  "introspection-without-subscription": (client: string, apiId: string): string =>
+    `client ${client} has no subscription to API ${apiId}, and only with one may it introspect tokens of the API (RFC 7662 §2.1): add subscriptions.${apiId}`,
+  "rate-limited":
+    "rateLimit refused the request (RFC 6585 §4): the client may come back when Retry-After says",
+  "method-not-post":
+    "this endpoint accepts only POST (RFC 6749 §3.2, 7009 §2.1, 7662 §2.1): send the parameters in a form",
+} as const;
 
 /** Credentials, tokens and what belongs to them must not be in a URL. */
 const bodyOnly = [
   "client_id",
-  "client_secret",
-  "client_assertion",
-  "client_assertion_type",
-  "code",
-  "code_verifier",
-  "refresh_token",
+  ...proofParameters,
   "grant_type",
+  ...Object.values(grants).flatMap((grant) => [...grant.presents, ...(grant.bodyOnly ?? [])]),
   "scope",
   "token",
 ];
 
 function checkQuery(url: string): void {
   const ofUrl = parametersOfUrl(url);
-  if (!bodyOnly.some((name) => ofUrl.get(name) !== undefined || ofUrl.unusable.has(name))) return;
+  const found = bodyOnly.filter((name) => ofUrl.get(name) !== undefined || ofUrl.unusable.has(name));
+  if (found.length === 0) return;
   throw new OAuthError("invalid_request", {
     description: "Parameters belong in the body, not in the URL.",
-    reason: "URLs end up in logs (RFC 6749 §2.3.1, §3.2): send them in the form",
+    ...because(endpointReasons, "parameters-in-url", found.join(", ")),
   });
 }
 
@@ -95,11 +103,11 @@ export interface Refused {
 
 /** `WWW-Authenticate` only for clients that sent an Authorization header. @rfc 6749 §5.2, 9110 §10.2.3 */
 function refusalHeaders(
-  { code, retryAfterSeconds = 1 }: OAuthError,
+  { error, retryAfterSeconds = 1 }: OAuthError,
   { issuer, headers }: Refused["request"],
 ): Readonly<Record<string, string>> {
-  if (code === "temporarily_unavailable") return { "Retry-After": String(retryAfterSeconds) };
-  if (code !== "invalid_client" || headers.authorization === undefined) return {};
+  if (error === "temporarily_unavailable") return { "Retry-After": String(retryAfterSeconds) };
+  if (error !== "invalid_client" || headers.authorization === undefined) return {};
   return { "WWW-Authenticate": formatChallenge("Basic", { realm: issuer.identifier }) };
 }
 
@@ -110,8 +118,7 @@ export function refuseClient(
 ): JsonResponse {
   const error = toOAuthError(thrown);
   const subject = { issuer: request.issuer.identifier, ...(clientId !== undefined && { clientId }) };
-  if (isFailure(error)) emit({ kind: "server-error", ...subject, cause: error.cause });
-  else emit({ kind: endpoint.refused, ...subject, error: error.code, reason: error.reason });
+  emit(refusalEvent(endpoint.refused, { error, subject }));
   return jsonError(error, refusalHeaders(error, request));
 }
 
@@ -120,7 +127,7 @@ export async function answerClient(
   ports: ClientEndpointPorts,
   { endpoint, request }: { endpoint: ClientEndpoint; request: FormRequest },
 ): Promise<ClientAnswer> {
-  const { issuer, parameters, malformed, lookUpOrigin, method, url, headers } = request;
+  const { issuer, headers, parameters, url, malformed, lookUpOrigin } = request;
   let clientId: string | undefined;
   try {
     if (malformed) throw malformed;
@@ -128,11 +135,10 @@ export async function answerClient(
     checkUsable(parameters);
     if (lookUpOrigin) await lookUpOrigin();
     const { grantParameters } = endpoint;
-    const unproven = { issuer, parameters, grantParameters, authorizationHeader: headers.authorization };
-    const { client, endMark } = await authenticateClient(ports, unproven);
+    const asked = { issuer, headers, parameters };
+    const { client, endMark } = await authenticateClient(ports, { ...asked, grantParameters });
     clientId = client.clientId;
-    const now = ports.clock();
-    const proven = { issuer, client, endMark, parameters, now, method, url, headers };
+    const proven = { ...asked, client, endMark, now: ports.clock() };
     return { response: await endpoint.answer(ports, proven), clientId };
   } catch (thrown) {
     return { response: refuseClient(ports, { endpoint, request, thrown, clientId }), clientId };

@@ -7,8 +7,8 @@ import {
   activeRefreshToken,
   inactive,
   type IntrospectionResponse,
-} from "../protocol/introspection-response";
-import { OAuthError } from "../protocol/oauth-error";
+} from "../protocol/access-token";
+import { because, OAuthError } from "../protocol/oauth-error";
 import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import type { Storage } from "../storage/port";
@@ -19,22 +19,20 @@ import {
   type RevocationPorts,
   type TokenReadPorts,
 } from "../tokens/read-access-token";
-import type { ClientEndpoint } from "./client-endpoint";
+import { type ClientEndpoint, endpointReasons } from "./client-endpoint";
 
 /** Refuses callers without client authentication: anybody could try one token after the other (token scanning). @rfc 7662 §2.1 */
 function checkCaller({ client, issuer }: ClientRequest): void {
   if (!client.confidential) {
-    const description = "Introspection requires client authentication.";
     throw new OAuthError("invalid_client", {
-      description,
-      reason: "a public client asked for introspection",
+      description: "Introspection requires client authentication.",
+      ...because(endpointReasons, "introspection-by-public-client"),
     });
   }
   if (subscriptionOf(client, issuer.api.apiId)) return;
   throw new OAuthError("unauthorized_client", {
     description: "The client has no subscription to this API.",
-    reason:
-      "only a client with a subscription to the API may introspect its tokens (RFC 7662 §2.1): add the subscription",
+    ...because(endpointReasons, "introspection-without-subscription", client.clientId, issuer.api.apiId),
   });
 }
 

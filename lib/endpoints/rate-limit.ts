@@ -1,19 +1,19 @@
 /** The host's limit on requests of clients, by client and outcome. RFC 6749 §10.10; 6585 §4; 9110 §10.2.3. */
 import type { IncomingMessage } from "node:http";
-import type { EmitEvent } from "../events/port";
+import { type AnswerKeys, inTime, invalidAnswer, readAnswer } from "../host/ask";
 import { type GrantType, grantTypes, isClientId } from "../protocol/client";
 import { readClientAuthentication } from "../protocol/client-authentication";
 import type { ClientEndpointName } from "../protocol/issuer";
-import { type OAuthErrorCode, OAuthError } from "../protocol/oauth-error";
-import { ownText } from "../protocol/own";
+import { because, type OAuthErrorCode, OAuthError } from "../protocol/oauth-error";
+import { ownText } from "../protocol/parameters";
 import type { EmptyResponse, JsonResponse } from "../protocol/protocol-response";
-import { inTime } from "../storage/calls";
 import {
   type ClientAnswer,
   type ClientEndpoint,
   type ClientEndpointPorts,
   type FormRequest,
   refuseClient,
+  endpointReasons,
 } from "./client-endpoint";
 
 /**
@@ -117,44 +117,30 @@ function attemptOf({ request, asked: { req, ip, name } }: LimitedRequest): Clien
   };
 }
 
-function invalidAnswer(problem: string): TypeError {
-  return new TypeError(`rateLimit returned an invalid answer: ${problem}.`);
-}
+const decisionKeys: AnswerKeys<RateLimitDecision> = {
+  allowed: { answered: true },
+  limited: { retryAfterSeconds: true },
+};
 
-/** The answer as it counts. Each part is read once: what is checked is what counts. @throws TypeError when it is invalid */
+/** The answer as it counts. @throws TypeError when it is invalid */
 function checkedDecision(given: unknown): RateLimitDecision {
-  const { kind, answered, retryAfterSeconds } = (given ?? {}) as Readonly<Record<string, unknown>>;
-  switch (kind) {
-    case "allowed":
-      // a misspelt callback must not count as left out
-      if (!("answered" in (given as object))) return { kind };
-      if (typeof answered !== "function") throw invalidAnswer("answered must be a function, or be left out");
-      return {
-        kind,
-        answered: (outcome) => Reflect.apply(answered, given, [outcome]) as void | Promise<void>,
-      };
-    case "limited":
-      if (!Number.isSafeInteger(retryAfterSeconds) || (retryAfterSeconds as number) < 1)
-        throw invalidAnswer("retryAfterSeconds must be whole seconds, at least 1");
-      return { kind, retryAfterSeconds: retryAfterSeconds as number };
-    default:
-      throw invalidAnswer("kind must be allowed or limited");
+  const decision = readAnswer<RateLimitDecision>("rateLimit", { given, keys: decisionKeys });
+  if (decision.kind === "allowed") {
+    const { answered = () => undefined } = decision;
+    if (typeof answered === "function") return decision;
+    throw invalidAnswer("rateLimit", "answered must be a function, or be left out");
   }
+  const { retryAfterSeconds } = decision;
+  if (Number.isSafeInteger(retryAfterSeconds) && retryAfterSeconds >= 1) return decision;
+  throw invalidAnswer("rateLimit", "retryAfterSeconds must be whole seconds, at least 1");
 }
 
-/** What telling the host needs. */
-interface Telling {
-  readonly emit: EmitEvent;
-  /** Identifier of the issuer. */
-  readonly issuer: string;
-}
-
+/** Tells the host how the request was answered. Its failure is reported, and changes nothing. */
 function tell(
-  { emit, issuer }: Telling,
-  { decision, outcome }: { decision: RateLimitDecision; outcome: ClientOutcome },
+  decision: RateLimitDecision,
+  { outcome, report }: { outcome: ClientOutcome; report: (cause: unknown) => void },
 ): void {
   if (decision.kind !== "allowed" || !decision.answered) return;
-  const report = (cause: unknown): void => emit({ kind: "server-error", issuer, cause });
   try {
     Promise.resolve(decision.answered(outcome)).catch(report);
   } catch (cause) {
@@ -163,21 +149,22 @@ function tell(
 }
 
 /** @throws whatever the host throws, TypeError when its answer is invalid, and an error that means "later" when there is none in time */
-async function askHost(telling: Telling, limited: LimitedRequest): Promise<RateLimitDecision> {
+async function askHost(
+  limited: LimitedRequest,
+  report: (cause: unknown) => void,
+): Promise<RateLimitDecision> {
   const answer = Promise.resolve(limited.asked.rateLimit(attemptOf(limited)));
   const outcome: ClientOutcome = { status: 503, oauthError: "temporarily_unavailable" };
   // the request has been refused by then, but the host may have counted it as under way
   const onLate = (): void =>
-    void answer
-      .then((late) => tell(telling, { decision: checkedDecision(late), outcome }))
-      .catch(() => undefined);
+    void answer.then((late) => tell(checkedDecision(late), { outcome, report })).catch(() => undefined);
   return checkedDecision(await inTime("rateLimit", () => answer, onLate));
 }
 
 function tooMany(retryAfterSeconds: number): OAuthError {
   return new OAuthError("temporarily_unavailable", {
     description: "Too many requests: try again later.",
-    reason: "rateLimit refused the request (RFC 6585 §4): the client may come back when Retry-After says",
+    ...because(endpointReasons, "rate-limited"),
     retryAfterSeconds,
   });
 }
@@ -202,17 +189,18 @@ export async function answerWithinLimit(
   limited: LimitedRequest,
 ): Promise<AnyAnswer["response"]> {
   const { endpoint, request } = limited;
-  const telling = { emit: ports.emit, issuer: request.issuer.identifier };
+  const { identifier: issuer } = request.issuer;
+  const report = (cause: unknown): void => ports.emit({ kind: "server-error", issuer, cause });
   const refuse = (thrown: unknown): JsonResponse => refuseClient(ports, { endpoint, request, thrown });
   let decision: RateLimitDecision;
   try {
-    decision = await askHost(telling, limited);
+    decision = await askHost(limited, report);
   } catch (thrown) {
     return refuse(thrown);
   }
   if (decision.kind === "limited") return { ...refuse(tooMany(decision.retryAfterSeconds)), status: 429 };
   const failed = (thrown: unknown): ClientAnswer => ({ response: refuse(thrown), clientId: undefined });
   const answer = await limited.answer().catch(failed);
-  tell(telling, { decision, outcome: outcomeOf(answer) });
+  tell(decision, { outcome: outcomeOf(answer), report });
   return answer.response;
 }

@@ -8,18 +8,17 @@ import {
   type NewRegistration,
   registrationResponse,
   scopesOfRegistration,
-} from "../clients/new-registration";
+} from "../strangers/new-registration";
 import type { ClientRegistrationAdapter, RegistrationDecision, RegistrationMetadata } from "../clients/port";
 import { registrationIdsOf } from "../clients/registered-clients";
-import { checkRegistrationMetadata } from "../clients/registration-metadata";
-import type { EmitEvent } from "../events/port";
+import { checkRegistrationMetadata, registrationReasons } from "../strangers/registration-metadata";
+import { type EmitEvent, refusalEvent } from "../events/port";
+import { type AnswerKeys, askHost, invalidAnswer } from "../host/ask";
 import type { Client } from "../protocol/client";
-import { undefinedKey } from "../protocol/host-json";
 import { type Issuer, reservedOrigins } from "../protocol/issuer";
-import { isErrorDescription, isFailure, OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { because, isErrorDescription, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import type { Clock } from "../protocol/time";
-import { askHost } from "../storage/calls";
 import type { Storage } from "../storage/port";
 
 /** What a registration uses. */
@@ -58,9 +57,15 @@ const maxRecordBytes = 16_384;
 
 function tooLarge(): OAuthError {
   return new OAuthError("invalid_client_metadata", {
-    description: "The metadata is too large: at most 16 KB are registered.",
+    description: registrationReasons["metadata-too-large"],
+    code: "metadata-too-large",
   });
 }
+
+const decisionKeys: AnswerKeys<RegistrationDecision> = {
+  approved: { scopes: true },
+  refused: { description: true },
+};
 
 type Approved = Extract<RegistrationDecision, { kind: "approved" }>;
 
@@ -70,30 +75,21 @@ async function askForApproval(
   { req, metadata }: { req: IncomingMessage; metadata: RegistrationMetadata },
 ): Promise<Approved> {
   const ask = (): unknown => adapter.approve(req, metadata);
-  const decision = await askHost<RegistrationDecision>("clientRegistration.approve", ask);
-  const missing = undefinedKey(decision);
-  if (missing !== undefined)
-    throw new TypeError(
-      `clientRegistration.approve: ${missing} is undefined. Leave it out, or write a value.`,
-    );
+  const by = "clientRegistration.approve";
+  const decision = await askHost<RegistrationDecision>(by, { ask, keys: decisionKeys });
   if (decision.kind === "approved") return decision;
-  if (decision.kind !== "refused")
-    throw new TypeError(
-      'clientRegistration.approve must return { kind: "approved" } or { kind: "refused" }.',
-    );
   const { description = "The server does not register this client." } = decision;
-  if (!isErrorDescription(description))
-    throw new TypeError('clientRegistration.approve: description must be ASCII without " and \\.');
+  if (!isErrorDescription(description)) throw invalidAnswer(by, 'description must be ASCII without " and \\');
   throw new OAuthError("access_denied", {
     description,
-    reason: "clientRegistration.approve refused the registration",
+    ...because(registrationReasons, "registration-refused-by-host"),
   });
 }
 
 function noRoom(): OAuthError {
   return new OAuthError("temporarily_unavailable", {
     description: "The server cannot register more clients now.",
-    reason: `more than ${maxRegistrations - reservedForNew} registered clients are in use, so there is no room for another one (RFC 7591 §5)`,
+    ...because(registrationReasons, "too-many-registrations", maxRegistrations - reservedForNew),
     retryAfterSeconds: unusedSeconds,
   });
 }
@@ -118,8 +114,7 @@ function readCandidate(
   const checked = checkRegistrationMetadata(message.value, rules);
   const { metadata } = checked;
   const { apiId, scopes } = issuer.api;
-  const reason = "scope names no scope of this API: the client may leave scope out";
-  checkAskedScopes(metadata, { allowed: Object.keys(scopes), reason });
+  checkAskedScopes(metadata, { allowed: Object.keys(scopes), code: "no-scope-of-api" });
   const hasSecret = metadata.token_endpoint_auth_method.startsWith("client_secret_");
   const { secret, digest } = hasSecret ? generateClientSecret() : {};
   const registration: NewRegistration = {
@@ -156,12 +151,12 @@ async function register(
   return { clientId: client.clientId, body };
 }
 
-function refusalOf(error: OAuthError): JsonResponse {
-  const { code, retryAfterSeconds = 1 } = error;
-  if (code === "temporarily_unavailable")
-    return jsonError(error, { "Retry-After": String(retryAfterSeconds) });
+function refusalOf(refusal: OAuthError): JsonResponse {
+  const { error, retryAfterSeconds = 1 } = refusal;
+  if (error === "temporarily_unavailable")
+    return jsonError(refusal, { "Retry-After": String(retryAfterSeconds) });
   // the metadata is not to blame: other metadata would be refused as well
-  return code === "access_denied" ? { ...jsonError(error), status: 403 } : jsonError(error);
+  return error === "access_denied" ? { ...jsonError(refusal), status: 403 } : jsonError(refusal);
 }
 
 /** Registers a client, or says why not. Refusals and failures are answered here. @rfc 7591 §3.2 */
@@ -176,8 +171,7 @@ export async function registrationEndpoint(
     return { kind: "json", status: 201, body };
   } catch (thrown) {
     const error = toOAuthError(thrown);
-    if (isFailure(error)) ports.emit({ kind: "server-error", issuer, cause: error.cause });
-    else ports.emit({ kind: "registration-refused", issuer, error: error.code, reason: error.reason });
+    ports.emit(refusalEvent("registration-refused", { error, subject: { issuer } }));
     return refusalOf(error);
   }
 }

@@ -1,14 +1,14 @@
 /** The revocation endpoint: a client ends its own tokens. RFC 7009 §2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
-import { OAuthError } from "../protocol/oauth-error";
+import { because, OAuthError } from "../protocol/oauth-error";
 import { belongsTo } from "../protocol/authorization";
 import { bySlowestClock } from "../protocol/time";
 import { digestToken, parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import type { Storage } from "../storage/port";
 import { readAccessToken, type TokenReadPorts } from "../tokens/read-access-token";
-import type { ClientEndpoint } from "./client-endpoint";
+import { type ClientEndpoint, endpointReasons } from "./client-endpoint";
 
 interface RefreshTokenRevocationPorts {
   readonly storage: Pick<Storage, "refreshTokens" | "authorizationCodes" | "authorizations">;
@@ -35,7 +35,7 @@ async function revokeRefreshToken(
   if (code) {
     throw new OAuthError("unsupported_token_type", {
       description: "An authorization code cannot be revoked.",
-      reason: "only access and refresh tokens are revoked (RFC 7009 §2): let the code expire",
+      ...because(endpointReasons, "code-not-revocable"),
     });
   }
   if (!token) return;

@@ -1,8 +1,8 @@
 /** Events: what happened, for the host's logs and alarms. No event contains a code, token, verifier or secret. */
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { GrantType } from "../protocol/client";
-import type { OAuthErrorCode } from "../protocol/oauth-error";
-import { ownRecord } from "../protocol/own";
+import { isFailure, type OAuthError, type OAuthErrorCode } from "../protocol/oauth-error";
+import { ownRecord } from "../protocol/host-json";
 
 /** What an event is about, as far as it was known at the time. */
 export interface EventSubject {
@@ -12,6 +12,14 @@ export interface EventSubject {
   readonly clientId?: string;
   readonly subject?: string;
   readonly authorizationId?: string;
+}
+
+/** Why something was refused. `docs/reference/errors.md` lists both. */
+export interface RefusalReason {
+  /** Which reason it is, in kebab case. It never changes its meaning. */
+  readonly code: string;
+  /** The same in words, for a developer. They may change with any version. */
+  readonly reason: string;
 }
 
 /** An event. `kind` tells the kinds apart; `at` is when it happened. */
@@ -29,9 +37,9 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     /** The end user, a trusted client or a remembered consent allowed these scopes, and a code was issued. */
     | { readonly kind: "authorization-granted"; readonly scopes: readonly string[] }
     /** `authenticate` asked for a sign-in right after `auth.resume`: a second step, or a session that was not kept. `reason` says more. */
-    | { readonly kind: "sign-in-repeated"; readonly reason: string }
+    | ({ readonly kind: "sign-in-repeated" } & RefusalReason)
     /** An authorization request was refused, by a rule, by the host or by the end user. `reason` names the rule and the fix. */
-    | { readonly kind: "authorization-denied"; readonly error: OAuthErrorCode; readonly reason: string }
+    | ({ readonly kind: "authorization-denied"; readonly error: OAuthErrorCode } & RefusalReason)
     /** Tokens were issued for a code or to a client for itself. */
     | { readonly kind: "token-issued"; readonly grantType: GrantType; readonly scopes: readonly string[] }
     /** A refresh token was rotated, and a new access token issued. */
@@ -39,7 +47,7 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     /** A client repeated a refresh whose answer it had lost, and got the same refresh token again (`refreshRetrySeconds`). */
     | { readonly kind: "refresh-retried"; readonly scopes: readonly string[] }
     /** The token endpoint refused a request. `reason` names the rule and the fix; the client gets only `error` and a description. */
-    | { readonly kind: "token-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | ({ readonly kind: "token-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /** A client revoked its token. A refresh token takes the whole authorization with it. */
     | { readonly kind: "token-revoked"; readonly revoked: "access_token" | "refresh_token" }
     /**
@@ -48,13 +56,13 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
      */
     | { readonly kind: "authorization-ended" }
     /** The revocation endpoint refused a request. */
-    | { readonly kind: "revocation-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | ({ readonly kind: "revocation-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /** The introspection endpoint refused a request. */
-    | { readonly kind: "introspection-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | ({ readonly kind: "introspection-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /** A code or refresh token was used a second time: it was stolen, or a client repeats requests. The authorization is revoked. */
     | { readonly kind: "replay-detected"; readonly replayed: "authorization_code" | "refresh_token" }
     /** A client did not prove who it is. The refusal of its request follows as an event. */
-    | { readonly kind: "client-authentication-failed"; readonly reason: string }
+    | ({ readonly kind: "client-authentication-failed" } & RefusalReason)
     /** `auth.consents.revoke` ended a consent, and everything that descended from it. */
     | { readonly kind: "consent-revoked"; readonly apiId: string }
     /** `auth.consents.revoke` or `auth.authorizations.revoke` found nothing of this end user to revoke. */
@@ -64,15 +72,15 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     /** `auth.subjects.erase`: the same, and the records that name this end user are deleted. */
     | { readonly kind: "subject-erased" }
     /** The metadata document of a client could not be used: the policy refused it, it could not be fetched, or it is wrong. */
-    | { readonly kind: "client-document-refused"; readonly reason: string }
+    | ({ readonly kind: "client-document-refused" } & RefusalReason)
     /** A client has registered itself, and has the id `clientId`. Nothing that it says of itself is in the event. */
     | { readonly kind: "client-registered" }
     /** A registration was refused: its metadata is wrong, `approve` refused it, or there is no room. Nothing was stored. */
-    | { readonly kind: "registration-refused"; readonly error: OAuthErrorCode; readonly reason: string }
+    | ({ readonly kind: "registration-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /** `auth.clients.revoke`: everything that was issued to this client has ended. */
     | { readonly kind: "client-ended" }
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
-    | { readonly kind: "bearer-refused"; readonly apiId: string; readonly reason: string }
+    | ({ readonly kind: "bearer-refused"; readonly apiId: string } & RefusalReason)
     /**
      * Storage or a host callback failed, or did not answer in time. `cause` is what was thrown, or an error that says more and
      * has what was thrown as its own `cause`. The library cannot know what it contains.
@@ -93,6 +101,21 @@ export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 
 /** Reports an event to the host. It never throws. */
 export type EmitEvent = (event: NewEvent) => void;
+
+/** Warns the developer of a likely mistake. There is none in production. */
+export type Advise = (code: string, message: string) => void;
+
+/** The kind of an event that tells of a refused request. */
+export type RefusalKind = Extract<NewEvent, { error: unknown }>["kind"];
+
+/** The event of a refusal, which may say more than the description that the client gets; of a failure, `server-error`. */
+export function refusalEvent(
+  kind: RefusalKind,
+  { error, subject }: { error: OAuthError; subject: EventSubject },
+): NewEvent {
+  if (isFailure(error)) return { kind: "server-error", ...subject, cause: error.cause };
+  return { kind, ...subject, error: error.error, code: error.code, reason: error.reason };
+}
 
 /** A copy of an event, lists included, with its time. */
 export function timed(event: NewEvent, clock: Clock): AuthServerEvent {

@@ -1,5 +1,6 @@
 /** Warnings in place of events when the host passes no `onEvent`, so that no failure is silent. */
 import { inspect } from "node:util";
+import { idOf } from "../protocol/mistake";
 import type { Clock } from "../protocol/time";
 import type { EmitEvent, NewEvent } from "./port";
 
@@ -20,14 +21,15 @@ const maxDetail = 10_000;
 
 const hint = "Pass onEvent to handle events yourself.";
 
-/** A refusal or a note with its reason, or `undefined` for an event that needs no attention. */
-function refusalLine(event: NewEvent): string | undefined {
+/** A refusal or a note with its reason and its id, or `undefined` for an event that needs no attention. */
+function refusalWarning(event: NewEvent): { readonly code: string; readonly line: string } | undefined {
   // the refusal that follows has the same reason
   if (!("reason" in event) || event.kind === "client-authentication-failed") return undefined;
   const error = "error" in event ? ` (${event.error})` : "";
   const issuer = event.issuer === undefined ? "" : ` at ${event.issuer}`;
   const client = event.clientId === undefined ? "" : `, client ${event.clientId}`;
-  return `${event.kind}${error}${issuer}${client}: ${event.reason.replace(/\.$/, "")}. ${hint}`;
+  const line = `${event.kind}${error}${issuer}${client}: ${event.reason.replace(/\.$/, "")}. ${hint}`;
+  return { code: event.code, line };
 }
 
 /** The name and code of an error, never its message: that may contain anything. */
@@ -40,6 +42,16 @@ function kindOfError(cause: unknown): string {
     // undefined, null, or a property that throws
     return "an error";
   }
+}
+
+/** What has failed, in words. An error of this library says it best, but its text may contain anything too. */
+function failureText(
+  cause: unknown,
+  { id, isProduction }: { id: string | undefined; isProduction: boolean },
+): string {
+  if (id === undefined) return `storage or a callback failed with ${kindOfError(cause)}`;
+  if (isProduction || !(cause instanceof Error)) return `a request failed with ${kindOfError(cause)}`;
+  return cause.message.replace(/\.$/, "").slice(0, maxDetail);
 }
 
 /** What was thrown, with its stack and its causes. */
@@ -66,16 +78,18 @@ export function eventReporter({ warn, isProduction, clock }: ReportOptions): Emi
   }
 
   function reportFailure(cause: unknown): void {
-    const line = `server-error: storage or a callback failed with ${kindOfError(cause)}. ${hint}`;
+    const id = idOf(cause);
+    const line = `server-error: ${failureText(cause, { id, isProduction })}. ${hint}`;
     // in production a kind of error is enough, and what was thrown may contain anything
     const detail = isProduction ? undefined : detailOf(cause);
-    if (isNews(`${line}${detail?.split("\n", 1)[0] ?? ""}`)) warn("AUTHMOUNT_SERVER_ERROR", line, detail);
+    if (!isNews(`${line}${detail?.split("\n", 1)[0] ?? ""}`)) return;
+    warn(id ?? "storage-or-callback-failed", line, detail);
   }
 
   return (event) => {
     if (event.kind === "server-error") return reportFailure(event.cause);
     // most events need no attention, and must cost nothing
-    const line = isProduction || !("reason" in event) ? undefined : refusalLine(event);
-    if (line !== undefined && isNews(line)) warn("AUTHMOUNT_REFUSED", line);
+    const refusal = isProduction || !("reason" in event) ? undefined : refusalWarning(event);
+    if (refusal && isNews(refusal.line)) warn(refusal.code, refusal.line);
   };
 }

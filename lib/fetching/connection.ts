@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { hostOf } from "./fetchable-url";
+import { because } from "../protocol/oauth-error";
 import type { Network } from "./network";
 import { theseAddresses } from "./public-address";
+import { failed, fetchReasons, type FetchRefusal } from "./read-document";
 
 /** What a connection needs besides its URL. */
 export interface ConnectionOptions {
@@ -18,7 +20,7 @@ export interface ConnectionOptions {
 /** A connection, or why there is none. */
 export type Connection =
   | { readonly kind: "connected"; readonly socket: Socket }
-  | { readonly kind: "refused" | "failed"; readonly reason: string };
+  | ({ readonly kind: "refused" | "failed" } & FetchRefusal);
 
 /** An error that comes after everything has ended would otherwise end the process. */
 function ignoringErrors(socket: Socket): Socket {
@@ -54,15 +56,13 @@ export async function connectTo(url: URL, options: ConnectionOptions): Promise<C
     await once(socket, "connect", { signal });
     if (!theseAddresses(addresses)(socket.remoteAddress)) {
       socket.destroy();
-      return { kind: "refused", reason: "the connection leads to an address that the look-up did not give" };
+      return { kind: "refused", ...because(fetchReasons, "address-not-looked-up") };
     }
     if (url.protocol === "http:") return { kind: "connected", socket };
     socket = ignoringErrors(secured(socket, url, network));
     await once(socket, "secureConnect", { signal });
     return { kind: "connected", socket };
   } catch {
-    const reason =
-      "there is no connection: it was refused or cut off, or the certificate is not valid for the host name";
-    return { kind: "failed", reason };
+    return failed("no-connection");
   }
 }

@@ -1,7 +1,8 @@
 /** What is remembered of the documents of other servers, and for how long it counts. RFC 9111 §4.2 (freshness), §4.2.4 (stale answers). */
 import { LRUCache } from "lru-cache";
-import { ownText } from "../protocol/own";
-import type { Clock, EpochSeconds } from "../protocol/time";
+import { ownText } from "../protocol/parameters";
+import type { Clock } from "../protocol/time";
+import { type Moment, momentsOf, mostSecondsBetween, secondsBetween } from "../recall/moment";
 import type { FetchedDocument } from "./fetch-document";
 
 /** A good document, as text: its objects could take twenty times as much memory. */
@@ -13,15 +14,15 @@ export type NotFetched = Exclude<FetchedDocument, Fetched>;
 /** What is known of a URL. */
 interface Entry {
   /** The last good document, with the moment at which its fetch began. */
-  readonly good: { readonly document: Fetched; readonly at: EpochSeconds } | undefined;
+  readonly good: { readonly document: Fetched; readonly at: Moment } | undefined;
   /** When the URL was last asked, and why in vain. */
-  readonly attempt: { readonly at: EpochSeconds; readonly failure: NotFetched | undefined };
+  readonly attempt: { readonly at: Moment; readonly failure: NotFetched | undefined };
 }
 
 /** A memory of documents and of attempts, by URL. It reads the clock itself. */
 export interface DocumentMemory {
-  /** The current time, which never goes back. */
-  readonly now: Clock;
+  /** The current moment. */
+  readonly now: () => Moment;
   /** The last good document, unless it is a day old. */
   usable(url: string): Fetched | undefined;
   /** The same, but only as long as it need not be asked for again. */
@@ -37,7 +38,7 @@ export interface DocumentMemory {
   /** Keeps the document, if there is one, apart from those of strangers, and also those that come later from this URL. */
   keep(url: string): void;
   /** Notes what came of an attempt that began at this moment. */
-  note(url: string, attempt: { readonly at: EpochSeconds; readonly outcome: FetchedDocument }): void;
+  note(url: string, attempt: { readonly at: Moment; readonly outcome: FetchedDocument }): void;
 }
 
 /** Of those that are kept, and once more of the others: anybody can have these fetched, and they push no kept one out. */
@@ -55,21 +56,6 @@ const usableSeconds = 86_400;
 
 function freshSeconds({ maxAgeSeconds = freshness.unstated }: Fetched): number {
   return Math.min(Math.max(maxAgeSeconds, freshness.least), freshness.most);
-}
-
-/** The same clock, but when it is set back, this one goes on from where it was, and `onSetBack` learns of that moment. */
-function steadyClock(clock: Clock, onSetBack: (now: EpochSeconds) => void): Clock {
-  let last = -Infinity;
-  let ahead = 0;
-  return () => {
-    const now = clock();
-    const isSetBack = now < last;
-    // one second more, so that whatever came before is older than this moment
-    if (isSetBack) ahead += last - now + 1;
-    last = now;
-    if (isSetBack) onSetBack(now + ahead);
-    return now + ahead;
-  };
 }
 
 /** What is known of URLs: those whose document is kept, those with another document, and those without one. */
@@ -105,16 +91,12 @@ function entriesByUrl(): Pick<DocumentMemory, "isKept" | "keep"> & {
  */
 export function documentMemory(clock: Clock): DocumentMemory {
   const entries = entriesByUrl();
-  let staleBefore = -Infinity;
-  const now = steadyClock(clock, (moment) => {
-    staleBefore = moment;
-  });
+  const now = momentsOf(clock);
+  const ageOf = ({ at }: { readonly at: Moment }): number => secondsBetween(at, now());
 
   function goodOf(url: string): Entry["good"] {
-    // read each time, so that a step back is noticed whatever is asked for
-    const moment = now();
     const good = entries.get(url)?.good;
-    return good && moment < good.at + usableSeconds ? good : undefined;
+    return good && ageOf(good) < usableSeconds ? good : undefined;
   }
 
   return {
@@ -122,22 +104,23 @@ export function documentMemory(clock: Clock): DocumentMemory {
     usable: (url) => goodOf(url)?.document,
     fresh(url) {
       const good = goodOf(url);
-      const isFresh = good && good.at >= staleBefore && now() < good.at + freshSeconds(good.document);
-      return isFresh ? good.document : undefined;
+      return good && mostSecondsBetween(good.at, now()) < freshSeconds(good.document)
+        ? good.document
+        : undefined;
     },
     isAgeing(url) {
       const good = goodOf(url);
-      return good !== undefined && now() >= good.at + freshSeconds(good.document) * 0.75;
+      return good !== undefined && ageOf(good) >= freshSeconds(good.document) * 0.75;
     },
     isFailing(url) {
       const attempt = entries.get(url)?.attempt;
-      return attempt?.failure !== undefined && now() < attempt.at + failingSeconds;
+      return attempt?.failure !== undefined && ageOf(attempt) < failingSeconds;
     },
     isKept: entries.isKept,
     keep: entries.keep,
     tooEarlyToAsk(url) {
       const attempt = entries.get(url)?.attempt;
-      if (!attempt || now() >= attempt.at + floorSeconds) return undefined;
+      if (!attempt || ageOf(attempt) >= floorSeconds) return undefined;
       return goodOf(url)?.document ?? attempt.failure;
     },
     note(url, { at, outcome }) {

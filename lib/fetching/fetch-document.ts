@@ -2,13 +2,13 @@
 import { type IncomingMessage, request } from "node:http";
 import { isIPv4, isIPv6, type Socket } from "node:net";
 import { connectTo } from "./connection";
+import { because } from "../protocol/oauth-error";
 import { hostOf, isFetchableUrl, isLoopbackUrl, type UrlRules } from "./fetchable-url";
-import { readMaxAge } from "./max-age";
+import { failed, fetchReasons, type FetchRefusal, readDocument, readMaxAge } from "./read-document";
 import { type Network, systemNetwork } from "./network";
 import { publicAddresses } from "./public-address";
-import { readDocument } from "./read-document";
 
-/** What came of a fetch. No reason repeats anything of the URL or of an answer. */
+/** What came of a fetch. */
 export type FetchedDocument =
   | {
       readonly kind: "fetched";
@@ -17,12 +17,10 @@ export type FetchedDocument =
       /** For how long it is fresh by its headers, `undefined` if they do not say. */
       readonly maxAgeSeconds: number | undefined;
     }
-  | {
+  | (FetchRefusal & {
       /** `refused`: nothing was sent, because the URL or an address is not allowed. `failed`: no good document came back. */
       readonly kind: "refused" | "failed";
-      /** For events. */
-      readonly reason: string;
-    };
+    });
 
 /** Fetches the document at a URL. It never rejects. */
 export type FetchDocument = (url: string) => Promise<FetchedDocument>;
@@ -46,10 +44,9 @@ const limitMilliseconds = 5_000;
 /** How many addresses of a host a connection may try: so many of each family, because this machine may have only one of them. */
 const maxOfFamily = 2;
 
-const cutOff: FetchedDocument = {
-  kind: "failed",
-  reason: "the answer was cut off, or it is not HTTP/1.1",
-};
+function refused(code: keyof typeof fetchReasons): FetchedDocument {
+  return { kind: "refused", ...because(fetchReasons, code) };
+}
 
 /** What this machine calls itself needs no DNS, and must not get an answer from there. */
 function loopbackAddresses(url: URL): readonly string[] {
@@ -101,7 +98,7 @@ async function fetchFrom(
     if (document.kind === "failed") return document;
     return { kind: "fetched", text: document.text, maxAgeSeconds: readMaxAge(answer.headersDistinct) };
   } catch {
-    return cutOff;
+    return failed("answer-cut-off");
   }
 }
 
@@ -113,8 +110,7 @@ async function inTime(
   const end = new AbortController();
   let stopTimer: (() => void) | undefined;
   const late = new Promise<FetchedDocument>((resolve) => {
-    const reason = "the document did not arrive within five seconds";
-    stopTimer = network.startTimer(limitMilliseconds, () => resolve({ kind: "failed", reason }));
+    stopTimer = network.startTimer(limitMilliseconds, () => resolve(failed("answer-late")));
   });
   try {
     return await Promise.race([fetching({ network, signal: end.signal }), late]);
@@ -139,22 +135,14 @@ export function documentFetcher({
 
   async function fetchPublic(url: URL, underWay: UnderWay): Promise<FetchedDocument> {
     const addresses = await network.addressesOf(url.hostname, underWay.signal).catch(() => []);
-    if (addresses.length === 0) {
-      return { kind: "failed", reason: "the host name has no address, or DNS did not answer" };
-    }
+    if (addresses.length === 0) return failed("host-without-address");
     // all of them: which one is connected to, and which one is given next, is the choice of whoever runs the name server
-    if (!addresses.every(isPublic)) {
-      return { kind: "refused", reason: "the host name leads to an address that is not public" };
-    }
+    if (!addresses.every(isPublic)) return refused("host-not-public");
     return fetchFrom(url, fewOf(addresses), underWay);
   }
 
   return async (text) => {
-    if (!isFetchableUrl(text, { insecureLoopback })) {
-      const reason =
-        "the URL is not an https URL in normal form with a host name and without port, user info and fragment";
-      return { kind: "refused", reason };
-    }
+    if (!isFetchableUrl(text, { insecureLoopback })) return refused("document-url-not-allowed");
     const url = new URL(text);
     return inTime(network, (underWay) =>
       isLoopbackUrl(url) ? fetchFrom(url, loopbackAddresses(url), underWay) : fetchPublic(url, underWay),

@@ -1,6 +1,5 @@
 /** Requests to a server that the host has named itself. RFC 8414 §3.2 (metadata), RFC 7662 §2.1 (introspection), RFC 9110 §15.4 (redirects). */
-import { readMaxAge } from "./max-age";
-import { parseJson } from "./read-document";
+import { type FetchRefusal, parseJson, readMaxAge } from "./read-document";
 import type { FetchedDocument } from "./fetch-document";
 
 /** A JSON answer, or why there is none. No reason repeats anything of a request or an answer. */
@@ -12,13 +11,14 @@ export type TrustedAnswer =
       readonly text: string;
       readonly maxAgeSeconds: number | undefined;
     }
-  | { readonly kind: "failed"; readonly reason: string };
+  | ({ readonly kind: "failed" } & FetchRefusal);
 
 const limitMilliseconds = 5_000;
 const maxBytes = 65_536;
 
-function failed(reason: string): Extract<TrustedAnswer, { readonly kind: "failed" }> {
-  return { kind: "failed", reason };
+/** What went wrong, in words for the host. */
+export function failed(reason: string): FetchRefusal & { readonly kind: "failed" } {
+  return { kind: "failed", code: "named-server-failed", reason };
 }
 
 /** The body, or `undefined` when it is too large. */

@@ -1,36 +1,84 @@
-/** Reads a small JSON document from an HTTP answer. RFC 8259 §8.1 (UTF-8), RFC 6839 §3.1 (+json), RFC 9110 §8.4 (content codings). */
+/** Reads a small JSON document from an HTTP answer, and how long it stays fresh. RFC 8259 §8.1 (UTF-8), RFC 6839 §3.1 (+json), RFC 9110 §8.4 (content codings), RFC 9111 §4.2, §5.1, §5.2.2. */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import type { Headers } from "./max-age";
+import { because } from "../protocol/oauth-error";
+
+/** Headers of an answer, each with all of its values. */
+export type Headers = Readonly<Record<string, readonly string[] | undefined>>;
+
+/** A name, and perhaps a value as a token or a quoted text. */
+const directive = /([\w!#$%&'*+.^`|~-]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s,;"]+)))?/g;
+
+/** More seconds mean the same to everybody. */
+const longest = 2 ** 31;
+
+function parseSeconds(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Math.min(Number(text), longest) : undefined;
+}
+
+/**
+ * For how many more seconds the answer is fresh: `max-age` less its `Age`, 0 if it must not be stored or used without asking again,
+ * `undefined` if it says nothing. A `max-age` that is no number counts as 0, and of several the smallest counts.
+ *
+ * @rfc 9111 §4.2.1, §5.2.2
+ */
+export function readMaxAge(headers: Headers): number | undefined {
+  const directives = [...(headers["cache-control"]?.join(",") ?? "").matchAll(directive)];
+  const limits = directives.flatMap(([, name = "", quoted, token]) => {
+    if (/^no-(?:store|cache)$/i.test(name)) return [0];
+    return /^max-age$/i.test(name) ? [parseSeconds(quoted ?? token ?? "") ?? 0] : [];
+  });
+  if (limits.length === 0) return undefined;
+  const age = parseSeconds(headers["age"]?.[0] ?? "") ?? 0;
+  return Math.max(0, Math.min(...limits) - age);
+}
+
+/** Why there is no document. No text repeats anything of a URL or of an answer. */
+export const fetchReasons = {
+  "answer-status": "the answer has another status than 200, and redirects are not followed",
+  "answer-type": "the Content-Type of the answer is not application/json or application/…+json",
+  "answer-coding": "the answer has a Content-Encoding, although the request asks for none",
+  "answer-cut-off": "the answer was cut off, or it is not HTTP/1.1",
+  "answer-late": "the document did not arrive within five seconds",
+  "document-too-large": "the document is larger than 5 KB",
+  "document-not-utf8": "the document is not UTF-8",
+  "document-not-json": "the document is not JSON",
+  "document-url-not-allowed":
+    "the URL is not an https URL in normal form with a host name and without port, user info and fragment",
+  "host-without-address": "the host name has no address, or DNS did not answer",
+  "host-not-public": "the host name leads to an address that is not public",
+  "address-not-looked-up": "the connection leads to an address that the look-up did not give",
+  "no-connection":
+    "there is no connection: it was refused or cut off, or the certificate is not valid for the host name",
+  "too-many-fetches": "too many documents are being fetched at once",
+} as const;
+
+/** One of them, or what a server that the host has named did wrong, in its own words. */
+export interface FetchRefusal {
+  readonly code: keyof typeof fetchReasons | "named-server-failed";
+  readonly reason: string;
+}
 
 /** What a document is, or why there is none. */
 export type ReadDocument =
-  { readonly kind: "read"; readonly text: string } | { readonly kind: "failed"; readonly reason: string };
+  { readonly kind: "read"; readonly text: string } | ({ readonly kind: "failed" } & FetchRefusal);
 
 const maxBytes = 5_120;
 const jsonType = /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i;
 
-const reasons = {
-  status: "the answer has another status than 200, and redirects are not followed",
-  type: "the Content-Type of the answer is not application/json or application/…+json",
-  coding: "the answer has a Content-Encoding, although the request asks for none",
-  size: "the document is larger than 5 KB",
-  utf8: "the document is not UTF-8",
-  json: "the document is not JSON",
-};
-
-function failed(reason: keyof typeof reasons): ReadDocument {
-  return { kind: "failed", reason: reasons[reason] };
+/** A fetch that has brought no good document. */
+export function failed(code: keyof typeof fetchReasons): FetchRefusal & { readonly kind: "failed" } {
+  return { kind: "failed", ...because(fetchReasons, code) };
 }
 
 /** What is wrong with the answer before its body is read. */
-function wrongHead(status: number | undefined, headers: Headers): keyof typeof reasons | undefined {
-  if (status !== 200) return "status";
+function wrongHead(status: number | undefined, headers: Headers): keyof typeof fetchReasons | undefined {
+  if (status !== 200) return "answer-status";
   const types = headers["content-type"];
-  if (types?.length !== 1 || !jsonType.test(types.join())) return "type";
+  if (types?.length !== 1 || !jsonType.test(types.join())) return "answer-type";
   // nothing is ever unpacked: a few bytes could become gigabytes
-  if (headers["content-encoding"]?.some((coding) => !/^identity$/i.test(coding))) return "coding";
-  return Number(headers["content-length"]?.[0] ?? 0) > maxBytes ? "size" : undefined;
+  if (headers["content-encoding"]?.some((coding) => !/^identity$/i.test(coding))) return "answer-coding";
+  return Number(headers["content-length"]?.[0] ?? 0) > maxBytes ? "document-too-large" : undefined;
 }
 
 async function readBody(answer: IncomingMessage): Promise<Buffer | undefined> {
@@ -67,8 +115,8 @@ export async function readDocument(answer: IncomingMessage): Promise<ReadDocumen
   const wrong = wrongHead(answer.statusCode, answer.headersDistinct);
   if (wrong !== undefined) return failed(wrong);
   const bytes = await readBody(answer);
-  if (!bytes) return failed("size");
-  if (!isUtf8(bytes)) return failed("utf8");
+  if (!bytes) return failed("document-too-large");
+  if (!isUtf8(bytes)) return failed("document-not-utf8");
   const text = bytes.toString();
-  return parseJson(text) === undefined ? failed("json") : { kind: "read", text };
+  return parseJson(text) === undefined ? failed("document-not-json") : { kind: "read", text };
 }

@@ -1,9 +1,55 @@
 /** Finds documents of other servers, and limits how often and how many are fetched. RFC 9111 §4.2.4 (stale answers), RFC 9728 §7.7, §7.10. */
+import { because } from "../protocol/oauth-error";
 import type { Clock } from "../protocol/time";
 import { documentMemory, type DocumentMemory, type Fetched } from "./document-memory";
 import type { FetchDocument, FetchedDocument } from "./fetch-document";
-import { type Asker, fetchesUnderWay } from "./fetches-under-way";
-import { parseJson } from "./read-document";
+import { fetchReasons, type FetchRefusal, parseJson } from "./read-document";
+import { ownText } from "../protocol/parameters";
+import { type Flight, type Flights, flights } from "../recall/single-flight";
+
+/**
+ * Who asks for a document. `anyone`: the request is one that strangers can send. `known`: somebody has approved or registered whose
+ * document it is.
+ */
+export type Asker = "anyone" | "known";
+
+/** The fetches that are under way. */
+export interface FetchesUnderWay {
+  /** The fetch of this URL, whoever has begun it. */
+  begun(url: string): Promise<FetchedDocument> | undefined;
+  /** Begins a fetch, unless there is no room for it. */
+  begin(url: string, asker: Asker): Promise<FetchedDocument> | undefined;
+}
+
+/** For each asker: those of strangers leave room for the others. */
+const maxUnderWay = 32;
+/** Of those that anyone can cause, from one host: it may be slow on purpose. */
+const maxOfHost = 8;
+
+/** By their URLs. */
+type Fetches = Flights<Flight<FetchedDocument>>;
+
+function hasRoom(fetches: Fetches, { url, asker }: { url: string; asker: Asker }): boolean {
+  const others = fetches.keys();
+  if (others.length >= maxUnderWay) return false;
+  const { host } = new URL(url);
+  return asker === "known" || others.filter((other) => new URL(other).host === host).length < maxOfHost;
+}
+
+/** At most 32 fetches at a time for each kind of asker; of those that anyone can cause, at most eight from one host. */
+export function fetchesUnderWay(fetchDocument: FetchDocument): FetchesUnderWay {
+  const byAsker: Readonly<Record<Asker, Fetches>> = { anyone: flights(), known: flights() };
+  return {
+    begun: (url) => (byAsker.known.get(url) ?? byAsker.anyone.get(url))?.answer,
+    begin(url, asker) {
+      const fetches = byAsker[asker];
+      if (!hasRoom(fetches, { url, asker })) return undefined;
+      // a URL that is part of a request must not keep all of the request in memory
+      const key = ownText(url);
+      return fetches.show(key, { answer: fetchDocument(key) }).answer;
+    },
+  };
+}
 
 /** A good document. */
 export interface FoundDocument {
@@ -19,12 +65,10 @@ export interface FoundDocument {
 /** A document, or why there is none. */
 export type DocumentAnswer =
   | FoundDocument
-  | {
+  | (FetchRefusal & {
       /** `refused` and `failed`: what came of the last attempt. `too-many`: nothing was asked, and the same request may succeed soon. */
       readonly kind: "refused" | "failed" | "too-many";
-      /** For events. */
-      readonly reason: string;
-    };
+    });
 
 /**
  * Documents of other servers by their URLs. What was found for a `known` asker is kept: no document that `anyone` can have fetched
@@ -100,9 +144,7 @@ function askingFor(
       return toAnswer(lastGoodOr(url, outcome), outcome.kind === "fetched");
     }
     const last = memory.usable(url);
-    return last
-      ? toAnswer(last)
-      : { kind: "too-many", reason: "too many documents are being fetched at once" };
+    return last ? toAnswer(last) : { kind: "too-many", ...because(fetchReasons, "too-many-fetches") };
   };
 }
 

@@ -1,5 +1,6 @@
 /** The authorization code grant: redeems the code. RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1, §4.14. */
 import type { ClientRequest } from "../clients/authenticate-client";
+import type { TokenResponse } from "../protocol/access-token";
 import {
   type Authorization,
   type AuthorizationCode,
@@ -7,31 +8,28 @@ import {
   redemptionProblem,
 } from "../protocol/authorization";
 import { mayUseGrant } from "../protocol/client";
-import { OAuthError } from "../protocol/oauth-error";
-import type { Parameters } from "../protocol/parameters";
-import type { TokenResponse } from "../protocol/protocol-response";
+import { because, OAuthError } from "../protocol/oauth-error";
 import { parseTokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
 import { allStored } from "../storage/calls";
 import { authorizationStands } from "../tokens/authorization-stands";
 import { decideToken } from "../tokens/decide-token";
-import { issueAccessToken, type NewRefreshToken, newRefreshToken } from "../tokens/issue-tokens";
-import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay, stillRegistered } from "./grant";
-import { checkAlive, tokenAnswer } from "./token-answer";
+import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
+import {
+  checkAlive,
+  exchangeReasons,
+  type Grant,
+  type GrantPorts,
+  invalidGrant,
+  revokeAfterReplay,
+  stillRegistered,
+  tokenAnswer,
+} from "./grant";
 
 /** The code and its authorization. */
 interface Redeemable {
   readonly code: AuthorizationCode;
   readonly authorization: Authorization;
-}
-
-function checkCodeVerifier(parameters: Parameters): string | undefined {
-  const codeVerifier = parameters.get("code_verifier");
-  if (codeVerifier === undefined || isCodeVerifier(codeVerifier)) return codeVerifier;
-  throw new OAuthError("invalid_request", {
-    description: "code_verifier must be 43 to 128 unreserved characters.",
-    reason: "code_verifier is malformed (RFC 7636 §4.1): use 32 random bytes as base64url",
-  });
 }
 
 /**
@@ -42,21 +40,28 @@ async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promis
   const { storage } = ports;
   const { issuer, client, parameters, now } = request;
   const handle = parseTokenHandle(requireParameter(parameters, "code"));
-  const codeVerifier = checkCodeVerifier(parameters);
-  if (!handle) throw invalidGrant("the code was not issued by this server");
+  const codeVerifier = parameters.get("code_verifier");
+  if (codeVerifier !== undefined && !isCodeVerifier(codeVerifier)) {
+    throw new OAuthError("invalid_request", {
+      description: "code_verifier must be 43 to 128 unreserved characters.",
+      ...because(exchangeReasons, "code-verifier-malformed"),
+    });
+  }
+  if (!handle) throw invalidGrant("code-not-of-this-server");
   const [code, authorization] = await Promise.all([
     storage.authorizationCodes.find(handle, now),
     storage.authorizations.find(handle.authorizationId, now),
   ]);
-  if (!code || !authorization) throw invalidGrant("the code is unknown");
+  if (!code || !authorization) throw invalidGrant("code-unknown");
   const redirectUri = parameters.get("redirect_uri");
-  const problem = redemptionProblem({ code, authorization }, { issuer, client, redirectUri, codeVerifier });
-  if (problem !== undefined) throw invalidGrant(problem);
+  const redemption = { issuer, client, redirectUri, codeVerifier };
+  const problem = redemptionProblem({ code, authorization }, redemption);
+  if (problem !== undefined) throw invalidGrant(problem, { code, authorization, ...redemption });
   // before the expiry check: a replay after the code's own minute still reveals a theft
   if (code.consumed) throw await refuseReplay(ports, { code, request });
-  if (code.redeemBefore <= now) throw invalidGrant("the code has expired");
+  if (code.redeemBefore <= now) throw invalidGrant("code-expired", now - code.redeemBefore);
   if (!(await authorizationStands(ports, { authorization, registered: request, now })))
-    throw invalidGrant("the authorization was revoked");
+    throw invalidGrant("authorization-revoked");
   return { code, authorization };
 }
 
@@ -65,16 +70,6 @@ function refuseReplay(
   { code: { authorizationId }, request }: { code: AuthorizationCode; request: ClientRequest },
 ): Promise<OAuthError> {
   return revokeAfterReplay(ports, { replayed: "authorization_code", authorizationId, request });
-}
-
-/** The first refresh token, if the client may use one: its kind or its subscription may have changed since the approval. */
-function firstRefreshToken(
-  ports: GrantPorts,
-  { authorization, request }: { authorization: Authorization; request: ClientRequest },
-): NewRefreshToken | undefined {
-  const { issuer, client } = request;
-  const mayRefresh = mayUseGrant(client, { apiId: issuer.api.apiId, grantType: "refresh_token" });
-  return mayRefresh ? newRefreshToken(ports, { authorization, request, predecessor: undefined }) : undefined;
 }
 
 /** Stores the tokens before it consumes the code: if storing fails, the client can try again with the same code. */
@@ -86,7 +81,11 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const proposal = { grantType: "authorization_code", request, authorization, scopes } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
-  const refreshToken = firstRefreshToken(ports, { authorization, request });
+  // the client's kind or its subscription may have changed since the approval
+  const mayRefresh = mayUseGrant(client, { apiId: issuer.api.apiId, grantType: "refresh_token" });
+  const refreshToken = mayRefresh
+    ? newRefreshToken(ports, { authorization, request, predecessor: undefined })
+    : undefined;
   const [accessToken] = await allStored([
     issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
@@ -108,4 +107,4 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
 }
 
 /** The authorization code grant. @rfc 6749 §4.1.3 */
-export const authorizationCodeGrant: Grant = { exchange };
+export const authorizationCodeGrant: Grant = { presents: ["code"], bodyOnly: ["code_verifier"], exchange };

@@ -1,12 +1,11 @@
 /** The client credentials grant: a client acts on its own behalf. RFC 6749 §4.4. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
-import type { TokenResponse } from "../protocol/protocol-response";
+import type { TokenResponse } from "../protocol/access-token";
 import { checkRequestedScopes } from "../requests/check-parameters";
 import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken } from "../tokens/issue-tokens";
-import type { Grant, GrantPorts } from "./grant";
-import { checkAlive, tokenAnswer } from "./token-answer";
+import { checkAlive, type Grant, type GrantPorts, tokenAnswer } from "./grant";
 
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { issuer, client, parameters } = request;
@@ -29,4 +28,4 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
 }
 
 /** The client credentials grant. Its tokens have no authorization, so each ends by expiry or its own revocation. @rfc 6749 §4.4 */
-export const clientCredentialsGrant: Grant = { exchange };
+export const clientCredentialsGrant: Grant = { presents: [], exchange };

@@ -1,14 +1,17 @@
-/** What a grant of the token endpoint is, and what the refusals of all grants share. RFC 6749 §1.3, §4, §5.2; 9700 §4.14.2. */
+/** What a grant of the token endpoint is, and what the answers and refusals of all grants share. RFC 6749 §1.3, §4, §5; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
+import { tokenResponse, type TokenResponse } from "../protocol/access-token";
+import { type GrantProblem, grantReasons } from "../protocol/authorization";
 import { registeredScopes } from "../protocol/client";
-import { OAuthError } from "../protocol/oauth-error";
-import type { TokenResponse } from "../protocol/protocol-response";
-import { intersect } from "../protocol/scope";
+import type { TextParts } from "../protocol/mistake";
+import { because, OAuthError } from "../protocol/oauth-error";
+import { quoted } from "../protocol/parameters";
+import { formatScope, intersect } from "../protocol/scope";
 import type { Clock } from "../protocol/time";
 import type { Storage } from "../storage/port";
-import type { TokenDecisionPorts } from "../tokens/decide-token";
-import type { TokenIssuePorts } from "../tokens/issue-tokens";
+import type { DecidedToken, TokenDecisionPorts } from "../tokens/decide-token";
+import type { IssuedRefreshToken, TokenIssuePorts } from "../tokens/issue-tokens";
 
 /** What the grants need: stored codes and tokens, issuing, and events. */
 export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
@@ -22,6 +25,10 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
 
 /** A grant of the token endpoint. */
 export interface Grant {
+  /** The parameters with a code or refresh token of this server that the client presents. None of them may be in a URL. */
+  readonly presents: readonly string[];
+  /** What else it reads that may not be in a URL. */
+  readonly bodyOnly?: readonly string[];
   /**
    * Exchanges what the client presents for tokens. The caller has authenticated the client and checked that it may use the grant
    * at this API.
@@ -32,11 +39,27 @@ export interface Grant {
   exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse>;
 }
 
+/** Other refusals of exchanges. */
+export const exchangeReasons = {
+  "code-verifier-malformed": "code_verifier is malformed (RFC 7636 §4.1): use 32 random bytes as base64url",
+  "refresh-by-other-secrets":
+    "the refresh token was used in a process with other secrets, so its answer cannot be repeated here: give all processes the same secrets",
+  "refresh-beyond-grant": (granted: string): string =>
+    `scope is not some or all of what was granted, ${granted} (RFC 6749 §6): leave it out, or start a new authorization request`,
+  "granted-scopes-lost": (lost: string, apiId: string): string =>
+    `API ${apiId}, or the client's subscription to it, has lost ${lost} since the end user granted them (RFC 6749 §5.2): widen subscriptions.${apiId}.scopes, or start a new authorization request`,
+  "token-lifetime-used-up":
+    "tokens.decide and storage took as long as the access token lives: make them faster, or accessTokenSeconds longer",
+} as const;
+
 /** The refusal of a code or refresh token. The client always gets the same text, so that it cannot probe for other tokens. */
-export function invalidGrant(reason: string): OAuthError {
+export function invalidGrant<Code extends GrantProblem>(
+  code: Code,
+  ...parts: TextParts<(typeof grantReasons)[Code]>
+): OAuthError {
   return new OAuthError("invalid_grant", {
     description: "The code or refresh token is unknown, expired, used or not for this client.",
-    reason,
+    ...because(grantReasons, code, ...parts),
   });
 }
 
@@ -67,7 +90,7 @@ export async function revokeAfterReplay(
     issuer: issuer.identifier,
     clientId: client.clientId,
   });
-  return invalidGrant("it was used before, so its authorization was revoked");
+  return invalidGrant("used-before");
 }
 
 /**
@@ -85,7 +108,56 @@ export function stillRegistered(
   if (left.length > 0 || scopes.length === 0) return left;
   throw new OAuthError("invalid_scope", {
     description: "The client may have none of these scopes at this API.",
-    reason:
-      "the API or the client's subscription has lost all of these scopes since the end user granted them (RFC 6749 §5.2): widen subscriptions.<api>.scopes, or start a new authorization request",
+    ...because(exchangeReasons, "granted-scopes-lost", quoted(formatScope(scopes)), issuer.api.apiId),
+  });
+}
+
+/** What the life of an access token follows from. */
+export interface Decided {
+  readonly request: ClientRequest;
+  readonly decided: DecidedToken;
+}
+
+/** Tokens that the client is given. */
+export interface Issued extends Decided {
+  readonly accessToken: string;
+  /** `undefined` when the client may not refresh. */
+  readonly refreshToken: IssuedRefreshToken | undefined;
+}
+
+/** Seconds since the request came. One more second may be a moment, at its turn, and a clock that was set back makes nothing live longer. */
+function secondsSince({ now }: ClientRequest, clock: Clock): number {
+  const passed = clock() - now;
+  return passed > 1 ? passed : 0;
+}
+
+/**
+ * To be called before a code or refresh token is spent: the host's decision and storage may have taken as long as the access token
+ * lives.
+ *
+ * @throws OAuthError `temporarily_unavailable` when nothing is left of it
+ */
+export function checkAlive({ clock }: Pick<GrantPorts, "clock">, { request, decided }: Decided): void {
+  if (secondsSince(request, clock) < decided.accessTokenSeconds) return;
+  throw new OAuthError("temporarily_unavailable", {
+    description: "Try again later.",
+    ...because(exchangeReasons, "token-lifetime-used-up"),
+  });
+}
+
+/** The success answer. It states what is left of each life: all began with the request, and the answer may have taken a while. @rfc 6749 §5.1 */
+export function tokenAnswer({ clock }: Pick<GrantPorts, "clock">, issued: Issued): TokenResponse {
+  const { request, decided, accessToken, refreshToken } = issued;
+  const passed = secondsSince(request, clock);
+  const { api } = request.issuer;
+  const refreshUntil = api.refreshTokenExpiry === "state" ? refreshToken?.record.expiresAt : undefined;
+  return tokenResponse({
+    accessToken,
+    // never 0, which some clients take for "no end"
+    accessTokenSeconds: Math.max(1, decided.accessTokenSeconds - passed),
+    refreshToken: refreshToken?.token,
+    refreshTokenSeconds:
+      refreshUntil === undefined ? undefined : Math.max(1, refreshUntil - request.now - passed),
+    scopes: decided.scopes,
   });
 }

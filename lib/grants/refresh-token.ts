@@ -1,16 +1,17 @@
 /** The refresh token grant: one rotation by compare-and-set, and the same answer again where it was lost. RFC 6749 §6, 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
+import type { TokenResponse } from "../protocol/access-token";
 import {
   type Authorization,
   ownershipProblem,
   type RefreshToken,
   type RefreshTokenUse,
 } from "../protocol/authorization";
-import { OAuthError } from "../protocol/oauth-error";
+import { because, OAuthError } from "../protocol/oauth-error";
+import { quoted } from "../protocol/parameters";
 import { readNamedScopes } from "../protocol/requested-scopes";
-import { isSubset } from "../protocol/scope";
-import type { TokenResponse } from "../protocol/protocol-response";
+import { formatScope, isSubset } from "../protocol/scope";
 import { clockDriftSeconds } from "../protocol/time";
 import { digestToken, formatToken, parseTokenHandle } from "../protocol/token-value";
 import { invalidScope, requireParameter } from "../requests/check-parameters";
@@ -18,13 +19,20 @@ import { authorizationStands } from "../tokens/authorization-stands";
 import { decideToken } from "../tokens/decide-token";
 import {
   issueAccessToken,
-  issuedRefreshToken,
   type IssuedRefreshToken,
   type NewRefreshToken,
   newRefreshToken,
 } from "../tokens/issue-tokens";
-import { type Grant, type GrantPorts, invalidGrant, revokeAfterReplay, stillRegistered } from "./grant";
-import { checkAlive, tokenAnswer } from "./token-answer";
+import {
+  checkAlive,
+  exchangeReasons,
+  type Grant,
+  type GrantPorts,
+  invalidGrant,
+  revokeAfterReplay,
+  stillRegistered,
+  tokenAnswer,
+} from "./grant";
 
 /** A refresh token that its own client has presented, used or not. */
 interface Presented {
@@ -44,17 +52,16 @@ async function findPresented(ports: GrantPorts, request: ClientRequest): Promise
   const { parameters, now } = request;
   const text = requireParameter(parameters, "refresh_token");
   const handle = parseTokenHandle(text);
-  if (!handle) throw invalidGrant("the refresh token was not issued by this server");
+  if (!handle) throw invalidGrant("refresh-token-not-of-this-server");
   const [token, authorization] = await Promise.all([
     storage.refreshTokens.find(handle, now),
     storage.authorizations.find(handle.authorizationId, now),
   ]);
-  if (!token || !authorization || token.expiresAt <= now)
-    throw invalidGrant("the refresh token is unknown or expired");
+  if (!token || !authorization || token.expiresAt <= now) throw invalidGrant("refresh-token-unknown");
   const problem = ownershipProblem(authorization, request);
-  if (problem !== undefined) throw invalidGrant(problem);
+  if (problem !== undefined) throw invalidGrant(problem, { authorization, ...request });
   if (!(await authorizationStands(ports, { authorization, registered: request, now })))
-    throw invalidGrant("the authorization was revoked");
+    throw invalidGrant("authorization-revoked");
   return { request, text, token, authorization };
 }
 
@@ -80,7 +87,7 @@ async function repeatSuccessor(
     const successor = formatToken(authorizationId, random);
     const handle = { authorizationId, digest: digestToken(successor) };
     const record = await ports.storage.refreshTokens.find(handle, request.now);
-    if (record && !record.used) return issuedRefreshToken(successor, { record, request });
+    if (record && !record.used) return { token: successor, record };
   }
   throw await revokeAfterReplay(ports, { replayed: "refresh_token", authorizationId, request });
 }
@@ -89,8 +96,7 @@ async function repeatSuccessor(
 function notDerivable(): OAuthError {
   return new OAuthError("temporarily_unavailable", {
     description: "Try again later.",
-    reason:
-      "the refresh token was used in a process with other secrets, so its answer cannot be repeated here: give all processes the same secrets",
+    ...because(exchangeReasons, "refresh-by-other-secrets"),
   });
 }
 
@@ -104,12 +110,11 @@ function scopesToIssue(
   // left out, it stands for all that was granted
   if (scope === undefined) return stillRegistered(grantedScopes, request);
   const named = readNamedScopes(scope, request);
-  if (named === "none-registered") throw invalidScope(named);
+  if (named === "no-scope-registered") throw invalidScope(named, { scope, by: request });
   if (typeof named === "string" || !isSubset(named.requestedScopes, grantedScopes)) {
     throw new OAuthError("invalid_scope", {
       description: "The scope is malformed or goes beyond what the end user granted.",
-      reason:
-        "the scope of a refresh must be some or all of what was granted (RFC 6749 §6): leave it out, or start a new authorization request",
+      ...because(exchangeReasons, "refresh-beyond-grant", quoted(formatScope(grantedScopes))),
     });
   }
   reportIgnoredScopes(emit, {
@@ -155,7 +160,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const repeated = token.used ? await repeatSuccessor(ports, presented, token.use) : undefined;
   const asked = scopesToIssue(ports, presented);
   const next = repeated ? undefined : newRefreshToken(ports, { authorization, request, predecessor: text });
-  if (!repeated && !next) throw invalidGrant("the authorization can no longer be refreshed");
+  if (!repeated && !next) throw invalidGrant("refreshing-over");
   const proposal = { grantType: "refresh_token", request, authorization, scopes: asked } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
@@ -179,4 +184,4 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
 }
 
 /** The refresh token grant. @rfc 6749 §6 */
-export const refreshTokenGrant: Grant = { exchange };
+export const refreshTokenGrant: Grant = { presents: ["refresh_token"], exchange };

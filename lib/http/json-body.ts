@@ -1,7 +1,7 @@
 /** Reads a JSON body, whatever parser the host has run before. RFC 7591 §3.1, 8259 §9. */
 import { isUtf8 } from "node:buffer";
-import { OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
-import { type Body, type HttpRequest, maxBodyBytes, readBody, takenProblem } from "./request";
+import { because, OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
+import { type Body, type HttpRequest, httpReasons, maxBodyBytes, readBody, takenProblem } from "./request";
 
 /** A value of JSON, or why there is none. */
 export type JsonBody =
@@ -70,16 +70,15 @@ const problems: Readonly<Record<Exclude<JsonBody["kind"], "json">, OAuthErrorDet
   taken: takenProblem,
   "too-large": {
     description: "The body is too large.",
-    reason: "the body is larger than 64 KB: send only the metadata",
+    ...because(httpReasons, "json-too-large"),
   },
   "not-json": {
     description: "The body is not JSON, or it is nested too deeply.",
-    reason: `the body is not JSON in UTF-8 (RFC 8259), or it is nested more than ${maxDepth} levels deep`,
+    ...because(httpReasons, "json-malformed"),
   },
   "wrong-media-type": {
     description: "The body must be application/json, without a content encoding.",
-    reason:
-      "the body is not JSON, such as a form, or it is compressed (RFC 7591 §3.1): send application/json",
+    ...because(httpReasons, "body-not-json"),
   },
 };
 

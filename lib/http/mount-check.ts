@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
+import { mountPathOf } from "../protocol/issuer";
 import {
   maxShownPath,
   type Mistake,
@@ -24,11 +25,6 @@ export interface MountCheck {
   readonly atAnswer: (req: IncomingMessage & SeenRequest, res: ServerResponse) => void;
   /** To be called when the host reads `auth.wellKnown`, presumably to mount it. */
   readonly takeWellKnown: () => void;
-}
-
-/** The path of a URL without a trailing slash, so empty for an origin. */
-export function mountPathOf(baseUrl: string): string {
-  return new URL(baseUrl).pathname.replace(/\/$/, "");
 }
 
 function routerText({ baseUrl, mountPath }: { baseUrl: string; mountPath: string }): string {
@@ -56,71 +52,67 @@ export interface MountCheckOptions {
 /** Request → the server that it has reached. */
 const reached = new WeakMap<object, { readonly baseUrl: string }>();
 
-/** Warns once about each kind of mistake. */
-export function mountCheck(options: MountCheckOptions): MountCheck {
-  const check = mistakesOf(options);
-  const { baseUrl } = options;
-  const server = { baseUrl };
-  return {
-    ...check,
-    atRouter(req) {
-      reached.set(req, server);
-      check.atRouter(req);
-    },
-    atWellKnown(req, res) {
-      reached.set(req, server);
-      check.atWellKnown(req, res);
-    },
-    atAnswer(req, res) {
-      const found = reached.get(req) ?? server;
-      // while a host changes from one server to the next, its routes still use the one before
-      if (found === server || found.baseUrl !== baseUrl) check.atAnswer(req, res);
-    },
+/** Gives a function that names the mistake behind an answer. */
+function answerReader({
+  baseUrl,
+  issuers,
+  documents,
+}: MountCheckOptions): (
+  url: string,
+  seen: { res: ServerResponse; router: RouterSeen },
+) => Mistake | undefined {
+  const readNotFound = notFoundReader({ mountPath: mountPathOf(baseUrl), issuers, documents });
+  const readPage = pageReader({ documents });
+  return (url, { res, router }) => {
+    const [path = ""] = url.split("?", 1);
+    if (res.statusCode === 404) return readNotFound(path, router);
+    const isPage = res.statusCode === 200 && String(res.getHeader("content-type")).startsWith("text/html");
+    return isPage ? readPage(path) : undefined;
   };
 }
 
-/** Looks for mistakes. Express compares paths without case. */
-function mistakesOf({ baseUrl, issuers, documents, warn }: MountCheckOptions): MountCheck {
-  const expected = mountPathOf(baseUrl);
-  const { host } = new URL(baseUrl);
-  const readNotFound = notFoundReader({ mountPath: expected, issuers, documents });
-  const readPage = pageReader({ documents });
-  const told = new Set<Mistake["kind"]>();
+/** Warns once about each kind of mistake. Express compares paths without case. */
+export function mountCheck(options: MountCheckOptions): MountCheck {
+  const { baseUrl, warn } = options;
+  const [expected, { host }, server] = [mountPathOf(baseUrl), new URL(baseUrl), { baseUrl }];
+  const mistakeIn = answerReader(options);
+  const told = new Set<Mistake["code"]>();
   let isTaken = false;
   let router: RouterSeen = "never";
 
-  function warnOnce({ kind, code, message }: Mistake): void {
-    if (!told.has(kind)) warn(code, message);
-    told.add(kind);
-  }
-
-  function readAnswer(url: string, res: ServerResponse): void {
-    const [path = ""] = url.split("?", 1);
-    const isPage = res.statusCode === 200 && String(res.getHeader("content-type")).startsWith("text/html");
-    const notFound = res.statusCode === 404 ? readNotFound(path, router) : undefined;
-    const mistake = isPage ? readPage(path) : notFound;
-    if (mistake) warnOnce(mistake);
+  function warnOnce(mistake: Mistake | undefined): void {
+    if (!mistake || told.has(mistake.code)) return;
+    told.add(mistake.code);
+    warn(mistake.code, mistake.message);
   }
 
   return {
     takeWellKnown: () => void (isTaken = true),
-    atRouter({ baseUrl: mountPath = "" }) {
+    atRouter(req) {
+      reached.set(req, server);
       if (router !== "never") return;
+      const { baseUrl: mountPath = "" } = req;
       router = mountPath.toLowerCase() === expected.toLowerCase() ? "in-place" : "elsewhere";
       if (router === "elsewhere") {
         const shown = mountPath.slice(0, maxShownPath);
-        warnOnce(mountMistake("router", routerText({ baseUrl, mountPath: shown })));
-      } else if (!isTaken) warnOnce(mountMistake("wellKnown", noWellKnown));
+        warnOnce(mountMistake("router-mounted-elsewhere", routerText({ baseUrl, mountPath: shown })));
+      } else if (!isTaken) warnOnce(mountMistake("well-known-not-mounted", noWellKnown));
     },
-    atWellKnown({ baseUrl: mountPath = "", originalUrl = "" }, res) {
+    atWellKnown(req, res) {
+      reached.set(req, server);
+      const { baseUrl: mountPath = "", originalUrl = "" } = req;
       if (mountPath !== "")
-        warnOnce(mountMistake("wellKnown", wellKnownText(mountPath.slice(0, maxShownPath))));
+        warnOnce(mountMistake("well-known-not-mounted", wellKnownText(mountPath.slice(0, maxShownPath))));
       // the router may be mounted behind this one
-      if (router === "never") res.once("finish", () => readAnswer(originalUrl, res));
+      if (router === "never") res.once("finish", () => warnOnce(mistakeIn(originalUrl, { res, router })));
     },
-    atAnswer({ headers, url = "", originalUrl = url }, res) {
+    atAnswer(req, res) {
+      const { url = "", originalUrl = url } = req;
+      const found = reached.get(req) ?? server;
+      // while a host changes from one server to the next, its routes still use the one before
+      const isOfAnother = found !== server && found.baseUrl === baseUrl;
       // other servers of this process may have the same paths, in tests for example
-      if (headers.host === host) readAnswer(originalUrl, res);
+      if (req.headers.host === host && !isOfAnother) warnOnce(mistakeIn(originalUrl, { res, router }));
     },
   };
 }

@@ -1,18 +1,24 @@
 /** Why a request that was meant for this library was answered with 404. For developers. RFC 8414 §3.1, 9728 §3.1. */
-import { endpointPaths } from "../protocol/issuer";
+import { endpoints } from "../protocol/issuer";
 
-type MistakeKind = "router" | "wellKnown" | "unreached" | "stripped" | "endpoint" | "openid";
+/** How the routers can be mounted or asked wrongly. */
+export type MountWarningCode =
+  | "router-mounted-elsewhere"
+  | "well-known-not-mounted"
+  | "router-never-reached"
+  | "base-path-missing"
+  | "unknown-address"
+  | "openid-metadata-asked";
 
 /** A mistake in how the routers are mounted or asked, and the warning about it. */
 export interface Mistake {
-  readonly kind: MistakeKind;
-  readonly code: string;
+  readonly code: MountWarningCode;
   readonly message: string;
 }
 
-/** A mistake with the code that all of them have. */
-export function mountMistake(kind: MistakeKind, message: string): Mistake {
-  return { kind, code: "AUTHMOUNT_MOUNT", message };
+/** A mistake with its id. */
+export function mountMistake(code: MountWarningCode, message: string): Mistake {
+  return { code, message };
 }
 
 /** Where `auth.router` was found: no request has reached it, or one has, at the path of `baseUrl` or at another one. */
@@ -60,7 +66,7 @@ export function pageReader({
   const documentPaths = new Set(documents.map(pathOf));
   return (shown) =>
     documentPaths.has(shown.toLowerCase())
-      ? mountMistake("wellKnown", unservedText(shown.slice(0, maxShownPath), "an HTML page"))
+      ? mountMistake("well-known-not-mounted", unservedText(shown.slice(0, maxShownPath), "an HTML page"))
       : undefined;
 }
 
@@ -75,8 +81,9 @@ export function notFoundReader(
   const mount = mountPath.toLowerCase();
   const documentPaths = new Set(documents.map(pathOf));
   const issuerPaths = issuers.map((identifier) => `${pathOf(identifier)}/`);
-  const endpoints = Object.values(endpointPaths);
-  const bare = new Set([mount, ""].flatMap((start) => endpoints.map((name) => `${start}/${name}`)));
+  // where only some issuers have an endpoint, the path may be the host's own
+  const everywhere = Object.values(endpoints).filter(({ on }) => !on);
+  const bare = new Set([mount, ""].flatMap((start) => everywhere.map(({ path }) => `${start}/${path}`)));
 
   const openid = "/.well-known/openid-configuration";
 
@@ -90,14 +97,15 @@ export function notFoundReader(
     const path = shown.toLowerCase();
     const short = shown.slice(0, maxShownPath);
     const isAtIssuer = issuerPaths.some((start) => path.startsWith(start));
-    const endpoint = mountMistake("endpoint", endpointText(short, addresses));
-    if (documentPaths.has(path)) return mountMistake("wellKnown", unservedText(short, "404"));
-    if (isAtIssuer && router === "never") return mountMistake("unreached", unreachedText(mountPath));
+    const endpoint = mountMistake("unknown-address", endpointText(short, addresses));
+    if (documentPaths.has(path)) return mountMistake("well-known-not-mounted", unservedText(short, "404"));
+    if (isAtIssuer && router === "never")
+      return mountMistake("router-never-reached", unreachedText(mountPath));
     if (isMetadata(path, openid) || (isAtIssuer && path.endsWith(openid)))
-      return mountMistake("openid", openidText(short, documents));
+      return mountMistake("openid-metadata-asked", openidText(short, documents));
     if (isAtIssuer) return router === "in-place" ? endpoint : undefined;
     if (issuerPaths.some((start) => path.startsWith(start.slice(mount.length))))
-      return router === "elsewhere" ? undefined : mountMistake("stripped", strippedText(mountPath));
+      return router === "elsewhere" ? undefined : mountMistake("base-path-missing", strippedText(mountPath));
     const isLikeIssuer = path.startsWith(mount) && /^\/+auth\/+[^/]+\/+api\//.test(path.slice(mount.length));
     const isLike =
       isLikeIssuer || bare.has(path) || isMetadata(path, "/.well-known/oauth-authorization-server");

@@ -4,11 +4,13 @@ import {
   type RegistrationPorts,
   type RegistrationRequest,
 } from "../endpoints/registration";
-import { OAuthError } from "../protocol/oauth-error";
-import { jsonError, type JsonResponse } from "../protocol/protocol-response";
-import { allowScripts } from "./documents";
+import type { ClientRegistrationAdapter } from "../clients/port";
+import { endpoints, type Issuer } from "../protocol/issuer";
+import { because, OAuthError } from "../protocol/oauth-error";
+import { jsonError, type JsonResponse, tooLarge } from "../protocol/protocol-response";
+import { answerPreflight, readableBy, varyByOrigin } from "./cors";
 import { jsonProblem, readJson } from "./json-body";
-import { hasSeveralAuthorizationHeaders, type HttpRequest } from "./request";
+import { hasSeveralAuthorizationHeaders, httpReasons, type HttpRequest } from "./request";
 import type { Route, RoutedRequest, RouteHandler } from "./routes";
 
 async function readMessage(
@@ -21,7 +23,10 @@ async function readMessage(
   }
   if (!hasSeveralAuthorizationHeaders(req)) return { message: body, isTooLarge: false };
   // the host would see only the first of them
-  const error = new OAuthError("invalid_request", { description: "Send one Authorization header." });
+  const error = new OAuthError("invalid_request", {
+    description: "Send one Authorization header.",
+    ...because(httpReasons, "several-authorization-headers"),
+  });
   return { message: { kind: "unreadable", error }, isTooLarge: false };
 }
 
@@ -31,32 +36,32 @@ async function answer(
 ): Promise<JsonResponse> {
   const { message, isTooLarge } = await readMessage(req);
   const response = await registrationEndpoint(ports, { issuer, req, message });
-  if (!isTooLarge) return response;
-  // the rest of the body may still be on its way: closing the connection ends it
-  return { ...response, status: 413, headers: { Connection: "close" } };
+  return isTooLarge ? tooLarge(response) : response;
 }
 
-/** The route of one API. Only scripts of the origins that the host has listed for it may call it. */
-export function registrationRoute(ports: RegistrationPorts): Route<HttpRequest> {
-  const { browserOrigins } = ports.adapter;
-  function corsHeaders({ headers: { origin } }: HttpRequest): Readonly<Record<string, string>> | undefined {
-    return origin !== undefined && browserOrigins?.includes(origin)
-      ? { "Access-Control-Allow-Origin": origin }
-      : undefined;
-  }
-  const post: RouteHandler<HttpRequest> = async (_, request) => {
-    const response = await answer(ports, request);
-    const cors = corsHeaders(request.req);
-    // scripts see only a few headers unless they are named
-    const exposed = { "Access-Control-Expose-Headers": "Retry-After" };
-    return cors ? { ...response, headers: { ...response.headers, ...cors, ...exposed } } : response;
-  };
-  const preflight: RouteHandler<HttpRequest> = async (_, { req }) => {
-    const origin = corsHeaders(req)?.["Access-Control-Allow-Origin"];
-    return origin === undefined
-      ? { kind: "empty", status: 204 }
-      : allowScripts(req, { origin, methods: "POST" });
-  };
+/** The route, for the APIs with these adapters. Only scripts of the origins that the host has listed for an API may call it there. */
+export function registrationRoute(
+  ports: Omit<RegistrationPorts, "adapter">,
+  adapters: ReadonlyMap<string, ClientRegistrationAdapter>,
+): Route<HttpRequest> {
+  // the route is only where the API has an adapter
+  const adapterOf = ({ api }: Issuer): ClientRegistrationAdapter =>
+    adapters.get(api.apiId) as ClientRegistrationAdapter;
+  const allowedOrigin = ({ req, issuer }: RoutedRequest<HttpRequest>): string | undefined =>
+    adapterOf(issuer).browserOrigins?.find((allowed) => allowed === req.headers.origin);
+  const post: RouteHandler<HttpRequest> = async (_, request) =>
+    readableBy(
+      allowedOrigin(request),
+      await answer({ ...ports, adapter: adapterOf(request.issuer) }, request),
+    );
+  const preflight: RouteHandler<HttpRequest> = async (_, request) =>
+    answerPreflight(request.req, { origin: allowedOrigin(request) });
   const methods = { POST: post, OPTIONS: preflight };
-  return { endpoint: "registration", methods, failure: jsonError, headers: { Vary: "Origin" } };
+  return {
+    ...endpoints.registration,
+    endpoint: "registration",
+    methods,
+    failure: jsonError,
+    headers: varyByOrigin,
+  };
 }

@@ -8,7 +8,7 @@ import type { EndpointName } from "../protocol/issuer";
  * `requireBearer`.
  */
 export type TracedEndpoint =
-  EndpointName | "registration" | "metadata" | "keys" | "resume" | "consent" | "approve" | "deny" | "bearer";
+  EndpointName | "metadata" | "keys" | "resume" | "consent" | "approve" | "deny" | "bearer";
 
 /**
  * The message of the channels `tracing:authmount:request:start`, `:end`, `:asyncStart`, `:asyncEnd` and `:error`: one object for each
@@ -44,17 +44,19 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 /** A trace of a request that is not answered yet. */
 export type OpenTrace = Mutable<RequestTrace>;
 
-const requests = tracingChannel<unknown, OpenTrace>("authmount:request");
-
-/** True while somebody has subscribed. To be asked first: a request that nobody watches must cost nothing. */
-export function isTraced(): boolean {
-  return requests.hasSubscribers;
+/** What is used of the channels. Node's own type of them has other parameters in its newest declarations. */
+interface RequestChannels {
+  readonly hasSubscribers: boolean;
+  tracePromise(work: () => Promise<void>, trace: OpenTrace): Promise<void>;
 }
+
+/** The channels. `hasSubscribers` is to be asked first: a request that nobody watches must cost nothing. */
+export const tracedRequests: RequestChannels = tracingChannel("authmount:request");
 
 /** Does the work between the messages of a request, in the asynchronous context that subscribers have bound to it. */
 export async function traceRequest<T>(trace: OpenTrace, work: (trace: OpenTrace) => Promise<T>): Promise<T> {
   const answers: T[] = [];
-  await requests.tracePromise(async () => {
+  await tracedRequests.tracePromise(async () => {
     // not returned: Node would put it into the message
     answers.push(await work(trace));
   }, trace);
@@ -66,5 +68,5 @@ export function whileTraced<T>(
   begin: OpenTrace,
   work: (trace: OpenTrace | undefined) => Promise<T>,
 ): Promise<T> {
-  return isTraced() ? traceRequest(begin, work) : work(undefined);
+  return tracedRequests.hasSubscribers ? traceRequest(begin, work) : work(undefined);
 }

@@ -1,7 +1,7 @@
 /** Reads what the library needs from a request, whatever middleware the host has run before. RFC 6749 §3.1, §3.2. */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
+import { because, OAuthError, type OAuthErrorDetails } from "../protocol/oauth-error";
 import {
   parseParameters,
   type Parameters,
@@ -11,7 +11,6 @@ import {
 
 /** Larger bodies are refused, so that nobody can fill the memory with them. */
 export const maxBodyBytes: number = 64 * 1024;
-const authorization = "authorization";
 
 /** A request of Express, or of Node alone. */
 export interface HttpRequest extends IncomingMessage {
@@ -46,24 +45,19 @@ export function readAddress({ ip, socket }: HttpRequest): string {
   return (ip ?? socket.remoteAddress ?? "").replace(withPort, "$1$2");
 }
 
-/** The request target. Only the types say that a request may have none. */
-function targetOf({ url = "/" }: IncomingMessage): string {
-  return url;
-}
-
 /** Where the path of an absolute URL begins: behind a host that Express would find there too, and nothing else. */
 const beforePath = /^https?:\/\/(?:[a-z\d.-]+|\[[\da-f:.]+\])(?::\d+)?(?=[/?]|$)/i;
 
 /** The path of the request, without the query. The request target may also be an absolute URL. @rfc 9112 §3.2.1, §3.2.2 */
-export function readPath(req: IncomingMessage): string {
-  const target = targetOf(req).replace(beforePath, "");
+export function readPath({ url = "/" }: IncomingMessage): string {
+  const target = url.startsWith("/") ? url : url.replace(beforePath, "");
   const query = target.indexOf("?");
   return query < 0 ? target : target.slice(0, query);
 }
 
 /** The parameters in the query of the URL. */
-export function readQuery(req: IncomingMessage): Parameters {
-  return parametersOfUrl(targetOf(req));
+export function readQuery({ url = "/" }: IncomingMessage): Parameters {
+  return parametersOfUrl(url);
 }
 
 /**
@@ -79,12 +73,6 @@ function textIn(body: unknown, name: string): string | undefined {
   if (typeof body !== "object" || body === null || !Object.hasOwn(body, name)) return undefined;
   const value: unknown = Reflect.get(body, name);
   return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function parseForm(bytes: Buffer): Form {
-  return isUtf8(bytes)
-    ? { kind: "form", parameters: parseParameters(bytes.toString()) }
-    : { kind: "not-utf8" };
 }
 
 function limited(bytes: Buffer): Body {
@@ -139,30 +127,28 @@ function readArriving(req: IncomingMessage): Promise<Body> {
   });
 }
 
-/** Most bodies arrive in one packet with the headers, so they can be read at once after the HTTP parser has run. */
-async function readUnparsed(req: IncomingMessage): Promise<Body> {
-  // a listener of the host would take the body in the meantime; and the length of text is not that of its bytes
-  if (req.readableFlowing === true || req.readableEncoding !== null) return readArriving(req);
-  await Promise.resolve();
-  if (req.readableLength !== Number(req.headers["content-length"])) return readArriving(req);
-  const body: unknown = req.read();
-  // without this the stream never ends
-  req.resume();
-  return limited(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
-}
-
 /**
  * The body of a POST of this media type. If no parser of the host has read it, it is read here. Rejects when the client disconnects.
  */
 export async function readBody(req: HttpRequest, expected: string): Promise<Body> {
-  const mediaType = req.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  const { "content-type": contentType, "content-length": contentLength } = req.headers;
+  const mediaType = contentType?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== expected) return { kind: "wrong-media-type" };
-  if (Number(req.headers["content-length"]) > maxBodyBytes) return { kind: "too-large" };
+  const length = Number(contentLength);
+  if (length > maxBodyBytes) return { kind: "too-large" };
   if (req.readableDidRead) return parsedBody(req);
   // nothing is decompressed here; a parser of the host may have done that above
   const encoding = req.headers["content-encoding"]?.toLowerCase();
   if (encoding !== undefined && encoding !== "identity") return { kind: "wrong-media-type" };
-  return readUnparsed(req);
+  // a listener of the host would take the body in the meantime; and the length of text is not that of its bytes
+  if (req.readableFlowing === true || req.readableEncoding !== null) return readArriving(req);
+  // most bodies arrive in one packet with the headers, so they can be read at once after the HTTP parser has run
+  await Promise.resolve();
+  if (req.readableLength !== length) return readArriving(req);
+  const body: unknown = req.read();
+  // without this the stream never ends
+  req.resume();
+  return { kind: "bytes", bytes: Buffer.isBuffer(body) ? body : Buffer.alloc(0) };
 }
 
 /** The form of a POST. Rejects when the client disconnects. */
@@ -170,7 +156,9 @@ export async function readForm(req: HttpRequest): Promise<Form> {
   const body = await readBody(req, "application/x-www-form-urlencoded");
   switch (body.kind) {
     case "bytes":
-      return parseForm(body.bytes);
+      return isUtf8(body.bytes)
+        ? { kind: "form", parameters: parseParameters(body.bytes.toString()) }
+        : { kind: "not-utf8" };
     case "parsed": {
       // a list is no form, and may be long
       const fields = Array.isArray(body.value) ? {} : body.value;
@@ -185,11 +173,27 @@ export async function readForm(req: HttpRequest): Promise<Form> {
   }
 }
 
+/** Refusals of requests that cannot be read. */
+export const httpReasons = {
+  "several-authorization-headers": "several Authorization headers (RFC 6749 §2.3): send one",
+  "body-taken":
+    "something ahead of auth.router has read the body and left nothing in req.body (req.rawBody and req.fields are not looked at): mount auth.router ahead of it",
+  "form-too-large":
+    "the body is larger than 64 KB, which no request of RFC 6749 needs: send only the parameters",
+  "form-not-utf8":
+    "the form is not UTF-8 (RFC 6749 Appendix B): encode it with encodeURIComponent or URLSearchParams",
+  "body-not-a-form":
+    "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
+  "json-too-large": "the body is larger than 64 KB: send only the metadata",
+  "json-malformed": "the body is not JSON in UTF-8 (RFC 8259), or it is nested more than 10 levels deep",
+  "body-not-json":
+    "the body is not JSON, such as a form, or it is compressed (RFC 7591 §3.1): send application/json",
+} as const;
+
 /** For the developer of the host: the client can do nothing. */
 export const takenProblem: OAuthErrorDetails = {
   description: "Other code of this server has read the body before.",
-  reason:
-    "something ahead of auth.router has read the body and left nothing in req.body (req.rawBody and req.fields are not looked at): mount auth.router ahead of it",
+  ...because(httpReasons, "body-taken"),
   situation: "answer",
 };
 
@@ -198,19 +202,17 @@ const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDet
   taken: takenProblem,
   "too-large": {
     description: "The body is too large.",
-    reason: "the body is larger than 64 KB, which no request of RFC 6749 needs: send only the parameters",
+    ...because(httpReasons, "form-too-large"),
     situation: "answer",
   },
   "not-utf8": {
     description: "A parameter is repeated or is not UTF-8 text.",
-    reason:
-      "the form is not UTF-8 (RFC 6749 Appendix B): encode it with encodeURIComponent or URLSearchParams",
+    ...because(httpReasons, "form-not-utf8"),
     situation: "answer",
   },
   "wrong-media-type": {
     description: "The body must be application/x-www-form-urlencoded, without a content encoding.",
-    reason:
-      "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
+    ...because(httpReasons, "body-not-a-form"),
     situation: "answer",
   },
 };
@@ -220,23 +222,11 @@ export function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthErr
   return new OAuthError("invalid_request", formProblems[kind]);
 }
 
-/**
- * The header names that a preflight asks for, or `undefined` when there are none or they are not names. They are reflected where
- * anybody may read the answer: `*` would do as well, but older browsers do not know it.
- */
-export function requestedHeaders({ headers }: IncomingMessage): string | undefined {
-  const names = headers["access-control-request-headers"];
-  return names !== undefined && /^[\w-]+(?:[ \t]*,[ \t]*[\w-]+)*$/.test(names) && names.length <= 1_000
-    ? names
-    : undefined;
-}
-
 /** True for more than one `Authorization` header: two credentials in one request. Node's `headers` show only the first one. */
 export function hasSeveralAuthorizationHeaders({ rawHeaders }: IncomingMessage): boolean {
   let found = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === authorization.length && name.toLowerCase() === authorization) found += 1;
+    if (rawHeaders[index]?.toLowerCase() === "authorization") found += 1;
   }
   return found > 1;
 }

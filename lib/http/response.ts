@@ -59,10 +59,13 @@ const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
 const corsHeaders = ["Access-Control-Allow-Origin", "Access-Control-Allow-Credentials"];
 
 /** Headers of the host that an answer must not have. */
-function unwantedHeaders({ kind }: ProtocolResponse): readonly string[] {
-  if (kind === "redirect") return [...framingHeaders, ...corsHeaders];
-  return kind === "page" || kind === "error-page" ? corsHeaders : [];
-}
+const unwantedHeaders: Readonly<Record<ProtocolResponse["kind"], readonly string[]>> = {
+  redirect: [...framingHeaders, ...corsHeaders],
+  page: corsHeaders,
+  "error-page": corsHeaders,
+  json: [],
+  empty: [],
+};
 
 const always = ["X-Content-Type-Options", "nosniff"];
 // answers may contain codes and tokens (RFC 6749 §5.1); public documents set their own Cache-Control
@@ -98,26 +101,6 @@ function headerLines({ res, headers: ofRoute }: Destination, { status, headers, 
 }
 
 /**
- * Sends an answer. Where the host watches, Node writes the headers when the answer ends, as behind Express: middleware may set headers in
- * its `end`, and a list of headers would mean something else to the `writeHead` of `on-headers` before 1.1 and of `serverless-http`.
- */
-function send(res: ServerResponse, { status, lines, body }: Omit<Written, "headers"> & { lines: string[] }) {
-  try {
-    if (isWatched(res)) {
-      for (let at = 0; at < lines.length; at += 2)
-        res.setHeader(lines[at] as string, lines[at + 1] as string);
-      res.statusCode = status;
-    } else res.writeHead(status, lines);
-    res.end(body);
-  } catch (failure) {
-    // otherwise the client waits for the rest for ever, or for as much as the length says of another answer of the host
-    if (!res.headersSent) res.removeHeader("Content-Length");
-    else if (!res.writableEnded) res.destroy();
-    throw failure;
-  }
-}
-
-/**
  * For `headers` of a destination: lets scripts read a header of the answer where the host lets them read the answer, which its CORS
  * middleware has done by now.
  */
@@ -133,7 +116,7 @@ function errorOf(response: ProtocolResponse): string | undefined {
     case "redirect":
       return response.error;
     case "error-page":
-      return response.error.code;
+      return response.error.error;
     case "page":
     case "empty":
       return undefined;
@@ -147,15 +130,33 @@ function closeTrace({ req, res, trace }: Destination, error: string | undefined)
   if (error !== undefined) trace.oauthError = error;
 }
 
-/** Writes the answer of an endpoint. Does nothing when something else has already answered the request. */
+/**
+ * Writes the answer of an endpoint. Does nothing when something else has already answered the request. Where the host watches, Node writes
+ * the headers when the answer ends, as behind Express: middleware may set headers in its `end`, and a list of headers would mean something
+ * else to the `writeHead` of `on-headers` before 1.1 and of `serverless-http`.
+ */
 export function writeResponse(destination: Destination, response: ProtocolResponse): void {
   const { res } = destination;
   // the host may have answered in the meantime, for example after a timeout
   if (res.headersSent) return closeTrace(destination, undefined);
   const written = toWritten(destination, response);
+  const { status, body } = written;
   const { cookies = [] } = response as { readonly cookies?: readonly string[] };
   for (const cookie of cookies) res.appendHeader("Set-Cookie", cookie);
-  for (const name of unwantedHeaders(response)) res.removeHeader(name);
-  send(res, { ...written, lines: headerLines(destination, written) });
+  for (const name of unwantedHeaders[response.kind]) res.removeHeader(name);
+  const lines = headerLines(destination, written);
+  try {
+    if (isWatched(res)) {
+      for (let at = 0; at < lines.length; at += 2)
+        res.setHeader(lines[at] as string, lines[at + 1] as string);
+      res.statusCode = status;
+    } else res.writeHead(status, lines);
+    res.end(body);
+  } catch (failure) {
+    // otherwise the client waits for the rest for ever, or for as much as the length says of another answer of the host
+    if (!res.headersSent) res.removeHeader("Content-Length");
+    else if (!res.writableEnded) res.destroy();
+    throw failure;
+  }
   if (destination.trace) closeTrace(destination, errorOf(response));
 }

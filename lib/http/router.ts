@@ -1,16 +1,17 @@
 /** Routing: in Express, at an origin's root, in front of an app. RFC 6749 §3, 8414 §3.1, 9110 §15.5.6, 9728 §3.1. */
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Request, type RequestHandler, Router } from "express";
-import type { RootDocuments } from "../endpoints/metadata";
-import { type Issuer, registrationPath } from "../protocol/issuer";
-import { serverError } from "../protocol/oauth-error";
-import type { JsonResponse, ProtocolResponse } from "../protocol/protocol-response";
-import { answerDocument, methodNotAllowed } from "./documents";
+import type { RootDocuments } from "../endpoints/documents";
+import { endpoints, type Issuer } from "../protocol/issuer";
+import { endpointReasons } from "../endpoints/client-endpoint";
+import { because, serverError } from "../protocol/oauth-error";
+import { type JsonResponse, methodNotAllowed, type ProtocolResponse } from "../protocol/protocol-response";
+import { answerDocument } from "./cors";
 import type { MountCheck } from "./mount-check";
 import { type HttpRequest, readPath } from "./request";
-import { isTraced, type OpenTrace, traceRequest } from "./request-trace";
+import { type OpenTrace, tracedRequests, traceRequest } from "./request-trace";
 import { writeResponse } from "./response";
-import { clientRoutes, pageRoutes, type Route, type Routes, type ServedParts } from "./routes";
+import { clientRoutes, pageRoutes, type Route, type ServedParts } from "./routes";
 
 /** What the routers use to answer. */
 export interface RouterParts extends ServedParts {
@@ -20,8 +21,8 @@ export interface RouterParts extends ServedParts {
   readonly mountPath: string;
   /** The current key set. */
   readonly keySet: () => JsonResponse;
-  /** API id → the route at which clients register; empty where no API allows it. */
-  readonly registrations: ReadonlyMap<string, Route<HttpRequest>>;
+  /** The routes for clients that only some APIs have, where one of them has it. */
+  readonly someRoutes: readonly Route<HttpRequest>[];
 }
 
 /** A route at one issuer. */
@@ -34,21 +35,15 @@ interface Place<Req extends HttpRequest> {
 
 /** Path below the mount point → the route and its issuer: one look-up, however many issuers there are. */
 function placesOf<Req extends HttpRequest>(
-  { issuers, mountPath, registrations }: RouterParts,
-  routes: Routes<Req>,
+  { issuers, mountPath, someRoutes }: RouterParts,
+  routes: readonly Route<Req>[],
 ): ReadonlyMap<string, Place<Req>> {
-  const templates = new Map(
-    [...Object.keys(routes), registrationPath].map((name) => [
-      name,
-      `${mountPath}/auth/:authMethodId/api/:apiId/${name}`,
-    ]),
-  );
-  const entries = issuers.flatMap((issuer) => {
-    const register = registrations.get(issuer.api.apiId);
-    const here: Routes<Req> = register ? { ...routes, [registrationPath]: register } : routes;
-    return Object.entries(here).map(([name, route]) => {
-      const path = `/auth/${issuer.authMethodId}/api/${issuer.api.apiId}/${name}`;
-      return [path, { route, issuer, template: templates.get(name) ?? name }] as const;
+  const entries = [...routes, ...someRoutes].flatMap((route) => {
+    const template = `${mountPath}/auth/:authMethodId/api/:apiId/${route.path}`;
+    const having = issuers.filter(({ api }) => !route.on || route.on(api));
+    return having.map((issuer) => {
+      const path = `/auth/${issuer.authMethodId}/api/${issuer.api.apiId}/${route.path}`;
+      return [path, { route, issuer, template }] as const;
     });
   });
   return new Map(entries);
@@ -64,8 +59,7 @@ function reportMethod<Req extends HttpRequest>(
     kind: refused,
     issuer: issuer.identifier,
     error: "invalid_request",
-    reason:
-      "this endpoint accepts only POST (RFC 6749 §3.2, 7009 §2.1, 7662 §2.1): send the parameters in a form",
+    ...because(endpointReasons, "method-not-post"),
   });
 }
 
@@ -77,11 +71,25 @@ interface Arrival<Req extends HttpRequest> {
   readonly trace?: OpenTrace;
 }
 
-/** Answers a request for a known path. Never rejects because of a handler: failures become the route's own error answer. */
-async function answer<Req extends HttpRequest>(
-  parts: ServedParts,
-  { req, res, place, trace }: Arrival<Req>,
-): Promise<void> {
+function openTrace<Req extends HttpRequest>({ req, place }: Arrival<Req>): OpenTrace {
+  const { route, issuer, template } = place;
+  return {
+    endpoint: route.endpoint,
+    method: req.method ?? "",
+    route: template,
+    issuer: issuer.identifier,
+    apiId: issuer.api.apiId,
+  };
+}
+
+/**
+ * Answers a request for a known path, and tells those who watch requests. Never rejects because of a handler: failures become the route's
+ * own error answer.
+ */
+async function serve<Req extends HttpRequest>(parts: ServedParts, arrival: Arrival<Req>): Promise<void> {
+  const { req, res, place, trace } = arrival;
+  if (tracedRequests.hasSubscribers && !trace)
+    return traceRequest(openTrace(arrival), (opened) => serve(parts, { ...arrival, trace: opened }));
   const { route, issuer } = place;
   const handler = route.methods[req.method ?? ""];
   if (!handler) reportMethod(parts, place);
@@ -96,20 +104,6 @@ async function answer<Req extends HttpRequest>(
   writeResponse({ req, res, pages: parts.pages, headers: route.headers, trace }, response);
 }
 
-/** The same, told to those who watch requests. */
-function serve<Req extends HttpRequest>(parts: ServedParts, arrival: Arrival<Req>): Promise<void> {
-  if (!isTraced()) return answer(parts, arrival);
-  const { route, issuer, template } = arrival.place;
-  const begin = {
-    endpoint: route.endpoint,
-    method: arrival.req.method ?? "",
-    route: template,
-    issuer: issuer.identifier,
-    apiId: issuer.api.apiId,
-  };
-  return traceRequest(begin, (trace) => answer(parts, { ...arrival, trace }));
-}
-
 /** Answers a request for a document that is at hand. */
 function serveDocument(
   destination: { readonly req: Request; readonly res: ServerResponse },
@@ -117,7 +111,7 @@ function serveDocument(
 ): Promise<void> | undefined {
   const { req } = destination;
   const response = answerDocument(req, document);
-  if (!isTraced()) {
+  if (!tracedRequests.hasSubscribers) {
     writeResponse(destination, response);
     return undefined;
   }
@@ -138,7 +132,9 @@ function directRouter(handler: RequestHandler): Router {
   return router;
 }
 
-const routePaths = new Set([...Object.keys(clientRoutes), ...Object.keys(pageRoutes), registrationPath]);
+const routePaths = new Set(
+  [...clientRoutes, ...pageRoutes, ...Object.values(endpoints)].map(({ path }) => path),
+);
 const issuerPath = /^\/auth\/[^/]+\/api\/[^/]+\/(.+)$/;
 
 const notFound: ProtocolResponse = {
@@ -162,7 +158,7 @@ function isInOtherCase(matched: string, mountPath: string): boolean {
  * @param check looks at how the router is mounted, in development.
  */
 export function createRouter(parts: RouterParts, check?: MountCheck): Router {
-  const places = placesOf<Request>(parts, { ...clientRoutes, ...pageRoutes });
+  const places = placesOf<Request>(parts, [...clientRoutes, ...pageRoutes]);
   const keys = { endpoint: "keys", route: new URL(parts.jwksUri).pathname } as const;
   return directRouter((req, res, next) => {
     check?.atRouter(req);

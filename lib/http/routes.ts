@@ -10,14 +10,20 @@ import {
   refuseClient,
 } from "../endpoints/client-endpoint";
 import { introspectionEndpoint } from "../endpoints/introspection";
-import { serverMetadataEndpoint } from "../endpoints/metadata";
-import { answerWithinLimit, type LimitedRequest, type RateLimit } from "../endpoints/rate-limit";
+import { serverMetadataEndpoint } from "../endpoints/documents";
+import type { answerWithinLimit, LimitedRequest, RateLimit } from "../endpoints/rate-limit";
 import { revocationEndpoint } from "../endpoints/revocation";
 import { tokenEndpoint } from "../endpoints/token";
 import type { AuthorizationFlow } from "../interaction/authorization-flow";
 import type { Pages } from "../pages/pages";
-import { type ClientEndpointName, endpointPaths, type Issuer, metadataPath } from "../protocol/issuer";
-import { OAuthError } from "../protocol/oauth-error";
+import {
+  type ClientEndpointName,
+  type Endpoint,
+  endpoints,
+  type Issuer,
+  metadataPath,
+} from "../protocol/issuer";
+import { because, OAuthError } from "../protocol/oauth-error";
 import { parseParameters } from "../protocol/parameters";
 import {
   type EmptyResponse,
@@ -25,16 +31,17 @@ import {
   jsonError,
   type JsonResponse,
   type ProtocolResponse,
+  tooLarge,
 } from "../protocol/protocol-response";
-import { allowScripts, answerDocument } from "./documents";
+import { answerDocument, answerPreflight, readableBy, varyByOrigin } from "./cors";
 import {
-  type Form,
   formProblem,
   hasSeveralAuthorizationHeaders,
   type HttpRequest,
   readAddress,
   readForm,
   readQuery,
+  httpReasons,
 } from "./request";
 import type { TracedEndpoint } from "./request-trace";
 
@@ -42,8 +49,9 @@ import type { TracedEndpoint } from "./request-trace";
 export interface ServedParts {
   /** For the endpoints that clients call, and for CORS. */
   readonly ports: ClientEndpointPorts & { readonly clients: Pick<ClientLookup, "isBrowserOrigin"> };
-  /** The host's limit on requests of clients; `undefined` without one. */
-  readonly rateLimit: RateLimit | undefined;
+  /** The host's limit on requests of clients, and what answers within it; `undefined` without one. */
+  readonly rateLimit:
+    { readonly ask: RateLimit; readonly answerWithinLimit: typeof answerWithinLimit } | undefined;
   /** For the authorization endpoint. */
   readonly flow: AuthorizationFlow;
   /** Renders error pages. */
@@ -65,7 +73,7 @@ export type RouteHandler<Req extends HttpRequest> = (
 ) => Promise<ProtocolResponse>;
 
 /** What is served at one path of an issuer. */
-export interface Route<Req extends HttpRequest> {
+export interface Route<Req extends HttpRequest> extends Endpoint {
   /** What those who watch requests are told. */
   readonly endpoint: TracedEndpoint;
   /** Method → handler. Any other method is answered with 405. */
@@ -78,9 +86,6 @@ export interface Route<Req extends HttpRequest> {
   readonly refused?: ClientEndpoint["refused"];
 }
 
-/** Path below the issuer identifier → the route there. */
-export type Routes<Req extends HttpRequest> = Readonly<Record<string, Route<Req>>>;
-
 /** A request at an endpoint that clients call. */
 interface ClientArrival extends RoutedRequest<HttpRequest> {
   readonly name: ClientEndpointName;
@@ -89,103 +94,94 @@ interface ClientArrival extends RoutedRequest<HttpRequest> {
 
 type ClientResponse = JsonResponse | EmptyResponse;
 
-/** Answers a request where the host's limit allows it, and else says so. */
-async function answerIfAllowed(
-  { ports, rateLimit }: ServedParts,
-  { req, name, answer, ...asked }: ClientArrival & Pick<LimitedRequest, "request" | "answer">,
-): Promise<ClientResponse> {
-  if (!rateLimit) return (await answer()).response;
-  return answerWithinLimit(ports, {
-    ...asked,
-    answer,
-    asked: { rateLimit, req, ip: readAddress(req), name },
-  });
+/** What the host's limit is asked about a request. */
+function askedOf(rateLimit: RateLimit, { req, name }: ClientArrival): LimitedRequest["asked"] {
+  return { rateLimit, req, ip: readAddress(req), name };
 }
 
 /** A preflight names no client, so it is answered by the origin alone. */
-async function answerPreflight(parts: ServedParts, arrival: ClientArrival): Promise<ClientResponse> {
-  const { req, issuer } = arrival;
-  const { method = "", url = "/", headers } = req;
+async function preflightClient(
+  { ports, rateLimit }: ServedParts,
+  arrival: ClientArrival,
+): Promise<ClientResponse> {
+  const { req, issuer, endpoint } = arrival;
+  const { url = "/", headers } = req;
   const { origin } = headers;
-  const refused = { kind: "empty", status: 204 } as const;
-  if (origin === undefined) return refused;
+  if (origin === undefined) return answerPreflight(req, { origin });
   const answer = async (): Promise<ClientAnswer<ClientResponse>> => {
-    const isKnown = await parts.ports.clients.isBrowserOrigin(origin);
-    return {
-      response: isKnown ? allowScripts(req, { origin, methods: "POST" }) : refused,
-      clientId: undefined,
-    };
+    const isKnown = await ports.clients.isBrowserOrigin(origin);
+    return { response: answerPreflight(req, { origin: isKnown ? origin : undefined }), clientId: undefined };
   };
-  const request = { issuer, method, url, headers, parameters: parseParameters("") };
-  return answerIfAllowed(parts, { ...arrival, request, answer });
+  if (!rateLimit) return (await answer()).response;
+  const request = { issuer, url, headers, parameters: parseParameters("") };
+  const asked = askedOf(rateLimit.ask, arrival);
+  return rateLimit.answerWithinLimit(ports, { endpoint, request, answer, asked });
 }
 
 /** Two credentials in one request, of which Node shows only the first. */
 function severalHeaders(): OAuthError {
   return new OAuthError("invalid_request", {
     description: "Use one client authentication method.",
-    reason: "several Authorization headers (RFC 6749 §2.3): send one",
+    ...because(httpReasons, "several-authorization-headers"),
   });
 }
 
-async function answerForm(
-  parts: ServedParts,
-  { form, lookUpOrigin, ...arrival }: ClientArrival & Pick<FormRequest, "lookUpOrigin"> & { form: Form },
+/** Reads the form of a POST, and answers it where the host's limit allows it. */
+async function answerPost(
+  { ports, rateLimit }: ServedParts,
+  arrival: ClientArrival & Pick<FormRequest, "lookUpOrigin">,
 ): Promise<ClientResponse> {
-  const { ports } = parts;
-  const { req, issuer, endpoint } = arrival;
-  const { method = "", url = "/", headers } = req;
+  const { req, issuer, endpoint, lookUpOrigin } = arrival;
+  const { url = "/", headers } = req;
+  const form = await readForm(req);
   if (form.kind !== "form") {
     // no endpoint can read it, and the host hears of it all the same
-    const refusal = refuseClient(ports, {
-      endpoint,
-      request: { issuer, headers },
-      thrown: formProblem(form),
-    });
-    if (form.kind !== "too-large") return refusal;
-    // the rest of the body may still be on its way: closing the connection ends it
-    return { ...refusal, status: 413, headers: { Connection: "close" } };
+    const thrown = formProblem(form);
+    const refusal = refuseClient(ports, { endpoint, request: { issuer, headers }, thrown });
+    return form.kind === "too-large" ? tooLarge(refusal) : refusal;
   }
   const malformed = hasSeveralAuthorizationHeaders(req) ? severalHeaders() : undefined;
-  const request = { issuer, method, url, headers, parameters: form.parameters, malformed, lookUpOrigin };
-  return answerIfAllowed(parts, {
-    ...arrival,
-    request,
-    answer: () => answerClient(ports, { endpoint, request }),
-  });
+  const request = { issuer, url, headers, parameters: form.parameters, malformed, lookUpOrigin };
+  if (!rateLimit) return (await answerClient(ports, { endpoint, request })).response;
+  const answer = (): Promise<ClientAnswer> => answerClient(ports, { endpoint, request });
+  const asked = askedOf(rateLimit.ask, arrival);
+  return rateLimit.answerWithinLimit(ports, { endpoint, request, answer, asked });
 }
 
-/** A route that browser clients' scripts also call. `Vary` keeps caches from giving one origin's answer to another. */
+/** The same for the script of a page. */
+async function answerScript(
+  parts: ServedParts,
+  { origin, ...arrival }: ClientArrival & { readonly origin: string },
+): Promise<ClientResponse> {
+  // what is said before anything is looked up says nothing of anybody: every script may read it
+  let readers: string | undefined = "*";
+  const lookUpOrigin = async (): Promise<void> =>
+    void (readers = (await parts.ports.clients.isBrowserOrigin(origin)) ? origin : undefined);
+  const response = await answerPost(parts, { ...arrival, lookUpOrigin });
+  // not before the answer is there: by then the origin may have been looked up
+  return readableBy(readers, response);
+}
+
+/** A route that browser clients' scripts also call. */
 function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
-  const post: RouteHandler<HttpRequest> = async (parts, { req, issuer }) => {
+  const post: RouteHandler<HttpRequest> = (parts, { req, issuer }) => {
     const { origin } = req.headers;
-    // what is said before anything is looked up says nothing of anybody: every script may read it
-    let readers = origin === undefined ? undefined : "*";
-    const lookUp = async (asking: string): Promise<void> =>
-      void (readers = (await parts.ports.clients.isBrowserOrigin(asking)) ? asking : undefined);
-    const lookUpOrigin = origin === undefined ? undefined : () => lookUp(origin);
-    const form = await readForm(req);
-    const response = await answerForm(parts, { req, issuer, name, endpoint, form, lookUpOrigin });
-    if (readers === undefined) return response;
-    // scripts see only a few headers unless they are named
-    const cors = { "Access-Control-Allow-Origin": readers, "Access-Control-Expose-Headers": "Retry-After" };
-    return { ...response, headers: { ...response.headers, ...cors } };
+    const arrival = { req, issuer, name, endpoint };
+    return origin === undefined ? answerPost(parts, arrival) : answerScript(parts, { ...arrival, origin });
   };
-  const headers = { Vary: "Origin" };
   const { refused } = endpoint;
   const preflight: RouteHandler<HttpRequest> = (parts, request) =>
-    answerPreflight(parts, { ...request, name, endpoint });
+    preflightClient(parts, { ...request, name, endpoint });
   const methods = { POST: post, OPTIONS: preflight };
-  return { endpoint: name, methods, failure: jsonError, headers, refused };
+  return { ...endpoints[name], endpoint: name, methods, failure: jsonError, headers: varyByOrigin, refused };
 }
 
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
 function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
-  const post: RouteHandler<HttpRequest> = async (parts, { req, issuer }) => {
-    const form = await readForm(req);
-    return answerForm(parts, { req, issuer, name, endpoint, form });
-  };
-  return { endpoint: name, methods: { POST: post }, failure: jsonError, refused: endpoint.refused };
+  const post: RouteHandler<HttpRequest> = (parts, { req, issuer }) =>
+    answerPost(parts, { req, issuer, name, endpoint });
+  const { refused } = endpoint;
+  return { ...endpoints[name], endpoint: name, methods: { POST: post }, failure: jsonError, refused };
 }
 
 const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
@@ -197,19 +193,16 @@ const clientEndpointRoutes: Readonly<Record<ClientEndpointName, Route<HttpReques
   introspection: sameOriginRoute("introspection", introspectionEndpoint),
 };
 
-const byPath = Object.entries(clientEndpointRoutes).map(
-  ([name, route]) => [endpointPaths[name as ClientEndpointName], route] as const,
-);
-
 /** The routes that clients call themselves, without a browser page in between. */
-export const clientRoutes: Routes<HttpRequest> = {
-  [metadataPath]: {
+export const clientRoutes: readonly Route<HttpRequest>[] = [
+  {
+    path: metadataPath,
     endpoint: "metadata",
     methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
     failure: jsonError,
   },
-  ...Object.fromEntries(byPath),
-};
+  ...Object.values(clientEndpointRoutes),
+];
 
 // HEAD does nothing: link checkers and previews send it, and it must neither start nor use up a request
 const empty: RouteHandler<Request> = async () => ({ kind: "empty", status: 200 });
@@ -227,20 +220,23 @@ const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) =
 };
 
 /** The routes that a person's browser visits. @rfc 6749 §3.1 */
-export const pageRoutes: Routes<Request> = {
-  [endpointPaths.authorization]: {
+export const pageRoutes: readonly Route<Request>[] = [
+  {
+    ...endpoints.authorization,
     endpoint: "authorization",
     methods: { GET: authorize, HEAD: empty },
     failure: errorPage,
   },
-  [`${endpointPaths.authorization}/resume`]: {
+  {
+    path: `${endpoints.authorization.path}/resume`,
     endpoint: "resume",
     methods: { GET: resume, HEAD: empty },
     failure: errorPage,
   },
-  [`${endpointPaths.authorization}/consent`]: {
+  {
+    path: `${endpoints.authorization.path}/consent`,
     endpoint: "consent",
     methods: { POST: submitConsent },
     failure: errorPage,
   },
-};
+];

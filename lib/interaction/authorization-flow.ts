@@ -1,20 +1,39 @@
 /** The authorization endpoint with its pages: how a request goes to the host's pages and comes back. RFC 6749 §3.1, §10.12. */
 import type { Request } from "express";
 import {
-  authorizationEndpoint,
   type AuthorizationPorts,
+  comeBack,
   denyAuthorization,
+  firstVisit,
+  readAuthorizationRequest,
   refuseByPage,
 } from "../endpoints/authorization";
 import type { ConsentDecision } from "../end-user/port";
+import type { Advise } from "../events/port";
 import type { Issuer } from "../protocol/issuer";
-import { isFailure, type OAuthError } from "../protocol/oauth-error";
+import { hostMistake } from "../protocol/mistake";
+import { isFailure, OAuthError } from "../protocol/oauth-error";
+import { summarize } from "../pages/summary";
 import type { Parameters } from "../protocol/parameters";
 import type { ErrorPageResponse, ProtocolResponse, RedirectResponse } from "../protocol/protocol-response";
-import { answerOf, formDecision, isSameOrigin, notFromOurPage, pageOf, withoutAnswer } from "./consent-form";
-import { findPending, type FindPendingOptions, type Found } from "./find-pending";
-import { interactionLost, signInRepeated } from "./lost-interaction";
 import {
+  answerOf,
+  asksForAccount,
+  choosingAccount,
+  formDecision,
+  hostDecision,
+  isSameOrigin,
+  isShownForm,
+  notFromOurPage,
+  pageOf,
+  readApproval,
+  withoutAnswer,
+} from "./consent-answers";
+import { goOnInstead, interactionLost, readOtherwise, signInRepeated } from "./lost-interaction";
+import {
+  findPending,
+  type FindPendingOptions,
+  type Found,
   type LostInteraction,
   newPending,
   type PageAnswer,
@@ -23,12 +42,8 @@ import {
   type PendingRequests,
   shownScopesOf,
 } from "./pending-request";
-import { hostDecision, readApproval } from "./host-approval";
-import { endUserPort, type HostAdapters } from "./host-adapters";
-import { describePending } from "./describe-pending";
-import type { Interaction } from "./port";
+import { endUserPort, type HostAdapters, type Interaction } from "./port";
 import { notOpened, showPage, type ShowPageOptions, withInteraction } from "./show-page";
-import { asksForAccount, choosingAccount, isShownForm } from "./switch-account";
 
 /** What the flow uses. */
 export interface AuthorizationFlowOptions extends ShowPageOptions, FindPendingOptions, HostAdapters {
@@ -36,6 +51,7 @@ export interface AuthorizationFlowOptions extends ShowPageOptions, FindPendingOp
   readonly pendingRequests: PendingRequests;
   /** Origin of `baseUrl`. */
   readonly origin: string;
+  readonly advise: Advise | undefined;
 }
 
 /** Everything that a browser or a page of the host can ask of the authorization endpoint. */
@@ -49,8 +65,8 @@ export interface AuthorizationFlow {
   ): Promise<ProtocolResponse>;
   /** The form of the built-in consent page. */
   submitConsent(req: Request, from: { issuer: Issuer; form: Parameters }): Promise<ProtocolResponse>;
-  /** `auth.resume`: redirects from a page of the host to `resume`. */
-  leadBack(req: Request, interactionId: string | undefined): ProtocolResponse;
+  /** `auth.resume`: redirects from a page of the host to `resume`, or to `otherwise` of `given` when no request is pending. */
+  leadBack(req: Request, by: { interactionId: string | undefined; given: unknown }): ProtocolResponse;
   /** `auth.approve`: the host's consent page ends with a yes. */
   approve(
     req: Request,
@@ -116,17 +132,19 @@ async function continueWith(
   const pending = isSwitch ? choosingAccount(found.pending) : found.pending;
   // an answer that does not count, such as one to an earlier page, may have been a no: it must lead to a page, also after a sign-in
   const mustAsk = by === "form" || pending.mustAsk === true;
-  const outcome = await authorizationEndpoint(options.ports, {
+  const outcome = await comeBack(options.ports, {
     issuer,
     parameters: parametersOf(pending),
-    endUser: endUserPort(options, req),
-    interactionBegan: pending.began,
-    shown: shownScopesOf(pending),
-    shownClient: pending.clientDigest,
-    decision: given?.decision,
-    page: pageOf(found.pending),
-    mustAsk,
-    choosesAccount: isSwitch,
+    port: endUserPort(options, req),
+    back: {
+      began: pending.began,
+      shown: shownScopesOf(pending),
+      shownClient: pending.clientDigest,
+      page: pageOf(found.pending),
+      decision: given?.decision,
+      mustAsk,
+      choosesAccount: isSwitch,
+    },
   });
   if (outcome.kind !== "answered") {
     const isSignIn = !outcome.asked;
@@ -135,30 +153,6 @@ async function continueWith(
   }
   const answer = outcome.isDecided ? given?.answer : undefined;
   return endedBy(options, { req, pending, response: outcome.response, answer });
-}
-
-async function start(
-  options: AuthorizationFlowOptions,
-  { req, issuer, parameters }: { req: Request; issuer: Issuer; parameters: Parameters },
-): Promise<ProtocolResponse> {
-  const endUser = endUserPort(options, req);
-  const outcome = await authorizationEndpoint(options.ports, {
-    issuer,
-    parameters,
-    endUser,
-    interactionBegan: undefined,
-    shown: undefined,
-    shownClient: undefined,
-    decision: undefined,
-    page: undefined,
-    mustAsk: false,
-    choosesAccount: false,
-  });
-  if (outcome.kind === "answered") return outcome.response;
-  const refusal = notOpened(req);
-  if (refusal) return refuseByPage(options.ports, { issuer, thrown: refusal });
-  const { request } = outcome;
-  return showPage(options, { req, outcome, pending: newPending(options.ports, { request, parameters }) });
 }
 
 /** The pending request ends with a no. */
@@ -217,7 +211,7 @@ async function approve(
   // every refusal is a page: until the form is proven, nobody is sent to the client
   const page = (thrown: unknown): ErrorPageResponse => refuseByPage(ports, { issuer, thrown });
   if (req.method !== "POST")
-    return page(new TypeError("auth.approve accepts only POST: a link must not approve."));
+    return page(hostMistake("approval-by-link", "auth.approve accepts only POST: a link must not approve."));
   if (!isSameOrigin(req, origin)) return page(notFromOurPage());
   if (allowed instanceof TypeError) return page(allowed);
   if (typeof found === "string") return lost(options, { req, loss: found });
@@ -225,24 +219,62 @@ async function approve(
   return continueWith(options, { req, found, by: "form", given: { answer: "approve", decision } });
 }
 
+/**
+ * What a page of the host may show of the request that is pending. `undefined` when there is none, or it is no longer valid.
+ *
+ * @throws whatever storage rejects with
+ */
+async function describe(
+  options: AuthorizationFlowOptions,
+  { req, interactionId }: { req: Request; interactionId: string | undefined },
+): Promise<Interaction | undefined> {
+  const found = findPending(options, { req, interactionId });
+  if (typeof found === "string") return undefined;
+  const { pending, issuer } = found;
+  try {
+    const request = await readAuthorizationRequest(options.ports, {
+      issuer,
+      parameters: parametersOf(pending),
+      shown: shownScopesOf(pending),
+    });
+    return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
+  } catch (error) {
+    // what was valid at the first visit may have changed since: for example, the client was deleted
+    if (error instanceof OAuthError) return undefined;
+    throw error;
+  }
+}
+
 /** Puts the authorization endpoint and its pages together. */
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
+  const { ports } = options;
   return {
-    start: (req, request) => start(options, { req, ...request }),
+    async start(req, { issuer, parameters }) {
+      const outcome = await firstVisit(ports, { issuer, parameters, port: endUserPort(options, req) });
+      if (outcome.kind === "answered") return outcome.response;
+      const refusal = notOpened(req);
+      if (refusal) return refuseByPage(ports, { issuer, thrown: refusal });
+      const { request } = outcome;
+      return showPage(options, { req, outcome, pending: newPending(ports, { request, parameters }) });
+    },
     async resume(req, { issuer, interactionId }) {
       const found = foundAt(issuer, findPending(options, { req, interactionId }));
       if (typeof found === "string") return lost(options, { req, issuer, loss: found });
       return continueWith(options, { req, found, by: "resume" });
     },
     submitConsent: (req, from) => submitConsent(options, { req, ...from }),
-    leadBack(req, interactionId) {
+    leadBack(req, { interactionId, given }) {
+      // each time, so that a text from a link cannot stay unchecked while requests are pending
+      const otherwise = readOtherwise(given);
       const found = findPending(options, { req, interactionId });
+      if (otherwise !== undefined && (found === "no-request" || found === "no-id"))
+        return goOnInstead(otherwise, { loss: found, advise: options.advise });
       if (typeof found === "string") return lost(options, { req, loss: found });
       const resume = `${found.issuer.identifier}/authorize/resume`;
       return { kind: "redirect", location: withInteraction(resume, found.pending.interactionId) };
     },
     approve: (req, by) => approve(options, { req, ...by }),
     deny: (req, interactionId) => deny(options, { req, interactionId }),
-    describe: (req, interactionId) => describePending(options, { req, interactionId }),
+    describe: (req, interactionId) => describe(options, { req, interactionId }),
   };
 }

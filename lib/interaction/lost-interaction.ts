@@ -1,52 +1,81 @@
 /** The error for a browser that comes back without its pending request. RFC 6265 §5.4 (which cookies a browser sends). */
 import type { Request } from "express";
-import type { NewEvent } from "../events/port";
+import type { Advise, NewEvent } from "../events/port";
+import { checkKeys } from "../host/plain";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
-import { OAuthError } from "../protocol/oauth-error";
+import { hostMistake } from "../protocol/mistake";
+import { because, OAuthError } from "../protocol/oauth-error";
+import type { RedirectResponse } from "../protocol/protocol-response";
 import type { LostInteraction } from "./pending-request";
 
-/** The likely reason why the browser has sent no cookie of this library, for the developer. */
-function cookieProblem({ headers, socket }: Request, origin: string): string {
+/** Why a visit or a form leads nowhere, and the note about a sign-in that is asked for twice. For the developer. */
+export const interactionReasons = {
+  "interaction-id-missing":
+    "the request has no interaction id. The host's page was opened with ?interaction=… in its URL: keep it in the URL that its form posts to, or in a hidden field named interaction",
+  "interaction-of-other-secrets":
+    "the cookie of this interaction was sealed with other secrets, by another process or before a restart. Give every process the same secrets (option secrets of createAuthServer): temporary secrets are lost when their process ends",
+  "interaction-over":
+    "no pending request has this interaction id: it has expired (lifetimes.interactionSeconds) or was answered before",
+  "cookie-lost-in-frame":
+    "the browser sent no pending request: it was answered before, or the page is in a frame, and browsers send no SameSite=Lax cookies to a page framed by another site: open it at the top level",
+  "cookie-lost-over-http":
+    "the browser sent no pending request: it was answered before, or baseUrl is https, but this request came over http, and browsers send Secure cookies only over https. Open the site over https, or use an http baseUrl on localhost",
+  "cookie-lost-at-other-host":
+    "the browser sent no pending request: it was answered before, or the host of this request is not the host of baseUrl, and cookies belong to one host: open the site at baseUrl",
+  "cookie-lost":
+    "the browser sent no pending request: it was answered before, or the browser sent no authmount cookie: it refuses cookies, or has deleted this one",
+  "form-of-another-site":
+    "the request's Origin or Sec-Fetch-Site is another site: cross-site request forgery",
+  "form-without-answer": "decision is none of approve, deny and switch",
+  "not-opened-as-page":
+    "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like has sent the authorization request: open it in the browser, such as by location.assign(url)",
+  "request-too-long": (longest: string): string =>
+    `a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and ${longest} takes most of them: shorten it`,
+  "sign-in-repeated":
+    "authenticate asked for a sign-in right after auth.resume. In a sign-in of several steps this is normal. Otherwise the session of the sign-in page was not found: mount the middleware that reads it (cookie-parser, express-session) before auth.router, save the session before you call auth.resume, and check that the browser keeps its cookie (browsers drop a Secure cookie that is set over http, and do not send a cookie of another host or path). Or, for prompt=login and max_age, its authTime was not renewed",
+} as const;
+
+type InteractionProblem = Exclude<keyof typeof interactionReasons, "request-too-long">;
+
+/** The likely reason why the browser has sent no cookie of this library. */
+function cookieProblem({ headers, socket }: Request, origin: string): InteractionProblem {
   const { protocol, host } = new URL(origin);
-  if (headers["sec-fetch-dest"] === "iframe") {
-    return "the page is in a frame, and browsers send no SameSite=Lax cookies to a page framed by another site: open it at the top level";
-  }
+  if (headers["sec-fetch-dest"] === "iframe") return "cookie-lost-in-frame";
   // behind a proxy, scheme and host of this connection say nothing about the browser's
   const isForwarded =
     headers["x-forwarded-proto"] !== undefined ||
     headers["x-forwarded-host"] !== undefined ||
     headers.forwarded !== undefined;
-  if (protocol === "https:" && !("encrypted" in socket) && !isForwarded) {
-    return "baseUrl is https, but this request came over http, and browsers send Secure cookies only over https. Open the site over https, or use an http baseUrl on localhost";
-  }
-  if (headers.host !== host && !isForwarded) {
-    return "the host of this request is not the host of baseUrl, and cookies belong to one host: open the site at baseUrl";
-  }
-  return "the browser sent no authmount cookie: it refuses cookies, or has deleted this one";
+  if (protocol === "https:" && !("encrypted" in socket) && !isForwarded) return "cookie-lost-over-http";
+  return headers.host !== host && !isForwarded ? "cookie-lost-at-other-host" : "cookie-lost";
 }
 
-function lossReason(loss: LostInteraction, { req, origin }: { req: Request; origin: string }): string {
+function lossProblem(
+  loss: LostInteraction,
+  { req, origin }: { req: Request; origin: string },
+): InteractionProblem {
   switch (loss) {
+    case "no-request":
     case "no-id":
-      return "the request has no interaction id. The host's page was opened with ?interaction=… in its URL: keep it in the URL that its form posts to, or in a hidden field named interaction";
+      return "interaction-id-missing";
     case "foreign-seal":
-      return "the cookie of this interaction was sealed with other secrets, by another process or before a restart. Give every process the same secrets (option secrets of createAuthServer): temporary secrets are lost when their process ends";
+      return "interaction-of-other-secrets";
     case "over":
-      return "no pending request has this interaction id: it has expired (lifetimes.interactionSeconds) or was answered before";
+      return "interaction-over";
     case "no-cookie":
-      return `the browser sent no pending request: it was answered before, or ${cookieProblem(req, origin)}`;
+      return cookieProblem(req, origin);
   }
 }
 
 /**
- * The refusal when the pending request is gone. The description is the same for every cause; the reason names the likely one.
+ * The refusal when the pending request is gone. The description is the same for every cause; code and reason name the likely one.
  *
  * @param by `origin` is that of `baseUrl`.
  */
 export function interactionLost(loss: LostInteraction, by: { req: Request; origin: string }): OAuthError {
   return new OAuthError("invalid_request", {
     description: "This sign-in took too long, was already finished, or the browser does not keep cookies.",
-    reason: lossReason(loss, by),
+    ...because(interactionReasons, lossProblem(loss, by)),
     situation: "lost",
   });
 }
@@ -57,7 +86,35 @@ export function signInRepeated({ issuer, client }: AuthorizationRequest): NewEve
     kind: "sign-in-repeated",
     issuer: issuer.identifier,
     clientId: client.clientId,
-    reason:
-      "authenticate asked for a sign-in right after auth.resume. In a sign-in of several steps this is normal. Otherwise the session of the sign-in page was not found: mount the middleware that reads it (cookie-parser, express-session) before auth.router, save the session before you call auth.resume, and check that the browser keeps its cookie (browsers drop a Secure cookie that is set over http, and do not send a cookie of another host or path). Or, for prompt=login and max_age, its authTime was not renewed",
+    ...because(interactionReasons, "sign-in-repeated"),
   };
+}
+
+/**
+ * Where `auth.resume` sends a person who signs in for no client, or `undefined` when the host did not say.
+ *
+ * @throws TypeError unless it is a path of this site: a host may read it from a link, and anyone can write a link.
+ */
+export function readOtherwise(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  checkKeys(given, { by: "auth.resume", known: ["otherwise"] });
+  const { otherwise } = given as { readonly otherwise?: unknown };
+  if (typeof otherwise === "string" && /^\/(?![/\\])[\x21-\x7e]*$/.test(otherwise)) return otherwise;
+  throw hostMistake(
+    "otherwise-not-a-path",
+    'auth.resume: otherwise must be a path of this site that begins with one slash, such as "/account", in visible ASCII characters. If it comes from a link, check it first: a link may hold the address of another site.',
+  );
+}
+
+/** Goes on to a page of the host. A browser that has a pending request may have lost its id on the way. */
+export function goOnInstead(
+  location: string,
+  { loss, advise }: { loss: LostInteraction; advise: Advise | undefined },
+): RedirectResponse {
+  if (loss === "no-id")
+    advise?.(
+      "interaction-id-missing",
+      `auth.resume went on to ${location}, and the client waits for an answer: ${interactionReasons["interaction-id-missing"]}.`,
+    );
+  return { kind: "redirect", location };
 }

@@ -4,6 +4,7 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
 import { type AuthorizationRequest, authorizationParameterNames } from "../protocol/authorization-request";
+import type { Issuer } from "../protocol/issuer";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
 import { isRandomId } from "../protocol/token-value";
@@ -48,8 +49,11 @@ export interface PendingRequest {
   readonly answered?: PageAnswer;
 }
 
-/** Why there is no pending request: no id, no authmount cookie at all, a cookie sealed with other secrets, or one that is over. */
-export type LostInteraction = "no-id" | "no-cookie" | "foreign-seal" | "over";
+/**
+ * Why there is no pending request: neither an id nor an authmount cookie, a cookie but no id, an id but no cookie, a cookie sealed with other
+ * secrets, or one that is over.
+ */
+export type LostInteraction = "no-request" | "no-id" | "no-cookie" | "foreign-seal" | "over";
 
 /** Keeps pending requests in the browser's cookies. */
 export interface PendingRequests {
@@ -232,14 +236,15 @@ export function pendingRequests({ secure, secrets, clock }: PendingRequestOption
   return {
     seal,
     open(req, interactionId) {
-      if (interactionId === undefined) return "no-id";
+      const hasCookie = (): boolean => cookies.has(req, (other) => other.startsWith(prefix));
+      if (interactionId === undefined) return hasCookie() ? "no-id" : "no-request";
       const name = prefix + interactionId;
       const pending = decodePending(cookies.open(req, name) ?? "");
       // the id inside must match the name, so that a cookie cannot be passed off under another name
       if (pending?.interactionId === interactionId && isOpen(pending, clock())) return pending;
       if (!pending && cookies.has(req, (other) => other === name)) return "foreign-seal";
       // a browser that has cookies of other interactions does keep cookies
-      return pending || cookies.has(req, (other) => other.startsWith(prefix)) ? "over" : "no-cookie";
+      return pending || hasCookie() ? "over" : "no-cookie";
     },
     end(pending, { req, answer }) {
       const expiresAt = Math.min(pending.expiresAt, clock() + repetitionSeconds);
@@ -247,4 +252,36 @@ export function pendingRequests({ secure, secrets, clock }: PendingRequestOption
       return repeatable ?? [clear(prefix + pending.interactionId)];
     },
   };
+}
+
+/** A pending request with the issuer it is pending at. */
+export interface Found {
+  readonly pending: PendingRequest;
+  readonly issuer: Issuer;
+}
+
+/** What finding uses. */
+export interface FindPendingOptions {
+  readonly pendingRequests: Pick<PendingRequests, "open">;
+  readonly findIssuer: (authMethodId: string, apiId: string) => Issuer | undefined;
+}
+
+/** Which request is looked for, and what its page has answered. */
+export interface Wanted {
+  readonly req: Request;
+  readonly interactionId: string | undefined;
+  readonly answer?: PageAnswer | undefined;
+}
+
+/** The pending request, or what has become of it. One that was answered is found by the same answer only. */
+export function findPending(
+  options: FindPendingOptions,
+  { req, interactionId, answer }: Wanted,
+): Found | LostInteraction {
+  const pending = options.pendingRequests.open(req, interactionId);
+  if (typeof pending === "string") return pending;
+  // after an answer only the same answer counts again, for an impatient second click: never the other one
+  if (pending.answered !== undefined && pending.answered !== answer) return "over";
+  const issuer = options.findIssuer(pending.authMethodId, pending.apiId);
+  return issuer ? { pending, issuer } : "over";
 }

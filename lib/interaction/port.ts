@@ -1,8 +1,10 @@
-/** The adapters that the host supplies for end-user authentication and consent. RFC 6749 §3.1, §10.2. */
+/** The adapters that the host supplies for end-user authentication and consent, and how they are asked. RFC 6749 §3.1, §10.2. */
 import type { Request } from "express";
-import type { Authentication, ConsentAnswer } from "../end-user/port";
+import { type AnswerKeys, askHost } from "../host/ask";
+import type { Authentication, ConsentAnswer, EndUserPort } from "../end-user/port";
+import { type AuthorizationSummary, summarize } from "../pages/summary";
 import type { AuthorizationContext } from "../protocol/authorization-context";
-import type { AuthorizationSummary } from "../pages/summary";
+import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 
 /** What `authenticate` is called with. */
@@ -55,4 +57,70 @@ export interface Interaction extends AuthorizationSummary {
   readonly interactionId: string;
   /** When the pending request expires. */
   readonly expiresAt: EpochSeconds;
+}
+
+/** The adapters that the host supplies. */
+export interface HostAdapters {
+  /** Authentication method id → how end users sign in. */
+  readonly authMethods: Readonly<Record<string, AuthMethod>>;
+  /** Decides about consent where neither trust nor a remembered consent does. */
+  readonly consent: ConsentAdapter;
+}
+
+const authenticationKeys: AnswerKeys<Authentication> = {
+  authenticated: { subject: true, displayName: true, context: true, authTime: true, amr: true, acr: true },
+  interaction: { url: true },
+  denied: { description: true },
+};
+
+const consentKeys: AnswerKeys<ConsentAnswer> = {
+  granted: { scopes: true, context: true },
+  denied: {},
+  ask: {},
+  interaction: { url: true },
+};
+
+/** Adds what is likely to be missing: a TypeError about a property of `undefined` does not name the middleware that would set it. */
+function withLikelyCause(thrown: unknown, { req, name }: { req: Request; name: string }): unknown {
+  if (!(thrown instanceof TypeError) || !/\bundefined\b/.test(thrown.message)) return thrown;
+  // the host has answered, so nothing was missing
+  if ("code" in thrown && thrown.code === "wrong-answer-of-authenticate") return thrown;
+  const { cookies, session } = req as { cookies?: unknown; session?: unknown };
+  const missing = [
+    cookies ? [] : ["req.cookies (cookie-parser)"],
+    session ? [] : ["req.session (express-session)"],
+  ].flat();
+  if (missing.length === 0) return thrown;
+  return hostMistake(
+    "middleware-missing",
+    `${name} threw a TypeError, and this request has no ${missing.join(" and no ")}. If ${name} needs it, mount that middleware before auth.router.`,
+    { cause: thrown },
+  );
+}
+
+/** The host's adapters for this HTTP request. What they throw becomes a `server_error` of the endpoint. */
+export function endUserPort({ authMethods, consent }: HostAdapters, req: Request): EndUserPort {
+  return {
+    async authenticate({ request, reauthenticate }) {
+      const authMethod = authMethods[request.issuer.authMethodId];
+      if (!authMethod)
+        throw hostMistake(
+          "auth-method-gone",
+          "the issuer has an authentication method that is not in authMethods",
+        );
+      const question = { req, reauthenticate, ...summarize(req, request) };
+      try {
+        const ask = (): unknown => authMethod.authenticate(question);
+        return await askHost<Authentication>("authenticate", { ask, keys: authenticationKeys });
+      } catch (thrown) {
+        throw withLikelyCause(thrown, { req, name: "authenticate" });
+      }
+    },
+    async decideConsent({ request, endUser }) {
+      const { subject, context } = endUser;
+      const question = { req, subject, ...(context && { context }), ...summarize(req, request) };
+      const ask = (): unknown => consent.decide(question);
+      return askHost<ConsentAnswer>("consent.decide", { ask, keys: consentKeys });
+    },
+  };
 }

@@ -6,13 +6,14 @@ import {
   refuseAtOnce,
   refuseByPage,
 } from "../endpoints/authorization";
+import { approvalsEndedSince } from "../end-user/approval-basis";
 import type { EmitEvent } from "../events/port";
-import { OAuthError } from "../protocol/oauth-error";
-import { isBornUnder } from "../protocol/end-mark";
+import { because, OAuthError } from "../protocol/oauth-error";
 import type { Issuer } from "../protocol/issuer";
 import type { ProtocolResponse } from "../protocol/protocol-response";
-import { bindingOf, consentFormToken } from "./consent-form";
+import { consentFormToken } from "./consent-answers";
 import type { Pages } from "../pages/pages";
+import { interactionReasons } from "./lost-interaction";
 import type { PendingRequest, PendingRequests } from "./pending-request";
 import { scopeSentences, summarize } from "../pages/summary";
 
@@ -36,8 +37,7 @@ export function notOpened({ headers }: Request): OAuthError | undefined {
   if (!isByBrowser || headers["sec-fetch-mode"] === "navigate") return undefined;
   return new OAuthError("invalid_request", {
     description: "The request was not opened as a page.",
-    reason:
-      "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like has sent the authorization request: open it in the browser, such as by location.assign(url)",
+    ...because(interactionReasons, "not-opened-as-page"),
   });
 }
 
@@ -70,8 +70,8 @@ function reopened({ answered, ...pending }: PendingRequest, { api }: Issuer): Pe
 }
 
 /** The pending request once it is known who is asked, and under which end marks. */
-function askedPending(pending: PendingRequest, { endUser, standing }: AskedEndUser): PendingRequest {
-  const { key, endMarks } = standing;
+function askedPending(pending: PendingRequest, { endUser, basis }: AskedEndUser): PendingRequest {
+  const { key, endMarks } = basis;
   return {
     ...pending,
     consentSubject: endUser.subject,
@@ -84,9 +84,9 @@ function askedPending(pending: PendingRequest, { endUser, standing }: AskedEndUs
 /** True when the page before was shown to this person, in this context. */
 function isForSame(
   { consentSubject, contextKey = "" }: PendingRequest,
-  { endUser, standing }: AskedEndUser,
+  { endUser, basis }: AskedEndUser,
 ): boolean {
-  return consentSubject === endUser.subject && contextKey === (standing.key.contextKey ?? "");
+  return consentSubject === endUser.subject && contextKey === (basis.key.contextKey ?? "");
 }
 
 function showConsent(
@@ -98,18 +98,18 @@ function showConsent(
   }: { req: Request; outcome: Extract<Unanswered, { kind: "ask" }>; pending: PendingRequest },
 ): { readonly html: string; readonly formTargets: readonly string[] } {
   const { request, asked } = outcome;
-  const { endUser, standing } = asked;
+  const { endUser, basis } = asked;
   const { interactionId } = pending;
   const summary = summarize(req, request);
   const html = pages.consent(req, {
     summary,
     sentences: scopeSentences(req, { request, tell: (sentence) => sentence }),
     requestedScopes: request.requestedScopes,
-    isFirstVisit: standing.isFirstVisit,
+    isFirstVisit: basis.isFirstVisit,
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,
     interactionId,
-    formToken: consentFormToken(bindingOf(pending, endUser), secrets[0]),
+    formToken: consentFormToken(pending, secrets[0]),
   });
   return { html, formTargets: formTargets(summary.destination, request.issuer.identifier) };
 }
@@ -119,8 +119,8 @@ function tooLong({ parameters, shownScopes }: PendingRequest): OAuthError {
   const parts = Object.entries({ ...parameters, scope: shownScopes.join(" ") });
   const [name] = parts.reduce((longest, part) => (part[1].length > longest[1].length ? part : longest));
   return new OAuthError("invalid_request", {
-    description: `The authorization request is too long, most of all its ${name}.`,
-    reason: `a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and ${name} takes most of them: shorten it`,
+    description: `The authorization request is too long, especially its ${name}.`,
+    ...because(interactionReasons, "request-too-long", name),
   });
 }
 
@@ -136,7 +136,7 @@ export function showPage(
   const last = reopened(before, request.issuer);
   const wasShown = asked !== undefined && last.consentSubject !== undefined;
   // a new id after an end, so that a page from before it can no longer be answered
-  const isOutdated = wasShown && !isBornUnder(last.endMarks, asked.standing.marks.approval);
+  const isOutdated = wasShown && approvalsEndedSince(last.endMarks, asked.basis);
   // and for another person or context: a page of the host has nothing else that binds it to whom it was shown
   const isForOthers = wasShown && outcome.kind === "interaction" && !isForSame(last, asked);
   const isNewPage = isOutdated || isForOthers;

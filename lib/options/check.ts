@@ -1,30 +1,30 @@
 /** Checks the options when the server is created, so that a host's mistake does not wait for the first request. */
 import { isPathId, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { quoted, quotedUri } from "../protocol/parameters";
 import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
-import { isSubset, parseScope } from "../protocol/scope";
+import { formatScope, parseScope } from "../protocol/scope";
 import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
 import type { ApiOptions, AuthServerOptions } from "./options";
-import { plainOptions } from "./plain-options";
+import { plainOptions, shapeProblems } from "./shape";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
-import { type OptionProblem, shapeProblems } from "./shape";
-import { baseUrlProblem, urlProblem } from "./url-problem";
+import { baseUrlProblem, optionError, type OptionProblem, urlProblem, wrong } from "./problem";
 import { parseUrl } from "../protocol/parsed-url";
 
 function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
   const fix =
     'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
   const problem = baseUrlProblem(baseUrl);
-  if (problem) yield { path: "baseUrl", problem, fix };
+  if (problem) yield { path: "baseUrl", ...problem, fix };
 }
 
 function* secretProblems({ secrets = [] }: AuthServerOptions): Iterable<OptionProblem> {
   const fix = fixes.secret;
   for (const [index, secret] of secrets.entries()) {
-    const problem =
-      secret === "" ? "is empty: is the environment variable set?" : "is shorter than 32 characters";
-    if (secret.length < 32) yield { path: `secrets.${index}`, problem, fix };
-    if (secrets.indexOf(secret) < index) yield { path: `secrets.${index}`, problem: "is listed twice", fix };
+    const path = `secrets.${index}`;
+    const code = secret === "" ? "variable-not-set" : "short-secret";
+    if (secret.length < 32) yield { path, ...wrong(code), fix };
+    if (secrets.indexOf(secret) < index) yield { path, ...wrong("listed-twice"), fix };
   }
 }
 
@@ -32,46 +32,50 @@ function* idProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionP
   const fix = "Write 1 to 64 letters, digits, or - _ ~ . (not starting with a dot): the id is part of URLs.";
   for (const [option, record] of Object.entries({ authMethods, apis })) {
     for (const id of Object.keys(record)) {
-      if (!isPathId(id)) yield { path: `${option}.${id}`, problem: "is not a usable id", fix };
+      if (!isPathId(id)) yield { path: `${option}.${id}`, ...wrong("unusable-id"), fix };
     }
   }
 }
+
+const fixOfScopes = "Name only scopes that are listed under scopes.";
 
 function* implicationProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
   for (const [name, implied] of resolveImplications(api)) {
     const at = `${path}.scopes.${name}.implies`;
-    if (!isSubset(implied, Object.keys(api.scopes))) {
-      const fix = "Name only scopes that are listed under scopes.";
-      yield { path: at, problem: "names or leads to a scope that this API does not have", fix };
-    }
+    const unknown = implied.filter((scope) => !Object.hasOwn(api.scopes, scope));
+    if (unknown.length > 0)
+      yield {
+        path: at,
+        ...wrong("implies-unknown-scope", quoted(formatScope(unknown))),
+        fix: fixOfScopes,
+      };
     if (implied.includes(name)) {
       const fix = "Leave it out: two scopes that imply each other are one and the same.";
-      yield { path: at, problem: "leads back to the scope itself", fix };
+      yield { path: at, ...wrong("implies-itself"), fix };
     }
   }
 }
 
-function* scopeProblems(
-  path: string,
-  { scopes, defaultScopes = [], scope }: ApiOptions,
-): Iterable<OptionProblem> {
+function* scopeProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
+  const { scopes, defaultScopes = [], scope } = api;
   for (const name of Object.keys(scopes)) {
     const fix = 'Write visible ASCII characters without spaces, " and \\ (RFC 6749 §3.3).';
     if (parseScope(name)?.length !== 1)
-      yield { path: `${path}.scopes.${name}`, problem: "is not a scope name", fix };
+      yield { path: `${path}.scopes.${name}`, ...wrong("unusable-scope-name"), fix };
   }
-  if (!isSubset(defaultScopes, Object.keys(scopes))) {
-    const fix = "Name only scopes that are listed under scopes.";
-    yield { path: `${path}.defaultScopes`, problem: "names a scope that this API does not have", fix };
+  const unknown = defaultScopes.filter((name) => !Object.hasOwn(scopes, name));
+  if (unknown.length > 0) {
+    const problem = wrong("unknown-default-scope", quoted(formatScope(unknown)));
+    yield { path: `${path}.defaultScopes`, ...problem, fix: fixOfScopes };
   }
   for (const [index, name] of defaultScopes.entries()) {
     const at = `${path}.defaultScopes.${index}`;
     if (defaultScopes.indexOf(name) < index)
-      yield { path: at, problem: "is listed twice", fix: "Leave it out." };
+      yield { path: at, ...wrong("listed-twice"), fix: "Leave it out." };
   }
   if (scope === "required" && defaultScopes.length > 0) {
     const fix = 'Leave out defaultScopes, or write scope: "optional".';
-    yield { path: `${path}.defaultScopes`, problem: "can never be used, because scope is required", fix };
+    yield { path: `${path}.defaultScopes`, ...wrong("unused-default-scopes"), fix };
   }
 }
 
@@ -81,20 +85,21 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
     const { audience, authMethods: ids } = apiOptions;
     const path = `apis.${apiId}`;
     const problem = urlProblem(audience);
-    if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
+    if (problem) yield { path: `${path}.audience`, ...problem, fix: fixes.audience };
     // https://a and https://a/ differ as text, but would share one RFC 9728 document
     const url = problem ? audience : protectedResourceMetadataUrl(audience);
     const twin = pathByUrl.get(url);
     pathByUrl.set(url, path);
     if (twin) {
       const fix = "Write a different URL for each API, or a token for one would also be valid at the other.";
-      yield { path: `${path}.audience`, problem: `is also the audience of ${twin}`, fix };
+      yield { path: `${path}.audience`, ...wrong("audience-of-two-apis", twin), fix };
     }
     for (const [index, id] of ids.entries()) {
       const at = `${path}.authMethods.${index}`;
       const fix = `Write one of: ${Object.keys(authMethods).join(", ")}.`;
-      if (!Object.hasOwn(authMethods, id)) yield { path: at, problem: "is not an id in authMethods", fix };
-      if (ids.indexOf(id) < index) yield { path: at, problem: "is listed twice", fix: "Leave it out." };
+      if (!Object.hasOwn(authMethods, id))
+        yield { path: at, ...wrong("unknown-auth-method", quoted(id)), fix };
+      if (ids.indexOf(id) < index) yield { path: at, ...wrong("listed-twice"), fix: "Leave it out." };
     }
     yield* scopeProblems(path, apiOptions);
     yield* implicationProblems(path, apiOptions);
@@ -109,22 +114,22 @@ function* lifetimeProblems(options: AuthServerOptions): Iterable<OptionProblem> 
   for (const [path, ofApi] of [["lifetimes", {}] as const, ...ofApis]) {
     const { refreshTokenIdleSeconds, refreshTokenSeconds } = resolveLifetimes(options, ofApi);
     if (refreshTokenIdleSeconds > refreshTokenSeconds)
-      yield { path: `${path}.refreshTokenIdleSeconds`, problem: "is longer than refreshTokenSeconds", fix };
+      yield { path: `${path}.refreshTokenIdleSeconds`, ...wrong("idle-lifetime-too-long"), fix };
   }
 }
 
-function schemeProblem(scheme: string): string | undefined {
+function schemeProblem(
+  scheme: string,
+): "scheme-with-dot" | "scheme-of-browsers" | "unusable-scheme" | undefined {
   if (isDotlessPrivateScheme(scheme)) return undefined;
-  if (scheme.includes(".")) return "has a dot, so it need not be listed";
-  return isDotlessScheme(scheme)
-    ? "is a scheme that browsers open or run"
-    : 'is not a scheme in lower case without ":"';
+  if (scheme.includes(".")) return "scheme-with-dot";
+  return isDotlessScheme(scheme) ? "scheme-of-browsers" : "unusable-scheme";
 }
 
 function* schemeProblems({ redirectSchemes = [] }: AuthServerOptions): Iterable<OptionProblem> {
   for (const [index, scheme] of redirectSchemes.entries()) {
-    const problem = schemeProblem(scheme);
-    if (problem) yield { path: `redirectSchemes.${index}`, problem, fix: fixes.schemes };
+    const code = schemeProblem(scheme);
+    if (code) yield { path: `redirectSchemes.${index}`, ...wrong(code, quoted(scheme)), fix: fixes.schemes };
   }
 }
 
@@ -142,7 +147,8 @@ function* browserOriginProblems({ apis }: AuthServerOptions): Iterable<OptionPro
   for (const [option, origins] of adapters) {
     for (const [index, origin] of origins.entries()) {
       const path = `${option}.browserOrigins.${index}`;
-      if (!isWebOrigin(origin)) yield { path, problem: "is not an origin", fix: fixes.origins };
+      if (!isWebOrigin(origin))
+        yield { path, ...wrong("unusable-origin", quotedUri(origin)), fix: fixes.origins };
     }
   }
 }
@@ -153,14 +159,14 @@ function* productionProblems({
   insecureLoopbackClients,
 }: AuthServerOptions): Iterable<OptionProblem> {
   if (!isProduction()) return;
-  const problem = "is missing, and temporary ones are not allowed in production";
-  if (!secrets) yield { path: "secrets", problem, fix: fixes.secrets };
-  const phrase = "contains white space, as a phrase does, or a file with a line break at its end";
+  const missing = wrong("missing-in-production");
+  if (!secrets) yield { path: "secrets", ...missing, fix: fixes.secrets };
   for (const [index, secret] of (secrets ?? []).entries())
-    if (/\s/.test(secret)) yield { path: `secrets.${index}`, problem: phrase, fix: fixes.secret };
-  if (!signingKeys) yield { path: "signingKeys", problem, fix: fixes.signingKeys };
+    if (/\s/.test(secret))
+      yield { path: `secrets.${index}`, ...wrong("secret-with-white-space"), fix: fixes.secret };
+  if (!signingKeys) yield { path: "signingKeys", ...missing, fix: fixes.signingKeys };
   if (insecureLoopbackClients)
-    yield { path: "insecureLoopbackClients", problem: "is not allowed in production", fix: "Leave it out." };
+    yield { path: "insecureLoopbackClients", ...wrong("refused-in-production"), fix: "Leave it out." };
 }
 
 /** The paths of the properties that are present but undefined, at any depth. */
@@ -206,7 +212,7 @@ function* undefinedOptions(options: AuthServerOptions): Iterable<string> {
 /** An option that is undefined by mistake, such as a misspelt constant, would silently take its default. */
 function* undefinedProblems(options: AuthServerOptions): Iterable<OptionProblem> {
   const fix = "Leave the key out for the default, or write a value.";
-  for (const path of undefinedOptions(options)) yield { path, problem: "is undefined", fix };
+  for (const path of undefinedOptions(options)) yield { path, ...wrong("option-undefined"), fix };
 }
 
 /** The rules for the values of options whose shape is right, in the order in which they are told. */
@@ -228,13 +234,13 @@ function firstProblem(options: AuthServerOptions): OptionProblem | undefined {
 }
 
 /**
- * Checks shape, then values. Gives the plain copy that was checked.
+ * Checks shape, then values. Gives the copy that was checked.
  *
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
 export function checkOptions(given: AuthServerOptions): AuthServerOptions {
-  const options = plainOptions(given);
-  const found = shapeProblems(optionSchema, options)[0] ?? firstProblem(options);
-  if (found) throw new TypeError(`createAuthServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+  const { options, problems } = plainOptions(given);
+  const found = problems[0] ?? shapeProblems(optionSchema, options)[0] ?? firstProblem(options);
+  if (found) throw optionError("createAuthServer", found);
   return options;
 }

@@ -131,8 +131,7 @@ const storageFixes: Readonly<Record<StoragePortName, string>> = {
   authorizationCodes: "Write an AuthorizationCodeStore.",
   refreshTokens: "Write a RefreshTokenStore.",
   accessTokens: "Write an AccessTokenStore.",
-  endMarks:
-    "Write an EndMarkStore. An adapter written for 0.1 also needs the new consents.delete and authorizations.revokeAll: see the upgrade steps in CHANGELOG.",
+  endMarks: "Write an EndMarkStore.",
   clientAssertions: "Write a ClientAssertionStore.",
   clientRegistrations: "Write a ClientRegistrationStore.",
 };
@@ -220,11 +219,3 @@ const serverSchema = {
 
 /** The options of `createAuthServer` as JSON Schema. Each `description` says what to write instead of a wrong value. */
 export const optionSchema: NamedSchema = serverSchema;
-
-/** The names of the options, and of the options within them. */
-export const optionNames: Readonly<Record<"server" | "api" | "scope" | "lifetimes", readonly string[]>> = {
-  server: Object.keys(serverSchema.properties),
-  api: Object.keys(apiSchema.properties),
-  scope: Object.keys(scopeOptions.properties),
-  lifetimes: Object.keys(lifetimes.properties),
-};

@@ -1,35 +1,30 @@
-/** Checks the shape of the options, and says in words what is wrong with it. RFC 6749 §10. */
+/** Copies the options, which the host may change later, and says in words what is wrong with their shape. RFC 6749 §10. */
 import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
+import { type OptionProblem, type Wrong, wrong } from "./problem";
+import { copyPlain, type Parts } from "../host/plain";
+import type { AuthServerOptions } from "./options";
 
 interface DescribedSchema {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, DescribedSchema>>;
 }
 
-/** What is wrong with an option, by its path, and what to write instead. */
-export interface OptionProblem {
-  readonly path: string;
-  readonly problem: string;
-  readonly fix: string;
-}
-
 function joinPath(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** What is wrong with a value, in words for the host developer. */
-function shapeText({ keyword, params, message }: SchemaError): string {
+function shapeProblem({ keyword, params, message }: SchemaError): Wrong {
   switch (keyword) {
     case "hasMethods":
-      return `lacks the method ${String(params["missing"])}`;
+      return wrong("option-without-method", String(params["missing"]));
     case "isFunction":
-      return "must be a function";
+      return wrong("option-not-a-function");
     case "minItems":
     case "minProperties":
     case "minLength":
-      return "must not be empty";
+      return wrong("option-empty");
     default:
-      return String(message);
+      return wrong("option-of-wrong-form", String(message));
   }
 }
 
@@ -46,19 +41,19 @@ function describeSchemaError(schema: NamedSchema, error: SchemaError): OptionPro
   const { properties = {}, description = "" } = partOf(schema, schemaPath);
   if (keyword === "required") {
     const name = String(params["missingProperty"]);
-    return { path: joinPath(at, name), problem: "is missing", fix: properties[name]?.description ?? "" };
+    return { path: joinPath(at, name), ...wrong("option-missing"), fix: properties[name]?.description ?? "" };
   }
   if (keyword === "additionalProperties") {
     const path = joinPath(at, String(params["additionalProperty"]));
     return {
       path,
-      problem: "is not an option",
+      ...wrong("option-unknown"),
       fix: `Known options: ${Object.keys(properties).join(", ")}.`,
     };
   }
   return {
     path: at === "" ? "options" : at,
-    problem: shapeText(error),
+    ...shapeProblem(error),
     fix: description,
   };
 }
@@ -71,4 +66,30 @@ export function shapeProblems(schema: NamedSchema, options: unknown): readonly O
   return schemaErrors(options, { kind: "options", schema })
     .filter(({ keyword }) => !aboutOthers.includes(keyword))
     .map((error) => describeSchemaError(schema, error));
+}
+
+/** A copy of options, which need not be right, and the objects in it that are refused because they are not plain. */
+export interface PlainOptions<Options> {
+  readonly options: Options;
+  readonly problems: readonly OptionProblem[];
+}
+
+/** Copies options with these parts. */
+export function plainOptionsOf<Options>(given: Options, parts: Parts): PlainOptions<Options> {
+  const { copy, notPlain } = copyPlain(given, parts);
+  const fix = "Storage and adapters alone may be of a class.";
+  const problems = notPlain.map((path) => ({
+    path: path === "" ? "options" : path,
+    ...wrong("option-not-plain"),
+    fix,
+  }));
+  return { options: copy as Options, problems };
+}
+
+const api = { scopes: { "*": {} }, lifetimes: {} };
+const parts = { apis: { "*": api }, authMethods: {}, lifetimes: {}, pages: { texts: { "*": {} } } };
+
+/** A plain copy of options. Functions, keys, storage and adapters are the host's own. */
+export function plainOptions(given: AuthServerOptions): PlainOptions<AuthServerOptions> {
+  return plainOptionsOf(given, parts);
 }

@@ -6,76 +6,73 @@ import {
   type SigningKey,
   type SigningKeySource,
 } from "../signing/signing-key";
+import { optionError, type OptionProblem, wrong } from "./problem";
 
 const fix =
   "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
 
-const problems: Readonly<Record<ReturnType<typeof kindOfKeySource>, string>> = {
-  empty: "is empty. Is the environment variable set?",
-  public: "is a public key, and only a private key can sign.",
-  unusable: "is not a usable private key.",
-};
+const codes = {
+  empty: "variable-not-set",
+  public: "public-signing-key",
+  unusable: "unusable-signing-key",
+} as const satisfies Readonly<Record<ReturnType<typeof kindOfKeySource>, string>>;
 
-interface Reading {
-  /** The function that the host called, for the error text. */
-  readonly by: "createAuthServer" | "rotateKeys";
-  readonly now: EpochSeconds;
+/** The keys that could be read, and what is wrong with each of the others, by its position. It quotes no key. */
+function readEach(sources: readonly SigningKeySource[]): {
+  readonly keys: readonly SigningKey[];
+  readonly problems: readonly OptionProblem[];
+} {
+  const keys: SigningKey[] = [];
+  const problems: OptionProblem[] = [];
+  for (const [index, source] of sources.entries()) {
+    try {
+      keys.push(readSigningKey(source));
+    } catch {
+      // no cause: the original error may quote the private key
+      problems.push({ path: `signingKeys.${index}`, ...wrong(codes[kindOfKeySource(source)]), fix });
+    }
+  }
+  return { keys, problems };
 }
 
-function readKeyAt(
-  source: SigningKeySource,
-  { index, by }: { index: number } & Pick<Reading, "by">,
-): SigningKey {
-  try {
-    return readSigningKey(source);
-  } catch {
-    // no cause: the original error may quote the private key
-    throw new TypeError(`${by}: signingKeys.${index} ${problems[kindOfKeySource(source)]} ${fix}`);
-  }
+function problemOfAll(keys: readonly SigningKey[], now: EpochSeconds): OptionProblem | undefined {
+  const path = "signingKeys";
+  // verifiers pick the key by its kid
+  if (new Set(keys.map(({ kid }) => kid)).size < keys.length)
+    return {
+      path,
+      ...wrong("signing-keys-with-one-kid"),
+      fix: "Leave one out, or give each its own kid.",
+    };
+  if (!keys.some(({ signsFrom }) => signsFrom <= now))
+    return { path, ...wrong("no-key-signs-now"), fix: "Keep the old key until the new one signs." };
+  return undefined;
+}
+
+/** Everything that is wrong with these keys: with single ones, or else with all of them together. */
+export function signingKeyProblems(
+  sources: readonly SigningKeySource[],
+  now: EpochSeconds,
+): readonly OptionProblem[] {
+  const { keys, problems } = readEach(sources);
+  return problems.length > 0 ? problems : [problemOfAll(keys, now) ?? []].flat();
 }
 
 /**
- * The keys, read and checked together, in the order of `sources`.
+ * The keys, read and checked together, in the order of `sources`. `by` is the function that the host called, for the error's text.
  *
  * @throws TypeError that names the key by its position, and never quotes it.
  */
 export function readSigningKeys(
   sources: readonly SigningKeySource[],
-  { by, now }: Reading,
+  { by, now }: { readonly by: "createAuthServer" | "rotateKeys"; readonly now: EpochSeconds },
 ): readonly SigningKey[] {
-  if (!Array.isArray(sources))
-    throw new TypeError(`${by}: signingKeys is not a list. Write a list of private keys.`);
-  const keys = sources.map((source, index) => readKeyAt(source, { index, by }));
-  // verifiers pick the key by its kid
-  if (new Set(keys.map(({ kid }) => kid)).size < keys.length) {
-    throw new TypeError(
-      `${by}: signingKeys has two keys with the same kid. Leave one out, or give each its own kid.`,
-    );
+  if (!Array.isArray(sources)) {
+    const notAList = wrong("signing-keys-not-a-list");
+    throw optionError(by, { path: "signingKeys", ...notAList, fix: "Write a list of private keys." });
   }
-  if (!keys.some(({ signsFrom }) => signsFrom <= now)) {
-    throw new TypeError(
-      `${by}: signingKeys has no key that may sign now. Keep the old key until the new one signs.`,
-    );
-  }
+  const { keys, problems } = readEach(sources);
+  const problem = problems[0] ?? problemOfAll(keys, now);
+  if (problem) throw optionError(by, problem);
   return keys;
-}
-
-function messageOf(run: () => unknown): readonly string[] {
-  try {
-    run();
-    return [];
-  } catch (error) {
-    return [(error as Error).message];
-  }
-}
-
-/** The message of every error that `readSigningKeys` could throw for these keys: those of single keys, or else those of all together. */
-export function signingKeyProblems(
-  sources: readonly SigningKeySource[],
-  reading: Reading,
-): readonly string[] {
-  const single = sources.flatMap((source, index) =>
-    messageOf(() => readKeyAt(source, { index, by: reading.by })),
-  );
-  return single.length > 0 ? single : messageOf(() => readSigningKeys(sources, reading));
 }

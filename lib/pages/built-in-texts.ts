@@ -1,190 +1,266 @@
 /** The texts of the built-in pages in English, German, French and Arabic. RFC 6749 §10.2 (people must understand what is asked). */
-import type { PageTexts } from "./page-texts";
+
+/** The texts of the built-in pages. Names in braces are places: the page fills them in wherever they stand. */
+export interface PageTexts {
+  /** The question at the top of the consent page, with `{client}` and `{api}`. */
+  readonly consentTitle: string;
+  /** Says who is signed in, with `{user}`. */
+  readonly signedInAs: string;
+  /** The label of the button for a person who wants to use another account. */
+  readonly switchAccount: string;
+  /** Stands above the checkboxes, one for each scope. */
+  readonly scopes: string;
+  /** Says that nobody at this site has checked the client, with `{host}`: the host name of its metadata document. */
+  readonly uncheckedFrom: string;
+  /** The same of a client that has registered itself. */
+  readonly unchecked: string;
+  /** Follows one of these when the person has not allowed the client anything before. */
+  readonly firstVisit: string;
+  /** Follows them when the answer leads to a program on the person's device. */
+  readonly thisDevice: string;
+  /** Follows them when the answer leads to a website, with `{destination}`. */
+  readonly otherSite: string;
+  /** The label of the button that approves. */
+  readonly allow: string;
+  /** The label of the button that denies. */
+  readonly deny: string;
+  /** Says where either answer leads, with `{destination}`. */
+  readonly continueTo: string;
+  /** The link to `clientUri`. */
+  readonly aboutClient: string;
+  /** The link to `policyUri`. */
+  readonly privacyPolicy: string;
+  /** The link to `tosUri`. */
+  readonly termsOfService: string;
+  /** Opens the technical names of what is asked. */
+  readonly details: string;
+  /** Stands before the client's id, in the details. */
+  readonly detailsClient: string;
+  /** Stands before the API's audience, in the details. */
+  readonly detailsApi: string;
+  /** Stands before the names of the scopes, in the details. */
+  readonly detailsScopes: string;
+  /** The title of the error page, where the request itself is to blame. */
+  readonly errorTitle: string;
+  /** What has happened, where the request itself is to blame. */
+  readonly errorExplanation: string;
+  /** What the person can do after an error, with `{code}`, where the request itself is to blame. */
+  readonly errorAdvice: string;
+  /** The title when a sign-in took too long, was already finished, or was lost with its cookie. */
+  readonly lostTitle: string;
+  /** What has happened then. */
+  readonly lostExplanation: string;
+  /** What the person can do then. May contain `{code}`. */
+  readonly lostAdvice: string;
+  /** The title when a consent form was not sent from its page, or is incomplete. */
+  readonly answerTitle: string;
+  /** What has happened then. */
+  readonly answerExplanation: string;
+  /** What the person can do then. May contain `{code}`. */
+  readonly answerAdvice: string;
+  /** The title when the metadata document of an application cannot be fetched now. */
+  readonly unreachedTitle: string;
+  /** What has happened then. */
+  readonly unreachedExplanation: string;
+  /** What the person can do then, with `{code}`. */
+  readonly unreachedAdvice: string;
+  /** The title when the server has failed. */
+  readonly failureTitle: string;
+  /** What has happened then. */
+  readonly failureExplanation: string;
+  /** What the person can do then, with `{code}`. */
+  readonly failureAdvice: string;
+  /** Opens what developers need of an error. */
+  readonly errorDetails: string;
+}
 
 const en: PageTexts = {
-  consentTitle: "Allow {client} to use {api} for you?",
-  signedInAs: "You are signed in as {user}.",
+  consentTitle: "Allow {client} to access {api}?",
+  signedInAs: "Signed in as {user}",
   switchAccount: "Not you? Use another account",
-  scopes: "It will be able to",
+  scopes: "This app will be able to:",
   uncheckedFrom:
-    "This site has not checked this application. Anybody can use this name. Look where it comes from: {host}.",
-  unchecked: "This site has not checked this application. Anybody can use this name.",
-  firstVisit: "You have not used it here before.",
+    "This site hasn’t verified this app. Anyone can use this name. Check where this app comes from: {host}.",
+  unchecked: "This site hasn’t verified this app. Anyone can use this name.",
+  firstVisit: "You haven’t used this app here before.",
   thisDevice:
-    "Your answer goes to a program on this device. This site cannot see which one. Allow it only if you started this yourself just now, in a program that you trust.",
-  otherSite: "Your answer goes to {destination}. Allow it only if you know and trust that site.",
+    "Your answer will be sent to an app on this device. This site can’t tell which one. Allow access only if you just started this yourself, in an app you trust.",
+  otherSite: "Your answer will be sent to {destination}. Allow access only if you know and trust that site.",
   allow: "Allow",
-  deny: "Do not allow",
-  continueTo: "Either way you continue to {destination}.",
-  aboutClient: "About this application",
+  deny: "Don’t allow",
+  continueTo: "Either way, you will be taken to {destination}.",
+  aboutClient: "About this app",
   privacyPolicy: "Privacy policy",
   termsOfService: "Terms of service",
   details: "Details",
-  detailsClient: "ID of the application",
-  detailsApi: "Address of the service",
-  detailsScopes: "Names of the permissions",
-  errorTitle: "This link does not work",
+  detailsClient: "Client ID",
+  detailsApi: "API",
+  detailsScopes: "Scopes",
+  errorTitle: "This link doesn’t work",
   errorExplanation:
-    "The application or website that sent you here has made a mistake. You did nothing wrong, and nothing was shared with it.",
-  errorAdvice: "Go back to the application and try again. If it happens again, tell its makers: {code}.",
+    "The app or website that sent you here made an invalid request. You did nothing wrong, and no information was shared with it.",
+  errorAdvice:
+    "Go back to the app and try again. If this keeps happening, report this code to the app’s developer: {code}.",
   lostTitle: "Please start again",
-  lostExplanation: "This sign-in took too long, was already finished, or your browser does not keep cookies.",
+  lostExplanation: "This sign-in timed out or was already completed, or your browser is blocking cookies.",
   lostAdvice:
-    "Go back to the application and sign in from there. If this page comes up again, allow cookies for this site.",
-  answerTitle: "Your answer was not accepted",
-  answerExplanation: "It was incomplete, or it was not sent from this site. Nothing was allowed.",
-  answerAdvice:
-    "If you did not expect this page, close it. Otherwise go back to the application and start again.",
-  unreachedTitle: "The application could not be reached",
+    "Go back to the app and sign in from there. If you see this page again, allow cookies for this site.",
+  answerTitle: "Your answer wasn’t accepted",
+  answerExplanation: "It was incomplete, or it didn’t come from this site. No access was granted.",
+  answerAdvice: "If you didn’t expect this page, close it. Otherwise, go back to the app and start again.",
+  unreachedTitle: "The app can’t be reached",
   unreachedExplanation:
-    "This site could not load what the application says about itself. You did nothing wrong, and nothing was shared with it.",
+    "This site couldn’t load the app’s details. You did nothing wrong, and no information was shared with the app.",
   unreachedAdvice:
-    "Wait a moment, go back to the application and try again. If it happens again, tell its makers: {code}.",
-  failureTitle: "Something went wrong here",
-  failureExplanation: "This site could not finish your request. You did nothing wrong.",
+    "Wait a moment, then go back to the app and try again. If this keeps happening, report this code to the app’s developer: {code}.",
+  failureTitle: "Something went wrong",
+  failureExplanation: "This site couldn’t complete your request. You did nothing wrong.",
   failureAdvice:
-    "Wait a moment, go back to the application and try again. If it happens again, tell the operators of this site: {code}.",
+    "Wait a moment, then go back to the app and try again. If this keeps happening, contact this site’s support and quote this code: {code}.",
   errorDetails: "Technical details",
 };
 
 const de: PageTexts = {
-  consentTitle: "Darf {client} für Sie {api} benutzen?",
-  signedInAs: "Sie sind angemeldet als {user}.",
-  switchAccount: "Sind Sie das nicht? Anderes Konto verwenden",
-  scopes: "Die Anwendung darf dann",
+  consentTitle: "Darf {client} auf {api} zugreifen?",
+  signedInAs: "Angemeldet als {user}",
+  switchAccount: "Nicht Ihr Konto? Anderes Konto verwenden",
+  scopes: "Diese App darf dann:",
   uncheckedFrom:
-    "Diese Website hat diese Anwendung nicht geprüft. Diesen Namen kann jeder verwenden. Achten Sie darauf, woher sie kommt: {host}.",
-  unchecked: "Diese Website hat diese Anwendung nicht geprüft. Diesen Namen kann jeder verwenden.",
-  firstVisit: "Sie haben diese Anwendung hier noch nicht benutzt.",
+    "Diese Website hat diese App nicht überprüft. Jeder kann diesen Namen verwenden. Achten Sie darauf, woher die App kommt: {host}.",
+  unchecked: "Diese Website hat diese App nicht überprüft. Jeder kann diesen Namen verwenden.",
+  firstVisit: "Sie haben diese App hier noch nie verwendet.",
   thisDevice:
-    "Ihre Antwort geht an ein Programm auf diesem Gerät. Diese Website kann nicht sehen, an welches. Erlauben Sie es nur, wenn Sie das gerade selbst in einem Programm begonnen haben, dem Sie vertrauen.",
+    "Ihre Antwort wird an eine App auf diesem Gerät gesendet. Diese Website kann nicht erkennen, an welche. Erlauben Sie den Zugriff nur, wenn Sie den Vorgang gerade selbst in einer App gestartet haben, der Sie vertrauen.",
   otherSite:
-    "Ihre Antwort geht an {destination}. Erlauben Sie es nur, wenn Sie diese Adresse kennen und ihr vertrauen.",
+    "Ihre Antwort wird an {destination} gesendet. Erlauben Sie den Zugriff nur, wenn Sie diese Website kennen und ihr vertrauen.",
   allow: "Erlauben",
   deny: "Nicht erlauben",
-  continueTo: "In beiden Fällen geht es weiter zu {destination}.",
-  aboutClient: "Über diese Anwendung",
-  privacyPolicy: "Datenschutz",
+  continueTo: "In beiden Fällen werden Sie zu {destination} weitergeleitet.",
+  aboutClient: "Über diese App",
+  privacyPolicy: "Datenschutzerklärung",
   termsOfService: "Nutzungsbedingungen",
-  details: "Einzelheiten",
-  detailsClient: "Kennung der Anwendung",
-  detailsApi: "Adresse des Dienstes",
-  detailsScopes: "Namen der Berechtigungen",
+  details: "Details",
+  detailsClient: "Client-ID",
+  detailsApi: "API",
+  detailsScopes: "Scopes",
   errorTitle: "Dieser Link funktioniert nicht",
   errorExplanation:
-    "Die Anwendung oder Website, von der Sie kommen, hat einen Fehler gemacht. Sie haben nichts falsch gemacht, und es wurde nichts an sie weitergegeben.",
+    "Die App oder Website, von der Sie kommen, hat eine ungültige Anfrage gesendet. Sie haben nichts falsch gemacht, und es wurden keine Daten weitergegeben.",
   errorAdvice:
-    "Gehen Sie zur Anwendung zurück und versuchen Sie es noch einmal. Geschieht es wieder, nennen Sie deren Herstellern: {code}.",
-  lostTitle: "Bitte beginnen Sie noch einmal",
+    "Gehen Sie zurück zur App und versuchen Sie es noch einmal. Wenn das Problem weiterhin besteht, teilen Sie dem Entwickler der App diesen Code mit: {code}.",
+  lostTitle: "Bitte beginnen Sie von vorn",
   lostExplanation:
-    "Diese Anmeldung hat zu lange gedauert, war schon abgeschlossen, oder Ihr Browser speichert keine Cookies.",
+    "Diese Anmeldung hat zu lange gedauert oder war bereits abgeschlossen, oder Ihr Browser blockiert Cookies.",
   lostAdvice:
-    "Gehen Sie zur Anwendung zurück und melden Sie sich von dort aus an. Erscheint diese Seite wieder, erlauben Sie Cookies für diese Website.",
-  answerTitle: "Ihre Antwort wurde nicht angenommen",
-  answerExplanation: "Sie war unvollständig oder kam nicht von dieser Website. Es wurde nichts erlaubt.",
+    "Gehen Sie zurück zur App und melden Sie sich von dort aus an. Wenn diese Seite wieder erscheint, erlauben Sie Cookies für diese Website.",
+  answerTitle: "Ihre Antwort wurde nicht akzeptiert",
+  answerExplanation:
+    "Sie war unvollständig oder kam nicht von dieser Website. Es wurde kein Zugriff gewährt.",
   answerAdvice:
-    "Wenn Sie diese Seite nicht erwartet haben, schließen Sie sie. Sonst gehen Sie zur Anwendung zurück und beginnen Sie noch einmal.",
-  unreachedTitle: "Die Anwendung ist nicht erreichbar",
+    "Wenn Sie diese Seite nicht erwartet haben, schließen Sie sie. Andernfalls gehen Sie zurück zur App und beginnen Sie von vorn.",
+  unreachedTitle: "Die App ist nicht erreichbar",
   unreachedExplanation:
-    "Diese Website konnte nicht laden, was die Anwendung über sich angibt. Sie haben nichts falsch gemacht, und es wurde nichts an sie weitergegeben.",
+    "Diese Website konnte die Angaben zur App nicht laden. Sie haben nichts falsch gemacht, und es wurden keine Daten an die App weitergegeben.",
   unreachedAdvice:
-    "Warten Sie einen Augenblick, gehen Sie zur Anwendung zurück und versuchen Sie es noch einmal. Geschieht es wieder, nennen Sie deren Herstellern: {code}.",
-  failureTitle: "Hier ist etwas schiefgegangen",
+    "Warten Sie einen Moment, gehen Sie dann zurück zur App und versuchen Sie es noch einmal. Wenn das Problem weiterhin besteht, teilen Sie dem Entwickler der App diesen Code mit: {code}.",
+  failureTitle: "Es ist ein Fehler aufgetreten",
   failureExplanation: "Diese Website konnte Ihre Anfrage nicht abschließen. Sie haben nichts falsch gemacht.",
   failureAdvice:
-    "Warten Sie einen Augenblick, gehen Sie zur Anwendung zurück und versuchen Sie es noch einmal. Geschieht es wieder, nennen Sie den Betreibern dieser Website: {code}.",
-  errorDetails: "Technische Einzelheiten",
+    "Warten Sie einen Moment, gehen Sie dann zurück zur App und versuchen Sie es noch einmal. Wenn das Problem weiterhin besteht, wenden Sie sich an den Support dieser Website und nennen Sie diesen Code: {code}.",
+  errorDetails: "Technische Details",
 };
 
 const fr: PageTexts = {
-  consentTitle: "Autoriser {client} à utiliser {api} pour vous ?",
-  signedInAs: "Vous êtes connecté en tant que {user}.",
-  switchAccount: "Ce n’est pas vous ? Utiliser un autre compte",
-  scopes: "L’application pourra",
+  consentTitle: "Autoriser {client} à accéder à {api}\u00a0?",
+  signedInAs: "Connecté en tant que {user}",
+  switchAccount: "Ce n’est pas vous\u00a0? Utiliser un autre compte",
+  scopes: "Cette application pourra\u00a0:",
   uncheckedFrom:
-    "Ce site n’a pas vérifié cette application. N’importe qui peut utiliser ce nom. Regardez d’où elle vient : {host}.",
+    "Ce site n’a pas vérifié cette application. N’importe qui peut utiliser ce nom. Faites attention à sa provenance\u00a0: {host}.",
   unchecked: "Ce site n’a pas vérifié cette application. N’importe qui peut utiliser ce nom.",
-  firstVisit: "Vous ne l’avez encore jamais utilisée ici.",
+  firstVisit: "Vous n’avez encore jamais utilisé cette application ici.",
   thisDevice:
-    "Votre réponse est envoyée à un programme sur cet appareil. Ce site ne peut pas voir lequel. N’autorisez que si vous venez d’en faire la demande vous-même, depuis un programme auquel vous faites confiance.",
+    "Votre réponse sera envoyée à une application sur cet appareil. Ce site ne peut pas savoir laquelle. N’autorisez l’accès que si vous venez de lancer cette demande vous-même, depuis une application à laquelle vous faites confiance.",
   otherSite:
-    "Votre réponse est envoyée à {destination}. N’autorisez que si vous connaissez cette adresse et lui faites confiance.",
+    "Votre réponse sera envoyée à {destination}. N’autorisez l’accès que si vous connaissez ce site et lui faites confiance.",
   allow: "Autoriser",
   deny: "Ne pas autoriser",
-  continueTo: "Dans les deux cas, vous continuerez vers {destination}.",
+  continueTo: "Dans les deux cas, vous serez redirigé vers {destination}.",
   aboutClient: "À propos de cette application",
   privacyPolicy: "Politique de confidentialité",
   termsOfService: "Conditions d’utilisation",
   details: "Détails",
-  detailsClient: "Identifiant de l’application",
-  detailsApi: "Adresse du service",
-  detailsScopes: "Noms des autorisations",
+  detailsClient: "ID client",
+  detailsApi: "API",
+  detailsScopes: "Scopes",
   errorTitle: "Ce lien ne fonctionne pas",
   errorExplanation:
-    "L’application ou le site qui vous a envoyé ici a fait une erreur. Vous n’y êtes pour rien, et rien ne lui a été transmis.",
-  errorAdvice: "Revenez à l’application et réessayez. Si cela se reproduit, indiquez à ses auteurs : {code}.",
+    "L’application ou le site d’où vous venez a envoyé une requête non valide. Vous n’y êtes pour rien, et aucune information ne lui a été transmise.",
+  errorAdvice:
+    "Retournez dans l’application et réessayez. Si le problème persiste, signalez ce code au développeur de l’application\u00a0: {code}.",
   lostTitle: "Veuillez recommencer",
   lostExplanation:
-    "Cette connexion a pris trop de temps, était déjà terminée, ou votre navigateur ne conserve pas les cookies.",
+    "Cette demande de connexion a expiré ou a déjà été traitée, ou votre navigateur bloque les cookies.",
   lostAdvice:
-    "Revenez à l’application et connectez-vous à partir de là. Si cette page réapparaît, autorisez les cookies pour ce site.",
+    "Retournez dans l’application et connectez-vous à partir de là. Si cette page s’affiche de nouveau, autorisez les cookies pour ce site.",
   answerTitle: "Votre réponse n’a pas été acceptée",
-  answerExplanation: "Elle était incomplète ou n’a pas été envoyée depuis ce site. Rien n’a été autorisé.",
+  answerExplanation: "Elle était incomplète ou ne provenait pas de ce site. Aucun accès n’a été accordé.",
   answerAdvice:
-    "Si vous n’attendiez pas cette page, fermez-la. Sinon, revenez à l’application et recommencez.",
+    "Si vous ne vous attendiez pas à voir cette page, fermez-la. Sinon, retournez dans l’application et recommencez.",
   unreachedTitle: "L’application est injoignable",
   unreachedExplanation:
-    "Ce site n’a pas pu charger les informations que l’application publie sur elle-même. Vous n’y êtes pour rien, et rien ne lui a été transmis.",
+    "Ce site n’a pas pu charger les informations sur l’application. Vous n’y êtes pour rien, et aucune information n’a été transmise à l’application.",
   unreachedAdvice:
-    "Attendez un instant, revenez à l’application et réessayez. Si cela se reproduit, indiquez à ses auteurs : {code}.",
-  failureTitle: "Un problème est survenu ici",
+    "Patientez un instant, puis retournez dans l’application et réessayez. Si le problème persiste, signalez ce code au développeur de l’application\u00a0: {code}.",
+  failureTitle: "Une erreur s’est produite",
   failureExplanation: "Ce site n’a pas pu traiter votre demande. Vous n’y êtes pour rien.",
   failureAdvice:
-    "Attendez un instant, revenez à l’application et réessayez. Si cela se reproduit, indiquez aux exploitants de ce site : {code}.",
+    "Patientez un instant, puis retournez dans l’application et réessayez. Si le problème persiste, contactez l’assistance de ce site et indiquez ce code\u00a0: {code}.",
   errorDetails: "Détails techniques",
 };
 
 const ar: PageTexts = {
-  consentTitle: "هل تسمح لتطبيق {client} باستخدام {api} نيابةً عنك؟",
-  signedInAs: "أنت مسجّل الدخول باسم {user}.",
-  switchAccount: "لست أنت؟ استخدم حسابًا آخر",
-  scopes: "سيتمكن التطبيق من",
+  consentTitle: "هل تريد السماح لتطبيق {client} بالوصول إلى {api}؟",
+  signedInAs: "تم تسجيل الدخول باسم {user}",
+  switchAccount: "ليس حسابك؟ استخدام حساب آخر",
+  scopes: "سيتمكن هذا التطبيق من:",
   uncheckedFrom:
     "لم يتحقق هذا الموقع من هذا التطبيق. يمكن لأي شخص استخدام هذا الاسم. انتبه إلى مصدر التطبيق: {host}.",
   unchecked: "لم يتحقق هذا الموقع من هذا التطبيق. يمكن لأي شخص استخدام هذا الاسم.",
   firstVisit: "لم تستخدم هذا التطبيق هنا من قبل.",
   thisDevice:
-    "يُرسَل ردّك إلى برنامج على هذا الجهاز. لا يستطيع هذا الموقع أن يعرف أي برنامج هو. لا تسمح بذلك إلا إذا بدأت هذا الطلب بنفسك قبل قليل من برنامج تثق به.",
-  otherSite: "يُرسَل ردّك إلى {destination}. لا تسمح بذلك إلا إذا كنت تعرف هذا العنوان وتثق به.",
+    "سيُرسَل ردّك إلى تطبيق على هذا الجهاز. لا يمكن لهذا الموقع معرفة أي تطبيق هو. لا تسمح بالوصول إلا إذا بدأت هذا الطلب بنفسك للتو من تطبيق تثق به.",
+  otherSite: "سيُرسَل ردّك إلى {destination}. لا تسمح بالوصول إلا إذا كنت تعرف هذا الموقع وتثق به.",
   allow: "السماح",
   deny: "عدم السماح",
-  continueTo: "في الحالتين ستتابع إلى {destination}.",
+  continueTo: "في كلتا الحالتين، ستتم إعادة توجيهك إلى {destination}.",
   aboutClient: "حول هذا التطبيق",
   privacyPolicy: "سياسة الخصوصية",
   termsOfService: "شروط الخدمة",
   details: "التفاصيل",
-  detailsClient: "معرّف التطبيق",
-  detailsApi: "عنوان الخدمة",
-  detailsScopes: "أسماء الأذونات",
+  detailsClient: "معرّف العميل",
+  detailsApi: "واجهة برمجة التطبيقات",
+  detailsScopes: "النطاقات",
   errorTitle: "هذا الرابط لا يعمل",
-  errorExplanation: "أخطأ التطبيق أو الموقع الذي أرسلك إلى هنا. لم ترتكب أي خطأ، ولم يُشارَك معه أي شيء.",
-  errorAdvice: "ارجع إلى التطبيق وحاول مرة أخرى. إذا تكرر ذلك فأبلغ صانعيه بالرمز {code}.",
+  errorExplanation:
+    "أرسل التطبيق أو الموقع الذي أتيت منه طلبًا غير صالح. لم ترتكب أي خطأ، ولم تتم مشاركة أي معلومات معه.",
+  errorAdvice: "ارجع إلى التطبيق وحاول مرة أخرى. إذا استمرت المشكلة، فأبلغ مطوّر التطبيق بهذا الرمز: {code}.",
   lostTitle: "يُرجى البدء من جديد",
-  lostExplanation:
-    "استغرق تسجيل الدخول هذا وقتًا طويلًا، أو انتهى من قبل، أو أن متصفحك لا يحفظ ملفات تعريف الارتباط.",
+  lostExplanation: "انتهت مهلة تسجيل الدخول أو سبق إكماله، أو أن متصفحك يحظر ملفات تعريف الارتباط.",
   lostAdvice:
-    "ارجع إلى التطبيق وسجّل الدخول من هناك. إذا ظهرت هذه الصفحة مرة أخرى فاسمح لهذا الموقع بملفات تعريف الارتباط.",
-  answerTitle: "لم تُقبل إجابتك",
-  answerExplanation: "كانت ناقصة أو لم تُرسل من هذا الموقع. لم يُسمح بأي شيء.",
-  answerAdvice: "إذا لم تكن تتوقع هذه الصفحة فأغلقها. وإلا فارجع إلى التطبيق وابدأ من جديد.",
+    "ارجع إلى التطبيق وسجّل الدخول من هناك. إذا ظهرت هذه الصفحة مرة أخرى، فاسمح بملفات تعريف الارتباط لهذا الموقع.",
+  answerTitle: "لم يُقبل ردّك",
+  answerExplanation: "كان ناقصًا أو لم يُرسَل من هذا الموقع. لم يُمنح أي إذن بالوصول.",
+  answerAdvice: "إذا لم تكن تتوقع هذه الصفحة، فأغلقها. وإلا، فارجع إلى التطبيق وابدأ من جديد.",
   unreachedTitle: "تعذّر الوصول إلى التطبيق",
   unreachedExplanation:
-    "لم يتمكن هذا الموقع من تحميل ما ينشره التطبيق عن نفسه. لم ترتكب أي خطأ، ولم يُشارَك معه أي شيء.",
-  unreachedAdvice: "انتظر لحظة، ثم ارجع إلى التطبيق وحاول مرة أخرى. إذا تكرر ذلك فأبلغ صانعيه بالرمز {code}.",
-  failureTitle: "حدث خطأ ما هنا",
-  failureExplanation: "لم يتمكن هذا الموقع من إتمام طلبك. لم ترتكب أي خطأ.",
+    "تعذّر على هذا الموقع تحميل معلومات التطبيق. لم ترتكب أي خطأ، ولم تتم مشاركة أي معلومات مع التطبيق.",
+  unreachedAdvice:
+    "انتظر لحظة، ثم ارجع إلى التطبيق وحاول مرة أخرى. إذا استمرت المشكلة، فأبلغ مطوّر التطبيق بهذا الرمز: {code}.",
+  failureTitle: "حدث خطأ ما",
+  failureExplanation: "تعذّر على هذا الموقع إكمال طلبك. لم ترتكب أي خطأ.",
   failureAdvice:
-    "انتظر لحظة، ثم ارجع إلى التطبيق وحاول مرة أخرى. إذا تكرر ذلك فأبلغ مشغّلي هذا الموقع بالرمز {code}.",
+    "انتظر لحظة، ثم ارجع إلى التطبيق وحاول مرة أخرى. إذا استمرت المشكلة، فتواصل مع فريق دعم هذا الموقع واذكر هذا الرمز: {code}.",
   errorDetails: "تفاصيل تقنية",
 };
 

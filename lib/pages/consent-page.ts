@@ -2,7 +2,7 @@
 import { markLanguage } from "./language";
 import type { Say, TextInLanguage } from "./merge-texts";
 import { escapeHtml, logoImage } from "./page-frame";
-import type { PageTexts } from "./page-texts";
+import type { PageTexts } from "./built-in-texts";
 import { type AuthorizationSummary, type ClientSummary, explanationOf, type ScopeSentences } from "./summary";
 
 /** What the page asks, whom it asks, and how the answer comes back. */
@@ -184,7 +184,7 @@ export function consentPageContent(
   };
 }
 
-/** No alert: nothing has gone wrong, and whoever listens hears it in its place, ahead of every button. */
+/** No alert: nothing has gone wrong, and screen readers read it in its place, ahead of every button. */
 function warnings({ warnings: lines }: ConsentPage): string {
   if (lines.length === 0) return "";
   return `<div class="warning" id="warning" role="note">${lines.map((line) => `<p>${line}</p>`).join("")}</div>\n`;
@@ -225,7 +225,7 @@ function more({ details, detailsTitle, clientLinks }: ConsentPage): string {
 /** The `main` element's content of the built-in consent page. */
 export function consentMain(page: ConsentPage): string {
   const { title, signedInAs, switchAccount, action, hiddenInputs, allow, deny, continueTo } = page;
-  // whoever goes straight to the button by Tab hears the warning there
+  // anyone who tabs straight to the button hears the warning there
   const described = page.warnings.length === 0 ? "" : ' aria-describedby="warning"';
   // two forms: Enter in the lower one must never press the upper one's button
   const form = `<form method="post" action="${action}">${hiddenInputs}`;

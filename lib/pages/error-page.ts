@@ -2,7 +2,7 @@
 import type { LostSituation, OAuthError } from "../protocol/oauth-error";
 import type { Say } from "./merge-texts";
 import { escapeHtml } from "./page-frame";
-import type { PageTexts } from "./page-texts";
+import type { PageTexts } from "./built-in-texts";
 
 /** What an error page shows. Every text is already HTML. */
 export interface ErrorPage {
@@ -25,13 +25,13 @@ export interface ErrorPage {
   readonly details: string;
   /** The error code of RFC 6749 §4.1.2.1. */
   readonly code: string;
-  /** For developers: which rule was broken, and what to do. `undefined` with `NODE_ENV=production`. */
+  /** For developers: which rule was broken, and what to do, with the code of the reason. `undefined` with `NODE_ENV=production`. */
   readonly reason: string | undefined;
 }
 
-function situationOf({ code, situation }: OAuthError): ErrorPage["situation"] {
+function situationOf({ error, situation }: OAuthError): ErrorPage["situation"] {
   if (situation) return situation;
-  return code === "server_error" || code === "temporarily_unavailable" ? "failure" : "request";
+  return error === "server_error" || error === "temporarily_unavailable" ? "failure" : "request";
 }
 
 type Told = readonly [title: keyof PageTexts, explanation: keyof PageTexts, advice: keyof PageTexts];
@@ -46,11 +46,11 @@ const toldIn: Readonly<Record<ErrorPage["situation"], Told>> = {
 
 /** The content of the error page, with every text escaped. */
 export function errorPageContent(
-  error: OAuthError,
+  refusal: OAuthError,
   { say, showReason }: { say: Say; showReason: boolean },
 ): ErrorPage {
-  const { description, code, reason } = error;
-  const situation = situationOf(error);
+  const { description, error: code, reason } = refusal;
+  const situation = situationOf(refusal);
   const [title, explanation, advice] = toldIn[situation];
   return {
     kind: "error",
@@ -61,7 +61,7 @@ export function errorPageContent(
     advice: say(advice, { code }),
     details: say("errorDetails"),
     code: escapeHtml(code),
-    reason: showReason && reason !== description ? escapeHtml(reason) : undefined,
+    reason: showReason && reason !== description ? escapeHtml(`${reason} (${refusal.code})`) : undefined,
   };
 }
 

@@ -1,8 +1,7 @@
 /** The texts of a server's pages: the built-in ones, and those of the host in their place. RFC 4647 §3.4 (lookup). */
-import { builtInTexts } from "./built-in-texts";
+import { builtInTexts, type PageTexts } from "./built-in-texts";
 import { chooseLanguage, markLanguage } from "./language";
 import { fillIn } from "./page-frame";
-import type { PageTexts } from "./page-texts";
 
 /** The language of a page when no wanted language is available. */
 export const fallbackLanguage = "en";

@@ -1,13 +1,14 @@
 /** The built-in pages with the host's name, logo, colour and texts, or rendered by the host. RFC 6749 §10.2. */
 import type { IncomingMessage } from "node:http";
 import type { OAuthError } from "../protocol/oauth-error";
+import { hostMistake } from "../protocol/mistake";
 import { parametersOfUrl } from "../protocol/parameters";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
 import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
 import { fallbackLanguage, mergeTexts, type Say, saying } from "./merge-texts";
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
-import type { PageTexts } from "./page-texts";
+import type { PageTexts } from "./built-in-texts";
 
 /** A page to render: what it shows, and in which language. Every text is already HTML. */
 export type PageContent = (ConsentPage | ErrorPage) & {
@@ -62,12 +63,15 @@ function render(options: PagesOptions, content: PageContent): string {
   if (typeof html === "string") return html.replaceAll(/\r\n?/g, "\n");
   // if an async render rejects with nobody waiting for it, Node ends the process
   Promise.resolve(html).catch(() => undefined);
-  throw new TypeError("pages.render did not return a string. Return the HTML of the page.");
+  throw hostMistake(
+    "page-not-rendered",
+    "pages.render did not return a string. Return the HTML of the page.",
+  );
 }
 
 /** What the pages need besides the options. */
 export interface PagesContext {
-  /** Whether error pages show developers the reason: not in production, where anybody may read them. */
+  /** Whether error pages show developers the reason: not in production, where anyone may read them. */
   readonly showReason: boolean;
   /** Is called when the host's `render` fails on an error page. */
   readonly onFailure: (cause: unknown) => void;
@@ -101,7 +105,7 @@ export function pagesOf(
       );
     },
     error(req, error) {
-      // anybody can make the link that leads to an error
+      // anyone can make the link that leads to an error
       const wanted = wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: true });
       const content = contentIn(wanted, ({ say }) => errorPageContent(error, { say, showReason }));
       try {

@@ -1,8 +1,9 @@
-/** The access token and its form as JWT claims. RFC 9068 §2.2, §4. */
-import type { AuthenticationFacts } from "./authorization";
+/** The access token, its form as JWT claims, and the answers that tell of tokens. RFC 6749 §5.1; 7662 §2.2; 9068 §2.2, §4. */
+import type { AuthenticationFacts, Authorization, RefreshToken } from "./authorization";
 import { type HostClaims, hostClaimsIn } from "./host-claims";
 import type { EpochSeconds } from "./time";
 import { formatScope, parseScope } from "./scope";
+import type { Issuer } from "./issuer";
 
 /** What an access token stands for, whether it is sent as a JWT or stored under its digest. */
 export interface AccessToken extends AuthenticationFacts {
@@ -101,5 +102,79 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),
     ...(added && { claims: added }),
+  };
+}
+
+/** The success answer of the token endpoint, by its wire names. @rfc 6749 §5.1 */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly token_type: "bearer";
+  /** Lifetime of the access token in seconds. */
+  readonly expires_in: number;
+  /** Left out when the client may not refresh. */
+  readonly refresh_token?: string;
+  /**
+   * How long the refresh token lives if it is not used, in seconds. Stated where the API says so
+   * (draft-ietf-oauth-refresh-token-expiration).
+   */
+  readonly refresh_token_expires_in?: number;
+  /** The granted scopes, separated by spaces. */
+  readonly scope?: string;
+}
+
+/**
+ * The success answer for issued tokens. It always states `scope`, so that clients need not remember what they asked for, unless
+ * no scope was granted: RFC 6749 §3.3 has no syntax for an empty one.
+ *
+ * @rfc 6749 §5.1
+ */
+export function tokenResponse(issued: {
+  accessToken: string;
+  accessTokenSeconds: number;
+  refreshToken: string | undefined;
+  /** `undefined` where the API does not state it. */
+  refreshTokenSeconds?: number | undefined;
+  scopes: readonly string[];
+}): TokenResponse {
+  return {
+    access_token: issued.accessToken,
+    token_type: "bearer",
+    expires_in: issued.accessTokenSeconds,
+    ...(issued.refreshToken === undefined ? {} : { refresh_token: issued.refreshToken }),
+    ...(issued.refreshTokenSeconds !== undefined && { refresh_token_expires_in: issued.refreshTokenSeconds }),
+    ...(issued.scopes.length === 0 ? {} : { scope: formatScope(issued.scopes) }),
+  };
+}
+
+/** The answer of the introspection endpoint. @rfc 7662 §2.2 */
+export type IntrospectionResponse =
+  { readonly active: false } | ({ readonly active: true } & Readonly<Record<string, unknown>>);
+
+/**
+ * The answer for a token that is unknown, expired, revoked or not for the caller to know. It says nothing else, so that the
+ * endpoint does not tell these cases apart.
+ *
+ * @rfc 7662 §2.2
+ */
+export const inactive: IntrospectionResponse = { active: false };
+
+/** The answer for an active access token: its claims. @rfc 7662 §2.2 */
+export function activeAccessToken(token: AccessToken, { api }: Issuer): IntrospectionResponse {
+  return { active: true, token_type: "bearer", ...accessTokenClaims(token, api.audience) };
+}
+
+/** The answer for an active refresh token. Only its own client gets it. @rfc 7662 §2.2 */
+export function activeRefreshToken(
+  { token, authorization }: { token: RefreshToken; authorization: Authorization },
+  { identifier }: Issuer,
+): IntrospectionResponse {
+  const { clientId, subject, grantedScopes } = authorization;
+  return {
+    active: true,
+    iss: identifier,
+    client_id: clientId,
+    sub: subject,
+    exp: token.expiresAt,
+    ...(grantedScopes.length > 0 && { scope: formatScope(grantedScopes) }),
   };
 }

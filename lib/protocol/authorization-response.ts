@@ -1,5 +1,6 @@
 /** The authorization endpoint's answer on the redirect URI. RFC 6749 §4.1.2, §4.1.2.1; 9207 §2. */
-import type { OAuthError } from "./oauth-error";
+import type { OAuthError, OAuthErrorCode } from "./oauth-error";
+import type { RedirectResponse } from "./protocol-response";
 import type { RedirectTarget } from "./redirect-uri";
 
 function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
@@ -15,23 +16,39 @@ function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, s
   return location;
 }
 
-/** The URL that hands the code to the client. `iss` lets the client notice a mix-up of servers. @rfc 6749 §4.1.2, 9207 §2 */
-export function successLocation(
-  target: RedirectTarget,
-  answer: { code: string; state: string | undefined; iss: string },
-): string {
-  return withQuery(target, answer);
+/** How an answer reaches the client. */
+export type ResponseMode = "query";
+
+/** What the client is told, by its wire names: a code or an error, the `state` of its request, and who answers. */
+export type AnswerParameters = {
+  readonly state: string | undefined;
+  /** The issuer, by which the client notices a mix-up of servers. @rfc 9207 §2 */
+  readonly iss: string;
+} & (
+  | { readonly code: string; readonly error?: never }
+  | { readonly error: OAuthErrorCode; readonly error_description: string }
+);
+
+/** The parameters that tell why there is no code. @rfc 6749 §4.1.2.1 */
+export function errorParameters(
+  { error, description }: OAuthError,
+  { state, iss }: Pick<AnswerParameters, "state" | "iss">,
+): AnswerParameters {
+  return { error, error_description: description, state, iss };
 }
 
 /**
- * The URL that tells the client why it gets no code. Only a proven redirect target can be passed, so this cannot become an open
- * redirect.
+ * The answer that leads the browser back to the client. Only a proven redirect target can be passed, so this cannot become an open redirect.
  *
- * @rfc 6749 §4.1.2.1, 9207 §2
+ * @rfc 6749 §4.1.2, §4.1.2.1
  */
-export function errorLocation(
+export function authorizationAnswer(
   target: RedirectTarget,
-  { error, state, iss }: { error: OAuthError; state: string | undefined; iss: string },
-): string {
-  return withQuery(target, { error: error.code, error_description: error.description, state, iss });
+  { mode, parameters }: { mode: ResponseMode; parameters: AnswerParameters },
+): RedirectResponse {
+  const { error } = parameters;
+  switch (mode) {
+    case "query":
+      return { kind: "redirect", location: withQuery(target, parameters), ...(error && { error }) };
+  }
 }

@@ -2,6 +2,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { AuthorizationContext } from "./authorization-context";
 import { type Client, isKeyClient } from "./client";
+import { quoted } from "./parameters";
 import type { EpochSeconds } from "./time";
 import type { Issuer } from "./issuer";
 import type { TokenHandle } from "./token-value";
@@ -38,16 +39,17 @@ export function isOfUnregistered(authorization: Authorization | undefined): bool
  * has stolen its tokens could otherwise use them with less.
  */
 export function provesAsApproved(authorization: Authorization, client: Client): boolean {
-  if (!isOfUnregistered(authorization)) return client.selfDescription === undefined;
-  return authorization.clientAuthentication === proofKindOf(client);
+  const { clientAuthentication } = authorization;
+  if (clientAuthentication === undefined) return client.selfDescription === undefined;
+  return clientAuthentication === proofKindOf(client);
 }
 
 /** The stored record of an approval. */
 export interface Authorization extends AuthenticationFacts {
   /** 128 random bits as base64url. It is not a secret. */
   readonly authorizationId: string;
-  /** Identifier of the issuer; `undefined` in records written by versions before 0.2. */
-  readonly issuer?: string;
+  /** Identifier of the issuer. */
+  readonly issuer: string;
   /** How the end user signed in: the id of the authentication method. */
   readonly authMethodId: string;
   readonly apiId: string;
@@ -63,8 +65,8 @@ export interface Authorization extends AuthenticationFacts {
   readonly refreshableUntil?: EpochSeconds;
   /** No code or token that descends from the authorization lives longer than this. */
   readonly expiresAt: EpochSeconds;
-  /** The end marks that the approval was born under; `undefined` in records written by versions before 0.2. */
-  readonly endMarks?: readonly string[];
+  /** The end marks that the approval was born under. */
+  readonly endMarks: readonly string[];
   /** How a client that nobody registered must prove itself: as it did at the approval. Left out for registered clients. */
   readonly clientAuthentication?: ProofKind;
   /** `true` once revoked: every code and token that carries its id is then refused. */
@@ -75,12 +77,7 @@ export interface Authorization extends AuthenticationFacts {
  * True when a stored record belongs to this issuer. Nothing that one pair issued works at another pair, or at the same pair of
  * another server that shares the storage.
  */
-export function belongsTo(
-  { issuer, authMethodId, apiId }: Pick<Authorization, "issuer" | "authMethodId" | "apiId">,
-  at: Issuer,
-): boolean {
-  // a record from a version that did not store the issuer yet
-  if (issuer === undefined) return authMethodId === at.authMethodId && apiId === at.api.apiId;
+export function belongsTo({ issuer }: Pick<Authorization, "issuer">, at: Issuer): boolean {
   return issuer === at.identifier;
 }
 
@@ -123,8 +120,57 @@ export function codeVerifierMatches(codeVerifier: string, codeChallenge: string)
   return computed.length === challenge.length && timingSafeEqual(computed, challenge);
 }
 
-const otherProof =
-  "the client no longer authenticates as it did when the end user approved it, or it was registered by the host then and is not any more";
+/** What the texts about codes and refresh tokens name: whose it is, and who has sent it where. */
+interface Presented extends Pick<Redemption, "issuer" | "client"> {
+  readonly authorization: Authorization;
+}
+
+interface PresentedCode extends Presented {
+  readonly code: AuthorizationCode;
+}
+
+/** Why a code or refresh token is refused. For events only: the client gets the same answer for every problem. */
+export const grantReasons = {
+  "code-not-of-this-server":
+    "code does not have the form of this server's codes: send the code parameter of the redirect, decoded once",
+  "code-unknown":
+    "storage does not know the code: it is mistyped, long expired, or was issued with another storage (RFC 6749 §4.1.3): give all processes the same storage, and start a new authorization request",
+  "code-of-another-server": ({ authorization, issuer: { identifier } }: Presented): string =>
+    `the code was issued at ${authorization.issuer}, and sent to ${identifier} (RFC 6749 §4.1.3): send it to the token endpoint of the same authentication method and API`,
+  "code-of-another-client": ({ authorization, client: { clientId } }: Presented): string =>
+    `the code was issued to client ${authorization.clientId}, and sent by client ${clientId} (RFC 6749 §4.1.3): send the client_id of the authorization request`,
+  "code-expired": (seconds: number): string =>
+    `the code expired ${seconds} seconds ago (RFC 6749 §4.1.2): redeem it as soon as the redirect arrives, or set a longer lifetimes.authorizationCodeSeconds`,
+  "code-verifier-missing":
+    "code_verifier is missing, and the authorization request had a code_challenge (RFC 7636 §4.5): send the verifier that the challenge was made of",
+  "code-verifier-wrong":
+    "code_verifier does not match the code_challenge of the authorization request (RFC 7636 §4.6): send the verifier that this challenge was made of, not one of a later request",
+  "code-verifier-without-challenge":
+    "code_verifier was sent, but the authorization request had no code_challenge (RFC 9700 §2.1.1): send both, or neither",
+  "public-client-without-challenge":
+    "the client has become public since the authorization request, which had no code_challenge (RFC 9700 §2.1.1): start a new one, with PKCE",
+  "redirect-uri-differs": ({ code }: PresentedCode): string =>
+    `redirect_uri is not ${quoted(code.redirectUri)}, to which the code was sent (RFC 6749 §4.1.3): send the same, or leave it out`,
+  "refresh-token-not-of-this-server":
+    "refresh_token does not have the form of this server's refresh tokens: send it exactly as the token endpoint returned it",
+  "refresh-token-unknown":
+    "the refresh token has expired, or storage does not know it (RFC 6749 §5.2): send the newest one, or start a new authorization request",
+  "refresh-token-of-another-server": ({ authorization, issuer: { identifier } }: Presented): string =>
+    `the refresh token was issued at ${authorization.issuer}, and sent to ${identifier} (RFC 6749 §6): send it to the token endpoint of the same authentication method and API`,
+  "refresh-token-of-another-client": ({ authorization, client: { clientId } }: Presented): string =>
+    `the refresh token was issued to client ${authorization.clientId}, and sent by client ${clientId} (RFC 6749 §6): send the client_id that it was issued to`,
+  "refreshing-over":
+    "the authorization is older than refreshTokenSeconds allows (RFC 6749 §5.2): start a new authorization request",
+  "client-proof-changed": ({ client: { clientId } }: Presented): string =>
+    `client ${clientId} no longer authenticates as it did when the end user approved it, or the host had registered it then and no longer does: start a new authorization request`,
+  "authorization-revoked":
+    "the authorization was revoked, by itself or with all of its client or end user: start a new authorization request",
+  "used-before":
+    "it was used before, so its authorization is now revoked (RFC 9700 §4.14.2): use each code once, and always the newest refresh token",
+} as const;
+
+/** Which of them. */
+export type GrantProblem = keyof typeof grantReasons;
 
 /** What a client presents with a code at the token endpoint. */
 export interface Redemption {
@@ -135,33 +181,24 @@ export interface Redemption {
   readonly codeVerifier: string | undefined;
 }
 
-/**
- * Why the client has not proved that the code is its own, or `undefined` when it has. The text is for events only: the client
- * gets the same answer for every problem.
- */
+/** Why the client has not proved that the code is its own, or `undefined` when it has. */
 export function redemptionProblem(
   stored: { code: AuthorizationCode; authorization: Authorization },
   { issuer, client, redirectUri, codeVerifier }: Redemption,
-): string | undefined {
+): GrantProblem | undefined {
   const { code, authorization } = stored;
-  if (!belongsTo(authorization, issuer)) return "the code was issued by another authorization server";
-  if (authorization.clientId !== client.clientId) return "the code was issued to another client";
-  if (!provesAsApproved(authorization, client)) return otherProof;
-  if (redirectUri !== undefined && redirectUri !== code.redirectUri)
-    return "redirect_uri differs from that of the authorization request";
+  if (!belongsTo(authorization, issuer)) return "code-of-another-server";
+  if (authorization.clientId !== client.clientId) return "code-of-another-client";
+  if (!provesAsApproved(authorization, client)) return "client-proof-changed";
+  if (redirectUri !== undefined && redirectUri !== code.redirectUri) return "redirect-uri-differs";
   if (code.codeChallenge === undefined) {
     // it was confidential then: without its secret, nothing would prove that the code is its own
-    if (!client.confidential)
-      return "the client is public by now, and the authorization request had no code_challenge";
+    if (!client.confidential) return "public-client-without-challenge";
     // an attacker may have removed the challenge from the request: a verifier without one is a downgrade, not an extra
-    return codeVerifier === undefined
-      ? undefined
-      : "code_verifier was sent, but the authorization request had no code_challenge";
+    return codeVerifier === undefined ? undefined : "code-verifier-without-challenge";
   }
-  if (codeVerifier === undefined) return "code_verifier is missing";
-  return codeVerifierMatches(codeVerifier, code.codeChallenge)
-    ? undefined
-    : "code_verifier does not match the code_challenge";
+  if (codeVerifier === undefined) return "code-verifier-missing";
+  return codeVerifierMatches(codeVerifier, code.codeChallenge) ? undefined : "code-verifier-wrong";
 }
 
 /** How a refresh token was used: what repeating its successor takes. RFC 6749 §6. */
@@ -183,13 +220,12 @@ export interface RefreshToken extends TokenHandle {
   readonly use?: RefreshTokenUse;
 }
 
-/** Why the token cannot have been issued to this client at this issuer, or `undefined` when it can. The text is for events only. */
+/** Why the token cannot have been issued to this client at this issuer, or `undefined` when it can. */
 export function ownershipProblem(
   authorization: Authorization,
   { issuer, client }: { issuer: Issuer; client: Client },
-): string | undefined {
-  if (!belongsTo(authorization, issuer))
-    return "the refresh token was issued by another authorization server";
-  if (authorization.clientId !== client.clientId) return "the refresh token was issued to another client";
-  return provesAsApproved(authorization, client) ? undefined : otherProof;
+): GrantProblem | undefined {
+  if (!belongsTo(authorization, issuer)) return "refresh-token-of-another-server";
+  if (authorization.clientId !== client.clientId) return "refresh-token-of-another-client";
+  return provesAsApproved(authorization, client) ? undefined : "client-proof-changed";
 }

@@ -1,5 +1,5 @@
 /** Client assertions: the signed JWT by which a client proves itself. RFC 7521 §4.2; 7523 §2.2, §3; 7515 §4.1, §5.2; 7519 §4.1; 8725 §3. */
-import { endpointPaths, type Issuer } from "./issuer";
+import { endpoints, type Issuer } from "./issuer";
 import { digestToken, type TokenDigest } from "./token-value";
 import type { EpochSeconds } from "./time";
 
@@ -39,11 +39,46 @@ export interface ClientAssertion {
   readonly signature: Buffer;
 }
 
+/** Why an assertion is refused. For events: no text contains anything of the assertion. */
+export const assertionReasons = {
+  "assertion-too-long": "the assertion is longer than 8192 characters",
+  "assertion-not-a-jwt": "the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2)",
+  "assertion-alg-unsupported":
+    "alg of the assertion is not in token_endpoint_auth_signing_alg_values_supported of the metadata, such as ES256 (RFC 8414 §2, 8725 §3.1)",
+  "assertion-typ-wrong":
+    "typ of the assertion must be client-authentication+jwt or JWT, or be left out (RFC 8725 §3.11)",
+  "assertion-with-crit": "the assertion has crit, and no extension is supported (RFC 7515 §4.1.11)",
+  "assertion-kid-not-text": "kid of the assertion must be text (RFC 7515 §4.1.4)",
+  "assertion-kid-unknown": "the client has no key with the kid of the assertion (RFC 7515 §4.1.4)",
+  "assertion-iss-or-sub-wrong": "iss and sub of the assertion must be the client id (RFC 7523 §3)",
+  "assertion-aud-not-one-text":
+    "aud of the assertion must be one text, or a list of one (RFC 7523 §3): the issuer",
+  "assertion-aud-wrong": "aud of the assertion must be the issuer (RFC 7523 §3)",
+  "assertion-aud-token-endpoint":
+    "aud of the assertion is the token endpoint: the client must send the issuer (RFC 7523 §3), or its record needs allowTokenEndpointAudience",
+  "assertion-jti-malformed": "jti of the assertion must have 1 to 255 characters (RFC 7523 §3)",
+  "assertion-exp-malformed": "exp of the assertion must be a number of seconds (RFC 7523 §3)",
+  "assertion-times-malformed": "iat and nbf of the assertion must be numbers of seconds (RFC 7519 §4.1)",
+  "assertion-expired": "the assertion has expired (RFC 7523 §3)",
+  "assertion-too-old": "the assertion was signed more than 300 seconds ago (RFC 7523 §3)",
+  "assertion-lives-too-long":
+    "an assertion without iat may live for at most 300 seconds (RFC 7523 §3): the client must send iat, or an earlier exp",
+  "assertion-from-the-future":
+    "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock",
+  "assertion-fits-no-key":
+    "the client has no key that fits alg of the assertion (RFC 8725 §3.1): look at its kty, crv, alg, use and key_ops, and at the size of an RSA key",
+  "assertion-signature-wrong": "no key of the client has signed the assertion (RFC 7523 §3)",
+  "assertion-used-before":
+    "the assertion was used before (RFC 7523 §3): the client must sign another one, with a new jti, for each request",
+} as const;
+
+/** Which of them. */
+export type AssertionProblem = keyof typeof assertionReasons;
+
 /** Why a text is not a client assertion. */
 export interface UnreadableAssertion {
   readonly kind: "unreadable";
-  /** For events: it says which rule is broken, and contains nothing of the assertion. */
-  readonly reason: string;
+  readonly problem: AssertionProblem;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -56,8 +91,8 @@ const lifeSeconds = 300;
 // how far the client's clock may differ: so much is allowed at both ends of the assertion's life
 const toleranceSeconds = 30;
 
-function unreadable(reason: string): UnreadableAssertion {
-  return { kind: "unreadable", reason };
+function unreadable(problem: AssertionProblem): UnreadableAssertion {
+  return { kind: "unreadable", problem };
 }
 
 /** The bytes of a part. Decoding is lenient: only the one base64url form of these bytes is accepted. @rfc 4648 §3.5 */
@@ -87,15 +122,11 @@ function isAssertionType(typ: unknown): boolean {
   return typeof typ === "string" && /^(?:application\/)?(?:jwt|client-authentication\+jwt)$/i.test(typ);
 }
 
-function headerProblem({ alg, typ, kid, ...others }: JsonObject): string | undefined {
-  if (!assertionAlgorithms.some((known) => known === alg))
-    return "alg of the assertion is not in token_endpoint_auth_signing_alg_values_supported of the metadata, such as ES256 (RFC 8414 §2, 8725 §3.1)";
-  if (!isAssertionType(typ))
-    return "typ of the assertion must be client-authentication+jwt or JWT, or be left out (RFC 8725 §3.11)";
-  if ("crit" in others) return "the assertion has crit, and no extension is supported (RFC 7515 §4.1.11)";
-  return kid === undefined || typeof kid === "string"
-    ? undefined
-    : "kid of the assertion must be text (RFC 7515 §4.1.4)";
+function headerProblem({ alg, typ, kid, ...others }: JsonObject): AssertionProblem | undefined {
+  if (!assertionAlgorithms.some((known) => known === alg)) return "assertion-alg-unsupported";
+  if (!isAssertionType(typ)) return "assertion-typ-wrong";
+  if ("crit" in others) return "assertion-with-crit";
+  return kid === undefined || typeof kid === "string" ? undefined : "assertion-kid-not-text";
 }
 
 /** The audience, if there is exactly one. With several, another server could use the assertion here, or this one there. */
@@ -114,16 +145,13 @@ function isOptionalTime(value: unknown): value is number | undefined {
 
 function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion {
   const { iss, sub, aud, jti, exp, iat, nbf } = payload;
-  if (typeof iss !== "string" || typeof sub !== "string")
-    return unreadable("iss and sub of the assertion must be the client id (RFC 7523 §3)");
+  if (typeof iss !== "string" || typeof sub !== "string") return unreadable("assertion-iss-or-sub-wrong");
   const audience = oneAudience(aud);
-  if (audience === undefined)
-    return unreadable("aud of the assertion must be one text, or a list of one (RFC 7523 §3): the issuer");
+  if (audience === undefined) return unreadable("assertion-aud-not-one-text");
   if (typeof jti !== "string" || jti === "" || jti.length > maxJtiCharacters)
-    return unreadable(`jti of the assertion must have 1 to ${maxJtiCharacters} characters (RFC 7523 §3)`);
-  if (!isTime(exp)) return unreadable("exp of the assertion must be a number of seconds (RFC 7523 §3)");
-  if (!isOptionalTime(iat) || !isOptionalTime(nbf))
-    return unreadable("iat and nbf of the assertion must be numbers of seconds (RFC 7519 §4.1)");
+    return unreadable("assertion-jti-malformed");
+  if (!isTime(exp)) return unreadable("assertion-exp-malformed");
+  if (!isOptionalTime(iat) || !isOptionalTime(nbf)) return unreadable("assertion-times-malformed");
   return { iss, sub, aud: audience, jti, exp, iat, nbf };
 }
 
@@ -133,20 +161,18 @@ function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion 
  * @rfc 7515 §5.2, 7519 §4, §7.2, 7523 §3
  */
 export function parseClientAssertion(text: string): ClientAssertion | UnreadableAssertion {
-  if (text.length > maxCharacters)
-    return unreadable(`the assertion is longer than ${maxCharacters} characters`);
+  if (text.length > maxCharacters) return unreadable("assertion-too-long");
   // without a dot, the whole text is the first part
   const parts = text.split(".") as [string, ...string[]];
   const [encodedHeader, encodedClaims = "", encodedSignature = "", ...more] = parts;
   const header = parseObject(encodedHeader);
   const payload = parseObject(encodedClaims);
   const signature = decodePart(encodedSignature);
-  if (more.length > 0 || !header || !payload || !signature?.length)
-    return unreadable("the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2)");
+  if (more.length > 0 || !header || !payload || !signature?.length) return unreadable("assertion-not-a-jwt");
   const problem = headerProblem(header);
   if (problem !== undefined) return unreadable(problem);
   const claims = readClaims(payload);
-  if ("reason" in claims) return claims;
+  if ("problem" in claims) return claims;
   return {
     kind: "assertion",
     algorithm: header["alg"] as AssertionAlgorithm,
@@ -179,23 +205,16 @@ function endOf({ exp, iat = Infinity }: Pick<AssertionClaims, "exp" | "iat">): E
 export function claimsProblem(
   { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
   { issuer, clientId, allowTokenEndpointAudience, now }: ExpectedClaims,
-): string | undefined {
-  if (iss !== clientId || sub !== clientId)
-    return "iss and sub of the assertion must be the client id (RFC 7523 §3)";
-  const isTokenEndpoint = aud === `${issuer.identifier}/${endpointPaths.token}`;
-  if (aud !== issuer.identifier && !(isTokenEndpoint && allowTokenEndpointAudience)) {
-    return isTokenEndpoint
-      ? "aud of the assertion is the token endpoint: the client must send the issuer (RFC 7523 §3), or its record needs allowTokenEndpointAudience"
-      : "aud of the assertion must be the issuer (RFC 7523 §3)";
-  }
-  if (now >= exp + toleranceSeconds) return "the assertion has expired (RFC 7523 §3)";
+): AssertionProblem | undefined {
+  if (iss !== clientId || sub !== clientId) return "assertion-iss-or-sub-wrong";
+  const isTokenEndpoint = aud === `${issuer.identifier}/${endpoints.token.path}`;
+  if (aud !== issuer.identifier && !(isTokenEndpoint && allowTokenEndpointAudience))
+    return isTokenEndpoint ? "assertion-aud-token-endpoint" : "assertion-aud-wrong";
+  if (now >= exp + toleranceSeconds) return "assertion-expired";
   const latest = now + toleranceSeconds;
-  if (iat === undefined && exp > latest + lifeSeconds)
-    return `an assertion without iat may live for at most ${lifeSeconds} seconds (RFC 7523 §3): the client must send iat, or an earlier exp`;
-  if (now >= endOf({ exp, iat }) + toleranceSeconds)
-    return `the assertion was signed more than ${lifeSeconds} seconds ago (RFC 7523 §3)`;
-  if ((iat ?? now) > latest || (nbf ?? now) > latest)
-    return "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock";
+  if (iat === undefined && exp > latest + lifeSeconds) return "assertion-lives-too-long";
+  if (now >= endOf({ exp, iat }) + toleranceSeconds) return "assertion-too-old";
+  if ((iat ?? now) > latest || (nbf ?? now) > latest) return "assertion-from-the-future";
   return undefined;
 }
 

@@ -49,14 +49,18 @@ export type ClientAuthentication =
 /** Why the client authentication of a request cannot be read. */
 export type MalformedClientAuthentication =
   | "missing-client-id"
-  | "several-methods"
+  | "several-authentication-methods"
   | "client-ids-differ"
   | "unreadable-authorization-header"
   | "unsupported-assertion-type"
   | "assertion-of-another-client";
 
-/** What proves a client in the form. */
-const proofParameters = ["client_secret", "client_assertion", "client_assertion_type"];
+/** The parameters that prove a client in the form. */
+export const proofParameters: readonly string[] = [
+  "client_secret",
+  "client_assertion",
+  "client_assertion_type",
+];
 
 function malformed(problem: MalformedClientAuthentication): ClientAuthentication {
   return { kind: "malformed", problem };
@@ -92,25 +96,19 @@ function readAssertion(parameters: Parameters, clientId: string | undefined): Cl
   return { kind: "private_key_jwt", clientId: sub, assertion };
 }
 
-function readHeader(parameters: Parameters, authorizationHeader: string): ClientAuthentication {
+/** What the header presents, or the client that it only names. */
+function readHeader(
+  parameters: Parameters,
+  authorizationHeader: string,
+): ClientAuthentication | { readonly kind: "named"; readonly clientId: string } {
   const basic = readBasic(authorizationHeader);
   if (!basic) return malformed("unreadable-authorization-header");
   const isProof = basic.clientSecret !== "";
   if (isProof && proofParameters.some((name) => parameters.get(name) !== undefined))
-    return malformed("several-methods");
+    return malformed("several-authentication-methods");
   const clientId = parameters.get("client_id") ?? basic.clientId;
   if (clientId !== basic.clientId) return malformed("client-ids-differ");
-  return isProof ? { kind: "client_secret_basic", ...basic } : readForm(parameters, clientId);
-}
-
-function readForm(parameters: Parameters, clientId: string | undefined): ClientAuthentication {
-  const clientSecret = parameters.get("client_secret");
-  const assertion = parameters.get("client_assertion") ?? parameters.get("client_assertion_type");
-  if (assertion !== undefined)
-    return clientSecret === undefined ? readAssertion(parameters, clientId) : malformed("several-methods");
-  if (clientId === undefined) return malformed("missing-client-id");
-  if (clientSecret === undefined) return { kind: "none", clientId };
-  return { kind: "client_secret_post", clientId, clientSecret };
+  return isProof ? { kind: "client_secret_basic", ...basic } : { kind: "named", clientId };
 }
 
 /**
@@ -123,7 +121,16 @@ export function readClientAuthentication(
   parameters: Parameters,
   authorizationHeader: string | undefined,
 ): ClientAuthentication {
-  return authorizationHeader === undefined
-    ? readForm(parameters, parameters.get("client_id"))
-    : readHeader(parameters, authorizationHeader);
+  const header = authorizationHeader === undefined ? undefined : readHeader(parameters, authorizationHeader);
+  if (header && header.kind !== "named") return header;
+  const clientId = header?.clientId ?? parameters.get("client_id");
+  const clientSecret = parameters.get("client_secret");
+  const assertion = parameters.get("client_assertion") ?? parameters.get("client_assertion_type");
+  if (assertion !== undefined)
+    return clientSecret === undefined
+      ? readAssertion(parameters, clientId)
+      : malformed("several-authentication-methods");
+  if (clientId === undefined) return malformed("missing-client-id");
+  if (clientSecret === undefined) return { kind: "none", clientId };
+  return { kind: "client_secret_post", clientId, clientSecret };
 }

@@ -18,7 +18,7 @@ export interface Subscription {
   readonly scopes?: readonly string[];
   /** `true`: end users are not asked for consent to this client at this API. */
   readonly trusted?: boolean;
-  /** The grants that the client may use; every grant open to its kind when left out. */
+  /** The grants that the client may use. Left out: authorization_code, refresh_token and client_credentials, as far as they are open to its kind. */
   readonly grantTypes?: readonly GrantType[];
 }
 
@@ -122,21 +122,31 @@ const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   client_credentials: ["confidential"],
 };
 
+/** The grants of a subscription that names none. It does not grow with `grantTypes`: an upgrade must give nobody a new grant. */
+const unnamedGrantTypes: readonly GrantType[] = ["authorization_code", "refresh_token", "client_credentials"];
+
 /** What the client may do at this API, or `undefined` when it has no subscription there. */
 export function subscriptionOf(client: Client, apiId: string): Subscription | undefined {
   // an own property only: an API may have an id that every object inherits, such as "constructor"
   return Object.hasOwn(client.subscriptions, apiId) ? client.subscriptions[apiId] : undefined;
 }
 
-/** True when the grant is open to this kind of client and its subscription to the API does not exclude it. */
-export function mayUseGrant(
-  client: Client,
-  { apiId, grantType }: { apiId: string; grantType: GrantType },
-): boolean {
+type GrantUse = Readonly<{ apiId: string; grantType: GrantType }>;
+
+/** Why the client may not use the grant at this API, or `undefined`. The end of a sentence that begins with the client. */
+export function grantUseProblem(client: Client, { apiId, grantType }: GrantUse): string | undefined {
   const subscription = subscriptionOf(client, apiId);
+  if (!subscription) return `has no subscription to API ${apiId}`;
   const kind = client.confidential ? "confidential" : client.platform;
-  if (!subscription || !clientKinds[grantType].includes(kind)) return false;
-  return subscription.grantTypes?.includes(grantType) ?? true;
+  if (!clientKinds[grantType].includes(kind))
+    return `is a ${kind} client, and ${grantType} is only for ${clientKinds[grantType].join(" and ")} clients`;
+  if ((subscription.grantTypes ?? unnamedGrantTypes).includes(grantType)) return undefined;
+  return `has no ${grantType} in subscriptions.${apiId}.grantTypes`;
+}
+
+/** True when the grant is open to this kind of client and its subscription to the API does not exclude it. */
+export function mayUseGrant(client: Client, use: GrantUse): boolean {
+  return grantUseProblem(client, use) === undefined;
 }
 
 /** The scopes that a client may request at this issuer's API; empty without a subscription. */

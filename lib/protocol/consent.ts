@@ -31,8 +31,8 @@ export interface Consent extends ConsentKey {
   readonly grantedAt: EpochSeconds;
   /** From then on the person is asked again. */
   readonly expiresAt: EpochSeconds;
-  /** The end marks that were in force when the person was asked; left out when there were none. */
-  readonly endMarks?: readonly string[];
+  /** The end marks that were in force when the person was asked. */
+  readonly endMarks: readonly string[];
   /** What a client that nobody registered said of itself when the person was asked. The consent counts only while that is the same. */
   readonly clientDigest?: string;
 }

@@ -1,9 +1,18 @@
-/** End marks: whatever began before an end is refused after it, without comparing clocks. RFC 7009 §2.1, 6749 §10.2. */
+/** End marks: what began before an end never counts after it. RFC 7009 §2.1, 6749 §10.2.
+ *
+ * When a person withdraws a consent, or a client is deleted, it is not enough to revoke what storage has. At that moment another process may
+ * be about to store a code, a token or a consent that relies on what ends, and the clocks of two processes do not tell which of the two came
+ * first. So whoever ends something first stores a mark, a random value under a key that says what it ends, and only then revokes what it
+ * finds. Whoever approves first reads the marks, stores what is approved together with the marks that were there (it is born under them), and
+ * then reads the marks again. A mark that is new means that something was ended meanwhile: what was just stored is erased. So either the end
+ * finds what was stored, or the approval finds the mark. The same comparison tells later whether a stored record counts: it does while it
+ * carries every mark that is there. A mark is kept until all that can be older than it has expired.
+ */
 import { hash } from "node:crypto";
 import { clockDriftSeconds, type EpochSeconds } from "./time";
 import type { ConsentKey, ConsentSelection } from "./consent";
 
-/** The record that ends something. */
+/** The record that ends something: whatever does not carry this mark began before the end, and no longer counts. */
 export interface EndMark {
   /**
    * What was ended: a digest of 22 characters, a dot, and a digest of 43. The part before the dot is the same for everything of one end
@@ -83,38 +92,42 @@ export function approvalEndKey({ subject, clientId, apiId }: ConsentSelection): 
   return keyOf(subject, "approval", clientId, apiId);
 }
 
-/** The keys of all marks that can end what an end user allows a client at an API. */
+/** The keys of all marks that can end what an end user allows a client at an API. The first three end approvals, the others consents. */
 export interface EndKeys {
-  /** Those that end an approval under way: the end user's, the client's, and that of the two at the API, whatever the context. */
-  readonly approval: readonly [subject: string, client: string, approval: string];
-  /**
-   * Those that end a consent: that of all of the end user's, that of the two at the API, that of its context, and that of a consent to
-   * less, which is no withdrawal and must not take the place of one.
-   */
-  readonly consent: readonly [ofSubject: string, everyContext: string, oneContext: string, narrowed: string];
-  /** That of a no on the consent page; none where no page was shown. */
-  readonly page: readonly [] | readonly [no: string];
+  /** Ends everything of the end user. */
+  readonly subject: string;
+  /** Ends everything of the client. */
+  readonly client: string;
+  /** Ends approvals of the two at the API, whatever their context. */
+  readonly approval: string;
+  /** Ends all consents of the end user. */
+  readonly consents: string;
+  /** Ends the consents of the two at the API. */
+  readonly everyContext: string;
+  /** Ends the consent in this context. */
+  readonly oneContext: string;
+  /** Ends it because of a consent to less, which is no withdrawal and must not take the place of one. */
+  readonly narrowed: string;
 }
 
-/** The keys for this consent and the approvals that rely on it. `page` names the consent page that was shown. */
-export function endKeysOf({
-  subject,
-  clientId,
-  apiId,
-  contextKey = "",
-  page,
-}: ConsentKey & { readonly page?: string | undefined }): EndKeys {
+/** A mark as it was read; `undefined` where nothing was ended. */
+export type CurrentMark = string | undefined;
+
+/** The marks under these keys, as they were read at one time. */
+export type CurrentMarks = { readonly [Name in keyof EndKeys]: CurrentMark };
+
+/** The keys for this consent and the approvals that rely on it. */
+export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: ConsentKey): EndKeys {
   // the keys of the functions above, with the part that they share computed once
   const owner = ownerPart(subject);
   return {
-    approval: [keyIn(owner, "subject"), clientEndKey(clientId), keyIn(owner, "approval", clientId, apiId)],
-    consent: [
-      keyIn(owner, "consents"),
-      keyIn(owner, "consent", clientId, apiId),
-      keyIn(owner, "consent", clientId, apiId, contextKey),
-      keyIn(owner, "narrowed", clientId, apiId, contextKey),
-    ],
-    page: page === undefined ? [] : [keyIn(owner, "no", page)],
+    subject: keyIn(owner, "subject"),
+    client: clientEndKey(clientId),
+    approval: keyIn(owner, "approval", clientId, apiId),
+    consents: keyIn(owner, "consents"),
+    everyContext: keyIn(owner, "consent", clientId, apiId),
+    oneContext: keyIn(owner, "consent", clientId, apiId, contextKey),
+    narrowed: keyIn(owner, "narrowed", clientId, apiId, contextKey),
   };
 }
 
@@ -126,13 +139,10 @@ export function answerKey(
   return keyOf(subject, answer, page);
 }
 
-/**
- * True for what was born after every end: the marks that are in force now are those that it was born under. Compares marks, not
- * clocks, which differ between processes.
- */
+/** True for what carries every mark that is there now: nothing was ended since. */
 export function isBornUnder(
-  born: readonly string[] | undefined,
-  current: readonly (string | undefined)[],
+  born: readonly string[],
+  current: Readonly<Record<string, CurrentMark>>,
 ): boolean {
-  return current.every((mark) => mark === undefined || born?.includes(mark) === true);
+  return Object.values(current).every((mark) => mark === undefined || born.includes(mark));
 }

@@ -1,10 +1,24 @@
-/** JSON objects that the host returns, as copies that nobody can change. RFC 8259 §3, §4. */
+/** Objects that the host gives or is given, as copies. RFC 6749 §10; 8259 §3, §4. */
 
-/** True for an object as a literal or `JSON.parse` makes it: no list, and of no class. */
+/** True for `Object.prototype`, of another realm too, which is recognised by what it holds. */
+function isObjectPrototype(object: object): boolean {
+  return (
+    object === Object.prototype ||
+    (Object.getPrototypeOf(object) === null && Object.hasOwn(object, "hasOwnProperty"))
+  );
+}
+
+/**
+ * True for an object as a literal or `JSON.parse` makes it, in any realm: no list, of no class, and without properties that it does not
+ * list. A copy of its own properties then holds everything that reading it would give.
+ */
 export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return (
+    (prototype === null || isObjectPrototype(prototype as object)) &&
+    Object.keys(value).length === Object.getOwnPropertyNames(value).length
+  );
 }
 
 /** False for what JSON would leave out or change without a word, such as `undefined`, NaN, a promise or a Map. */
@@ -12,11 +26,6 @@ function isJson(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   if (typeof value === "object") return value === null || Array.isArray(value) || isPlain(value);
   return typeof value === "string" || typeof value === "boolean";
-}
-
-/** A key that is there and `undefined`, if there is one: a misspelt constant, which must not count as left out. */
-export function undefinedKey(record: object): string | undefined {
-  return Object.entries(record).find(([, value]) => value === undefined)?.[0];
 }
 
 /** True for a list of texts. A single text is none, although it can be searched like one. */
@@ -49,4 +58,16 @@ export function parseHostObject(value: unknown): Readonly<Record<string, unknown
     // a circle, a bigint, or what the host throws
     return undefined;
   }
+}
+
+/** A copy with copied lists, because the holder of the original may change it. Deeper objects are shared. */
+export function ownRecord<T extends object>(record: T): T {
+  // not a spread: for a literal that begins with one, V8 creates a slow and large object
+  const copy = Object.assign({}, record);
+  for (const name in copy) {
+    const value: unknown = copy[name];
+    // not what somebody has added to all objects
+    if (Array.isArray(value) && Object.hasOwn(copy, name)) copy[name] = value.slice() as T[typeof name];
+  }
+  return copy;
 }

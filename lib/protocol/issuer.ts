@@ -67,7 +67,7 @@ export interface Api {
 }
 
 /** What protecting the routes of an API needs to know of it. */
-export type ProtectedApi = Pick<Api, "apiId" | "audience" | "metadataUrl" | "scopes">;
+export type ProtectedApi = Pick<Api, "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes">;
 
 /** A pair of an authentication method and an API that acts as an authorization server. */
 export interface Issuer {
@@ -104,27 +104,37 @@ export function baseUrlOf({ identifier, authMethodId, api: { apiId } }: Issuer):
   return identifier.slice(0, -`/auth/${authMethodId}/api/${apiId}`.length);
 }
 
-/**
- * The endpoints of an issuer: name in the metadata → path below the issuer identifier. The routes and the metadata follow from
- * this list.
- *
- * @rfc 6749 §3, 7009 §2, 7662 §2, 8414 §2
- */
-export const endpointPaths = {
-  authorization: "authorize",
-  token: "token",
-  revocation: "revoke",
-  introspection: "introspect",
-} as const;
+/** The path of a URL without a trailing slash, so empty for an origin. */
+export function mountPathOf(baseUrl: string): string {
+  return new URL(baseUrl).pathname.replace(/\/$/, "");
+}
 
-/** The path of client registration, below the issuers that have it. @rfc 7591 §3 */
-export const registrationPath = "register";
+/** The name of an endpoint that clients call themselves, by a form with their credentials. */
+export type ClientEndpointName = "token" | "revocation" | "introspection";
 
 /** The name of an endpoint of an issuer. */
-export type EndpointName = keyof typeof endpointPaths;
+export type EndpointName = "authorization" | ClientEndpointName | "registration";
 
-/** The name of an endpoint that clients call themselves, not by way of a browser. */
-export type ClientEndpointName = Exclude<EndpointName, "authorization">;
+/** Where an endpoint is, and which issuers have it. */
+export interface Endpoint {
+  /** Below the issuer identifier. */
+  readonly path: string;
+  /** True for the APIs whose issuers have it. Left out: all of them. */
+  readonly on?: (api: Api) => boolean;
+}
+
+/**
+ * The endpoints of an issuer by their names in the metadata. The routes and the metadata follow from this list.
+ *
+ * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2
+ */
+export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
+  authorization: { path: "authorize" },
+  token: { path: "token" },
+  revocation: { path: "revoke" },
+  introspection: { path: "introspect" },
+  registration: { path: "register", on: ({ selfDescribed }) => selfDescribed.registrations },
+};
 
 /** True for an id that needs no encoding in a URL path. A leading dot is refused: browsers and proxies resolve `.` and `..`. */
 export function isPathId(id: string): boolean {

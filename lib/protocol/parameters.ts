@@ -1,5 +1,4 @@
-/** Decoding of query strings and form bodies: repeated and empty parameters. RFC 6749 §3.1, §3.2, Appendix B. */
-import { ownText } from "./own";
+/** Decoding of query strings and form bodies: repeated and empty parameters. RFC 6749 §3.1, §3.2, §10, Appendix B. */
 
 /** The parameters of a request. */
 export interface Parameters {
@@ -7,6 +6,34 @@ export interface Parameters {
   get(name: string): string | undefined;
   /** Names that came more than once, or whose value is not UTF-8 text. The caller refuses them where they matter. */
   readonly unusable: ReadonlySet<string>;
+}
+
+/**
+ * The same text in separate memory. In V8, a slice of a string is a view of the whole string. A slice that is kept, for example
+ * as the key of a cache, would keep the whole body or URL that it came from in memory.
+ */
+export function ownText(text: string): string {
+  // concatenation copies; the extra character is then cut off
+  return ` ${text}`.slice(1);
+}
+
+const longestQuote = 200;
+
+/** Text from outside as a reason may quote it: in visible ASCII, and not too long. */
+export function quoted(text: string): string {
+  const safe = JSON.stringify(text.slice(0, longestQuote + 1)).slice(1, -1);
+  const ascii = safe.replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  return ['"', ascii.slice(0, longestQuote), ascii.length > longestQuote ? "…" : "", '"'].join("");
+}
+
+/** The same of a URI, without user name, query and fragment: apps send their own address with a code in it. */
+export function quotedUri(uri: string): string {
+  return quoted(
+    uri.replace(/[?#][^]*/, (end) => `${end.charAt(0)}...`).replace(/^([^/]*\/\/)[^/]*@/, "$1...@"),
+  );
 }
 
 function decode(text: string): string | undefined {

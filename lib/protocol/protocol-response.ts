@@ -1,6 +1,5 @@
-/** The answer of an endpoint, as data: only `http/response` writes it. RFC 6749 §4.1.2.1, §5.1, §5.2; 9111 §5.2.2. */
+/** The answer of an endpoint, as data: only `http/response` writes it. RFC 6749 §4.1.2.1, §5.2; 9111 §5.2.2. */
 import type { OAuthError, OAuthErrorCode } from "./oauth-error";
-import { formatScope } from "./scope";
 
 /** An answer for a program. */
 export interface JsonResponse {
@@ -63,47 +62,6 @@ function statusOf(code: OAuthErrorCode): number {
   }
 }
 
-/** The success answer of the token endpoint, by its wire names. @rfc 6749 §5.1 */
-export interface TokenResponse {
-  readonly access_token: string;
-  readonly token_type: "bearer";
-  /** Lifetime of the access token in seconds. */
-  readonly expires_in: number;
-  /** Left out when the client may not refresh. */
-  readonly refresh_token?: string;
-  /**
-   * How long the refresh token lives if it is not used, in seconds. Stated where the API says so
-   * (draft-ietf-oauth-refresh-token-expiration).
-   */
-  readonly refresh_token_expires_in?: number;
-  /** The granted scopes, separated by spaces. */
-  readonly scope?: string;
-}
-
-/**
- * The success answer for issued tokens. It always states `scope`, so that clients need not remember what they asked for, unless
- * no scope was granted: RFC 6749 §3.3 has no syntax for an empty one.
- *
- * @rfc 6749 §5.1
- */
-export function tokenResponse(issued: {
-  accessToken: string;
-  accessTokenSeconds: number;
-  refreshToken: string | undefined;
-  /** `undefined` where the API does not state it. */
-  refreshTokenSeconds?: number | undefined;
-  scopes: readonly string[];
-}): TokenResponse {
-  return {
-    access_token: issued.accessToken,
-    token_type: "bearer",
-    expires_in: issued.accessTokenSeconds,
-    ...(issued.refreshToken === undefined ? {} : { refresh_token: issued.refreshToken }),
-    ...(issued.refreshTokenSeconds !== undefined && { refresh_token_expires_in: issued.refreshTokenSeconds }),
-    ...(issued.scopes.length === 0 ? {} : { scope: formatScope(issued.scopes) }),
-  };
-}
-
 /** How long a copy may be kept. A new key must not sign before every copy of the key set without it is this old. */
 const documentSeconds = 300;
 
@@ -118,11 +76,25 @@ export function publicDocument(body: object): JsonResponse {
 
 /** A refusal for a program. @rfc 6749 §5.2 */
 export function jsonError(error: OAuthError, headers: Readonly<Record<string, string>> = {}): JsonResponse {
-  const body = { error: error.code, error_description: error.description };
-  return { kind: "json", status: statusOf(error.code), body, headers };
+  const body = { error: error.error, error_description: error.description };
+  return { kind: "json", status: statusOf(error.error), body, headers };
+}
+
+/** The answer to a method that the path does not have. @rfc 9110 §15.5.6 */
+export function methodNotAllowed(allowed: readonly string[]): EmptyResponse {
+  return { kind: "empty", status: 405, headers: { Allow: allowed.join(", ") } };
+}
+
+/**
+ * The refusal of a body that is too large. The rest of it may still be on its way: closing the connection ends it.
+ *
+ * @rfc 9110 §15.5.14
+ */
+export function tooLarge(refusal: JsonResponse): JsonResponse {
+  return { ...refusal, status: 413, headers: { Connection: "close" } };
 }
 
 /** A refusal for a person, when nothing proves that the redirect URI is the client's. @rfc 6749 §4.1.2.1 */
 export function errorPage(error: OAuthError): ErrorPageResponse {
-  return { kind: "error-page", status: statusOf(error.code), error };
+  return { kind: "error-page", status: statusOf(error.error), error };
 }

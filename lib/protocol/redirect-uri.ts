@@ -47,11 +47,11 @@ export function isDotlessPrivateScheme(scheme: string): boolean {
 }
 
 /** Which private-use schemes without a dot may be registered: those in a list, or all that an app may have invented. */
-export type DotlessSchemes = readonly string[] | "any";
+export type AllowedSchemes = readonly string[] | "any";
 
-function isPrivateUse(scheme: string, dotless: DotlessSchemes): boolean {
+function isPrivateUse(scheme: string, redirectSchemes: AllowedSchemes): boolean {
   if (dottedScheme.test(scheme)) return true;
-  return isDotlessPrivateScheme(scheme) && (dotless === "any" || dotless.includes(scheme));
+  return isDotlessPrivateScheme(scheme) && (redirectSchemes === "any" || redirectSchemes.includes(scheme));
 }
 
 /**
@@ -63,35 +63,48 @@ function writtenHost(uri: string): string | undefined {
   return /^https?:\/\/(\[[^/?@]+\]|[^/?@:]+)(?::\d*)?(?:[/?]|$)/i.exec(uri)?.[1]?.toLowerCase();
 }
 
-function isRegistrable(
+type Registrable = Readonly<{ uri: string; redirectSchemes: AllowedSchemes }>;
+
+/** Why a URI with this scheme, which is neither http nor https, may not be registered, or `undefined`. */
+function schemeProblem(
   client: Client,
-  { uri, url, dotless }: { uri: string; url: URL; dotless: DotlessSchemes },
-): boolean {
-  if (url.username || url.password) return false;
-  // a star would be compared like any other character, and whoever writes one means a wildcard
-  if (uri.includes("*")) return false;
-  if (/^https?:/i.test(uri) && writtenHost(uri) !== url.hostname) return false;
-  // a wildcard would let whoever owns any such subdomain receive codes
-  if (url.protocol === "https:") return !url.hostname.includes("*");
-  if (url.protocol === "http:") return isLoopbackHost(url.hostname);
-  const scheme = url.protocol.slice(0, -1);
-  return !client.confidential && client.platform === "native" && isPrivateUse(scheme, dotless);
+  { scheme, redirectSchemes }: { scheme: string; redirectSchemes: AllowedSchemes },
+): string | undefined {
+  if (client.confidential || client.platform !== "native")
+    return 'has a custom scheme, which only a public client with platform "native" may use: write https';
+  if (isPrivateUse(scheme, redirectSchemes)) return undefined;
+  return isDotlessPrivateScheme(scheme)
+    ? "has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot"
+    : "has a scheme that browsers open or run: write https, or a scheme with a dot, such as com.example.app";
 }
 
-function parseRegistrable(
-  client: Client,
-  { uri, dotless }: { uri: string; dotless: DotlessSchemes },
-): URL | undefined {
-  const url = /^[\x21-\x7e]+$/.test(uri) && !/[#\\]/.test(uri) ? parseUrl(uri) : undefined;
-  return url && isRegistrable(client, { uri, url, dotless }) ? url : undefined;
+/** The parsed URI, or which rule it breaks and what to write: the end of a sentence, which quotes nothing of it. */
+function parseRegistrable(client: Client, { uri, redirectSchemes }: Registrable): URL | string {
+  if (!/^[\x21-\x7e]+$/.test(uri)) return "has characters other than visible ASCII: percent-encode them";
+  if (uri.includes("#")) return "has a fragment: leave out # and what follows";
+  const url = uri.includes("\\") ? undefined : parseUrl(uri);
+  if (!url)
+    return "is not an absolute URI, or has a backslash: write one such as https://app.example/callback";
+  if (url.username || url.password) return "has a user name or password: leave it out";
+  // a star means a wildcard, which would let anyone who owns any such subdomain receive codes
+  if (uri.includes("*")) return "has a wildcard: register each URI in full";
+  if (/^https?:/i.test(uri) && writtenHost(uri) !== url.hostname)
+    return "has a host that browsers write in another way: write it as new URL(uri).host has it, behind //";
+  if (url.protocol === "https:") return url;
+  if (url.protocol === "http:")
+    return isLoopbackHost(url.hostname) ? url : "is http, which only loopback hosts may use: write https";
+  return schemeProblem(client, { scheme: url.protocol.slice(0, -1), redirectSchemes }) ?? url;
 }
 
-/** True when this kind of client may register the URI at all. `javascript:` and similar schemes never pass. */
-export function isRegistrableRedirectUri(
-  client: Client,
-  by: { readonly uri: string; readonly dotless: DotlessSchemes },
-): boolean {
-  return parseRegistrable(client, by) !== undefined;
+/** Which rule for redirect URIs this one breaks for this kind of client, or `undefined`. `javascript:` and similar schemes never pass. */
+export function redirectUriProblem(client: Client, by: Registrable): string | undefined {
+  const read = parseRegistrable(client, by);
+  return typeof read === "string" ? read : undefined;
+}
+
+/** True when this kind of client may register the URI at all. */
+export function isRegistrableRedirectUri(client: Client, by: Registrable): boolean {
+  return redirectUriProblem(client, by) === undefined;
 }
 
 /**
@@ -127,21 +140,21 @@ export function verifyRedirectUri(
   {
     requested,
     rule,
-    dotless,
+    redirectSchemes,
     withPkce = false,
   }: {
     requested: string | undefined;
     rule: "required" | "optional";
-    dotless: DotlessSchemes;
+    redirectSchemes: AllowedSchemes;
     withPkce?: boolean;
   },
 ): RedirectTarget | undefined {
   const [only, ...others] = client.redirectUris;
   const uri = requested ?? (rule === "optional" && others.length === 0 ? only : undefined);
   if (uri === undefined) return undefined;
-  // checked again, because the record may come from the host's own table and `dotless` may have changed since it was written
-  const url = parseRegistrable(client, { uri, dotless });
-  if (!url) return undefined;
+  // checked again, because the record may come from the host's own table and `redirectSchemes` may have changed since it was written
+  const url = parseRegistrable(client, { uri, redirectSchemes });
+  if (typeof url === "string") return undefined;
   const known =
     client.redirectUris.includes(uri) ||
     (mayUseAnyPort(client, withPkce) &&

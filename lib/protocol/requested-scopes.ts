@@ -21,7 +21,7 @@ export type NamedScopes = Omit<RequestedScopes, "grantableScopes">;
 
 /** Why a request cannot have the scopes that it asks for. What error this is depends on the endpoint. */
 export type ScopeProblem =
-  "missing" | "malformed" | "none-registered" | "not-registered" | "no-longer-registered";
+  "scope-missing" | "scope-malformed" | "no-scope-registered" | "scope-not-registered" | "scope-lost";
 
 /** The client that asks, and the issuer that it asks. */
 export interface Asker {
@@ -37,11 +37,11 @@ export interface Asker {
  */
 export function readNamedScopes(scope: string, { issuer, client }: Asker): NamedScopes | ScopeProblem {
   const named = parseScope(scope);
-  if (!named) return "malformed";
+  if (!named) return "scope-malformed";
   if (issuer.api.unknownScopes === "refuse") return { requestedScopes: named, ignoredScopes: [] };
   const registered = registeredScopes(client, issuer);
   const requestedScopes = intersect(named, registered);
-  if (requestedScopes.length === 0) return "none-registered";
+  if (requestedScopes.length === 0) return "no-scope-registered";
   return { requestedScopes, ignoredScopes: named.filter((name) => !registered.includes(name)) };
 }
 
@@ -59,7 +59,6 @@ export function followImplications(implies: ImpliedScopes): ImpliedScopes {
 /** The scopes and those that they imply, limited to what the client is registered for. */
 export function withImplied(scopes: readonly string[], { issuer, client }: Asker): readonly string[] {
   const implied = scopes.flatMap((scope) => issuer.api.impliedScopes.get(scope) ?? []);
-  if (implied.length === 0) return scopes;
   return [...new Set([...scopes, ...intersect(implied, registeredScopes(client, issuer))])];
 }
 
@@ -78,7 +77,7 @@ function namesNothing(scope: string, { api }: Issuer): boolean {
  */
 export function readRequestedScopes(scope: string | undefined, by: Asker): RequestedScopes | ScopeProblem {
   const { issuer, client } = by;
-  if (scope === undefined && issuer.api.scope === "required") return "missing";
+  if (scope === undefined && issuer.api.scope === "required") return "scope-missing";
   const registered = registeredScopes(client, issuer);
   const named =
     scope === undefined || namesNothing(scope, issuer)
@@ -89,7 +88,7 @@ export function readRequestedScopes(scope: string | undefined, by: Asker): Reque
       : readNamedScopes(scope, by);
   if (typeof named === "string") return named;
   const { requestedScopes, ignoredScopes } = named;
-  if (!isSubset(requestedScopes, registered)) return "not-registered";
+  if (!isSubset(requestedScopes, registered)) return "scope-not-registered";
   return { requestedScopes, grantableScopes: withImplied(requestedScopes, by), ignoredScopes };
 }
 
@@ -102,6 +101,6 @@ export function stillGrantable(
   { issuer, client }: Asker,
 ): RequestedScopes | ScopeProblem {
   const registered = registeredScopes(client, issuer);
-  if (!isSubset(requestedScopes, registered)) return "no-longer-registered";
+  if (!isSubset(requestedScopes, registered)) return "scope-lost";
   return { requestedScopes, grantableScopes: intersect(grantableScopes, registered), ignoredScopes: [] };
 }

@@ -1,5 +1,5 @@
 /** Scopes: parse, format, compare. RFC 6749 §3.3. */
-import { ownText } from "./own";
+import { ownText } from "./parameters";
 
 const scopeList = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 

@@ -3,9 +3,10 @@ import { prompts } from "./authorization-request";
 import { grantTypes } from "./client";
 import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
-import { type EndpointName, endpointPaths, type Issuer, registrationPath } from "./issuer";
+import { type EndpointName, endpoints, type Issuer } from "./issuer";
 
-type EndpointUrls = Readonly<Record<`${EndpointName}_endpoint`, string>>;
+/** Those of the endpoints that the issuer has. */
+type EndpointUrls = { readonly [Name in EndpointName as `${Name}_endpoint`]?: string };
 
 /** The metadata document of an issuer, by its wire names. @rfc 8414 §2 */
 export interface ServerMetadata extends EndpointUrls {
@@ -26,8 +27,6 @@ export interface ServerMetadata extends EndpointUrls {
   readonly code_challenge_methods_supported: readonly string[];
   readonly prompt_values_supported: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
-  /** Only where clients may register themselves. @rfc 7591 §3 */
-  readonly registration_endpoint?: string;
   /** Only where client ids may be URLs of metadata documents. @rfc draft-ietf-oauth-client-id-metadata-document §5 */
   readonly client_id_metadata_document_supported?: true;
   /** The one API of this issuer. @rfc 9728 §4 */
@@ -37,20 +36,18 @@ export interface ServerMetadata extends EndpointUrls {
 /** Introspection requires authentication (RFC 7662 §2.1), so public clients cannot use it. They can use the other endpoints. */
 const confidentialMethods = clientAuthenticationMethods.filter((method) => method !== "none");
 
-function endpointUrls(identifier: string): EndpointUrls {
-  const urls = Object.entries(endpointPaths).map(([name, path]) => [
-    `${name}_endpoint`,
-    `${identifier}/${path}`,
-  ]);
-  return Object.fromEntries(urls) as EndpointUrls;
+function endpointUrls({ identifier, api }: Issuer): EndpointUrls {
+  const here = Object.entries(endpoints).filter(([, { on }]) => !on || on(api));
+  return Object.fromEntries(here.map(([name, { path }]) => [`${name}_endpoint`, `${identifier}/${path}`]));
 }
 
 /** The metadata document of an issuer. @rfc 8414 §2 */
-export function serverMetadata({ identifier, api }: Issuer, jwksUri: string): ServerMetadata {
+export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata {
+  const { identifier, api } = issuer;
   const names = Object.keys(api.scopes);
   return {
     issuer: identifier,
-    ...endpointUrls(identifier),
+    ...endpointUrls(issuer),
     // an opaque token is checked by introspection: no key can verify it
     ...(api.accessTokenFormat === "jwt" && { jwks_uri: jwksUri }),
     ...(names.length > 0 && { scopes_supported: names }),
@@ -66,7 +63,6 @@ export function serverMetadata({ identifier, api }: Issuer, jwksUri: string): Se
     code_challenge_methods_supported: ["S256"],
     prompt_values_supported: prompts,
     authorization_response_iss_parameter_supported: true,
-    ...(api.selfDescribed.registrations && { registration_endpoint: `${identifier}/${registrationPath}` }),
     ...(api.selfDescribed.documents && { client_id_metadata_document_supported: true }),
     protected_resources: [api.audience],
   };

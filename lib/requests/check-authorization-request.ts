@@ -6,41 +6,55 @@ import {
   parsePrompt,
   type Prompt,
 } from "../protocol/authorization-request";
-import { type Client, mayUseGrant } from "../protocol/client";
+import { type Client, grantUseProblem } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
-import { OAuthError } from "../protocol/oauth-error";
+import { because, OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import type { RedirectTarget } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
 import { checkRequestedScopes, checkResource, checkShownScopes, checkUsable } from "./check-parameters";
 
-/** @param reason for the developer: which rule was broken, and what to do. */
-function invalidRequest(description: string, reason: string): OAuthError {
-  return new OAuthError("invalid_request", { description, reason });
+/** Refusals by the rules for authorization requests. */
+export const authorizationRequestReasons = {
+  "response-type-missing": "response_type is required (RFC 6749 §4.1.1): send response_type=code",
+  "response-type-not-code":
+    "response_type is not code, and the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
+  "code-grant-not-allowed": (client: string, why: string): string =>
+    `client ${client} ${why} (RFC 6749 §4.1.2.1): fix the client's record`,
+  "code-challenge-missing":
+    "code_challenge is missing: public clients must use PKCE, and so must anyone who sends code_challenge_method (RFC 7636 §4.3, 9700 §2.1.1): send code_challenge and code_challenge_method=S256",
+  "code-challenge-method-not-s256":
+    "code_challenge_method is missing or is not S256, and plain, the default, protects nothing (RFC 7636 §7.2): send S256",
+  "code-challenge-malformed":
+    "code_challenge is not 43 base64url characters without padding (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
+  "prompt-unknown":
+    "prompt has a value other than none, login, consent and select_account (OpenID Connect Core §3.1.2.1): leave that value out",
+  "prompt-none-with-others":
+    "prompt has none together with another value (OpenID Connect Core §3.1.2.1): send only one of them",
+  "max-age-malformed":
+    "max_age is not a number of seconds, 0 or more (OpenID Connect Core §3.1.2.1): send digits only",
+} as const;
+
+function invalidRequest(description: string, code: keyof typeof authorizationRequestReasons): OAuthError {
+  return new OAuthError("invalid_request", { description, ...because(authorizationRequestReasons, code) });
 }
 
 function checkResponseType(parameters: Parameters): void {
   const responseType = parameters.get("response_type");
-  if (responseType === undefined)
-    throw invalidRequest(
-      "response_type is missing.",
-      "response_type is required (RFC 6749 §4.1.1): send response_type=code",
-    );
+  if (responseType === undefined) throw invalidRequest("response_type is missing.", "response-type-missing");
   if (responseType === "code") return;
   throw new OAuthError("unsupported_response_type", {
     description: "The only response_type is code.",
-    reason:
-      "response_type is not code; the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
+    ...because(authorizationRequestReasons, "response-type-not-code"),
   });
 }
 
 function checkClientMayAsk(client: Client, issuer: Issuer): void {
-  const { apiId } = issuer.api;
-  if (mayUseGrant(client, { apiId, grantType: "authorization_code" })) return;
+  const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType: "authorization_code" });
+  if (problem === undefined) return;
   throw new OAuthError("unauthorized_client", {
     description: "The client may not use the authorization code grant at this API.",
-    reason:
-      "the client has no subscription to this API, or its grantTypes leave out authorization_code (RFC 6749 §4.1.2.1): fix the client's subscriptions",
+    ...because(authorizationRequestReasons, "code-grant-not-allowed", client.clientId, problem),
   });
 }
 
@@ -49,21 +63,11 @@ function checkCodeChallenge(parameters: Parameters, client: Client): string | un
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
   if (challenge === undefined && method === undefined && client.confidential) return undefined;
-  if (challenge === undefined)
-    throw invalidRequest(
-      "code_challenge is missing.",
-      "public clients must use PKCE (RFC 7636 §4.3, 9700 §2.1.1): send code_challenge and code_challenge_method=S256",
-    );
+  if (challenge === undefined) throw invalidRequest("code_challenge is missing.", "code-challenge-missing");
   if (method !== "S256")
-    throw invalidRequest(
-      "code_challenge_method must be S256.",
-      "code_challenge_method is missing or is not S256; plain protects nothing (RFC 7636 §7.2): send S256",
-    );
+    throw invalidRequest("code_challenge_method must be S256.", "code-challenge-method-not-s256");
   if (!isCodeChallenge(challenge))
-    throw invalidRequest(
-      "code_challenge must be 43 base64url characters.",
-      "code_challenge is not an unpadded base64url SHA-256 (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
-    );
+    throw invalidRequest("code_challenge must be 43 base64url characters.", "code-challenge-malformed");
   return challenge;
 }
 
@@ -71,15 +75,9 @@ function checkCodeChallenge(parameters: Parameters, client: Client): string | un
 function checkPrompt(parameters: Parameters): readonly Prompt[] {
   const values = parsePrompt(parameters.get("prompt"));
   if (!values)
-    throw invalidRequest(
-      "prompt takes only none, login, consent and select_account.",
-      "prompt has an unknown value (OpenID Connect Core §3.1.2.1): leave it out",
-    );
+    throw invalidRequest("prompt takes only none, login, consent and select_account.", "prompt-unknown");
   if (values.includes("none") && values.length > 1)
-    throw invalidRequest(
-      "prompt=none must be the only value.",
-      "prompt has none together with another value (OpenID Connect Core §3.1.2.1): send only one of them",
-    );
+    throw invalidRequest("prompt=none must be the only value.", "prompt-none-with-others");
   return values;
 }
 
@@ -87,10 +85,7 @@ function checkMaxAge(parameters: Parameters): number | undefined {
   const maxAge = parameters.get("max_age");
   if (maxAge === undefined) return undefined;
   if (isMaxAge(maxAge)) return Number(maxAge);
-  throw invalidRequest(
-    "max_age must be a whole number of seconds.",
-    "max_age is a number of seconds, 0 or more (OpenID Connect Core §3.1.2.1): send digits only",
-  );
+  throw invalidRequest("max_age must be a whole number of seconds.", "max-age-malformed");
 }
 
 /** What the parameters of a request are checked against. */

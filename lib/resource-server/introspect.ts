@@ -2,9 +2,10 @@
 import { fetchTrusted } from "../fetching/fetch-trusted";
 import { parseJson } from "../fetching/read-document";
 import type { AccessTokenClaims } from "../protocol/access-token";
+import { hostMistake } from "../protocol/mistake";
 import { lateError } from "../protocol/oauth-error";
 import type { IntrospectionOptions } from "./options";
-import type { InTurn } from "./in-turn";
+import { type InTurn, takingTurns } from "../recall/turns";
 
 /** What introspection says about a token: its claims while it is active. */
 export type Introspected =
@@ -40,19 +41,42 @@ function readAnswer(text: string): Introspected | undefined {
   return claims?.["active"] === true ? { active: true, claims } : undefined;
 }
 
+function noTurn(because: "full" | "late"): Error {
+  return because === "full"
+    ? lateError("introspection-queue-full", "introspection: too many tokens are waiting to be introspected")
+    : lateError("introspection-queue-late", "introspection: no turn within five seconds");
+}
+
+/**
+ * Turns at the authorization server, which must not get a flood of connections. Without a limit, the last of those who wait for a server that
+ * hangs would wait for minutes.
+ */
+export function introspectionTurns(): InTurn {
+  return takingTurns({ running: 32, waiting: 1_000, waitMilliseconds: 5_000, refusal: noTurn });
+}
+
 /** Asks as this client. `inTurn` limits how many questions are under way. */
 export function introspector(options: IntrospectionOptions, inTurn: InTurn): Introspect {
   const headers = { Authorization: basic(options) };
   return async (endpoint, token) => {
     const body = new URLSearchParams({ token });
-    const answer = await inTurn(() => fetchTrusted(endpoint, { method: "POST", headers, body }));
-    if (answer.kind === "failed") throw lateError(`introspection: ${answer.reason}`);
+    const answer = await inTurn(endpoint, () => fetchTrusted(endpoint, { method: "POST", headers, body }));
+    if (answer.kind === "failed")
+      throw lateError("introspection-unreachable", `introspection: ${answer.reason}`);
     const { status, text } = answer;
-    if (status >= 500 || status === 429) throw lateError(`introspection: the answer has status ${status}`);
+    if (status >= 500 || status === 429)
+      throw lateError("introspection-unavailable", `introspection: the answer has status ${status}`);
     const hint = refusals[status] ?? "is baseUrl right?";
-    if (status !== 200) throw new Error(`introspection was refused with status ${status}: ${hint}`);
+    if (status !== 200)
+      throw hostMistake(
+        "introspection-request-refused",
+        `introspection was refused with status ${status}: ${hint}`,
+      );
     const introspected = readAnswer(text);
     if (introspected) return introspected;
-    throw new Error("introspection: the answer does not say whether the token is active (RFC 7662 §2.2)");
+    throw hostMistake(
+      "introspection-answer-wrong",
+      "introspection: the answer does not say whether the token is active (RFC 7662 §2.2)",
+    );
   };
 }

@@ -1,8 +1,14 @@
 /** The options of `createResourceServer`: what each one means, and how they are checked. RFC 9728 §2, 7662 §2.1. */
 import type { OnEvent } from "../events/port";
-import { plainObject, plainRecord } from "../options/plain";
-import { type OptionProblem, shapeProblems } from "../options/shape";
-import { baseUrlProblem, urlProblem } from "../options/url-problem";
+import {
+  baseUrlProblem,
+  optionError,
+  type OptionProblem,
+  urlProblem,
+  type Wrong,
+  wrong,
+} from "../options/problem";
+import { plainOptionsOf, shapeProblems } from "../options/shape";
 import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { parseScope } from "../protocol/scope";
 import type { NamedSchema } from "../schemas/compile";
@@ -114,19 +120,11 @@ const schema = {
 /** The options of `createResourceServer` as JSON Schema. */
 export const resourceServerSchema: NamedSchema = schema;
 
-const plainOptions = plainObject(Object.keys(schema.properties), {
-  apis: plainRecord(plainObject(Object.keys(apiSchema.properties))),
-  introspection: plainObject(Object.keys(introspectionSchema.properties)),
-});
-
 /** What is wrong with an issuer. The client of `introspection` is known to the server at `baseUrl`, and its secret is for no other. */
-function issuerProblem(
-  issuer: string,
-  { baseUrl, introspection }: ResourceServerOptions,
-): string | undefined {
+function issuerProblem(issuer: string, { baseUrl, introspection }: ResourceServerOptions): Wrong | undefined {
   const problem = urlProblem(issuer);
   if (problem !== undefined || !introspection || isIssuerBelow(baseUrl, issuer)) return problem;
-  return "is not below baseUrl, and introspection would send the secret there";
+  return wrong("issuer-of-another-server");
 }
 
 function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
@@ -134,18 +132,17 @@ function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
   for (const [apiId, { audience, scopes, issuers = [] }] of Object.entries(options.apis)) {
     const path = `apis.${apiId}`;
     const problem = urlProblem(audience);
-    if (problem) yield { path: `${path}.audience`, problem, fix: fixes.audience };
+    if (problem) yield { path: `${path}.audience`, ...problem, fix: fixes.audience };
     const url = problem ? audience : protectedResourceMetadataUrl(audience);
     const twin = pathOf.get(url);
-    if (twin)
-      yield { path: `${path}.audience`, problem: `is also the audience of ${twin}`, fix: fixes.audience };
+    if (twin) yield { path: `${path}.audience`, ...wrong("audience-of-two-apis", twin), fix: fixes.audience };
     pathOf.set(url, path);
     const unnamed = scopes.findIndex((name) => parseScope(name)?.length !== 1);
     if (unnamed >= 0)
-      yield { path: `${path}.scopes.${unnamed}`, problem: "is not a scope name", fix: fixes.scopes };
+      yield { path: `${path}.scopes.${unnamed}`, ...wrong("unusable-scope-name"), fix: fixes.scopes };
     for (const [index, issuer] of issuers.entries()) {
-      const wrong = issuerProblem(issuer, options);
-      if (wrong) yield { path: `${path}.issuers.${index}`, problem: wrong, fix: fixes.issuers };
+      const wrongIssuer = issuerProblem(issuer, options);
+      if (wrongIssuer) yield { path: `${path}.issuers.${index}`, ...wrongIssuer, fix: fixes.issuers };
     }
   }
 }
@@ -155,28 +152,29 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
   // a misspelt constant must not switch introspection off, or make its answers last longer
   const missing = Object.entries(options).find(([, value]) => value === undefined)?.[0];
   const fix = "Leave the key out, or write a value.";
-  if (missing !== undefined) yield { path: missing, problem: "is undefined", fix };
+  if (missing !== undefined) yield { path: missing, ...wrong("option-undefined"), fix };
   for (const [apiId, api] of Object.entries(apis))
     for (const [name, value] of Object.entries(api))
-      if (value === undefined) yield { path: `apis.${apiId}.${name}`, problem: "is undefined", fix };
+      if (value === undefined) yield { path: `apis.${apiId}.${name}`, ...wrong("option-undefined"), fix };
   const problem = baseUrlProblem(baseUrl);
-  if (problem !== undefined) yield { path: "baseUrl", problem, fix: fixes.baseUrl };
+  if (problem !== undefined) yield { path: "baseUrl", ...problem, fix: fixes.baseUrl };
   yield* apiProblems(options);
   if (options.revocationLagSeconds !== undefined && !introspection) {
-    const unused = "has no effect without introspection: JWTs count until they expire";
-    yield { path: "revocationLagSeconds", problem: unused, fix: "Leave it out, or write introspection." };
+    const fixOfLag = "Leave it out, or write introspection.";
+    yield { path: "revocationLagSeconds", ...wrong("lag-without-introspection"), fix: fixOfLag };
   }
 }
 
 /**
- * Checks shape, then values. Gives the plain copy that was checked, with all that the host's objects inherit or have by getters.
+ * Checks shape, then values. Gives the copy that was checked.
  *
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
 export function checkResourceServerOptions(given: ResourceServerOptions): ResourceServerOptions {
-  const options = plainOptions(given) as ResourceServerOptions;
-  const found = shapeProblems(resourceServerSchema, options)[0] ?? [...valueProblems(options)][0];
-  if (found) throw new TypeError(`createResourceServer: ${found.path} ${found.problem}. ${found.fix}`.trim());
+  const { options, problems } = plainOptionsOf(given, { apis: { "*": {} }, introspection: {} });
+  const found =
+    problems[0] ?? shapeProblems(resourceServerSchema, options)[0] ?? [...valueProblems(options)][0];
+  if (found) throw optionError("createResourceServer", found);
   return options;
 }
 
@@ -189,6 +187,8 @@ export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): r
     baseUrl,
     // no page shows their sentences here
     scopes: Object.fromEntries(scopes.map((scope) => [scope, scope])),
+    // what a client gets that asks for no scope is up to the authorization server
+    defaultScopes: [],
     issuers,
     metadataUrl: protectedResourceMetadataUrl(audience),
   }));

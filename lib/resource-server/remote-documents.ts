@@ -1,6 +1,6 @@
 /** Documents of the authorization server: read, checked, remembered, and replaced before they are old. RFC 8414 §3.2, 9728 §3.2, 7517 §5. */
 import type { FetchDocument } from "../fetching/fetch-document";
-import { fetchTrustedDocument } from "../fetching/fetch-trusted";
+import { failed, fetchTrustedDocument } from "../fetching/fetch-trusted";
 import { parseJson } from "../fetching/read-document";
 import { rememberedDocuments } from "../fetching/remembered-documents";
 import { lateError } from "../protocol/oauth-error";
@@ -30,10 +30,17 @@ export interface RemoteDocuments<T> {
   fresh(url: string): T | undefined;
 }
 
+/** What documents are, for errors, with the ids of the errors about them. */
+const unusable = {
+  "the metadata of an issuer": "issuer-metadata-unusable",
+  "the key set": "key-set-unusable",
+  "the metadata of the API": "api-metadata-unusable",
+} as const;
+
 /** How documents of one kind are found. */
 export interface RemoteDocumentOptions<T> {
-  /** For errors: what the documents are, such as "the key set". */
-  readonly name: string;
+  /** For errors: what the documents are. */
+  readonly name: keyof typeof unusable;
   readonly clock: Clock;
   readonly parse: (value: object, url: string) => ParsedDocument<T>;
 }
@@ -64,7 +71,7 @@ function fetchInto<T>(parsed: Parsed<T>, parse: RemoteDocumentOptions<T>["parse"
     // an unchanged document keeps its value, so that keys stay the same objects
     if (parsed.get(url)?.text === text) return document;
     const outcome = parseText(text, { url, parse });
-    if (outcome.kind !== "parsed") return { kind: "failed", reason: outcome.reason };
+    if (outcome.kind !== "parsed") return failed(outcome.reason);
     parsed.set(url, { text, value: outcome.value });
     return document;
   };
@@ -86,7 +93,7 @@ export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions
   async function ask(how: "find" | "refresh", url: string): Promise<T> {
     const answer = await documents[how](url);
     if (answer.kind === "found") return valueAt(url);
-    throw lateError(`${name} at ${url} can't be used: ${answer.reason}`);
+    throw lateError(unusable[name], `${name} at ${url} can't be used: ${answer.reason}`);
   }
 
   function fresh(url: string): T | undefined {

@@ -1,5 +1,6 @@
 /** Decides in another process whether an access token is valid at an API. RFC 9068 §4, 7662 §2.2, 7519 §4.1.1. */
 import { type AccessToken, type AccessTokenClaims, readAccessTokenClaims } from "../protocol/access-token";
+import { hostMistake } from "../protocol/mistake";
 import { metadataUrlBelow } from "../protocol/issuer";
 import type { Clock } from "../protocol/time";
 import { isRandomToken } from "../protocol/token-value";
@@ -42,14 +43,7 @@ export interface RemoteVerifyPorts {
   readonly revocationLagSeconds: number;
 }
 
-const unknownToken = invalid(
-  "the token is unknown, forged, or signed with a key that the authorization server does not publish (RFC 9068 §4): get a new one",
-);
-const noIntrospection = invalid(
-  "the token is opaque, so only the authorization server can tell what it means (RFC 7662 §2): pass introspection to createResourceServer",
-);
-const inactive =
-  "the authorization server says that the token is not active: it is unknown, expired or revoked";
+const unknownToken = invalid("token-key-not-published");
 
 /** The issuer's metadata. @throws Error when it can't be had, or is that of an issuer of another API */
 async function metadataOf(
@@ -59,7 +53,8 @@ async function metadataOf(
   const metadata = await issuers.find(metadataUrlBelow(issuer));
   const { resources } = metadata;
   if (!resources || resources.includes(api.audience)) return metadata;
-  throw new Error(
+  throw hostMistake(
+    "issuer-of-another-api",
     `resource server: the issuer ${issuer} serves another API than ${api.audience} (protected_resources, RFC 9728 §4). Compare audience and issuers with the options of createAuthServer.`,
   );
 }
@@ -109,7 +104,10 @@ async function ask(
   const { introspectionEndpoint } = await metadataOf(published, { issuer, api });
   const introspect = introspection?.[isJwt(token) ? "signed" : "opaque"];
   if (introspect && introspectionEndpoint !== undefined) return introspect(introspectionEndpoint, token);
-  throw new Error(`resource server: the issuer ${issuer} names no introspection endpoint of its own`);
+  throw hostMistake(
+    "introspection-endpoint-missing",
+    `resource server: the issuer ${issuer} names no introspection endpoint of its own`,
+  );
 }
 
 /** Any issuer of the API knows the tokens of all of them. When asking the first one fails, it may have gone since. */
@@ -127,10 +125,10 @@ async function askFirst(ports: RemoteVerifyPorts, presented: PresentedToken): Re
 async function readOpaque(ports: RemoteVerifyPorts, presented: PresentedToken): Promise<ReadToken> {
   // nothing else was ever issued as an opaque token, so nobody needs to be asked
   if (!isRandomToken(presented.token)) return unknownToken;
-  if (!ports.introspection) return noIntrospection;
+  if (!ports.introspection) return invalid("token-opaque");
   const { api } = presented;
   const introspected = await askFirst(ports, presented);
-  if (!introspected.active) return invalid(inactive);
+  if (!introspected.active) return invalid("token-inactive");
   const read = toToken(introspected.claims, { api });
   if (read.kind === "invalid") return read;
   const identifier = read.accessToken.issuer;
@@ -166,11 +164,10 @@ export function remoteVerifier(
       // a JWT that is remembered is not read again, and its issuer may have gone since
       const identifier = accessToken.issuer;
       if (!(await isIssuerOf(ports.issuers, { identifier, baseUrl: api.baseUrl })))
-        return { kind: "ended", reason: ofAnotherApi.reason };
+        return { kind: "ended", code: ofAnotherApi.code };
       if (!introspection) return valid;
-      return (await stillStands(ports, { token, api, accessToken }))
-        ? valid
-        : { kind: "ended", reason: inactive };
+      const stands = await stillStands(ports, { token, api, accessToken });
+      return stands ? valid : { kind: "ended", code: "token-inactive" };
     },
   };
   return rememberingVerifier(checks, { lagSeconds, clock });

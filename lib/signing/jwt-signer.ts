@@ -1,5 +1,6 @@
 /** JWT access tokens of this server: signed by `jsonwebtoken`, verified by the key that made them. RFC 7517 §5; 9068 §2.1, §4; 9700 §2.5. */
 import jwt from "jsonwebtoken";
+import { hostMistake } from "../protocol/mistake";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { AccessTokenSigner } from "./port";
 import type { SigningKey } from "./signing-key";
@@ -46,7 +47,11 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
       for (const key of keys) {
         if (key.signsFrom <= now && (!newest || key.signsFrom > newest.signsFrom)) newest = key;
       }
-      if (!newest) throw new Error("no signing key is active yet: each signsFrom is in the future");
+      if (!newest)
+        throw hostMistake(
+          "no-active-signing-key",
+          "no signing key is active yet: each signsFrom is in the future",
+        );
       return newest;
     },
     published: (now) => keys.filter((key) => !isRetired(key, { keys, before: now - tokenSeconds })),

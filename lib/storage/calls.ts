@@ -1,61 +1,8 @@
-/** How the server calls code of the host, storage and callbacks: in limited time, with one form of "none". RFC 6749 §4.1.2.1, §5.2, §10.5. */
-import { lateError } from "../protocol/oauth-error";
-import { ownAnswer } from "../protocol/own";
+/** How the server calls storage: in limited time, with one form of "none". RFC 6749 §4.1.2.1, §5.2, §10.5. */
+import { inTime } from "../host/ask";
 import { type Storage, storageMethods, type StoragePortName } from "./port";
 
-const limitSeconds = 5;
-
 type Call = (...args: unknown[]) => unknown;
-
-/**
- * What a call of the host's code gives, or a failure when it takes too long. The failure leads to `temporarily_unavailable`.
- *
- * @param onLate is called when the answer is no longer waited for.
- */
-export async function inTime(name: string, call: () => unknown, onLate?: () => void): Promise<unknown> {
-  let isSettled = false;
-  const answer = Promise.resolve(call()).then(
-    (value) => {
-      isSettled = true;
-      // some databases return `null` where there is nothing
-      return value ?? undefined;
-    },
-    (failure: unknown) => {
-      isSettled = true;
-      throw failure;
-    },
-  );
-  // an answer from memory arrives one turn later, and a timer would cost more than the answer
-  await Promise.resolve();
-  if (isSettled) return answer;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const giveUp = (): void => {
-      if (isSettled) return;
-      onLate?.();
-      reject(lateError(`${name} did not answer within ${limitSeconds} seconds`));
-    };
-    // a process that was stopped runs its timers first: what has arrived meanwhile is read before it is given up
-    timer = setTimeout(() => setImmediate(giveUp), limitSeconds * 1000);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/**
- * What a callback of the host answers, as a copy: what is checked is what counts, whatever the host does with its object. It has as long
- * as a call of storage. What it throws at once is a rejection as well.
- */
-export async function askHost<Answer extends object>(
-  name: string,
-  ask: () => unknown,
-  onLate?: () => void,
-): Promise<Answer> {
-  return ownAnswer((await inTime(name, ask, onLate)) as Answer);
-}
 
 /**
  * How to take back what was given up and is stored all the same: it could come after everything of the person was erased. Whatever else
@@ -76,9 +23,15 @@ const takingBack: Readonly<Record<string, (storage: Storage, args: readonly unkn
     },
   };
 
-function limitedCall(storage: Storage, { name, call }: { name: string; call: Call }): Call {
+function limitedCall(
+  storage: Storage,
+  { portName, method }: { portName: StoragePortName; method: string },
+): Call {
+  const port: object = storage[portName];
+  const name = `${portName}.${method}`;
   const takeBack = takingBack[name];
-  if (!takeBack) return (...args) => inTime(name, () => call(...args));
+  if (!takeBack)
+    return (...args) => inTime(name, () => (Reflect.get(port, method) as Call).apply(port, args));
   return (...args) => {
     let begun: unknown;
     const onLate = (): void =>
@@ -86,17 +39,15 @@ function limitedCall(storage: Storage, { name, call }: { name: string; call: Cal
         .then(() => takeBack(storage, args))
         // nothing was stored, or storage fails again
         .catch(() => undefined);
-    return inTime(name, () => (begun = call(...args)), onLate);
+    return inTime(name, () => (begun = (Reflect.get(port, method) as Call).apply(port, args)), onLate);
   };
 }
 
 function limited<Name extends StoragePortName>(storage: Storage, portName: Name): Storage[Name] {
-  const port: object = storage[portName];
-  const calls = Object.keys(storageMethods[portName]).map((method) => {
-    const call: Call = (...args) => Reflect.apply(Reflect.get(port, method) as Call, port, args);
-    return [method, limitedCall(storage, { name: `${portName}.${method}`, call })];
-  });
-  return Object.fromEntries(calls) as Storage[Name];
+  const methods = Object.keys(storageMethods[portName]);
+  return Object.fromEntries(
+    methods.map((method) => [method, limitedCall(storage, { portName, method })]),
+  ) as unknown as Storage[Name];
 }
 
 /**

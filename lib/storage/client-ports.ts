@@ -3,17 +3,20 @@ import type { Client } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
 
-/** A signed assertion by which a client has proved who it is. @rfc 7523 §3 */
+/** A text that counts once: so far, a signed assertion by which a client has proved who it is. @rfc 7523 §3 */
 export interface UsedAssertion {
-  /** Stands for the client's id together with the `jti` that the client chose. */
+  /** Stands for the text: for an assertion, the client's id together with the `jti` that the client chose. Other kinds of text never have the same digest. */
   readonly digest: TokenDigest;
   /** The client that has signed it. The server always passes it; an adapter need not store it. */
   readonly clientId?: string;
-  /** From then on the assertion is refused because of its age, so it need not be remembered. */
+  /** From then on the text is refused because of its age, so it need not be remembered. */
   readonly expiresAt: EpochSeconds;
 }
 
-/** The assertions that clients have used. The adapter removes expired ones, and must never lose an unexpired one. */
+/**
+ * Texts that count once, such as the assertions that clients have used. The adapter looks at nothing but digest and time, removes expired
+ * ones, and must never lose an unexpired one.
+ */
 export interface ClientAssertionStore {
   /**
    * Compare-and-set: of any number of simultaneous calls with the same digest in any number of processes, exactly one gets `"used"`.

@@ -66,9 +66,8 @@ export interface ConsentStore {
 }
 
 /**
- * End marks, one for each key. An end stores its mark and then revokes what it finds. An approval stores its records and then reads
- * the marks. So one of the two always sees the other. The adapter removes expired marks, and must never lose an unexpired one: what
- * was ended would count again.
+ * End marks, one for each key: `protocol/end-mark.ts` says what they are. The adapter removes expired marks, and must never lose an
+ * unexpired one: what was ended would count again.
  */
 export interface EndMarkStore {
   /**

@@ -2,6 +2,8 @@
 
 /** A setting of the database. */
 export interface Risk {
+  /** Which risk it is, in kebab case. It never changes its meaning. */
+  readonly code: string;
   /** What is so. */
   readonly problem: string;
   /** What to set instead. */
@@ -30,7 +32,7 @@ export function risksOf(port: object): readonly Risk[] {
   return typeof risks === "function" ? (risks as () => readonly Risk[])() : [];
 }
 
-/** The risks as a sentence each, without repetitions. */
+/** The risks as a sentence each, with the id in brackets at its end, without repetitions. */
 export function warningsOf(risks: readonly Risk[]): readonly string[] {
-  return [...new Set(risks.map(({ problem, fix }) => `${problem}. ${lossOfRecords} ${fix}`))];
+  return [...new Set(risks.map(({ code, problem, fix }) => `${problem}. ${lossOfRecords} ${fix} [${code}]`))];
 }

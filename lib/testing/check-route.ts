@@ -1,7 +1,13 @@
 /** Checks that a route of the host is protected: the good token first, then everything that it must refuse. RFC 6750 §3, §3.1. */
 import type { Issuer } from "../protocol/issuer";
-import { type MintToken, type RefusedKind, refusedKinds } from "./kinds";
-import { namedScopes, type TestTokenRequest } from "./token-request";
+import { hostMistake } from "../protocol/mistake";
+import {
+  type MintToken,
+  namedScopes,
+  type RefusedKind,
+  refusedKinds,
+  type TestTokenRequest,
+} from "./token-request";
 
 /** An answer of `fetch`, supertest or light-my-request. */
 export interface RouteAnswer {
@@ -33,7 +39,8 @@ type Mints = Readonly<Record<RefusedKind | "issue", MintToken>>;
 function statusOf({ status, statusCode }: RouteAnswer): number {
   const found = status ?? statusCode;
   if (typeof found === "number") return found;
-  throw new TypeError(
+  throw hostMistake(
+    "answer-without-status",
     "tokens.checkRoute: send must return the answer of fetch, supertest or light-my-request, which has a status.",
   );
 }
@@ -102,15 +109,20 @@ export async function checkRoute(
   { request, send }: { request: TestTokenRequest; send: SendRequest },
 ): Promise<void> {
   if (typeof send !== "function")
-    throw new TypeError(
+    throw hostMistake(
+      "send-not-a-function",
       'tokens.checkRoute: write a function that sends a request, such as (headers) => request(app).get("/orders").set(headers).',
     );
   const good = statusOf(await send(bearer(await mints.issue(request))));
   if (good >= 400)
-    throw new Error(
+    throw hostMistake(
+      "route-refuses-good-token",
       `tokens.checkRoute: the good token was answered with ${good}. Nothing else was tried, as the route might refuse it for the same reason. ${hintFor(good)}`,
     );
   const faults: string[] = [];
   for (const trial of trialsOf(mints, { request, issuers })) faults.push(...(await faultOf(trial, send)));
-  if (faults.length > 0) throw new Error(`tokens.checkRoute:\n${faults.map((one) => `- ${one}`).join("\n")}`);
+  if (faults.length > 0) {
+    const list = faults.map((one) => `- ${one}`).join("\n");
+    throw hostMistake("route-answers-wrongly", `tokens.checkRoute:\n${list}`);
+  }
 }

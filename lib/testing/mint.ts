@@ -2,11 +2,12 @@
 import { randomBytes } from "node:crypto";
 import type { ClientRequest } from "../clients/authenticate-client";
 import { clientLookup, type ClientLookup, type ListedClients } from "../clients/client-lookup";
-import { findStanding } from "../end-user/standing";
+import { findBasis } from "../end-user/approval-basis";
 import type { ResolvedOptions } from "../options/resolve";
 import type { Authorization } from "../protocol/authorization";
 import { mayUseGrant, registeredScopes, subscriptionOf } from "../protocol/client";
 import { OAuthError } from "../protocol/oauth-error";
+import { mistakesOf } from "../protocol/mistake";
 import { parametersFromObject } from "../protocol/parameters";
 import { withImplied } from "../protocol/requested-scopes";
 import { isSubset } from "../protocol/scope";
@@ -50,11 +51,40 @@ export function mintOf(options: ResolvedOptions, now: EpochSeconds): Mint {
   };
 }
 
+interface OfClient {
+  readonly clientId: string;
+  readonly apiId: string;
+}
+
+const mistake = mistakesOf({
+  "signing-keys-missing": (by: string, api: string) =>
+    `${by}: the API "${api}" has signed access tokens (JWT), and the options have no signingKeys: each server then makes a temporary key that nobody else knows. Write signingKeys: [generateSigningKey()] into the options that your app and your tests share.`,
+  "unknown-client": (by: string, clientId: string, others: string) =>
+    `${by}: storage.clients has no client "${clientId}".${others}`,
+  "no-subscription": (by: string, { clientId, apiId, has }: OfClient & { readonly has: string }) =>
+    `${by}: the client "${clientId}" has no subscription to the API "${apiId}". It has: ${has}.`,
+  "client-without-grant": (
+    by: string,
+    { clientId, apiId, grantType, fix }: OfClient & { readonly grantType: string; readonly fix: string },
+  ) =>
+    `${by}: the client "${clientId}" may not use ${grantType} at the API "${apiId}". ${fix}, or take another client.`,
+  "scope-not-allowed": (
+    by: string,
+    { clientId, scopes, has }: Record<"clientId" | "scopes" | "has", string>,
+  ) => `${by}: the subscription of the client "${clientId}" lacks a scope of: ${scopes}. It has: ${has}.`,
+  "subject-of-token-is-client-id": (by: string) =>
+    `${by}: subject is the id of a client. End users have other ids; leave subject out for a client's own token.`,
+  "token-not-issued": (by: string, why: string) =>
+    `${by}: tokens.decide of your options does not issue this token (${why}). Write claims, {} for none, to mint it without asking.`,
+  "scopes-taken-away": (by: string, left: string) =>
+    `${by}: tokens.decide of your options leaves only these scopes: ${left}. Ask for them, or write claims, {} for none, to mint the token without asking.`,
+  "token-too-long": (by: string, most: number) =>
+    `${by}: tokens.decide of your options gives this token ${most} seconds at most.`,
+});
+
 function checkKeyed({ options: { temporary } }: Mint, { by, issuer: { api } }: AskedToken): void {
   if (api.accessTokenFormat !== "jwt" || !temporary.includes("signingKeys")) return;
-  throw new TypeError(
-    `${by}: the API "${api.apiId}" has signed access tokens (JWT), and the options have no signingKeys: each server then makes a temporary key that nobody else knows. Write signingKeys: [generateSigningKey()] into the options that your app and your tests share.`,
-  );
+  throw mistake("signing-keys-missing", by, api.apiId);
 }
 
 /** The client as the token endpoint would see it, if it may have such a token. */
@@ -65,25 +95,19 @@ async function findClient(mint: Mint, asked: AskedToken): Promise<Pick<ClientReq
   if (!found) {
     const { records } = mint.storage.clients as Partial<ListedClients>;
     const others = records ? ` Write one of: ${list(records.map((one) => one.clientId))}.` : "";
-    throw new TypeError(`${by}: storage.clients has no client "${clientId}".${others}`);
+    throw mistake("unknown-client", by, clientId, others);
   }
   const { client } = found;
   if (!subscriptionOf(client, apiId))
-    throw new TypeError(
-      `${by}: the client "${clientId}" has no subscription to the API "${apiId}". It has: ${list(Object.keys(client.subscriptions))}.`,
-    );
+    throw mistake("no-subscription", by, { clientId, apiId, has: list(Object.keys(client.subscriptions)) });
   const grantType = subject === undefined ? "client_credentials" : "authorization_code";
   if (!mayUseGrant(client, { apiId, grantType })) {
     const fix = subject === undefined ? "Name a subject" : "Leave the subject out";
-    throw new TypeError(
-      `${by}: the client "${clientId}" may not use ${grantType} at the API "${apiId}". ${fix}, or take another client.`,
-    );
+    throw mistake("client-without-grant", by, { clientId, apiId, grantType, fix });
   }
   const registered = registeredScopes(client, issuer);
   if (!isSubset(scopes, registered))
-    throw new TypeError(
-      `${by}: the subscription of the client "${clientId}" lacks a scope of: ${list(scopes)}. It has: ${list(registered)}.`,
-    );
+    throw mistake("scope-not-allowed", by, { clientId, scopes: list(scopes), has: list(registered) });
   return found;
 }
 
@@ -97,14 +121,11 @@ async function storeAuthorization(
   },
 ): Promise<Authorization> {
   const { by, subject, request, facts, context, allowed } = asked;
-  if (await clients.isTaken(subject))
-    throw new TypeError(
-      `${by}: subject is the id of a client. End users have other ids; leave subject out for a client's own token.`,
-    );
+  if (await clients.isTaken(subject)) throw mistake("subject-of-token-is-client-id", by);
   const { clientId } = request.client;
   const { apiId } = request.issuer.api;
   const contextKey = context?.key ?? "";
-  const { endMarks } = await findStanding(
+  const { endMarks } = await findBasis(
     { storage },
     {
       key: { subject, clientId, apiId, contextKey },
@@ -135,15 +156,11 @@ async function decide(
   const decided = await decideToken(ports, { grantType, request, authorization, scopes }).catch(
     (error: unknown) => {
       if (!(error instanceof OAuthError)) throw error;
-      throw new TypeError(
-        `${by}: tokens.decide of your options does not issue this token (${error.message}). Write claims, {} for none, to mint it without asking.`,
-      );
+      throw mistake("token-not-issued", by, error.message);
     },
   );
   if (isSubset(scopes, decided.scopes)) return decided;
-  throw new TypeError(
-    `${by}: tokens.decide of your options leaves only these scopes: ${list(decided.scopes)}. Ask for them, or write claims, {} for none, to mint the token without asking.`,
-  );
+  throw mistake("scopes-taken-away", by, list(decided.scopes));
 }
 
 /**
@@ -159,6 +176,7 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
     issuer,
     client,
     endMark,
+    headers: {},
     parameters: parametersFromObject({}),
     now: mint.now,
   };
@@ -170,8 +188,7 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
   const decided = await decide(mint, { request, authorization, scopes, claims, by });
   const most = decided.accessTokenSeconds;
   const accessTokenSeconds = seconds ?? most;
-  if (accessTokenSeconds > most)
-    throw new TypeError(`${by}: tokens.decide of your options gives this token ${most} seconds at most.`);
+  if (accessTokenSeconds > most) throw mistake("token-too-long", by, most);
   return { request, authorization, decided: { ...decided, accessTokenSeconds } };
 }
 

@@ -1,5 +1,6 @@
 /** Keeps the tools for tests out of production: with them, anybody is whoever they like. */
 import { isProduction } from "../options/resolve";
+import { hostMistake } from "../protocol/mistake";
 
 /**
  * Lets tests go on.
@@ -8,7 +9,8 @@ import { isProduction } from "../options/resolve";
  */
 export function refuseProduction(by: string): void {
   if (isProduction())
-    throw new TypeError(
+    throw hostMistake(
+      "testing-in-production",
       `${by}: authmount/testing is for tests, and NODE_ENV is production. Run tests with another NODE_ENV, and import it in tests only.`,
     );
 }

@@ -1,6 +1,6 @@
 /** A clock for tests: moves the time of this process forward, for the server, the host and everything else that asks `Date`. */
-import { currentTime } from "./current-time";
 import { refuseProduction } from "./production";
+import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 
 /** The time of this process, as a test moves it. It goes on by itself. */
@@ -39,8 +39,7 @@ function shiftedDate(shift: Shift): DateConstructor {
   const time = (): number => previous.now() + shift.seconds * 1000;
   function ShiftedDate(...args: readonly unknown[]): unknown {
     if (!new.target) return new previous(time()).toString();
-    const made: unknown = new.target === ShiftedDate ? previous : new.target;
-    return Reflect.construct(previous, args.length === 0 ? [time()] : args, made as DateConstructor);
+    return Reflect.construct(previous, args.length === 0 ? [time()] : args, new.target);
   }
   Object.setPrototypeOf(ShiftedDate, previous);
   Object.defineProperties(ShiftedDate, {
@@ -66,15 +65,17 @@ function removeRestored(): void {
 const mostSeconds = 1e11;
 
 function advance(shift: Shift, seconds: number): void {
-  if (shift.isRestored) throw new TypeError("clock.advance: this clock was restored. Make another one.");
+  if (shift.isRestored)
+    throw hostMistake("restored-clock", "clock.advance: this clock was restored. Make another one.");
   if (!Number.isSafeInteger(seconds) || seconds < 1 || seconds + shift.seconds > mostSeconds)
-    throw new TypeError("clock.advance: write whole seconds above 0.");
+    throw hostMistake("wrong-seconds", "clock.advance: write whole seconds above 0.");
   const before = Date.now();
   shift.seconds += seconds;
   // time goes on meanwhile, and somebody may set the machine's clock
   if (Date.now() - before >= seconds * 500) return;
   shift.seconds -= seconds;
-  throw new Error(
+  throw hostMistake(
+    "clock-replaced",
     "clock.advance: Date or Date.now has been replaced since testClock(), by fake timers for example. Move the time by one of them only.",
   );
 }
@@ -98,4 +99,9 @@ export function testClock(): TestClock {
       removeRestored();
     },
   };
+}
+
+/** The current time in whole epoch seconds, by the global `Date`. */
+export function currentTime(): EpochSeconds {
+  return Math.floor(Date.now() / 1000);
 }

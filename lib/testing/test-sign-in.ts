@@ -4,8 +4,9 @@ import type { Authentication } from "../end-user/port";
 import type { AuthMethod } from "../interaction/port";
 import type { AuthenticationFacts } from "../protocol/authorization";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
-import { currentTime } from "./current-time";
-import { checkKeys } from "./known-keys";
+import { hostMistake } from "../protocol/mistake";
+import { currentTime } from "./test-clock";
+import { checkKeys } from "../host/plain";
 import { refuseProduction } from "./production";
 
 /** A person, as `authenticate` of a host would describe them. */
@@ -47,7 +48,7 @@ function readPerson(given: string | TestPerson): Authenticated {
   const { context } = person;
   const read = context === undefined ? undefined : readContext(context);
   const problem = typeof read === "string" ? read : endUserProblem(person, currentTime());
-  if (problem !== undefined) throw new TypeError(`${by}: ${problem}.`);
+  if (problem !== undefined) throw hostMistake("wrong-person", `${by}: ${problem}.`);
   return { kind: "authenticated", authTime: currentTime(), ...person };
 }
 

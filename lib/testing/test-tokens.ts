@@ -3,15 +3,15 @@ import { checkOptions } from "../options/check";
 import type { AuthServerOptions } from "../options/options";
 import { type ResolvedOptions, resolveOptions } from "../options/resolve";
 import type { AccessToken } from "../protocol/access-token";
+import { type HostMistake, hostMistake } from "../protocol/mistake";
 import { jwtSigner, keyRing } from "../signing/jwt-signer";
 import { generateSigningKey, readSigningKey } from "../signing/signing-key";
 import { type AccessTokenIssue, issueAccessToken } from "../tokens/issue-tokens";
 import { checkRoute, type SendRequest } from "./check-route";
-import { currentTime } from "./current-time";
-import type { MintToken, RefusedKind } from "./kinds";
+import { currentTime } from "./test-clock";
+import { type MintToken, readTokenRequest, type RefusedKind, type TestTokenRequest } from "./token-request";
 import { type Mint, mintOf, prepareToken, verdictOn } from "./mint";
 import { refuseProduction } from "./production";
-import { readTokenRequest, type TestTokenRequest } from "./token-request";
 
 /** Tokens for the API routes of a host. */
 export interface TestTokens {
@@ -77,12 +77,18 @@ async function mintGood(
   const mint = mintOf(options, currentTime());
   const asked = readTokenRequest(request, { by, issuers: options.issuers, now: mint.now });
   if (by === "tokens.withdrawn" && asked.subject === undefined)
-    throw new TypeError(`${by}: a person takes back what they allowed, and there is no subject. Write one.`);
+    throw hostMistake(
+      "withdrawn-without-subject",
+      `${by}: a person takes back what they allowed, and there is no subject. Write one.`,
+    );
   const issue = await prepareToken(mint, asked);
   const good = await issueAccessToken(mint, issue);
   const verdict = await verdictOn(mint, { token: good, issue });
   if (verdict.kind === "valid") return { mint, issue, good, accessToken: verdict.accessToken };
-  throw new Error(`${by}: a good token is refused with these options: ${verdict.reason}.`);
+  throw hostMistake(
+    "good-token-refused",
+    `${by}: a good token is refused with these options: ${verdict.reason}.`,
+  );
 }
 
 /** A token that would be accepted, but for its kind. */
@@ -95,15 +101,19 @@ async function mintRefused(
   const token = await spoil[kind](mint, good);
   const verdict = await verdictOn(mint, { token, issue: good.issue });
   if (verdict.kind === "invalid") return token;
-  throw new Error(`${by}: the token is still accepted. Does the storage keep what it is told?`);
+  throw hostMistake(
+    "spoiled-token-accepted",
+    `${by}: the token is still accepted. Does the storage keep what it is told?`,
+  );
 }
 
 function resolve(options: AuthServerOptions): ResolvedOptions {
   try {
     return resolveOptions(checkOptions(options), currentTime());
   } catch (error) {
-    const { message } = error as Error;
-    throw new TypeError(`testTokens takes the options of createAuthServer. ${message}`, { cause: error });
+    const { code, message } = error as HostMistake;
+    const text = `testTokens takes the options of createAuthServer. ${message}`;
+    throw hostMistake(code, text, { cause: error });
   }
 }
 

@@ -1,13 +1,30 @@
-/** What a test asks for a token, checked against the options of the server. RFC 6749 §3.3, 9068 §2.2. */
+/** The kinds of token for tests, and what a test asks for a token, checked against the options of the server. RFC 6749 §3.3, 6750 §3.1, 9068 §2.2. */
 import { endUserProblem } from "../end-user/check-host-answer";
 import type { AuthenticationFacts } from "../protocol/authorization";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
 import { parseHostObject } from "../protocol/host-json";
 import type { Issuer } from "../protocol/issuer";
+import { mistakesOf } from "../protocol/mistake";
 import { parseScope } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
-import { checkKeys } from "./known-keys";
+import { checkKeys } from "../host/plain";
+
+const mistake = mistakesOf({
+  "unknown-api-of-token": (by: string, known: string) =>
+    `${by}: api is not an id in apis. Write one of: ${known}.`,
+  "unknown-auth-method-of-token": (by: string, api: string, known: string) =>
+    `${by}: authMethod is not one of the API "${api}". Write one of: ${known}.`,
+  "malformed-scope-of-token": (by: string, api: string, known: string) =>
+    `${by}: scope must name scopes of the API "${api}": ${known}. Leave it out for a token without scopes.`,
+  "unknown-scope-of-token": (by: string, api: string, unknown: string, known: string) =>
+    `${by}: the API "${api}" has no scope "${unknown}". Write some of: ${known}.`,
+  "wrong-claims": (by: string, problem: string) => `${by}: ${problem}.`,
+  "wrong-seconds-of-token": (by: string, most: number) =>
+    `${by}: seconds must be whole seconds from 1 to ${most}, the lifetime of the API.`,
+  "client-missing": (by: string) => `${by}: client must be the id of a client of storage.clients.`,
+  "wrong-person-of-token": (by: string, problem: string) => `${by}: ${problem}.`,
+});
 
 /**
  * Which token. A key that is not known, or that is present but `undefined`, is refused: a misspelt constant must not make another token
@@ -65,12 +82,12 @@ function findIssuer({ by, api, authMethod }: Asked, issuers: readonly Issuer[]):
   const ofApi = issuers.filter((issuer) => issuer.api.apiId === api);
   if (ofApi.length === 0) {
     const apiIds = [...new Set(issuers.map((issuer) => issuer.api.apiId))];
-    throw new TypeError(`${by}: api is not an id in apis. Write one of: ${list(apiIds)}.`);
+    throw mistake("unknown-api-of-token", by, list(apiIds));
   }
   const found = ofApi.find(({ authMethodId }) => authMethod === undefined || authMethodId === authMethod);
   if (found) return found;
   const methods = ofApi.map(({ authMethodId }) => authMethodId);
-  throw new TypeError(`${by}: authMethod is not one of the API "${api}". Write one of: ${list(methods)}.`);
+  throw mistake("unknown-auth-method-of-token", by, api, list(methods));
 }
 
 /** The distinct scopes of a list or a text, or `undefined` when they are missing or malformed. */
@@ -83,13 +100,10 @@ function readScopes({ by, scope }: Asked, { api }: Issuer): readonly string[] {
   if (scope === undefined) return [];
   const scopes = namedScopes(scope);
   const names = list(Object.keys(api.scopes));
-  if (!scopes)
-    throw new TypeError(
-      `${by}: scope must name scopes of the API "${api.apiId}": ${names}. Leave it out for a token without scopes.`,
-    );
+  if (!scopes) throw mistake("malformed-scope-of-token", by, api.apiId, names);
   const unknown = scopes.find((name) => !Object.hasOwn(api.scopes, name));
   if (unknown === undefined) return scopes;
-  throw new TypeError(`${by}: the API "${api.apiId}" has no scope "${unknown}". Write some of: ${names}.`);
+  throw mistake("unknown-scope-of-token", by, api.apiId, unknown, names);
 }
 
 function personProblem(asked: Asked, now: EpochSeconds): string | undefined {
@@ -116,14 +130,14 @@ function readClaims({ by, claims }: Asked): HostClaims | undefined {
   if (claims === undefined) return undefined;
   const copy = parseHostObject(claims) as HostClaims | undefined;
   const problem = copy ? hostClaimsProblem(copy) : "claims must be a plain object of JSON values";
-  if (problem !== undefined) throw new TypeError(`${by}: ${problem}.`);
+  if (problem !== undefined) throw mistake("wrong-claims", by, problem);
   return copy;
 }
 
 function checkSeconds({ by, seconds }: Asked, { api }: Issuer): void {
   const most = api.accessTokenSeconds;
   if (seconds === undefined || (Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= most)) return;
-  throw new TypeError(`${by}: seconds must be whole seconds from 1 to ${most}, the lifetime of the API.`);
+  throw mistake("wrong-seconds-of-token", by, most);
 }
 
 /**
@@ -139,10 +153,9 @@ export function readTokenRequest(
   const asked: Asked = { ...given, by };
   const issuer = findIssuer(asked, issuers);
   const { client, subject, context, seconds } = asked;
-  if (typeof client !== "string")
-    throw new TypeError(`${by}: client must be the id of a client of storage.clients.`);
+  if (typeof client !== "string") throw mistake("client-missing", by);
   const problem = personProblem(asked, now);
-  if (problem !== undefined) throw new TypeError(`${by}: ${problem}.`);
+  if (problem !== undefined) throw mistake("wrong-person-of-token", by, problem);
   checkSeconds(asked, issuer);
   return {
     issuer,
@@ -156,3 +169,20 @@ export function readTokenRequest(
     by,
   };
 }
+
+/** The kinds of token that every route must refuse with 401 `invalid_token`: each is a function of `TestTokens`. */
+export const refusedKinds: readonly ["expired", "revoked", "withdrawn", "foreign"] = [
+  "expired",
+  "revoked",
+  "withdrawn",
+  "foreign",
+];
+
+/** A kind of token that every route must refuse. */
+export type RefusedKind = (typeof refusedKinds)[number];
+
+/**
+ * Mints one token. The promise rejects with a `TypeError` when the server would not issue it: an unknown API, client or scope, no
+ * subscription. It is so for refused tokens too: without its one fault, each of them would be accepted.
+ */
+export type MintToken = (request: TestTokenRequest) => Promise<string>;

@@ -1,7 +1,7 @@
 /** Tells whether an authorization still stands, whatever has ended since it was born. RFC 7009 §2.1. */
 import type { RegisteredClient } from "../clients/client-lookup";
 import { type Authorization, isLive } from "../protocol/authorization";
-import { clientEndKey, isBornUnder, subjectEndKey } from "../protocol/end-mark";
+import { clientEndKey } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/time";
 import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
@@ -31,18 +31,18 @@ export async function isBornUnderClient(
     now: EpochSeconds;
   },
 ): Promise<boolean> {
-  if (isBornUnder(born, [remembered.endMark])) return true;
+  const { endMark } = remembered;
+  if (endMark === undefined || born.includes(endMark)) return true;
   if (born.length === 0) return false;
-  const [current] = await findMarks(storage.endMarks, { keys: [clientEndKey(clientId)], now });
-  return current !== undefined && isBornUnder(born, [current]);
+  const { client } = await findMarks(storage.endMarks, { keys: { client: clientEndKey(clientId) }, now });
+  return client !== undefined && born.includes(client);
 }
 
 /**
  * True while the authorization is in force: it was not revoked, and everything of its client was not ended since. What ends a person's
- * authorizations flags them. Versions before 0.2 stored some of them where a person's end cannot find them, so these ask for the
- * person's mark.
+ * authorizations flags them.
  *
- * @param standing `registered`: the client of the authorization, `undefined` when it was deleted.
+ * @param asked `registered`: the client of the authorization, `undefined` when it was deleted.
  * @throws whatever storage rejects with: a failure must not pass for "stands"
  */
 export async function authorizationStands(
@@ -58,10 +58,6 @@ export async function authorizationStands(
   },
 ): Promise<boolean> {
   if (!isLive(authorization, now) || !registered) return false;
-  const { endMarks, subject, clientId } = authorization;
-  const born = endMarks ?? [];
-  if (!(await isBornUnderClient({ storage }, { born, clientId, remembered: registered, now }))) return false;
-  if (endMarks !== undefined) return true;
-  const [subjectMark] = await findMarks(storage.endMarks, { keys: [subjectEndKey(subject)], now });
-  return subjectMark === undefined;
+  const { endMarks: born, clientId } = authorization;
+  return isBornUnderClient({ storage }, { born, clientId, remembered: registered, now });
 }

@@ -1,13 +1,13 @@
 /** Asks the host about a token, and holds it to its answer. RFC 6749 §5.2, §6; 9068 §2.2; 9110 §10.2.3. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
+import { type AnswerKeys, askHost, invalidAnswer as invalidAnswerOf } from "../host/ask";
 import { type Authorization, isLive } from "../protocol/authorization";
 import type { GrantType } from "../protocol/client";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
-import { parseHostObject, undefinedKey } from "../protocol/host-json";
-import { isErrorDescription, OAuthError } from "../protocol/oauth-error";
+import { parseHostObject } from "../protocol/host-json";
+import { because, isErrorDescription, OAuthError } from "../protocol/oauth-error";
 import { intersect, isSubset } from "../protocol/scope";
-import { askHost } from "../storage/calls";
 import type { Storage } from "../storage/port";
 import type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./port";
 
@@ -99,19 +99,28 @@ function approvalOf(authorization: Authorization): DecidedAuthorization {
   };
 }
 
+/** Refusals that come of what the host decided, or of its thinking. */
+export const decisionReasons = {
+  "token-decision-refused": "tokens.decide refused the token",
+  "token-decision-later": "tokens.decide asked the client to come later",
+  "token-decision-without-scope":
+    "tokens.decide left no scope (RFC 6749 §5.2): refuse the token instead, or leave one",
+  "revoked-during-decision": "the authorization was revoked while tokens.decide was asked",
+} as const;
+
 function isSeconds(value: unknown, most: number): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most;
 }
 
 function invalidAnswer(problem: string): TypeError {
-  return new TypeError(`tokens.decide returned an invalid answer: ${problem}.`);
+  return invalidAnswerOf("tokens.decide", problem);
 }
 
-/** A name that is there and `undefined` is a mistake: a misspelt constant must not count as "nothing changes". */
-function checkDefined(answer: object): void {
-  const missing = undefinedKey(answer);
-  if (missing !== undefined) throw invalidAnswer(`${missing} is undefined: leave it out`);
-}
+const decisionKeys: AnswerKeys<TokenDecision> = {
+  issue: { scopes: true, accessTokenSeconds: true, claims: true },
+  refuse: { description: true, revoke: true },
+  later: { retryAfterSeconds: true },
+};
 
 function narrowed(scopes: readonly string[], proposal: TokenProposal): readonly string[] {
   if (!Array.isArray(scopes) || !isSubset(scopes, proposal.scopes))
@@ -120,7 +129,7 @@ function narrowed(scopes: readonly string[], proposal: TokenProposal): readonly 
   if (kept.length > 0 || proposal.scopes.length === 0) return kept;
   throw new OAuthError("invalid_scope", {
     description: "The server grants none of these scopes.",
-    reason: "tokens.decide left no scope (RFC 6749 §5.2): refuse the token instead, or leave one",
+    ...because(decisionReasons, "token-decision-without-scope"),
   });
 }
 
@@ -159,7 +168,7 @@ async function checkNotEnded(
     return;
   throw new OAuthError("invalid_grant", {
     description: "The authorization has ended.",
-    reason: "the authorization was revoked while tokens.decide was asked",
+    ...because(decisionReasons, "revoked-during-decision"),
   });
 }
 
@@ -184,8 +193,8 @@ async function refusalOf(
       authorizationId,
     });
   }
-  const code = grantType === "client_credentials" ? "unauthorized_client" : "invalid_grant";
-  return new OAuthError(code, { description, reason: "tokens.decide refused the token" });
+  const error = grantType === "client_credentials" ? "unauthorized_client" : "invalid_grant";
+  return new OAuthError(error, { description, ...because(decisionReasons, "token-decision-refused") });
 }
 
 function laterBy({ retryAfterSeconds }: Later): OAuthError {
@@ -193,7 +202,7 @@ function laterBy({ retryAfterSeconds }: Later): OAuthError {
     throw invalidAnswer("retryAfterSeconds must be whole seconds from 1 to 86,400");
   return new OAuthError("temporarily_unavailable", {
     description: "Try again later.",
-    reason: "tokens.decide asked the client to come later",
+    ...because(decisionReasons, "token-decision-later"),
     retryAfterSeconds,
   });
 }
@@ -213,8 +222,8 @@ export async function decideToken(ports: TokenDecisionPorts, proposal: TokenProp
   const late = lateSignal();
   let returned: TokenDecision | Promise<TokenDecision> | undefined;
   const ask = (): unknown => (returned = tokens.decide(questionOf(proposal, late)));
-  const answer = await askHost<TokenDecision>("tokens.decide", ask, late.abort);
-  checkDefined(answer);
+  const question = { ask, keys: decisionKeys, onLate: late.abort };
+  const answer = await askHost<TokenDecision>("tokens.decide", question);
   switch (answer.kind) {
     case "issue": {
       const decided = decidedToken(answer, proposal);
@@ -226,7 +235,5 @@ export async function decideToken(ports: TokenDecisionPorts, proposal: TokenProp
       throw await refusalOf(ports, { proposal, answer });
     case "later":
       throw laterBy(answer);
-    default:
-      throw invalidAnswer("kind must be issue, refuse or later");
   }
 }

@@ -34,14 +34,20 @@ export interface AccessTokenIssue {
   readonly decided: DecidedToken;
 }
 
-function newAccessToken(
+/**
+ * A new access token in the API's format. An opaque one is stored, as its digest only; a JWT is not stored at all.
+ *
+ * @throws whatever storage rejects with
+ * @rfc 9068 §2
+ */
+export async function issueAccessToken(
+  { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
   { request: { issuer, client, endMark, now }, authorization, decided }: AccessTokenIssue,
-  tokenId: string,
-): AccessToken {
+): Promise<string> {
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
   const { scopes, accessTokenSeconds, claims } = decided;
-  return {
-    tokenId,
+  const accessToken: AccessToken = {
+    tokenId: randomId(),
     issuer: issuer.identifier,
     clientId: client.clientId,
     scopes,
@@ -56,24 +62,10 @@ function newAccessToken(
     ...(acr !== undefined && { acr }),
     ...(claims && { claims }),
   };
-}
-
-/**
- * A new access token in the API's format. An opaque one is stored, as its digest only; a JWT is not stored at all.
- *
- * @throws whatever storage rejects with
- * @rfc 9068 §2
- */
-export async function issueAccessToken(
-  { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
-  issue: AccessTokenIssue,
-): Promise<string> {
-  const accessToken = newAccessToken(issue, randomId());
-  const { request } = issue;
-  const { api } = request.issuer;
+  const { api } = issuer;
   if (api.accessTokenFormat === "jwt") return signer.sign(accessTokenClaims(accessToken, api.audience));
   const token = randomToken();
-  await storage.accessTokens.create({ digest: digestToken(token), ...accessToken }, request.now);
+  await storage.accessTokens.create({ digest: digestToken(token), ...accessToken }, now);
   return token;
 }
 
@@ -81,23 +73,12 @@ export async function issueAccessToken(
 export interface IssuedRefreshToken {
   readonly token: string;
   readonly record: RefreshToken;
-  /** What the answer says about its life, in seconds; `undefined` where the API does not state it. */
-  readonly statedSeconds: number | undefined;
 }
 
 /** A refresh token that is not stored yet. */
 export interface NewRefreshToken extends IssuedRefreshToken {
   /** What is stored with its predecessor, so that it can be derived again; `undefined` when it is a random one. */
   readonly use: RefreshTokenUse | undefined;
-}
-
-/** The token with what the answer says about it. */
-export function issuedRefreshToken(
-  token: string,
-  { record, request }: { record: RefreshToken; request: ClientRequest },
-): IssuedRefreshToken {
-  const states = request.issuer.api.refreshTokenExpiry === "state";
-  return { token, record, statedSeconds: states ? record.expiresAt - request.now : undefined };
 }
 
 /**
@@ -120,5 +101,5 @@ export function newRefreshToken(
   const token = formatToken(authorizationId, derived?.random ?? randomToken());
   const expiresAt = Math.min(now + refreshTokenIdleSeconds, refreshableUntil);
   const record = { authorizationId, digest: digestToken(token), expiresAt, used: false };
-  return { ...issuedRefreshToken(token, { record, request }), use: derived?.use };
+  return { token, record, use: derived?.use };
 }

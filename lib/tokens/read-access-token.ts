@@ -74,6 +74,33 @@ export async function readAccessToken(
   return isJwt(token) ? readJwt(ports, { token, api, now }) : readOpaque(ports, { digest, now });
 }
 
+/** Why an access token is not valid. For events only: clients are not told it. */
+export const tokenReasons = {
+  "token-unknown":
+    "the token is unknown, forged, or signed with a key that this process does not have (RFC 9068 §4): get a new one. If that does not help, give every process the same signingKeys, which also outlive a restart",
+  "token-key-not-published":
+    "the token is unknown, forged, or signed with a key that the authorization server does not publish (RFC 9068 §4): get a new one",
+  "token-of-another-api": (api: string): string =>
+    `the token is not for ${api}: it is for another API, or from another authorization server (RFC 9068 §4): get one at a token endpoint of this API`,
+  "token-opaque":
+    "the token is opaque, so only the authorization server can tell what it means (RFC 7662 §2): pass introspection to createResourceServer",
+  "token-inactive":
+    "the authorization server says that the token is not active: it is unknown, expired or revoked",
+  "token-expired": ({ clientId, expiresAt }: AccessToken): string =>
+    `the token of client ${clientId} expired at ${new Date(Math.max(0, expiresAt) * 1_000).toISOString()} (RFC 6750 §3.1): the client must refresh, or get a new one`,
+  "token-revoked": ({ clientId }: AccessToken): string =>
+    `the token of client ${clientId} was revoked: get a new one`,
+  "token-client-deleted": ({ clientId }: AccessToken): string =>
+    `client ${clientId} of the token was deleted: get a token for a client that is registered`,
+  "token-subscription-lost": ({ clientId }: AccessToken): string =>
+    `client ${clientId} of the token no longer has a subscription to this API: add it to the client's subscriptions`,
+  "token-authorization-ended": ({ clientId }: AccessToken): string =>
+    `the authorization of the token was revoked, alone or with all others of client ${clientId} or of the end user: the client must start a new authorization request`,
+} as const;
+
+/** Which of them. */
+export type InvalidTokenProblem = keyof typeof tokenReasons;
+
 /** Whether an access token is still valid. */
 export type Validity =
   | {
@@ -81,10 +108,10 @@ export type Validity =
       /** When the oldest of what was looked at was read: a remembered client may be as old as the lag. */
       readonly asOf: EpochSeconds;
     }
-  | { readonly kind: "ended"; readonly reason: string };
+  | { readonly kind: "ended"; readonly code: InvalidTokenProblem };
 
-function ended(reason: string): Validity {
-  return { kind: "ended", reason };
+function ended(code: InvalidTokenProblem): Validity {
+  return { kind: "ended", code };
 }
 
 /** A token, and how its client is looked up. */
@@ -112,17 +139,15 @@ export async function validityOf(
     authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
     clients.findHolder(clientId, { apiId, fresh }),
   ]);
-  if (isRevoked) return ended("the token was revoked");
+  if (isRevoked) return ended("token-revoked");
   if (!holder || (holder.isSelfDescribed && !isOfUnregistered(authorization)))
-    return ended("its client was deleted");
-  if (!holder.hasSubscription) return ended("its client no longer has a subscription to this API");
+    return ended("token-client-deleted");
+  if (!holder.hasSubscription) return ended("token-subscription-lost");
   // a client's own token has no authorization
   const born = clientEndMark === undefined ? [] : [clientEndMark];
   const stands =
     authorizationId === undefined
       ? await isBornUnderClient({ storage }, { born, clientId, remembered: holder, now })
       : await authorizationStands({ storage }, { authorization, registered: holder, now });
-  return stands
-    ? { kind: "valid", asOf: holder.asOf }
-    : ended("the authorization was revoked, or everything of its client was ended");
+  return stands ? { kind: "valid", asOf: holder.asOf } : ended("token-authorization-ended");
 }

@@ -1,15 +1,19 @@
 /** Decides whether an access token is valid at an API. RFC 6750 §3.1, 9068 §4, 7662 §4 (caching). */
 import type { AccessToken } from "../protocol/access-token";
 import type { Api } from "../protocol/issuer";
+import type { TextParts } from "../protocol/mistake";
+import { because } from "../protocol/oauth-error";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { digestToken, type TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
-import { type Lag, lagMemory } from "../storage/lag-memory";
+import { type Lag, lagMemory } from "../recall/lag-memory";
 import type { VerificationKey } from "../signing/signing-key";
 import {
   type GenuineToken,
+  type InvalidTokenProblem,
   readAccessToken,
   type RevocationPorts,
+  tokenReasons,
   type Validity,
   validityOf,
 } from "./read-access-token";
@@ -20,10 +24,10 @@ export interface TokenVerifyPorts extends RevocationPorts {
   readonly clock: Clock;
 }
 
-/** Whether an access token is valid at an API. The reason is for the event; clients are not told it. */
+/** Whether an access token is valid at an API. Code and reason are for the event; clients are not told them. */
 export type AccessTokenVerdict =
   | { readonly kind: "valid"; readonly accessToken: AccessToken }
-  | { readonly kind: "invalid"; readonly reason: string };
+  | { readonly kind: "invalid"; readonly code: InvalidTokenProblem; readonly reason: string };
 
 /** The API of a verifier, and how long it remembers results. */
 export interface AccessTokenVerifierOptions {
@@ -35,18 +39,16 @@ export interface AccessTokenVerifierOptions {
 
 type Invalid = Extract<AccessTokenVerdict, { readonly kind: "invalid" }>;
 
-const unknownToken =
-  "the token is unknown, forged, or signed with a key that this process does not have (RFC 9068 §4): get a new one. If that does not help, give every process the same signingKeys, which also outlive a restart";
-const otherApi =
-  "the token is for another API, or from another authorization server (RFC 9068 §4): get one at a token endpoint of this API";
-
 /** A verdict on a token that is not valid. */
-export function invalid(reason: string): Invalid {
-  return { kind: "invalid", reason };
+export function invalid<Code extends InvalidTokenProblem>(
+  code: Code,
+  ...parts: TextParts<(typeof tokenReasons)[Code]>
+): Invalid {
+  return { kind: "invalid", ...because(tokenReasons, code, ...parts) };
 }
 
 /** The verdict on a token of another API or another authorization server. */
-export const ofAnotherApi: Invalid = invalid(otherApi);
+export const ofAnotherApi: Invalid = invalid("token-of-another-api", "this API");
 
 /** A token that was read and is genuine, or the verdict on one that is not. */
 export type ReadToken = (GenuineToken & { readonly kind: "genuine" }) | Invalid;
@@ -91,7 +93,7 @@ export function rememberingVerifier(
 ): (token: string) => Promise<AccessTokenVerdict> {
   const recall = lagMemory<Checked>(
     { lagSeconds, clock },
-    { worth: placesOf, asOf: (checked) => (checked as CheckedToken).asOf },
+    { placesOf, asOf: (checked) => (checked as CheckedToken).asOf },
   );
 
   async function check(
@@ -104,19 +106,21 @@ export function rememberingVerifier(
     const genuine = isSigned ? stale : await checks.read(token, { digest, now });
     if (genuine.kind === "invalid") return genuine;
     const { accessToken, key } = genuine;
-    if (accessToken.expiresAt <= now) return invalid("the token has expired");
+    if (accessToken.expiresAt <= now) return invalid("token-expired", accessToken);
     const validity = await checks.validityOf(accessToken, { token, now });
     return validity.kind === "valid"
       ? { kind: "valid", accessToken, key, asOf: validity.asOf }
-      : invalid(validity.reason);
+      : validity.code === ofAnotherApi.code
+        ? ofAnotherApi
+        : invalid(validity.code, accessToken);
   }
 
   return async (token) => {
     const digest = digestToken(token);
-    const verdict = await recall(digest, (stale) => check(token, { digest, stale }));
+    const verdict = await recall(digest, (_, stale) => check(token, { digest, stale }));
     // a remembered token may have expired since it was checked
     if (verdict.kind === "invalid" || clock() < verdict.accessToken.expiresAt) return verdict;
-    return invalid("the token has expired");
+    return invalid("token-expired", verdict.accessToken);
   };
 }
 
@@ -129,9 +133,9 @@ export function accessTokenVerifier(
   const checks: TokenChecks = {
     async read(token, by) {
       const genuine = await readAccessToken(ports, { token, api, ...by });
-      if (genuine === "unknown") return invalid(unknownToken);
+      if (genuine === "unknown") return invalid("token-unknown");
       if (genuine === "other-audience" || !api.issuers.includes(genuine.accessToken.issuer))
-        return ofAnotherApi;
+        return invalid("token-of-another-api", api.audience);
       return { kind: "genuine", ...genuine };
     },
     trusts: signer.trusts,

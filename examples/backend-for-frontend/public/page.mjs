@@ -6,9 +6,9 @@ const ask = (path, method = "GET") =>
   fetch(path, { method, headers: { "X-Order-Desk": "1" }, cache: "no-store" });
 
 const reasons = {
-  "not-asked": "This browser has not asked for that. ",
+  "not-asked": "This sign-in wasn’t started in this browser. ",
   refused: "Not signed in. ",
-  failed: "That cannot be done just now. ",
+  failed: "Something went wrong. ",
 };
 
 let loads = 0;
@@ -23,7 +23,7 @@ function show({ status, orders = "", signedIn }) {
 async function load() {
   const answer = await ask("/api/orders");
   if (answer.status === 401) return show({ status: "Please sign in.", signedIn: false });
-  if (!answer.ok) return show({ status: "That cannot be done just now. Try again.", signedIn: true });
+  if (!answer.ok) return show({ status: "Something went wrong. Try again.", signedIn: true });
   loads += 1;
   show({ status: `Signed in. Loaded ${loads}.`, orders: await answer.text(), signedIn: true });
 }
@@ -32,7 +32,7 @@ async function signOut() {
   const { revoked } = await (await ask("/session", "DELETE")).json();
   const status = revoked
     ? "You are signed out."
-    : "You are signed out here. The authorization server could not be told.";
+    : "You are signed out here, but the authorization server couldn’t be reached.";
   show({ status, signedIn: false });
 }
 
@@ -43,7 +43,7 @@ async function start() {
   show({ status: `${failed}Please sign in.`, signedIn: false });
 }
 
-const report = () => show({ status: "That did not work. Reload the page.", signedIn: false });
+const report = () => show({ status: "Something went wrong. Reload the page.", signedIn: false });
 find("load").addEventListener("click", () => load().catch(report));
 find("sign-out").addEventListener("click", () => signOut().catch(report));
 

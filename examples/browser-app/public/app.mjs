@@ -14,7 +14,7 @@ async function show() {
 }
 
 function report(error) {
-  find("status").textContent = `That did not work: ${error.error ?? error.message}`;
+  find("status").textContent = `Something went wrong: ${error.error ?? error.message}`;
   find("sign-in").hidden = false;
 }
 

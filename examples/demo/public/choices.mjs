@@ -57,7 +57,7 @@ export async function watchChoices(onChange) {
 /** Why a story cannot go on from the latest one; `undefined` if it can. */
 export function whyNot({ isNew, clients, apis, because }, latest) {
   if (isNew) return undefined;
-  if (!latest) return "Run the flow first: this goes on with its token.";
+  if (!latest) return "Run the flow first: this continues with its token.";
   const { clientId, api } = latest.choices;
   if (clients && !clients.includes(clientId))
     return `Not for the ${labelOf("clientId", clientId)}. ${because}`;
@@ -74,7 +74,7 @@ export async function choicesFor({ clients, anyPair, because, choices }) {
   if (clients && !clients.includes(chosen.clientId)) {
     [used.clientId] = clients;
     const [own, other] = [chosen, used].map(({ clientId }) => labelOf("clientId", clientId));
-    said.push(`${because} So ${other} runs this story. Your choice is still ${own}.`);
+    said.push(`${because} So this story runs with ${other}. Your choice is still ${own}.`);
   }
   // every API accepts people who sign in with a one-time code
   if (!anyPair && !(await isIssuer(used))) {

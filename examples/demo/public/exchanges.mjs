@@ -16,17 +16,17 @@ const exchanges = [
   {
     fits: endsWith("/person/other-organization"),
     to: server,
-    why: "The host writes into its own session that the person goes on in another organization. From then on, authenticate answers that one as context. What was issued before keeps its own.",
+    why: "The host notes in its own session that the person has switched to another organization. From then on, authenticate returns that one as context. Tokens issued before keep theirs.",
   },
   {
     fits: endsWith("/person/sign-out-everywhere"),
     to: server,
-    why: "The host ends its own sessions of the person first, because whoever is still signed in could approve anew. Then it calls auth.subjects.revoke, which ends every login at every client.",
+    why: "The host ends its own sessions of the person first, because anyone still signed in could approve again. Then it calls auth.subjects.revoke, which revokes every login at every client.",
   },
   {
     fits: ({ url }) => url.startsWith("/person/"),
     to: server,
-    why: "The host changes its own table of people. This is no part of OAuth, and authmount is not told: it asks the host at the next token (tokens.decide) and at the next sign-in (authenticate).",
+    why: "The host changes its own table of people. This is not part of OAuth, and nobody tells authmount: it asks the host at the next token (tokens.decide) and at the next sign-in (authenticate).",
   },
   {
     fits: ({ method, url }) => method === "GET" && url.startsWith("/signin/"),
@@ -46,7 +46,7 @@ const exchanges = [
   {
     fits: endsWith("/authorize/resume"),
     to: server,
-    why: "The authorization server now knows the person. If the client is not trusted and nothing fitting was allowed before, it shows the consent page.",
+    why: "The authorization server now knows the person. If the client is not trusted and the person has not allowed this before, it shows the consent page.",
   },
   {
     fits: endsWith("/authorize/consent"),
@@ -56,22 +56,22 @@ const exchanges = [
   {
     fits: endsWith("/callback"),
     to: client,
-    why: "The browser brings the answer to the client's redirect URI. The client compares state and iss, so it takes no answer that it did not ask for. A code in a URL can leak, and that is why it is worth nothing without the verifier.",
+    why: "The browser brings the answer to the client's redirect URI. The client compares state and iss, so it accepts only an answer that it asked for. A code in a URL can leak, so it is useless without the verifier.",
   },
   {
     fits: isToken("authorization_code"),
     to: server,
-    why: "The client redeems the code, without the browser. It shows the verifier: its hash must be the challenge of the authorization request. A confidential client also proves itself with its secret.",
+    why: "The client redeems the code, without the browser. It sends the verifier: its hash must be the challenge of the authorization request. A confidential client also proves its identity with its secret.",
   },
   {
     fits: ({ isLost }) => isLost,
     to: server,
-    why: "The client refreshes, and the server replaces the refresh token. But the answer is lost on its way, so the client still has the old one.",
+    why: "The client refreshes, and the server replaces the refresh token. But the response is lost on the way, so the client still has the old one.",
   },
   {
     fits: ({ events }) => events.some(({ kind }) => kind === "refresh-retried"),
     to: server,
-    why: "The client has no answer to its refresh, so it sends the same refresh token again. With refreshRetrySeconds the server repeats its answer: the same new refresh token, if that one is unused, and a fresh access token.",
+    why: "The client got no response to its refresh, so it sends the same refresh token again. With refreshRetrySeconds, the server repeats its response: the same new refresh token, if it is still unused, and a fresh access token.",
   },
   {
     fits: isToken("refresh_token"),
@@ -91,7 +91,7 @@ const exchanges = [
   {
     fits: endsWith("/revoke"),
     to: server,
-    why: "The client gives a token back. The answer is 200 also for an unknown token, so it reveals nothing.",
+    why: "The client revokes a token. The response is 200 even for an unknown token, so it reveals nothing.",
   },
   {
     fits: ({ url }) => url.startsWith("/api/"),

@@ -19,7 +19,7 @@ function answerTo(url, signal) {
 /** In a hidden iframe, where no page is shown. */
 export async function visitInFrame(url, { signal }) {
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(new Error("The hidden iframe gave no answer.")), 10_000);
+  const timer = setTimeout(() => stop.abort(new Error("The hidden iframe did not respond.")), 10_000);
   const frame = document.createElement("iframe");
   frame.hidden = true;
   frame.title = "Authorization request without a page";
@@ -55,6 +55,6 @@ export async function visitInWindow(url, { signal, onWait, onMoment }) {
     const found = await Promise.race([answer, delay(300)]);
     await onMoment();
     if (found) return found;
-    if (wasClosed) stop.abort(new Error("The window was closed before the flow came to its end."));
+    if (wasClosed) stop.abort(new Error("The window was closed before the flow was finished."));
   }
 }

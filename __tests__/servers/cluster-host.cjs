@@ -1,0 +1,139 @@
+/** A host in a process of its own, over storage that it shares with others; its parent sends it the settings. */
+"use strict";
+
+const { existsSync, writeFileSync } = require("node:fs");
+const path = require("node:path");
+const express = require("express");
+const { createAuthServer } = require("authmount");
+const { postgresStorage } = require("authmount/postgres");
+const { redisStorage } = require("authmount/redis");
+const { sqliteStorage } = require("authmount/sqlite");
+const { Pool } = require("pg");
+const { createClient } = require("redis");
+
+/** Its parent reads it. */
+const complain = (error) => void process.stderr.write(`${error?.stack ?? error}\n`);
+
+async function openStorage({ postgresUrl, redisUrl, sqliteFile }) {
+  if (sqliteFile !== undefined) {
+    const storage = sqliteStorage({ file: sqliteFile });
+    // all processes do it at the same moment
+    await storage.migrate();
+    return storage;
+  }
+  if (postgresUrl !== undefined) {
+    const pool = new Pool({ connectionString: postgresUrl, max: 10 });
+    pool.on("error", () => undefined);
+    const storage = postgresStorage({ pool });
+    await storage.migrate();
+    return storage;
+  }
+  const client = createClient({ url: redisUrl });
+  client.on("error", () => undefined);
+  await client.connect();
+  return redisStorage({ client });
+}
+
+/** The route of each end: what it is to end is in the form. */
+const endsOf = (auth) => ({
+  "auth.consents.revoke": ({ subject, clientId, apiId }) =>
+    auth.consents.revoke({ subject, clientId, apiId }),
+  "auth.authorizations.revoke": async ({ subject }) => {
+    const { authorizations } = await auth.authorizations.list(subject);
+    for (const { authorizationId } of authorizations)
+      await auth.authorizations.revoke({ subject, authorizationId });
+  },
+  "auth.subjects.revoke": ({ subject }) => auth.subjects.revoke(subject),
+  "auth.subjects.revoke with consents": ({ subject }) =>
+    auth.subjects.revoke(subject, { consents: "revoke" }),
+  "auth.subjects.erase": ({ subject }) => auth.subjects.erase(subject),
+  "auth.clients.revoke": ({ clientId }) => auth.clients.revoke(clientId),
+});
+
+/** Routes by which the parent changes what the processes share. */
+function addRoutes(app, { auth, storage, client, signOut }) {
+  const form = express.urlencoded({ extended: false });
+  const ends = endsOf(auth);
+  app.post("/people/:subject/allow", form, async (req, res) => {
+    const now = Math.floor(Date.now() / 1000);
+    const consent = { ...req.body, subject: req.params.subject, scopes: ["read"] };
+    await storage.consents.save({ ...consent, grantedAt: now, expiresAt: now + 3_600, endMarks: [] }, now);
+    res.json({});
+  });
+  app.post("/ends/:name", form, async (req, res) => {
+    const { name } = req.params;
+    // a host ends its own sessions first
+    if (name.startsWith("auth.subjects.")) signOut(req.body.subject);
+    await ends[name](req.body);
+    res.json({});
+  });
+  app.post("/assertions", form, async (req, res) => {
+    const { digest, expiresAt } = req.body;
+    const assertion = { digest, expiresAt: Number(expiresAt) };
+    const outcome = await storage.clientAssertions.use(assertion, Math.floor(Date.now() / 1000));
+    res.json({ outcome });
+  });
+  app.post("/clients/:clientId", form, async (req, res) => {
+    const { apiIds, trusted } = req.body;
+    const subscriptions = Object.fromEntries(apiIds.split(" ").map((apiId) => [apiId, {}]));
+    const { clientId } = req.params;
+    await storage.clients.save({ ...client, clientId, subscriptions, trusted: trusted === "true" });
+    res.json({});
+  });
+  app.post("/clients/:clientId/delete", async (req, res) => {
+    await storage.clients.delete(req.params.clientId);
+    res.json({});
+  });
+}
+
+async function start({ port, client, signedOutFolder, refreshRetrySeconds, ...settings }) {
+  const { baseUrl, secrets, signingKeys, revocationLagSeconds, ...urls } = settings;
+  const storage = await openStorage(urls);
+  await storage.clients.save(client);
+  // all processes see at once that a person has signed out of the host
+  const markOf = (subject) => path.join(signedOutFolder, subject);
+  const api = { authMethods: ["password"], accessTokenSeconds: 86_400 };
+  const auth = createAuthServer({
+    baseUrl,
+    secrets,
+    signingKeys,
+    storage,
+    authMethods: {
+      password: {
+        authenticate: ({ loginHint: subject = "alice" }) =>
+          existsSync(markOf(subject)) ? { kind: "denied" } : { kind: "authenticated", subject },
+      },
+    },
+    apis: {
+      orders: { ...api, audience: "https://api.example/orders", scopes: { read: "See them" } },
+      reports: {
+        ...api,
+        audience: "https://api.example/reports",
+        scopes: { read: "See them" },
+        accessTokenFormat: "opaque",
+      },
+    },
+    lifetimes: { authorizationCodeSeconds: 600, refreshRetrySeconds },
+    revocationLagSeconds,
+    onEvent: ({ kind, cause }) => void (kind === "server-error" && complain(cause)),
+  });
+  const app = express();
+  app.use(new URL(baseUrl).pathname, auth.router).use(auth.wellKnown);
+  for (const id of ["orders", "reports"]) {
+    app.get(`/${id}`, auth.requireBearer({ api: id }), (req, res) => void res.json(req.auth));
+  }
+  addRoutes(app, { auth, storage, client, signOut: (subject) => writeFileSync(markOf(subject), "") });
+  const server = app.listen(port, "127.0.0.1", (error) => {
+    if (error) throw error;
+    process.send({ serves: true });
+  });
+  server.keepAliveTimeout = 60_000;
+}
+
+process.on("disconnect", () => process.exit());
+process.once("message", (settings) => {
+  start(settings).catch((error) => {
+    complain(error);
+    process.exit(1);
+  });
+});

@@ -1,0 +1,58 @@
+/** What a run of the tests sees of libraries, and whether the page says the same. */
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { linesOf, programsIn, table, tableIn, withPrograms } from "./make-clients-table";
+
+const repository = path.resolve(__dirname, "../..");
+
+/** A table of docs/clients.md that is made by a run. */
+export type TableName = "clients" | "verifiers";
+
+const page = (): string => readFileSync(path.join(repository, "docs/clients.md"), "utf8");
+
+/** A row of the table, while it is filled. */
+export interface SeenLibrary {
+  readonly library: string;
+  readonly version: string;
+  readonly cells: Record<string, string>;
+  readonly notes: readonly string[];
+}
+
+/** Rows that this run has begun, in the order of the table. A test that is skipped begins none. */
+export function newTable(): {
+  row(library: Omit<SeenLibrary, "cells">): SeenLibrary["cells"];
+  readonly seen: readonly SeenLibrary[];
+} {
+  const seen: SeenLibrary[] = [];
+  return {
+    seen,
+    row(library) {
+      const cells = {};
+      beforeAll(() => void seen.push({ ...library, cells }));
+      return cells;
+    },
+  };
+}
+
+/** The page has what the run has seen. Where a library is missing on this machine, its row is left out of the comparison. */
+export function expectPage(
+  name: TableName,
+  { seen, all }: { seen: readonly SeenLibrary[]; all: number },
+): void {
+  const { AUTHMOUNT_TABLE: file } = process.env;
+  if (file !== undefined) writeFileSync(file, JSON.stringify(seen));
+  const shown = tableIn(name, page());
+  if (seen.length === all) return expect(shown).toBe(table(name, seen));
+  const lines = seen.flatMap((each) => linesOf(name, each));
+  expect(shown.split("\n")).toEqual(expect.arrayContaining(lines));
+}
+
+/** The page shows or names every program of the folder, and what it shows is as it is. */
+export function expectPrograms(folder: string): void {
+  const text = page();
+  expect(withPrograms(text)).toBe(text);
+  const files = readdirSync(path.join(repository, folder)).filter((name) => !name.startsWith("_"));
+  const named = [...text.matchAll(/`(lab\/clients\/\S+)`/g)].map(([, file = ""]) => file);
+  const told = [...programsIn(text), ...named].filter((file) => file.startsWith(`${folder}/`));
+  expect(told.toSorted()).toEqual(files.map((name) => `${folder}/${name}`).toSorted());
+}

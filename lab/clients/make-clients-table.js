@@ -1,0 +1,125 @@
+// @ts-check
+/**
+ * Writes what docs/clients.md says of libraries: its two tables, of clients and of verifiers, from a run of the tests of these libraries,
+ * and the programs that it shows.
+ */
+const { spawnSync } = require("node:child_process");
+const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
+const { tmpdir } = require("node:os");
+const path = require("node:path");
+
+const repository = path.join(__dirname, "../..");
+
+/**
+ * @typedef {object} Seen what a run has seen of a library
+ * @property {string} library
+ * @property {string} version
+ * @property {Readonly<Record<string, string>>} cells by the id of the column
+ * @property {readonly string[]} notes
+ */
+
+/** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} The columns of each table, by their ids. */
+const columns = {
+  clients: {
+    discovery: "Discovery",
+    code: "Code + PKCE",
+    refresh: "Refresh",
+    machine: "Client credentials",
+    revoke: "Revocation",
+    introspect: "Introspection",
+    iss: "Compares `iss`",
+  },
+  verifiers: {
+    metadata: "Keys by metadata",
+    good: "Good token",
+    refused: "Expired, of another API, of another issuer, other signature",
+    typ: "Another `typ`",
+    rotation: "Key rotation",
+    issuers: "Two issuers",
+  },
+};
+
+/** @param {readonly string[]} cells */
+function row(cells) {
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** The lines of the table for a library: its row and its notes. @param {string} name @param {Seen} seen */
+function linesOf(name, { library, version, cells, notes }) {
+  const values = Object.keys(columns[name] ?? {}).map((column) => cells[column] ?? "");
+  return [row([library, version, ...values]), ...notes.map((note) => `- **${library}**: ${note}`)];
+}
+
+/** What stands between the markers of a table. @param {string} name @param {readonly Seen[]} run */
+function table(name, run) {
+  const heads = ["Library", "Version", ...Object.values(columns[name] ?? {})];
+  const lines = run.map((seen) => linesOf(name, seen));
+  const rows = lines.map(([first = ""]) => first);
+  const notes = lines.flatMap((each) => each.slice(1));
+  return [row(heads), row(heads.map(() => "---")), ...rows, "", ...notes].join("\n");
+}
+
+/** Finds a table, between its markers. @param {string} name */
+const markers = (name) =>
+  new RegExp(`(<!-- made by lab/clients/make-clients-table\\.js: ${name} -->\n)[^]*?(\n<!-- end -->)`);
+const program = /(<!-- (lab\/clients\/\S+) -->\n```(?:js|python)\n)[^]*?(```)/g;
+
+/** The text of a page with the programs as they are. @param {string} text */
+function withPrograms(text) {
+  return text.replaceAll(
+    program,
+    (_, before, file, after) => before + readFileSync(path.join(repository, file), "utf8") + after,
+  );
+}
+
+/** The programs that a page shows. @param {string} text */
+function programsIn(text) {
+  return [...text.matchAll(program)].map(([, , file = ""]) => file);
+}
+
+/** The table that stands in the page. @param {string} name @param {string} text */
+function tableIn(name, text) {
+  const [whole = "", before = "", after = ""] = markers(name).exec(text) ?? [];
+  return whole.slice(before.length, whole.length - after.length);
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const tests = { clients: "lab/clients/libraries", verifiers: "lab/clients/verifiers" };
+
+/** Returns the libraries of which the run has not seen everything. @param {string} name @param {readonly Seen[]} run */
+function incomplete(name, run) {
+  const ids = Object.keys(columns[name] ?? {});
+  return run.filter(({ cells }) => ids.some((id) => cells[id] === undefined)).map(({ library }) => library);
+}
+
+/** What a run of the tests has seen; their comparison with the page may fail. @param {string} test @returns {readonly Seen[]} */
+function runTests(test) {
+  const folder = mkdtempSync(path.join(tmpdir(), "authmount-table-"));
+  const file = path.join(folder, "seen.json");
+  const jest = path.join(repository, "node_modules", "jest", "bin", "jest.js");
+  const env = { ...process.env, AUTHMOUNT_TABLE: file, CI: "true" };
+  const args = [jest, `${test}.test.ts`, "--config", "lab/jest.config.js", "-w", "1"];
+  spawnSync(process.execPath, args, { cwd: repository, env, stdio: "inherit" });
+  /** @type {readonly Seen[]} */
+  const seen = JSON.parse(readFileSync(file, "utf8"));
+  rmSync(folder, { recursive: true });
+  return seen;
+}
+
+if (require.main === module) {
+  const file = path.join(repository, "docs/clients.md");
+  for (const [name, test] of Object.entries(tests)) {
+    const seen = runTests(test);
+    const missing = incomplete(name, seen);
+    if (missing.length > 0)
+      throw new Error(`the table of ${name} stays as it is: tests failed for ${missing.join(", ")}`);
+    const made = table(name, seen);
+    const text = withPrograms(readFileSync(file, "utf8"));
+    writeFileSync(
+      file,
+      text.replace(markers(name), (_, before, after) => before + made + after),
+    );
+  }
+}
+
+module.exports = { linesOf, programsIn, table, tableIn, withPrograms };

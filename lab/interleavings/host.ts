@@ -1,0 +1,142 @@
+/** What the processes of one server share: storage, the host's table and sessions, time, keys and secrets. */
+import { hash } from "node:crypto";
+import { type Client, defaultLifetimes, generateSigningKey, memoryStorage, type Storage } from "../../lib";
+import { clientSecretVerifier, generateClientSecret } from "../../lib/clients/client-secret";
+import { readSigningKeys } from "../../lib/options/signing-keys";
+import type { Issuer } from "../../lib/protocol/issuer";
+import { type KeyRing, keyRing } from "../../lib/signing/jwt-signer";
+import { newClientEnd } from "../../lib/storage/end-marks";
+import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
+import { confidentialRecord, issuerRecord } from "../../__tests__/records/records";
+import { keyedClient } from "./keyed-client";
+import { newScheduler, type Scheduler } from "./scheduler";
+
+/** When everything begins. */
+export const start = 1_800_000_000;
+
+const [oldSecret, newSecret] = [generateClientSecret(), generateClientSecret()];
+
+/** What the client proves itself with. */
+export const clientSecret = oldSecret.secret;
+
+/** The client whose family all operations are about. */
+export const client: Client = confidentialRecord({ secretDigests: [oldSecret.digest] });
+
+/** The same client, with a new secret beside the old one, and without the right to write. */
+export const changedClient: Client = {
+  ...client,
+  secretDigests: [newSecret.digest, oldSecret.digest],
+  subscriptions: { orders: { scopes: ["orders:read"] } },
+};
+
+/** The form of access tokens: opaque ones are stored, JWTs are not. */
+export type Format = "opaque" | "jwt";
+
+/** A refresh whose answer was lost can be repeated. */
+const lifetimes = { ...defaultLifetimes, refreshRetrySeconds: 30 };
+
+/** The issuer whose access tokens have this form. */
+export const issuers: Readonly<Record<Format, Issuer>> = {
+  opaque: issuerRecord({ accessTokenFormat: "opaque", lifetimes }),
+  jwt: issuerRecord({ accessTokenFormat: "jwt", lifetimes }),
+};
+
+const [firstKey, nextKey] = [generateSigningKey(), generateSigningKey()];
+const reading = { by: "rotateKeys", now: start } as const;
+const keysBefore = readSigningKeys([firstKey], reading);
+const keysAfter = readSigningKeys([firstKey, { key: nextKey, signsFrom: start }], reading);
+
+/** Whose random values are drawn now, so that they do not depend on the order of operations. */
+let drawing: () => string = () => "";
+const successorsBefore = refreshSuccessors(["a secret of the test"], () => drawing());
+const successorsAfter = refreshSuccessors(["a newer secret", "a secret of the test"], () => drawing());
+
+/** Checks secrets; it remembers nothing of those that are used here. */
+export const verifySecret = clientSecretVerifier();
+
+/** A record that an operation or the preparation has written. */
+export interface Write {
+  readonly port: keyof Storage;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+/** What processes share. */
+export interface Host {
+  readonly scheduler: Scheduler;
+  readonly issuer: Issuer;
+  /** The storage itself, whose calls are not held. */
+  readonly storage: Storage;
+  /** What each process makes of its storage. */
+  readonly plant: (storage: Storage) => Storage;
+  readonly ring: KeyRing;
+  readonly now: () => number;
+  readonly advance: (seconds: number) => void;
+  readonly isSignedIn: () => boolean;
+  readonly signIn: (how: "in" | "out") => void;
+  readonly rotateKeys: () => void;
+  readonly rotateSecrets: () => void;
+  readonly saveClient: (client: Client) => void;
+  readonly removeClient: () => void;
+  /** The secret parts of successors, with the random values of one process. */
+  readonly successorsOf: (draw: () => string) => typeof successorsBefore;
+}
+
+/** The form of access tokens, and a mistake to be found. */
+export interface HostOptions {
+  readonly format: Format;
+  /** Turns the storage of a process into one with a mistake. */
+  readonly plant?: ((storage: Storage) => Storage) | undefined;
+}
+
+/** The same texts for each process in each run: the number of the draw decides. */
+export function drawOf(process: string, length: number): () => string {
+  let count = 0;
+  return () => {
+    count += 1;
+    return hash("sha256", `${process}:${length}:${count}`, "base64url").slice(0, length);
+  };
+}
+
+/** Storage with a client table that can be written. */
+function storageOver(clients: Map<string, Client>): Storage {
+  return {
+    ...memoryStorage({ clients: [] }),
+    clients: { find: async (clientId) => clients.get(clientId), isBrowserOrigin: async () => false },
+  };
+}
+
+/** A host at which nothing has happened yet. */
+export function newHost({ format, plant = (storage) => storage }: HostOptions): Host {
+  const clients = new Map([client, keyedClient].map((record) => [record.clientId, record]));
+  const issuer = issuers[format];
+  const ring = keyRing({ keys: keysBefore, tokenSeconds: issuer.api.accessTokenSeconds });
+  let now = start;
+  let isSignedIn = true;
+  let successors = successorsBefore;
+  return {
+    scheduler: newScheduler(),
+    issuer,
+    storage: storageOver(clients),
+    plant,
+    ring,
+    now: () => now,
+    advance: (seconds) => void (now += seconds),
+    isSignedIn: () => isSignedIn,
+    signIn: (how) => void (isSignedIn = how === "in"),
+    rotateKeys: () => ring.replace(keysAfter),
+    rotateSecrets: () => void (successors = successorsAfter),
+    saveClient: (changed) => void clients.set(changed.clientId, changed),
+    removeClient: () => void clients.delete(client.clientId),
+    successorsOf: (draw) => ({
+      derive(presented, at) {
+        drawing = draw;
+        return successors.derive(presented, at);
+      },
+      deriveAgain: (presented, use) => successors.deriveAgain(presented, use),
+    }),
+  };
+}
+
+/** The mark that a client table stores before it deletes the client. */
+export const clientEnd = (now: number): ReturnType<typeof newClientEnd> => newClientEnd(client.clientId, now);

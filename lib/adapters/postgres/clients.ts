@@ -1,0 +1,146 @@
+/** Clients in PostgreSQL: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
+import { checkClient } from "../../clients/client-record";
+import { browserOriginsOf, type Client } from "../../protocol/client";
+import type { Clock } from "../../protocol/time";
+import type { ClientAssertionStore, ClientRegistrationStore } from "../../storage/client-ports";
+import { newClientEnd } from "../../storage/end-marks";
+import type { ClientRegistry } from "../../storage/port";
+import { readClient } from "../rows";
+import { endMarkValues, saveEndMarks } from "./authorizations";
+import type { Query } from "./database";
+import type { Tables } from "./tables";
+
+async function save(query: Query, client: Client): Promise<void> {
+  const { clientId } = checkClient(client);
+  await query(
+    ({ clients, browser_origins: origins }) => `WITH saved AS (
+      INSERT INTO ${clients} (client_id, record) VALUES ($1, $2)
+      ON CONFLICT (client_id) DO UPDATE SET record = excluded.record RETURNING client_id
+    )
+    INSERT INTO ${origins} (origin, client_id)
+    SELECT origin, client_id FROM saved, unnest($3::text[]) AS origin
+    ON CONFLICT (origin, client_id) DO NOTHING`,
+    [clientId, JSON.stringify(client), browserOriginsOf(client)],
+  );
+}
+
+/**
+ * The client table. The record decides: `browser_origins` only leads from an origin to the clients that have or once had it. No row
+ * is ever removed from there, so that simultaneous changes of one client cannot interfere.
+ */
+export function postgresClients(query: Query, clock: Clock): ClientRegistry {
+  return {
+    async find(clientId) {
+      const [row] = await query(
+        ({ clients }) => `SELECT record FROM ${clients} WHERE client_id = $1`,
+        [clientId],
+      );
+      return row && readClient(row);
+    },
+    async isBrowserOrigin(origin) {
+      const rows = await query(
+        ({ clients, browser_origins: origins }) =>
+          `SELECT record FROM ${origins} AS known JOIN ${clients} AS client ON client.client_id = known.client_id
+          WHERE known.origin = $1`,
+        [origin],
+      );
+      // the record is looked at again: the client may have given up this origin
+      return rows.map(readClient).some((client) => browserOriginsOf(client).includes(origin));
+    },
+    save: (client) => save(query, client),
+    // one statement: either the client stays, or everything of it has ended
+    async delete(clientId) {
+      await query(
+        (tables) => `WITH deleted AS (DELETE FROM ${tables.clients} WHERE client_id = $4 RETURNING client_id)
+          ${saveEndMarks(
+            tables,
+            `SELECT $1::text, $2::text, $3::bigint
+            WHERE EXISTS (SELECT 1 FROM deleted) OR EXISTS (SELECT 1 FROM ${tables.end_marks} WHERE key = $1)`,
+          )}`,
+        [...endMarkValues(newClientEnd(clientId, clock())), clientId],
+      );
+    },
+    // every id is greater than the empty text
+    async list({ after = "", limit }) {
+      const rows = await query(
+        ({ clients }) => `SELECT record FROM ${clients} WHERE client_id > $1 ORDER BY client_id LIMIT $2`,
+        [after, limit],
+      );
+      return rows.map(readClient);
+    },
+  };
+}
+
+/** Used assertions: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 7523 §3 */
+export function postgresAssertions(query: Query): ClientAssertionStore {
+  return {
+    // The statement does not look at the end of a row that is there. Once that has passed, the assertion is refused for its age before
+    // it gets here. Whatever gets here has the `jti` of another assertion, which no client may use again (RFC 7519 §4.1.7).
+    async use({ digest, expiresAt }) {
+      const rows = await query(
+        ({ used_assertions: used }) =>
+          `INSERT INTO ${used} (digest, expires_at) VALUES ($1, $2)
+          ON CONFLICT (digest) DO NOTHING RETURNING digest`,
+        [digest, expiresAt],
+      );
+      return rows.length === 1 ? "used" : "used-before";
+    },
+  };
+}
+
+/**
+ * Stores the registration $1 to $3, unless the extended ones that live at $4 leave fewer than $6 of $5 places. Returns its row,
+ * and a row for each of those that must go to make room for it: of the ones never extended, those that end first. All rows are counted anew each time, in an index: a
+ * counter would be one row for which simultaneous registrations wait. The statement does not see its own row.
+ */
+function creation({ client_registrations: registrations }: Tables): string {
+  return `WITH room AS (
+      SELECT $5::bigint - count(*) AS free FROM ${registrations} WHERE extended AND expires_at > $4
+    ), created AS (
+      INSERT INTO ${registrations} (client_id, record, extended, expires_at)
+      SELECT $1::text, $2::text, false, $3::bigint FROM room WHERE free >= $6::bigint RETURNING client_id
+    ), surplus AS (
+      SELECT client_id FROM ${registrations} WHERE NOT extended AND expires_at > $4
+      ORDER BY expires_at DESC OFFSET (SELECT greatest(free - 1, 0) FROM room)
+    )
+    SELECT client_id, false AS must_go FROM created
+    UNION ALL SELECT client_id, true FROM surplus WHERE EXISTS (SELECT 1 FROM created)`;
+}
+
+/** Registrations: one row each. `deleteExpired` removes expired ones. @rfc 7591 §3 */
+export function postgresRegistrations(query: Query): ClientRegistrationStore {
+  return {
+    async create({ client, expiresAt }, { limit, reserved = 1, now }) {
+      const { clientId } = client;
+      const values = [clientId, JSON.stringify(client), expiresAt, now, limit, reserved];
+      const rows = await query(creation, values);
+      if (rows.length === 0) return "full";
+      const surplus = rows.filter((row) => row["must_go"]).map((row) => row["client_id"]);
+      if (surplus.length === 0) return "created";
+      // a statement of its own, because not every engine changes one table twice in one; one may have been extended in between
+      await query(
+        ({ client_registrations: registrations }) =>
+          `DELETE FROM ${registrations} WHERE client_id = ANY($1::text[]) AND NOT extended`,
+        [surplus],
+      );
+      return "created";
+    },
+    async find(clientId, now) {
+      const [row] = await query(
+        ({ client_registrations: registrations }) =>
+          `SELECT record FROM ${registrations} WHERE client_id = $1 AND expires_at > $2`,
+        [clientId, now],
+      );
+      return row && readClient(row);
+    },
+    async extend({ clientId, expiresAt }, now) {
+      const rows = await query(
+        ({ client_registrations: registrations }) =>
+          `UPDATE ${registrations} SET extended = true, expires_at = greatest(expires_at, $2)
+          WHERE client_id = $1 AND expires_at > $3 RETURNING 1`,
+        [clientId, expiresAt, now],
+      );
+      return rows.length > 0;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+/** How records lie in the rows of SQL databases: the columns that queries need, and everything else as JSON text. RFC 6749 §1.3. */
+import type { Authorization } from "../protocol/authorization";
+import type { Client } from "../protocol/client";
+import type { Consent } from "../protocol/consent";
+import { type ListedAuthorization, maxAuthorizations } from "../storage/port";
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What a row with the columns `record` and `expires_at` holds. The driver may give a bigint as text. */
+function readRecord({ record, expires_at: expiresAt }: Row): object {
+  return { ...(JSON.parse(record as string) as object), expiresAt: Number(expiresAt) };
+}
+
+/** The same with the columns that consents and authorizations share. */
+function readApproval(row: Row): object {
+  const { subject, client_id: clientId, api_id: apiId } = row;
+  return { ...readRecord(row), subject, clientId, apiId };
+}
+
+/** The client of a row whose record is all of it. */
+export function readClient({ record }: Row): Client {
+  return JSON.parse(record as string) as Client;
+}
+
+/** A consent. The column `context_key` is left out or empty where there is no context. */
+export function readConsent(row: Row): Consent {
+  const { context_key: contextKey } = row;
+  return { ...readApproval(row), ...(Boolean(contextKey) && { contextKey }) } as Consent;
+}
+
+/** An authorization. The driver may give a boolean as a number. */
+export function readAuthorization(row: Row): Authorization {
+  const { authorization_id: authorizationId, revoked } = row;
+  return { ...readApproval(row), authorizationId, revoked: Boolean(revoked) } as Authorization;
+}
+
+/** An authorization with its last use, which is 0 where there was none. */
+export function readListed(row: Row): ListedAuthorization {
+  const lastUsedAt = Number(row["last_used_at"]);
+  return { ...readAuthorization(row), ...(lastUsedAt > 0 && { lastUsedAt }) };
+}
+
+/** A code or token without what its other columns say. */
+export function readToken(row: Row): object {
+  return { ...readRecord(row), digest: row["digest"] };
+}
+
+/**
+ * The query that finds what a new authorization ends, which is not among these living ones yet, as `surplusOf` says it.
+ *
+ * @param createdAt the expression that reads it from the column `record`.
+ */
+export function surplusIn(living: string, createdAt: string): string {
+  return `SELECT authorization_id FROM (
+      SELECT authorization_id, last_used_at > 0 AS is_used, row_number() OVER (
+        PARTITION BY last_used_at > 0 ORDER BY last_used_at DESC, ${createdAt} DESC, expires_at DESC
+      ) AS place FROM ${living}
+    ) AS pools WHERE place > CASE WHEN is_used THEN ${maxAuthorizations} ELSE ${maxAuthorizations - 1} END`;
+}

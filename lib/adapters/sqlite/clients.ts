@@ -1,0 +1,119 @@
+/** Clients in SQLite: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
+import { checkClient } from "../../clients/client-record";
+import { browserOriginsOf } from "../../protocol/client";
+import type { Clock, EpochSeconds } from "../../protocol/time";
+import type {
+  ClientAssertionStore,
+  ClientRegistration,
+  ClientRegistrationStore,
+} from "../../storage/client-ports";
+import { newClientEnd } from "../../storage/end-marks";
+import type { ClientRegistry } from "../../storage/port";
+import { readClient } from "../rows";
+import { saveEndMark } from "./authorizations";
+import type { Statements } from "./connection";
+import type { Database } from "./database";
+
+/** The client table. */
+export function sqliteClients({ read, write }: Database, clock: Clock): ClientRegistry {
+  return {
+    async find(clientId) {
+      const statement = "SELECT record FROM authmount_clients WHERE client_id = ?";
+      const [row] = await read(({ rows }) => rows(statement, clientId));
+      return row && readClient(row);
+    },
+    async isBrowserOrigin(origin) {
+      const statement = "SELECT 1 FROM authmount_browser_origins WHERE origin = ? LIMIT 1";
+      return (await read(({ rows }) => rows(statement, origin))).length > 0;
+    },
+    async save(client) {
+      const { clientId } = checkClient(client);
+      const [record, origins] = [JSON.stringify(client), browserOriginsOf(client)];
+      await write(({ run }) => {
+        run(
+          `INSERT INTO authmount_clients (client_id, record) VALUES (?, ?)
+          ON CONFLICT (client_id) DO UPDATE SET record = excluded.record`,
+          clientId,
+          record,
+        );
+        run("DELETE FROM authmount_browser_origins WHERE client_id = ?", clientId);
+        for (const origin of new Set(origins))
+          run("INSERT INTO authmount_browser_origins (origin, client_id) VALUES (?, ?)", origin, clientId);
+      });
+    },
+    // one step: either the client stays, or everything of it has ended
+    delete: (clientId) =>
+      write((on) => {
+        const deleted = on.rows("DELETE FROM authmount_clients WHERE client_id = ? RETURNING 1", clientId);
+        on.run("DELETE FROM authmount_browser_origins WHERE client_id = ?", clientId);
+        if (deleted.length > 0) saveEndMark(on, newClientEnd(clientId, clock()));
+      }),
+    // every id is greater than the empty text
+    async list({ after = "", limit }) {
+      const statement = "SELECT record FROM authmount_clients WHERE client_id > ? ORDER BY client_id LIMIT ?";
+      return (await read(({ rows }) => rows(statement, after, limit))).map(readClient);
+    },
+  };
+}
+
+/** Used assertions: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 7523 §3 */
+export function sqliteAssertions({ write }: Database): ClientAssertionStore {
+  return {
+    // whether a row that is there has expired does not matter: no client may use the `jti` of another assertion (RFC 7519 §4.1.7)
+    use: ({ digest, expiresAt }) =>
+      write(({ rows }) => {
+        const statement = `INSERT INTO authmount_used_assertions (digest, expires_at) VALUES (?, ?)
+          ON CONFLICT (digest) DO NOTHING RETURNING 1`;
+        return rows(statement, digest, expiresAt).length === 1 ? "used" : "used-before";
+      }),
+  };
+}
+
+function create(
+  { rows, run }: Statements,
+  {
+    client,
+    expiresAt,
+    limit,
+    reserved = 1,
+    now,
+  }: ClientRegistration & { limit: number; reserved?: number; now: EpochSeconds },
+): "created" | "full" {
+  const extended =
+    "SELECT count(*) AS count FROM authmount_client_registrations WHERE extended AND expires_at > ?";
+  const free = limit - Number(rows(extended, now)[0]?.["count"]);
+  if (free < reserved) return "full";
+  run(
+    `DELETE FROM authmount_client_registrations WHERE client_id IN (
+      SELECT client_id FROM authmount_client_registrations WHERE NOT extended AND expires_at > ?
+      ORDER BY expires_at DESC LIMIT -1 OFFSET ?
+    )`,
+    now,
+    free - 1,
+  );
+  run(
+    "INSERT INTO authmount_client_registrations (client_id, record, extended, expires_at) VALUES (?, ?, 0, ?)",
+    client.clientId,
+    JSON.stringify(client),
+    expiresAt,
+  );
+  return "created";
+}
+
+/** Registrations: one row each. `deleteExpired` removes expired ones. @rfc 7591 §3 */
+export function sqliteRegistrations({ read, write }: Database): ClientRegistrationStore {
+  return {
+    create: (registration, bound) => write((on) => create(on, { ...registration, ...bound })),
+    async find(clientId, now) {
+      const statement =
+        "SELECT record FROM authmount_client_registrations WHERE client_id = ? AND expires_at > ?";
+      const [row] = await read(({ rows }) => rows(statement, clientId, now));
+      return row && readClient(row);
+    },
+    async extend({ clientId, expiresAt }, now) {
+      const statement = `UPDATE authmount_client_registrations SET extended = 1, expires_at = max(expires_at, ?)
+        WHERE client_id = ? AND expires_at > ? RETURNING 1`;
+      return (await write(({ rows }) => rows(statement, expiresAt, clientId, now))).length > 0;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/** What is in force between an end user and a client at an API, as a request relies on it. RFC 6749 §2.2, §10.2, 7009 §2.1. */
+import { isDeepStrictEqual } from "node:util";
+import type { ClientLookup, RegisteredClient } from "../clients/client-lookup";
+import type { Client } from "../protocol/client";
+import type { Consent, ConsentKey } from "../protocol/consent";
+import { answerKey, type CurrentMarks, type EndKeys, endKeysOf, isBornUnder } from "../protocol/end-mark";
+import type { Issuer } from "../protocol/issuer";
+import { because, OAuthError } from "../protocol/oauth-error";
+import { type EpochSeconds } from "../protocol/time";
+import { findMarks } from "../storage/end-marks";
+import { type Storage } from "../storage/port";
+import { answeredBefore } from "./page-answers";
+import type { BackFromPage } from "./port";
+import { endUserReasons } from "./refusals";
+
+/** What reading it needs. */
+export interface BasisPorts {
+  readonly storage: Pick<Storage, "consents" | "endMarks">;
+}
+
+/** What is in force between an end user and a client at an API. */
+export interface ApprovalBasis {
+  readonly key: ConsentKey;
+  /** The keys of the end marks that concern it. */
+  readonly endKeys: EndKeys;
+  readonly marks: CurrentMarks;
+  /** The key of the mark of a no on the consent page; `undefined` where no page was shown. */
+  readonly noKey: string | undefined;
+  /** All end marks: what is approved now is born under them. */
+  readonly endMarks: readonly string[];
+  /** The remembered consent, unless it was ended or is not looked up. */
+  readonly consent: Consent | undefined;
+  /** True when it was looked up and there is none, ended or not. */
+  readonly isFirstVisit: boolean;
+}
+
+/** The refusal of a request whose person or client was ended while it was under way, or who has withdrawn: that is a no. */
+export function endedMeanwhile(): OAuthError {
+  return new OAuthError("access_denied", {
+    description: "The end user did not grant access.",
+    ...because(endUserReasons, "ended-meanwhile"),
+  });
+}
+
+/** True when the person, the client, or what the one allowed the other was ended after these marks were read. */
+export function approvalsEndedSince(born: readonly string[] | undefined, { marks }: ApprovalBasis): boolean {
+  const { subject, client, approval } = marks;
+  return !isBornUnder(born ?? [], { subject, client, approval });
+}
+
+/**
+ * What is in force. To be read before anything that an approval relies on: an end in between is then noticed when the marks are read
+ * again.
+ *
+ * @throws OAuthError `invalid_request` when the page was answered with a no
+ */
+export async function findBasis(
+  ports: BasisPorts,
+  {
+    key,
+    page,
+    withConsent,
+    clientDigest,
+    now,
+  }: {
+    key: ConsentKey;
+    /** Names the consent page that the end user was shown. */
+    page?: string | undefined;
+    withConsent: boolean;
+    /** What a client that nobody registered says of itself now. */
+    clientDigest: string | undefined;
+    now: EpochSeconds;
+  },
+): Promise<ApprovalBasis> {
+  const endKeys = endKeysOf(key);
+  const noKey = page === undefined ? undefined : answerKey({ subject: key.subject, page }, "no");
+  const keys = { ...endKeys, ...(noKey !== undefined && { no: noKey }) };
+  const [{ no, ...marks }, found] = await Promise.all([
+    findMarks(ports.storage.endMarks, { keys, now }),
+    withConsent ? ports.storage.consents.find(key, now) : undefined,
+  ]);
+  if (no !== undefined) throw answeredBefore();
+  // the others end authorizations only
+  const { client, consents, everyContext, oneContext, narrowed } = marks;
+  const ofConsent = { client, consents, everyContext, oneContext, narrowed };
+  const counts = ({ endMarks, clientDigest: digest }: Consent): boolean =>
+    isBornUnder(endMarks, ofConsent) && digest === clientDigest;
+  return {
+    key,
+    endKeys,
+    marks,
+    noKey,
+    endMarks: Object.values(marks).filter((mark) => mark !== undefined),
+    consent: found && counts(found) ? found : undefined,
+    isFirstVisit: withConsent && !found,
+  };
+}
+
+/** What the approval relies on. Secrets may have changed before everything was ended: approvals do not use them. */
+function withoutSecrets(client: Client | undefined): object | undefined {
+  return client && { ...client, secretDigests: undefined, jwks: undefined };
+}
+
+/**
+ * Refuses a client whose id was given to another one since this process has read its record. What is approved now is born under the
+ * newest end mark, so it would count as the other one's.
+ *
+ * @param by `registered`: the client as it is remembered, with the end mark of that time.
+ * @throws OAuthError `access_denied`
+ */
+export async function checkClientNotReplaced(
+  { clients }: { readonly clients: Pick<ClientLookup, "findCurrent"> },
+  {
+    registered: { client, endMark },
+    issuer,
+    basis,
+  }: { registered: Pick<RegisteredClient, "client" | "endMark">; issuer: Issuer; basis: ApprovalBasis },
+): Promise<void> {
+  if (basis.marks.client === endMark) return;
+  const found = await clients.findCurrent(client.clientId, { issuer, mayFetch: () => true });
+  if (!isDeepStrictEqual(withoutSecrets(found), withoutSecrets(client))) throw endedMeanwhile();
+}
+
+/** A person must not answer a page about a client that has become another one since. @throws OAuthError `access_denied` */
+export function checkClientUnchanged(
+  { selfDescription }: Client,
+  { shownClient }: Pick<BackFromPage, "shownClient">,
+): void {
+  if (selfDescription?.digest === shownClient) return;
+  throw new OAuthError("access_denied", {
+    description: "The client has changed while the request was under way.",
+    ...because(endUserReasons, "client-changed"),
+  });
+}

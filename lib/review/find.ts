@@ -1,0 +1,78 @@
+/** Where rules about weak options look: at every API, every lifetime that is written, and every client that is known from the start. RFC 9700 §2. */
+import { type ListedClients, listedClients } from "../clients/client-lookup";
+import type { ApiOptions, AuthServerOptions } from "../options/options";
+import type { Client, Subscription } from "../protocol/client";
+import type { Lifetimes } from "../protocol/issuer";
+
+/** A place where options are weak. */
+export interface Place {
+  /** The option, such as `apis.orders.accessTokenSeconds`. */
+  readonly path: string;
+  /** What is so, where a rule says it for each place. */
+  readonly problem?: string;
+  /** What to write instead, where a rule says it for each place. */
+  readonly fix?: string;
+}
+
+/** Looks at options that `createAuthServer` accepts, and connects to nothing. */
+export type Find = (options: AuthServerOptions) => readonly Place[];
+
+/** One option: it is weak when this is so. */
+export function option(path: keyof AuthServerOptions, isWeak: (options: AuthServerOptions) => boolean): Find {
+  return (options) => (isWeak(options) ? [{ path }] : []);
+}
+
+/** In each API, the options that `names` gives. */
+export function inApis(names: (api: ApiOptions, options: AuthServerOptions) => readonly string[]): Find {
+  return (options) =>
+    Object.entries(options.apis).flatMap(([apiId, api]) =>
+      names(api, options).map((name) => ({ path: `apis.${apiId}.${name}` })),
+    );
+}
+
+/** A lifetime that is longer, for all APIs or for one. */
+export function lifetimeAbove(seconds: number, name: keyof Lifetimes): Find {
+  return ({ lifetimes = {}, apis }) =>
+    [
+      { path: "lifetimes", written: lifetimes },
+      ...Object.entries(apis).map(([apiId, api]) => ({
+        path: `apis.${apiId}.lifetimes`,
+        written: api.lifetimes ?? {},
+      })),
+    ]
+      .filter(({ written }) => (written[name] ?? 0) > seconds)
+      .map(({ path }) => ({ path: `${path}.${name}` }));
+}
+
+/** In each client, the parts that `names` gives. Those of a database are not looked at, as nothing connects to it. */
+export function inClients(names: (client: Client, options: AuthServerOptions) => readonly string[]): Find {
+  return (options) =>
+    listedClients(options.storage.clients).flatMap((client) =>
+      names(client, options).map((name) => ({ path: `client "${client.clientId}": ${name}` })),
+    );
+}
+
+/** False when the storage keeps clients that it does not list. */
+export function listsClients({ storage }: AuthServerOptions): boolean {
+  return Array.isArray((storage.clients as Partial<ListedClients>).records);
+}
+
+/** The redirect URIs of clients that are of this kind. */
+export function redirectUris(isWeak: (uri: string, client: Client) => boolean): Find {
+  return inClients((client) =>
+    client.redirectUris.flatMap((uri, index) => (isWeak(uri, client) ? [`redirectUris.${index}`] : [])),
+  );
+}
+
+/** The subscriptions of clients that are of this kind, or a part of them. `undefined` is an API that the options do not have. */
+export function subscriptions(
+  isWeak: (at: Subscription, api: ApiOptions | undefined, client: Client) => boolean,
+  part?: keyof Subscription,
+): Find {
+  return inClients((client, { apis }) =>
+    Object.entries(client.subscriptions).flatMap(([apiId, at]) => {
+      const api = Object.hasOwn(apis, apiId) ? apis[apiId] : undefined;
+      return isWeak(at, api, client) ? [["subscriptions", apiId, part ?? []].flat().join(".")] : [];
+    }),
+  );
+}
