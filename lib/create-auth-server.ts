@@ -7,7 +7,7 @@ import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
 import type { RegistrationPorts } from "./endpoints/registration";
 import { keySetEndpoint, type RootDocuments, rootDocuments } from "./endpoints/documents";
 import type { EndPorts } from "./end-user/ends";
-import type { EmitEvent } from "./events/port";
+import type { Advise, EmitEvent } from "./events/port";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import { type ProtectionPorts, protectRoutes } from "./bearer/protect-routes";
 import { readInteractionId } from "./http/request";
@@ -36,18 +36,20 @@ import { type Issuer, mountPathOf } from "./protocol/issuer";
 import type { JsonResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
-import { hostEmitter, randomValues, systemClock as clock, warn } from "./system";
+import { developerAdvice, hostEmitter, randomValues, systemClock as clock, warn } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
 import { refreshSuccessors } from "./tokens/refresh-successor";
 import { accessTokenVerifier } from "./tokens/verify-access-token";
 
 /** Everything that the rules get from outside: storage, keys, time, random values and the host's event listener. */
 type Ports = AuthorizationPorts &
-  ClientEndpointPorts &
-  EndPorts &
+  ClientEndpointPorts & { readonly advise: Advise | undefined } & EndPorts &
   Omit<RegistrationPorts, "adapter" | "insecureLoopback"> & { readonly clients: ClientLookup };
 
-function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ring: KeyRing }): Ports {
+function portsOf(
+  options: ResolvedOptions,
+  { emit, advise, ring }: { emit: EmitEvent; advise: Advise | undefined; ring: KeyRing },
+): Ports {
   const { redirectSchemes, revocationLagSeconds: lagSeconds } = options;
   // all calls go through the limited storage: a database that hangs must not hold requests and their sockets
   const storage = timeLimited(options.storage);
@@ -65,6 +67,7 @@ function portsOf(options: ResolvedOptions, { emit, ring }: { emit: EmitEvent; ri
     successors: refreshSuccessors(options.secrets, random.randomId),
     signer: jwtSigner(ring, clock),
     emit,
+    advise,
     clock,
     ...random,
   };
@@ -97,7 +100,7 @@ function flowOf(
     ports,
     pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, clock }),
     origin,
-    advise: isProduction() ? undefined : warn,
+    advise: ports.advise,
     secrets,
     pages,
     authMethods,
@@ -175,9 +178,9 @@ function routersOf(
   { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
 ): Pick<AuthServer, "router" | "wellKnown"> {
   const issuers = parts.issuers.map(({ identifier }) => identifier);
-  const check = isProduction()
-    ? undefined
-    : mountCheckOnDemand({ baseUrl, issuers, documents: [...documents.keys()], warn });
+  const warnOf = parts.ports.advise;
+  const check =
+    warnOf && mountCheckOnDemand({ baseUrl, issuers, documents: [...documents.keys()], warn: warnOf });
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),
@@ -205,7 +208,8 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
-  const ports = portsOf(options, { emit, ring });
+  const advise = developerAdvice({ isProduction: isProduction() });
+  const ports = portsOf(options, { emit, advise, ring });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
     onFailure: (cause) => emit({ kind: "server-error", cause }),

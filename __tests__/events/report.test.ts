@@ -1,7 +1,7 @@
 // The warnings that a host without `onEvent` gets, by the reporter alone.
 import { inspect } from "node:util";
 import type { NewEvent } from "../../lib/events/port";
-import { eventReporter } from "../../lib/events/report";
+import { adviser, eventReporter } from "../../lib/events/report";
 import { hostMistake } from "../../lib/protocol/mistake";
 import { lateError } from "../../lib/protocol/oauth-error";
 
@@ -116,11 +116,13 @@ describe("the warning of a failure", () => {
 });
 
 describe("what is remembered of the warnings", () => {
+  const isFull = ([, message]: Warning): boolean => !message.startsWith("again");
+
   it("is a hundred of them, and then nothing", () => {
     const { warnings, emit } = reporter();
     const send = (id: number): number => {
       emit(refused({ clientId: `c${id}` }));
-      return warnings.length;
+      return warnings.filter(isFull).length;
     };
     for (let id = 1; id <= 100; id += 1) send(id);
     expect([send(1), send(100)]).toEqual([100, 100]);
@@ -135,9 +137,66 @@ describe("what is remembered of the warnings", () => {
     const numberAt = (now: number): number => {
       clock.now = now;
       emit({ kind: "server-error", cause: "a text" });
-      return warnings.length;
+      return warnings.filter(isFull).length;
     };
     const times = [0, seconds - 1, 1 - seconds, seconds, 0];
     expect(times.map((time) => numberAt(10_000 + time))).toEqual([1, 1, 1, 2, 3]);
+  });
+});
+
+describe("a warning that comes again within a minute", () => {
+  it("is printed in short, once a second at most, with how often it has come since", () => {
+    const { warnings, clock, emit } = reporter();
+    const about = "token-refused (invalid_client) at https://host.example, client web (secret-wrong)";
+    const times = (number: number): readonly string[] => {
+      warnings.length = 0;
+      for (let time = 0; time < number; time += 1)
+        emit(refused({ issuer: "https://host.example", clientId: "web" }));
+      return warnings.map(([code, message]) => `${code} ${message}`);
+    };
+    times(1);
+    expect(times(1)).toEqual([`AUTHMOUNT_REFUSED again: ${about}`]);
+    expect(times(1_000)).toEqual([]);
+    clock.now += 1;
+    expect(times(1_000)).toEqual([`AUTHMOUNT_REFUSED again, 1001 times: ${about}`]);
+    clock.now += 30;
+    expect(times(1)).toEqual([`AUTHMOUNT_REFUSED again, 1000 times: ${about}`]);
+    clock.now += 1;
+    expect(times(1)).toEqual([`AUTHMOUNT_REFUSED again: ${about}`]);
+    clock.now += 60;
+    expect(times(1)).toEqual([expect.stringContaining(": wrong. Pass onEvent")]);
+  });
+
+  it("names a failure, without what was thrown", () => {
+    const { warnings, emit } = reporter();
+    for (const _ of [1, 2]) emit({ kind: "server-error", cause: new Error("a password") });
+    expect(warnings[1]).toEqual([
+      "AUTHMOUNT_SERVER_ERROR",
+      "again: server-error: storage or a callback failed with Error",
+    ]);
+  });
+
+  it("is not printed in production", () => {
+    const { warnings, clock, emit } = reporter({ isProduction: true });
+    for (clock.now of [0, 0, 5, 3_599]) emit({ kind: "server-error", cause: "a text" });
+    expect(warnings).toHaveLength(1);
+  });
+});
+
+describe("advice to the developer", () => {
+  it("comes again up to its first colon or full stop, whatever the rest is about", () => {
+    const warnings: Warning[] = [];
+    const warn = (...warning: Warning): void => void warnings.push(warning);
+    const advise = adviser({ warn, isProduction: false, clock: () => 1_000 });
+    advise("unknown-address", "A request for http://a/x was answered with 404: there is no such address.");
+    advise("unknown-address", "A request for http://a/y was answered with 404: there is no such address.");
+    advise("base-path-missing", "A request. Do this.");
+    advise("base-path-missing", "A request. Do this.");
+    expect(warnings.map(([, message]) => message)).toEqual([
+      "A request for http://a/x was answered with 404: there is no such address.",
+      "again: A request for http://a/y was answered with 404",
+      "A request. Do this.",
+      "again: A request",
+    ]);
   });
 });

@@ -1,6 +1,7 @@
 import diagnostics from "node:diagnostics_channel";
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
+import { adviser } from "../../lib/events/report";
 import { type MountCheck, mountCheck, watchAnswers } from "../../lib/http/mount-check";
 import { mountPathOf } from "../../lib/protocol/issuer";
 
@@ -16,8 +17,12 @@ function watchedCheck(baseUrl = `${origin}/login`): { check: MountCheck; warning
   const documents = [
     `${origin}/.well-known/oauth-authorization-server${mountPathOf(baseUrl)}/auth/password/api/orders`,
   ];
-  const warn = (_code: string, message: string): void => void warnings.push(message);
-  return { check: mountCheck({ baseUrl, issuers, documents, warn }), warnings };
+  const warn = (_code: string, message: string): void => {
+    // what is warned of again is printed in short
+    if (!message.startsWith("again")) warnings.push(message);
+  };
+  const advise = adviser({ warn, isProduction: false, clock: () => 1_000 });
+  return { check: mountCheck({ baseUrl, issuers, documents, warn: advise }), warnings };
 }
 
 const metadata = "/.well-known/oauth-authorization-server/login/auth/password/api/orders";

@@ -139,11 +139,6 @@ const explained = {
   ],
   "lib/events/report.ts": [
     [
-      "before !== undefined",
-      "true",
-      "Of a line that is new the difference is NaN, which is not less than any limit. Only the compiler asks.",
-    ],
-    [
       '""',
       '"Stryker was here!"',
       "The text is only the end of a key, and the same for all lines without details.",

@@ -1,8 +1,8 @@
-/** Warnings in place of events when the host passes no `onEvent`, so that no failure is silent. */
+/** Warnings for the developer, and in place of events when the host passes no `onEvent`, so that no failure is silent. */
 import { inspect } from "node:util";
 import { idOf } from "../protocol/mistake";
-import type { Clock } from "../protocol/time";
-import type { EmitEvent, NewEvent } from "./port";
+import type { Clock, EpochSeconds } from "../protocol/time";
+import type { Advise, EmitEvent, NewEvent } from "./port";
 
 /** Where the warnings go, and how much they say. */
 export interface ReportOptions {
@@ -13,7 +13,7 @@ export interface ReportOptions {
   readonly clock: Clock;
 }
 
-/** How long a line is not repeated, in seconds: shorter while somebody watches the console. */
+/** How long a line is not repeated in full, in seconds: shorter while somebody watches the console. */
 const repeatSeconds = { development: 60, production: 3_600 };
 /** Lines contain client ids and messages of errors, so their number and length must be limited. */
 const maxLines = 100;
@@ -21,15 +21,66 @@ const maxDetail = 10_000;
 
 const hint = "Pass onEvent to handle events yourself.";
 
+/** A warning, and what is left of it when it comes again soon. */
+interface Line {
+  readonly code: string;
+  readonly message: string;
+  readonly detail?: string | undefined;
+  readonly short: string;
+  /** Lines with the same key are one that comes again. */
+  readonly key: string;
+}
+
+/** When a line was printed in full and in short, and how often it has come since. */
+interface Printed {
+  readonly at: EpochSeconds;
+  shortAt: EpochSeconds | undefined;
+  times: number;
+}
+
+/**
+ * Prints lines. In development, one that comes again is printed in short, so that a second try does not look as if nothing had arrived;
+ * once a second at most, so that a loop can be read.
+ */
+function linePrinter({ warn, isProduction, clock }: ReportOptions): (line: Line) => void {
+  const lines = new Map<string, Printed>();
+  const quietSeconds = isProduction ? repeatSeconds.production : repeatSeconds.development;
+
+  function printAgain(printed: Printed, { code, short }: Line): void {
+    printed.times += 1;
+    const now = clock();
+    if (isProduction || printed.shortAt === now) return;
+    warn(code, `again${printed.times > 1 ? `, ${printed.times} times` : ""}: ${short}`);
+    printed.shortAt = now;
+    printed.times = 0;
+  }
+
+  return (line) => {
+    const [now, before] = [clock(), lines.get(line.key)];
+    if (before && Math.abs(now - before.at) < quietSeconds) return printAgain(before, line);
+    if (lines.size >= maxLines) lines.clear();
+    lines.set(line.key, { at: now, shortAt: undefined, times: 0 });
+    warn(line.code, line.message, line.detail);
+  };
+}
+
+/** Prints advice to the developer: what comes again with the same code, up to the first colon or full stop. */
+export function adviser(options: ReportOptions): Advise {
+  const print = linePrinter(options);
+  return (code, message) =>
+    print({ key: code, code, message, short: message.split(/[.:] /, 1)[0] ?? message });
+}
+
 /** A refusal or a note with its reason and its id, or `undefined` for an event that needs no attention. */
-function refusalWarning(event: NewEvent): { readonly code: string; readonly line: string } | undefined {
+function refusalLine(event: NewEvent): Line | undefined {
   // the refusal that follows has the same reason
   if (!("reason" in event) || event.kind === "client-authentication-failed") return undefined;
   const error = "error" in event ? ` (${event.error})` : "";
   const issuer = event.issuer === undefined ? "" : ` at ${event.issuer}`;
   const client = event.clientId === undefined ? "" : `, client ${event.clientId}`;
-  const line = `${event.kind}${error}${issuer}${client}: ${event.reason.replace(/\.$/, "")}. ${hint}`;
-  return { code: event.code, line };
+  const about = `${event.kind}${error}${issuer}${client}`;
+  const message = `${about}: ${event.reason.replace(/\.$/, "")}. ${hint}`;
+  return { key: message, code: event.code, message, short: about };
 }
 
 /** The name and code of an error, never its message: that may contain anything. */
@@ -64,32 +115,23 @@ function detailOf(cause: unknown): string {
 }
 
 /** An emitter that warns about refusals in development, and about failures everywhere. */
-export function eventReporter({ warn, isProduction, clock }: ReportOptions): EmitEvent {
-  const reportedAt = new Map<string, number>();
-  const quietSeconds = isProduction ? repeatSeconds.production : repeatSeconds.development;
-
-  /** False for a line that was reported recently. */
-  function isNews(line: string): boolean {
-    const [now, before] = [clock(), reportedAt.get(line)];
-    if (before !== undefined && Math.abs(now - before) < quietSeconds) return false;
-    if (reportedAt.size >= maxLines) reportedAt.clear();
-    reportedAt.set(line, now);
-    return true;
-  }
+export function eventReporter(options: ReportOptions): EmitEvent {
+  const { isProduction } = options;
+  const print = linePrinter(options);
 
   function reportFailure(cause: unknown): void {
     const id = idOf(cause);
-    const line = `server-error: ${failureText(cause, { id, isProduction })}. ${hint}`;
+    const short = `server-error: ${failureText(cause, { id, isProduction })}`;
     // in production a kind of error is enough, and what was thrown may contain anything
     const detail = isProduction ? undefined : detailOf(cause);
-    if (!isNews(`${line}${detail?.split("\n", 1)[0] ?? ""}`)) return;
-    warn(id ?? "storage-or-callback-failed", line, detail);
+    const key = `${short}${detail?.split("\n", 1)[0] ?? ""}`;
+    print({ key, code: id ?? "storage-or-callback-failed", message: `${short}. ${hint}`, detail, short });
   }
 
   return (event) => {
     if (event.kind === "server-error") return reportFailure(event.cause);
     // most events need no attention, and must cost nothing
-    const refusal = isProduction || !("reason" in event) ? undefined : refusalWarning(event);
-    if (refusal && isNews(refusal.line)) warn(refusal.code, refusal.line);
+    const line = isProduction || !("reason" in event) ? undefined : refusalLine(event);
+    if (line) print(line);
   };
 }

@@ -1,6 +1,6 @@
 /** What a grant of the token endpoint is, and what the answers and refusals of all grants share. RFC 6749 §1.3, §4, §5; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
-import type { EmitEvent } from "../events/port";
+import type { Advise, EmitEvent } from "../events/port";
 import { tokenResponse, type TokenResponse } from "../protocol/access-token";
 import { type GrantProblem, grantReasons } from "../protocol/authorization";
 import { registeredScopes } from "../protocol/client";
@@ -20,6 +20,7 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
     "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens" | "endMarks"
   >;
   readonly emit: EmitEvent;
+  readonly advise?: Advise | undefined;
   readonly clock: Clock;
 }
 

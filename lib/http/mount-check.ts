@@ -7,6 +7,7 @@ import {
   maxShownPath,
   type Mistake,
   mountMistake,
+  type MountWarningCode,
   notFoundReader,
   pageReader,
   type RouterSeen,
@@ -46,7 +47,7 @@ export interface MountCheckOptions {
   readonly issuers: readonly string[];
   /** URLs of the metadata that `auth.wellKnown` serves. */
   readonly documents: readonly string[];
-  readonly warn: (code: string, message: string) => void;
+  readonly warn: (code: MountWarningCode, message: string) => void;
 }
 
 /** Request → the server that it has reached. */
@@ -63,7 +64,11 @@ function answerReader({
 ) => Mistake | undefined {
   const readNotFound = notFoundReader({ mountPath: mountPathOf(baseUrl), issuers, documents });
   const readPage = pageReader({ documents });
+  const judged = new WeakSet<ServerResponse>();
   return (url, { res, router }) => {
+    // the router for metadata and the process may both show it
+    if (judged.has(res)) return undefined;
+    judged.add(res);
     const [path = ""] = url.split("?", 1);
     if (res.statusCode === 404) return readNotFound(path, router);
     const isPage = res.statusCode === 200 && String(res.getHeader("content-type")).startsWith("text/html");
@@ -71,20 +76,16 @@ function answerReader({
   };
 }
 
-/** Warns once about each kind of mistake. Express compares paths without case. */
+/** Warns of mistakes: once of how something is mounted, and of each answer that shows one. Express compares paths without case. */
 export function mountCheck(options: MountCheckOptions): MountCheck {
   const { baseUrl, warn } = options;
   const [expected, { host }, server] = [mountPathOf(baseUrl), new URL(baseUrl), { baseUrl }];
   const mistakeIn = answerReader(options);
-  const told = new Set<Mistake["code"]>();
   let isTaken = false;
+  let isMisplaced = false;
   let router: RouterSeen = "never";
 
-  function warnOnce(mistake: Mistake | undefined): void {
-    if (!mistake || told.has(mistake.code)) return;
-    told.add(mistake.code);
-    warn(mistake.code, mistake.message);
-  }
+  const tell = (mistake: Mistake | undefined): void => mistake && warn(mistake.code, mistake.message);
 
   return {
     takeWellKnown: () => void (isTaken = true),
@@ -95,16 +96,18 @@ export function mountCheck(options: MountCheckOptions): MountCheck {
       router = mountPath.toLowerCase() === expected.toLowerCase() ? "in-place" : "elsewhere";
       if (router === "elsewhere") {
         const shown = mountPath.slice(0, maxShownPath);
-        warnOnce(mountMistake("router-mounted-elsewhere", routerText({ baseUrl, mountPath: shown })));
-      } else if (!isTaken) warnOnce(mountMistake("well-known-not-mounted", noWellKnown));
+        tell(mountMistake("router-mounted-elsewhere", routerText({ baseUrl, mountPath: shown })));
+      } else if (!isTaken) tell(mountMistake("well-known-not-mounted", noWellKnown));
     },
     atWellKnown(req, res) {
       reached.set(req, server);
       const { baseUrl: mountPath = "", originalUrl = "" } = req;
-      if (mountPath !== "")
-        warnOnce(mountMistake("well-known-not-mounted", wellKnownText(mountPath.slice(0, maxShownPath))));
+      if (mountPath !== "" && !isMisplaced) {
+        isMisplaced = true;
+        tell(mountMistake("well-known-not-mounted", wellKnownText(mountPath.slice(0, maxShownPath))));
+      }
       // the router may be mounted behind this one
-      if (router === "never") res.once("finish", () => warnOnce(mistakeIn(originalUrl, { res, router })));
+      if (router === "never") res.once("finish", () => tell(mistakeIn(originalUrl, { res, router })));
     },
     atAnswer(req, res) {
       const { url = "", originalUrl = url } = req;
@@ -112,7 +115,7 @@ export function mountCheck(options: MountCheckOptions): MountCheck {
       // while a host changes from one server to the next, its routes still use the one before
       const isOfAnother = found !== server && found.baseUrl === baseUrl;
       // other servers of this process may have the same paths, in tests for example
-      if (req.headers.host === host && !isOfAnother) warnOnce(mistakeIn(originalUrl, { res, router }));
+      if (req.headers.host === host && !isOfAnother) tell(mistakeIn(originalUrl, { res, router }));
     },
   };
 }
