@@ -98,7 +98,7 @@ describe("docs/reference", () => {
   });
 
   it("has every warning", () => {
-    const codes = inLibrary(/\b(?:warn|mountMistake)\(\s*"([\w-]+)"/g);
+    const codes = inLibrary(/\b(?:warn|mountMistake|advise)(?:\?\.)?\(\s*"([\w-]+)"/g);
     expect(codes.length).toBeGreaterThan(5);
     expect(codes.filter((code) => !made.errors.text.includes(`<a id="${code}"></a>`))).toEqual([]);
   });

@@ -8,11 +8,12 @@ import type { RegistrationPorts } from "./endpoints/registration";
 import { keySetEndpoint, type RootDocuments, rootDocuments } from "./endpoints/documents";
 import type { EndPorts } from "./end-user/ends";
 import type { Advise, EmitEvent } from "./events/port";
+import { adviser } from "./events/report";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import { type ProtectionPorts, protectRoutes } from "./bearer/protect-routes";
 import { readInteractionId } from "./http/request";
 import { whileTraced } from "./http/request-trace";
-import { writeResponse } from "./http/response";
+import { adviseOfFormAction, writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
@@ -33,10 +34,10 @@ import { isProduction, type ResolvedOptions, resolveOptions } from "./options/re
 import { readSigningKeys } from "./options/signing-keys";
 import { type Pages, pagesOf } from "./pages/pages";
 import { type Issuer, mountPathOf } from "./protocol/issuer";
-import type { JsonResponse } from "./protocol/protocol-response";
+import type { JsonResponse, ProtocolResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
-import { developerAdvice, hostEmitter, randomValues, systemClock as clock, warn } from "./system";
+import { hostEmitter, randomValues, systemClock as clock, warn } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
 import { refreshSuccessors } from "./tokens/refresh-successor";
 import { accessTokenVerifier } from "./tokens/verify-access-token";
@@ -147,26 +148,29 @@ function endsOf(
 /** The functions that the host's own pages call. */
 function hostPagesOf(
   flow: AuthorizationFlow,
-  pages: Pages,
+  { pages, advise, origin }: { pages: Pages; advise: Advise | undefined; origin: string },
 ): Pick<AuthServer, "interaction" | "resume" | "approve" | "deny"> {
+  function write(exchange: Parameters<typeof writeResponse>[0], response: ProtocolResponse): void {
+    const { req, res } = exchange;
+    if (advise && response.kind === "redirect" && req.method === "POST")
+      adviseOfFormAction(advise, { res, redirect: response, origin });
+    writeResponse({ ...exchange, pages }, response);
+  }
   return {
     interaction: (req) => flow.describe(req, readInteractionId(req)),
     resume: (req, res, given?: unknown) =>
-      writeResponse(
-        { req, res, pages },
-        flow.leadBack(req, { interactionId: readInteractionId(req), given }),
-      ),
+      write({ req, res }, flow.leadBack(req, { interactionId: readInteractionId(req), given })),
     async approve(req, res, ...decisions) {
       const interactionId = readInteractionId(req);
       // approve(req, res) allows everything; approve(req, res, undefined) is refused, as it may be a mistake of the host
       const chosen: unknown = decisions.length === 0 ? {} : decisions[0];
       await whileTraced({ endpoint: "approve", method: req.method }, async (trace) =>
-        writeResponse({ req, res, pages, trace }, await flow.approve(req, { interactionId, chosen })),
+        write({ req, res, trace }, await flow.approve(req, { interactionId, chosen })),
       );
     },
     async deny(req, res) {
       await whileTraced({ endpoint: "deny", method: req.method }, async (trace) =>
-        writeResponse({ req, res, pages, trace }, await flow.deny(req, readInteractionId(req))),
+        write({ req, res, trace }, await flow.deny(req, readInteractionId(req))),
       );
     },
   };
@@ -175,12 +179,15 @@ function hostPagesOf(
 /** In development, the first requests show how the routers are mounted, and a warning says what is wrong. */
 function routersOf(
   parts: RouterParts,
-  { baseUrl, documents }: { baseUrl: string; documents: RootDocuments },
+  {
+    baseUrl,
+    documents,
+    advise,
+  }: { baseUrl: string; documents: RootDocuments; advise: ReturnType<typeof adviser> | undefined },
 ): Pick<AuthServer, "router" | "wellKnown"> {
   const issuers = parts.issuers.map(({ identifier }) => identifier);
-  const warnOf = parts.ports.advise;
   const check =
-    warnOf && mountCheckOnDemand({ baseUrl, issuers, documents: [...documents.keys()], warn: warnOf });
+    advise && mountCheckOnDemand({ baseUrl, issuers, documents: [...documents.keys()], warn: advise });
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),
@@ -208,7 +215,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
-  const advise = developerAdvice({ isProduction: isProduction() });
+  const advise = isProduction() ? undefined : adviser({ warn, isProduction: false, clock });
   const ports = portsOf(options, { emit, advise, ring });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
@@ -223,7 +230,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, someRoutes };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
-  const routers = routersOf(parts, { baseUrl, documents });
+  const routers = routersOf(parts, { baseUrl, documents, advise });
   return {
     router: routers.router,
     // a getter, not a copy: in development, routers.wellKnown notes that it was read
@@ -234,7 +241,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) =>
       ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: clock() })),
     ...protectRoutes(protectionOf(ports, options)),
-    ...hostPagesOf(flow, pages),
+    ...hostPagesOf(flow, { pages, advise, origin: new URL(baseUrl).origin }),
     ...endsOf(ports, issuers),
     assessment: assessmentOnDemand(written),
   };

@@ -1,8 +1,8 @@
 /** The machine's clock, random values and warnings, and the process's channel for events. The rules receive them, so tests can set them. RFC 6749 §10.10. */
 import { channel } from "node:diagnostics_channel";
 import { randomFillSync } from "node:crypto";
-import { type Advise, type EmitEvent, eventEmitter, type OnEvent, timed } from "./events/port";
-import { adviser, eventReporter } from "./events/report";
+import { type EmitEvent, eventEmitter, type OnEvent, timed } from "./events/port";
+import { eventReporter } from "./events/report";
 import type { EpochSeconds } from "./protocol/time";
 
 /** The current time of the system clock, in whole epoch seconds. */
@@ -13,11 +13,6 @@ export function systemClock(): EpochSeconds {
 /** Warns the host developer, as Node does for deprecations: on stderr, and as the `warning` event of the process. */
 export function warn(code: string, message: string, detail?: string): void {
   process.emitWarning(message, { type: "AuthmountWarning", code, detail });
-}
-
-/** Advice to the developer as warnings; none in production. */
-export function developerAdvice({ isProduction }: { isProduction: boolean }): Advise | undefined {
-  return isProduction ? undefined : adviser({ warn, isProduction, clock: systemClock });
 }
 
 /** Events of every server of this process, for all who subscribe to this name. They share one copy, which nobody else has. */

@@ -45,7 +45,7 @@ describe("coming back from a page of the host", () => {
   it("leads back to the issuer of the request", async () => {
     const bed = directFlow({ authentication: signIn });
     await bed.start();
-    expect(bed.flow.leadBack(bed.req(), { interactionId: firstId, given: undefined })).toEqual({
+    expect(bed.flow.leadBack(bed.req(), { interactionId: firstId, given: undefined })).toMatchObject({
       kind: "redirect",
       location: `${bed.issuer.identifier}/authorize/resume?interaction=${firstId}`,
     });

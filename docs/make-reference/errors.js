@@ -172,17 +172,30 @@ function readWeaknesses(library) {
   });
 }
 
-/** Every warning: its id and its text. @param {import("./library").Library} library */
-function readWarnings(library) {
-  const { textsOf } = textReader(library);
-  return library.files.flatMap((file) =>
+/**
+ * Every warning: its id and its text. Some warn with the id of a reason, which has a place already.
+ *
+ * @param {import("./library").Library} library @param {ReadonlySet<string>} known
+ */
+function readWarnings(library, known) {
+  const { recordsOf, textsOf } = textReader(library);
+  const lines = literalsOf(library, "Line").flatMap((node) => recordsOf(node, ["code", "message"]));
+  const printed = lines.flatMap(({ code: id = "", message = "" }) =>
+    id.startsWith("AUTHMOUNT_") ? [{ code: id, cells: [prose(message)] }] : [],
+  );
+  const warned = library.files.flatMap((file) =>
     [...nodesOf(file)].flatMap((node) => {
-      if (!ts.isCallExpression(node) || !/^(?:warn|mountMistake)$/.test(node.expression.getText())) return [];
+      if (
+        !ts.isCallExpression(node) ||
+        !/^(?:warn|mountMistake|(?:\w+\.)?advise)$/.test(node.expression.getText())
+      )
+        return [];
       const [id, message] = node.arguments;
-      if (!id || !message || !ts.isStringLiteral(id)) return [];
+      if (!id || !message || !ts.isStringLiteral(id) || known.has(id.text)) return [];
       return textsOf(message).map(({ text }) => ({ code: id.text, cells: [prose(text)] }));
     }),
   );
+  return [...warned, ...printed];
 }
 
 /** What migrate() warns of. @param {import("./library").Library} library */
@@ -246,7 +259,7 @@ function errorsPage(library) {
   const known = new Set(reasons.map((one) => one.code));
   const { refusals, unread } = readRefusals(library, reasons);
   const mistakes = coded.filter(({ file, isReason }) => !isReason && file !== "lib/options/problem.ts");
-  const warnings = readWarnings(library);
+  const warnings = readWarnings(library, known);
   const body = [
     "## Refusals",
     "Answers of the authorization, token, revocation, introspection and registration endpoints, by OAuth error. In bold: the description. Below it: ids of [reasons](#reasons-of-refusals).",

@@ -102,8 +102,17 @@ export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 /** Reports an event to the host. It never throws. */
 export type EmitEvent = (event: NewEvent) => void;
 
+/** Mistakes that no answer shows. */
+type AdviceCode =
+  | "interaction-id-missing"
+  | "form-action-blocks-redirect"
+  | "answer-hidden-from-page"
+  | "subscription-misspelt"
+  | "token-without-scope"
+  | "clocks-differ";
+
 /** Warns the developer of a likely mistake. There is none in production. */
-export type Advise = (code: string, message: string) => void;
+export type Advise = (code: AdviceCode, message: string) => void;
 
 /** The kind of an event that tells of a refused request. */
 export type RefusalKind = Extract<NewEvent, { error: unknown }>["kind"];

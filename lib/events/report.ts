@@ -2,7 +2,7 @@
 import { inspect } from "node:util";
 import { idOf } from "../protocol/mistake";
 import type { Clock, EpochSeconds } from "../protocol/time";
-import type { Advise, EmitEvent, NewEvent } from "./port";
+import type { EmitEvent, NewEvent } from "./port";
 
 /** Where the warnings go, and how much they say. */
 export interface ReportOptions {
@@ -31,41 +31,31 @@ interface Line {
   readonly key: string;
 }
 
-/** When a line was printed in full and in short, and how often it has come since. */
-interface Printed {
-  readonly at: EpochSeconds;
-  shortAt: EpochSeconds | undefined;
-  times: number;
-}
-
 /**
  * Prints lines. In development, one that comes again is printed in short, so that a second try does not look as if nothing had arrived;
  * once a second at most, so that a loop can be read.
  */
 function linePrinter({ warn, isProduction, clock }: ReportOptions): (line: Line) => void {
-  const lines = new Map<string, Printed>();
+  /** When each was printed in full and in short, and how often it has come since. */
+  const lines = new Map<string, { at: EpochSeconds; shortAt?: EpochSeconds; times: number }>();
   const quietSeconds = isProduction ? repeatSeconds.production : repeatSeconds.development;
 
-  function printAgain(printed: Printed, { code, short }: Line): void {
-    printed.times += 1;
-    const now = clock();
-    if (isProduction || printed.shortAt === now) return;
-    warn(code, `again${printed.times > 1 ? `, ${printed.times} times` : ""}: ${short}`);
-    printed.shortAt = now;
-    printed.times = 0;
-  }
-
-  return (line) => {
-    const [now, before] = [clock(), lines.get(line.key)];
-    if (before && Math.abs(now - before.at) < quietSeconds) return printAgain(before, line);
-    if (lines.size >= maxLines) lines.clear();
-    lines.set(line.key, { at: now, shortAt: undefined, times: 0 });
-    warn(line.code, line.message, line.detail);
+  return ({ key, code, message, detail, short }) => {
+    const [now, before] = [clock(), lines.get(key)];
+    if (!before || Math.abs(now - before.at) >= quietSeconds) {
+      if (lines.size >= maxLines) lines.clear();
+      lines.set(key, { at: now, times: 0 });
+      return warn(code, message, detail);
+    }
+    before.times += 1;
+    if (isProduction || before.shortAt === now) return;
+    warn(code, `again${before.times > 1 ? `, ${before.times} times` : ""}: ${short}`);
+    lines.set(key, { at: before.at, shortAt: now, times: 0 });
   };
 }
 
 /** Prints advice to the developer: what comes again with the same code, up to the first colon or full stop. */
-export function adviser(options: ReportOptions): Advise {
+export function adviser(options: ReportOptions): (code: string, message: string) => void {
   const print = linePrinter(options);
   return (code, message) =>
     print({ key: code, code, message, short: message.split(/[.:] /, 1)[0] ?? message });

@@ -1,8 +1,9 @@
 /** The only place that writes to `res`. RFC 6749 §5.1, 9700 §2.6, §4.12, §4.16. */
 import { ServerResponse } from "node:http";
+import type { Advise } from "../events/port";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
-import { jsonError, type ProtocolResponse } from "../protocol/protocol-response";
+import { jsonError, type ProtocolResponse, type RedirectResponse } from "../protocol/protocol-response";
 import { type HttpRequest, prefersJson } from "./request";
 import type { OpenTrace } from "./request-trace";
 
@@ -66,6 +67,38 @@ const unwantedHeaders: Readonly<Record<ProtocolResponse["kind"], readonly string
   json: [],
   empty: [],
 };
+
+/** True where a source allows the URL. What it says of schemes and ports is not compared: better no warning than a wrong one. */
+function allows(source: string, { target, origin }: { target: URL; origin: string }): boolean {
+  if (source === "'self'") return target.origin === origin;
+  if (!/^https?:$/.test(target.protocol)) return source.startsWith(target.protocol);
+  const end = source.replace(/^(?:https?:)?(?:\/\/)?\*?/, "").replace(/(?::(?:\d+|\*))?(?:\/.*)?$/, "");
+  return target.hostname.endsWith(end);
+}
+
+/**
+ * Warns where the policy on the answer to a form does not allow what the redirect leads to: the page with the form most likely has the same
+ * one, and browsers apply it to every redirect that follows.
+ */
+export function adviseOfFormAction(
+  advise: Advise,
+  { res, redirect, origin }: { res: ServerResponse; redirect: RedirectResponse; origin: string },
+): void {
+  const policies = [res.getHeader("Content-Security-Policy") ?? []].flat().join(",").toLowerCase().split(",");
+  const actions = policies.flatMap((policy) => /\bform-action\b([^;]*)/.exec(policy)?.[1]?.trim() ?? []);
+  for (const url of [redirect.location, redirect.destination ?? ""]) {
+    const target = new URL(url, origin);
+    const refusing = actions.find(
+      (list) => !list.split(/\s+/).some((one) => one && allows(one, { target, origin })),
+    );
+    if (refusing === undefined) continue;
+    const source = target.origin === "null" ? target.protocol : target.origin;
+    return advise(
+      "form-action-blocks-redirect",
+      `The form leads to ${source}, but the Content-Security-Policy of this site says form-action ${refusing}, so browsers may stay on the page without a word. Allow ${source} on your pages with such forms, or leave form-action out: formAction: null in helmet's contentSecurityPolicy.directives.`,
+    );
+  }
+}
 
 const always = ["X-Content-Type-Options", "nosniff"];
 // answers may contain codes and tokens (RFC 6749 §5.1); public documents set their own Cache-Control

@@ -29,7 +29,7 @@ import {
   readApproval,
   withoutAnswer,
 } from "./consent-answers";
-import { goOnInstead, interactionLost, readOtherwise, signInRepeated } from "./lost-interaction";
+import { interactionLost, interactionReasons, readOtherwise, signInRepeated } from "./lost-interaction";
 import {
   findPending,
   type FindPendingOptions,
@@ -267,11 +267,20 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
       // each time, so that a text from a link cannot stay unchecked while requests are pending
       const otherwise = readOtherwise(given);
       const found = findPending(options, { req, interactionId });
-      if (otherwise !== undefined && (found === "no-request" || found === "no-id"))
-        return goOnInstead(otherwise, { loss: found, advise: options.advise });
+      if (otherwise !== undefined && (found === "no-request" || found === "no-id")) {
+        const why = interactionReasons["interaction-id-missing"];
+        // the browser does have a pending request, whose id may be lost
+        if (found === "no-id")
+          options.advise?.(
+            "interaction-id-missing",
+            `auth.resume went on to ${otherwise}, and the client waits for an answer: ${why}.`,
+          );
+        return { kind: "redirect", location: otherwise };
+      }
       if (typeof found === "string") return lost(options, { req, loss: found });
-      const resume = `${found.issuer.identifier}/authorize/resume`;
-      return { kind: "redirect", location: withInteraction(resume, found.pending.interactionId) };
+      const { interactionId: id, parameters } = found.pending;
+      const location = withInteraction(`${found.issuer.identifier}/authorize/resume`, id);
+      return { kind: "redirect", location, destination: parameters["redirect_uri"] };
     },
     approve: (req, by) => approve(options, { req, ...by }),
     deny: (req, interactionId) => deny(options, { req, interactionId }),

@@ -49,10 +49,7 @@ export interface PendingRequest {
   readonly answered?: PageAnswer;
 }
 
-/**
- * Why there is no pending request: neither an id nor an authmount cookie, a cookie but no id, an id but no cookie, a cookie sealed with other
- * secrets, or one that is over.
- */
+/** Why there is no pending request: no id and no authmount cookie, no id, no cookie, one sealed with other secrets, or one that is over. */
 export type LostInteraction = "no-request" | "no-id" | "no-cookie" | "foreign-seal" | "over";
 
 /** Keeps pending requests in the browser's cookies. */

@@ -14,6 +14,8 @@ export interface RedirectResponse {
   readonly kind: "redirect";
   /** Absolute, or a path of the host. */
   readonly location: string;
+  /** Where a redirect within this site may lead in the end. Only for the developer. */
+  readonly destination?: string | undefined;
   /** What the client is told in the location, when it is a refusal. Only for those who watch. */
   readonly error?: OAuthErrorCode;
   /** Whole `Set-Cookie` values. */
