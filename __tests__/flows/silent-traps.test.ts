@@ -1,8 +1,10 @@
 /** Mistakes that no answer shows: everything is answered as it should be, and only a warning in development says why nothing works. */
 import type { RequestHandler } from "express";
 import request from "supertest";
+import type { AuthServerOptions } from "../../lib";
 import { alice, testHost, type TestHostOptions } from "../hosts/host";
 import { origin, pairPath } from "../hosts/apis";
+import { authorizationParameters } from "../browser/authorization-request";
 import { visit } from "../browser/interaction";
 import { stopClockForEachTest } from "../hosts/clock";
 
@@ -109,5 +111,82 @@ describe("form-action on the host's own pages (CSP Level 3 §6.4.1)", () => {
     const silent = await visit(policed("form-action 'self'"));
     await silent.browser.post("/signin", { interaction: silent.id, subject: "alice" });
     expect(messages(blocks)).toEqual([]);
+  });
+});
+
+describe("a baseUrl that is not the address that people use (RFC 6265 §5.3)", () => {
+  const other = "opened-at-other-address";
+  const browserHeaders = { Accept: "text/html,*/*", "User-Agent": "Mozilla/5.0 (X11) Firefox/140.0" };
+
+  async function opened(headers: Record<string, string>, options: Partial<AuthServerOptions> = {}) {
+    const { app } = testHost(options);
+    await request(app)
+      .get(`${pairPath()}/authorize`)
+      .query(authorizationParameters("web"))
+      .set({ ...browserHeaders, ...headers });
+    return messages(other);
+  }
+
+  it.each<[string, Record<string, string>, string]>([
+    ["another host", { Host: "127.0.0.1:3000" }, "http://127.0.0.1:3000"],
+    ["another port", { Host: "localhost:8080" }, "http://localhost:8080"],
+    ["a proxy at another host", { "X-Forwarded-Host": "app.example", Host: "inner" }, "http://app.example"],
+    [
+      "a proxy with https",
+      { "X-Forwarded-Proto": "https", Host: "localhost:3000" },
+      "https://localhost:3000",
+    ],
+    ["a chain of proxies", { "X-Forwarded-Host": "app.example, inner.example" }, "http://app.example"],
+    [
+      "a proxy with the header of RFC 7239",
+      { Forwarded: 'for=192.0.2.1;proto=https;host="app.example:8443", for=10.0.0.1;host=inner' },
+      "https://app.example:8443",
+    ],
+  ])("is named with both: %s", async (_, headers, address) => {
+    expect(await opened(headers, { baseUrl: "http://localhost:3000/login" })).toEqual([
+      `A browser has opened ${address}, but the origin of baseUrl is http://localhost:3000: people are sent on to baseUrl, where their session and the pending request of the other address are missing. Open the site at baseUrl, or write the address that people use into baseUrl. If a proxy is in front of this app, let it send X-Forwarded-Host and X-Forwarded-Proto.`,
+    ]);
+  });
+
+  it("is named when https is opened over http", async () => {
+    expect(await opened({ Host: "host.example" })).toEqual([
+      expect.stringContaining(
+        "A browser has opened http://host.example, but the origin of baseUrl is https://host.example",
+      ),
+    ]);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ["its own address by a proxy", { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "host.example" }],
+    [
+      "its own address with the port of https",
+      { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "host.example:443" },
+    ],
+    ["a proxy that tells only the scheme", { "X-Forwarded-Proto": "https" }],
+    ["a proxy that tells only the caller", { Forwarded: "for=192.0.2.1" }],
+    ["headers that are no address", { "X-Forwarded-Proto": "foo", "X-Forwarded-Host": "%%" }],
+    ["a scheme that has no origin", { "X-Forwarded-Proto": "foo" }],
+    ["a program", { "User-Agent": "node", Host: "127.0.0.1" }],
+    ["a script in a page", { Accept: "*/*", Host: "127.0.0.1" }],
+  ])("is not named for %s", async (_, headers) => {
+    expect(await opened(headers)).toEqual([]);
+  });
+
+  it("is not looked at in production", async () => {
+    inProduction();
+    expect(await opened({ Host: "127.0.0.1" })).toEqual([]);
+  });
+
+  it.each([
+    [{ "X-Forwarded-Proto": "https", "X-Forwarded-Host": "app.example" }, "cookie-lost-at-other-host"],
+    [{ "X-Forwarded-Proto": "http" }, "cookie-lost-over-http"],
+    [{ "X-Forwarded-Proto": "foo" }, "cookie-lost"],
+  ])("is also the reason of a cookie that was lost behind a proxy: %j", async (headers, code) => {
+    const host = testHost();
+    await request(host.app)
+      .get(`${pairPath()}/authorize/resume?interaction=${"A".repeat(22)}`)
+      .set(headers)
+      .expect(400);
+    expect(host.events).toMatchObject([{ code }]);
   });
 });

@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request } from "express";
+import { openedOrigin } from "../interaction/lost-interaction";
 import { mountPathOf } from "../protocol/issuer";
 import {
   maxShownPath,
@@ -14,7 +15,7 @@ import {
 } from "./not-found";
 
 /** What Express says about where a request was routed. Outside of Express there is nothing of it. */
-type SeenRequest = Partial<Pick<Request, "baseUrl" | "originalUrl">>;
+type SeenRequest = Partial<Pick<Request, "baseUrl" | "originalUrl" | "headers" | "socket">>;
 
 /** Looks at the requests that reach the two routers, and at those that reach neither. */
 export interface MountCheck {
@@ -38,6 +39,10 @@ const noWellKnown =
 
 function wellKnownText(mountPath: string): string {
   return `auth.wellKnown is mounted at "${mountPath}", but clients look for its documents at the root of the origin. Write app.use(auth.wellKnown).`;
+}
+
+function openedText(opened: string, origin: string): string {
+  return `A browser has opened ${opened}, but the origin of baseUrl is ${origin}: people are sent on to baseUrl, where their session and the pending request of the other address are missing. Open the site at baseUrl, or write the address that people use into baseUrl. If a proxy is in front of this app, let it send X-Forwarded-Host and X-Forwarded-Proto.`;
 }
 
 /** What the check knows. */
@@ -76,10 +81,19 @@ function answerReader({
   };
 }
 
+/** Names the address where a browser has opened a page, if it is not that of `baseUrl`. Programs may well call another one. */
+function addressMistake({ headers = {}, socket }: SeenRequest, origin: string): Mistake | undefined {
+  const isPage = headers.accept?.includes("text/html") && headers["user-agent"]?.startsWith("Mozilla/");
+  const opened = isPage && socket ? openedOrigin({ headers, socket }, origin) : origin;
+  return opened === origin
+    ? undefined
+    : mountMistake("opened-at-other-address", openedText(opened.slice(0, maxShownPath), origin));
+}
+
 /** Warns of mistakes: once of how something is mounted, and of each answer that shows one. Express compares paths without case. */
 export function mountCheck(options: MountCheckOptions): MountCheck {
   const { baseUrl, warn } = options;
-  const [expected, { host }, server] = [mountPathOf(baseUrl), new URL(baseUrl), { baseUrl }];
+  const [expected, { host, origin }, server] = [mountPathOf(baseUrl), new URL(baseUrl), { baseUrl }];
   const mistakeIn = answerReader(options);
   let isTaken = false;
   let isMisplaced = false;
@@ -91,6 +105,7 @@ export function mountCheck(options: MountCheckOptions): MountCheck {
     takeWellKnown: () => void (isTaken = true),
     atRouter(req) {
       reached.set(req, server);
+      tell(addressMistake(req, origin));
       if (router !== "never") return;
       const { baseUrl: mountPath = "" } = req;
       router = mountPath.toLowerCase() === expected.toLowerCase() ? "in-place" : "elsewhere";

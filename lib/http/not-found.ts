@@ -8,7 +8,8 @@ export type MountWarningCode =
   | "router-never-reached"
   | "base-path-missing"
   | "unknown-address"
-  | "openid-metadata-asked";
+  | "openid-metadata-asked"
+  | "opened-at-other-address";
 
 /** A mistake in how the routers are mounted or asked, and the warning about it. */
 export interface Mistake {

@@ -1,11 +1,11 @@
 /** The error for a browser that comes back without its pending request. RFC 6265 §5.4 (which cookies a browser sends). */
 import type { Request } from "express";
-import type { Advise, NewEvent } from "../events/port";
+import type { NewEvent } from "../events/port";
 import { checkKeys } from "../host/plain";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { hostMistake } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
-import type { RedirectResponse } from "../protocol/protocol-response";
+import { parseUrl } from "../protocol/parsed-url";
 import type { LostInteraction } from "./pending-request";
 
 /** Why a visit or a form leads nowhere, and the note about a sign-in that is asked for twice. For the developer. */
@@ -37,17 +37,30 @@ export const interactionReasons = {
 
 type InteractionProblem = Exclude<keyof typeof interactionReasons, "request-too-long">;
 
-/** The likely reason why the browser has sent no cookie of this library. */
-function cookieProblem({ headers, socket }: Request, origin: string): InteractionProblem {
+/** Where the browser has opened this site. Behind a proxy only what that forwards counts, and what nobody says is as in `origin`. */
+export function openedOrigin(
+  { headers, socket }: Pick<Request, "headers" | "socket">,
+  origin: string,
+): string {
   const { protocol, host } = new URL(origin);
-  if (headers["sec-fetch-dest"] === "iframe") return "cookie-lost-in-frame";
-  // behind a proxy, scheme and host of this connection say nothing about the browser's
-  const isForwarded =
-    headers["x-forwarded-proto"] !== undefined ||
-    headers["x-forwarded-host"] !== undefined ||
-    headers.forwarded !== undefined;
-  if (protocol === "https:" && !("encrypted" in socket) && !isForwarded) return "cookie-lost-over-http";
-  return headers.host !== host && !isForwarded ? "cookie-lost-at-other-host" : "cookie-lost";
+  const { "x-forwarded-host": ofHost, "x-forwarded-proto": ofScheme, forwarded } = headers;
+  const isDirect = ofHost === undefined && ofScheme === undefined && forwarded === undefined;
+  const told = (header: string | string[] = "", name: string): string | undefined =>
+    /^[^,\s]+/.exec(String(header))?.[0] ??
+    new RegExp(`\\b${name}="?([^",;]+)`, "i").exec(forwarded ?? "")?.[1];
+  const scheme =
+    told(ofScheme, "proto") ?? (isDirect ? ("encrypted" in socket ? "https" : "http") : protocol);
+  const name = told(ofHost, "host") ?? (isDirect ? headers.host : host);
+  const opened = parseUrl(`${scheme.replace(":", "")}://${name}`);
+  return opened && /^https?:$/.test(opened.protocol) ? opened.origin : origin;
+}
+
+/** The likely reason why the browser has sent no cookie of this library. */
+function cookieProblem(req: Request, origin: string): InteractionProblem {
+  if (req.headers["sec-fetch-dest"] === "iframe") return "cookie-lost-in-frame";
+  const opened = openedOrigin(req, origin);
+  if (origin.startsWith("https:") && opened.startsWith("http:")) return "cookie-lost-over-http";
+  return new URL(opened).host === new URL(origin).host ? "cookie-lost" : "cookie-lost-at-other-host";
 }
 
 function lossProblem(
@@ -104,17 +117,4 @@ export function readOtherwise(given: unknown): string | undefined {
     "otherwise-not-a-path",
     'auth.resume: otherwise must be a path of this site that begins with one slash, such as "/account", in visible ASCII characters. If it comes from a link, check it first: a link may hold the address of another site.',
   );
-}
-
-/** Goes on to a page of the host. A browser that has a pending request may have lost its id on the way. */
-export function goOnInstead(
-  location: string,
-  { loss, advise }: { loss: LostInteraction; advise: Advise | undefined },
-): RedirectResponse {
-  if (loss === "no-id")
-    advise?.(
-      "interaction-id-missing",
-      `auth.resume went on to ${location}, and the client waits for an answer: ${interactionReasons["interaction-id-missing"]}.`,
-    );
-  return { kind: "redirect", location };
 }
