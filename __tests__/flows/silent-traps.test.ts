@@ -4,9 +4,11 @@ import request from "supertest";
 import type { AuthServerOptions } from "../../lib";
 import { alice, testHost, type TestHostOptions } from "../hosts/host";
 import { origin, pairPath } from "../hosts/apis";
-import { authorizationParameters } from "../browser/authorization-request";
+import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
 import { visit } from "../browser/interaction";
+import { credentials } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
+import { obtainCode } from "../browser/journey";
 
 stopClockForEachTest();
 const warnings: { readonly code: string; readonly message: string }[] = [];
@@ -188,5 +190,51 @@ describe("a baseUrl that is not the address that people use (RFC 6265 §5.3)", (
       .set(headers)
       .expect(400);
     expect(host.events).toMatchObject([{ code }]);
+  });
+});
+
+async function redeemedBy(from: string, client: "spa" | "web" = "spa") {
+  const host = testHost();
+  const code = await obtainCode(host, { client });
+  const fields = {
+    grant_type: "authorization_code",
+    ...credentials(client),
+    code,
+    code_verifier: codeVerifier,
+  };
+  const answer = await request(host.app)
+    .post(`${pairPath()}/token`)
+    .type("form")
+    .set("Origin", from)
+    .send(fields);
+  expect(answer.status).toBe(200);
+  return answer;
+}
+
+describe("a page whose origin nobody registered (Fetch standard, CORS)", () => {
+  const hidden = "answer-hidden-from-page";
+
+  it("gets tokens that it cannot read: the origin, the client and what is registered are named", async () => {
+    const answer = await redeemedBy("http://localhost:5173");
+    expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
+    expect(messages(hidden)).toEqual([
+      "A page at http://localhost:5173 called for the client spa and cannot read the answer, because no browser client has a redirect URI with this origin (its redirectUris have https://spa.example). Register one, or call from a server, which sends no Origin.",
+    ]);
+  });
+
+  it("is named for a client that is no browser client", async () => {
+    await redeemedBy("https://web.example", "web");
+    expect(messages(hidden)).toEqual([expect.stringContaining('(it has no platform: "browser")')]);
+  });
+
+  it.each(["https://spa.example", origin])("is not named where scripts can read it: %s", async (from) => {
+    await redeemedBy(from);
+    expect(messages(hidden)).toEqual([]);
+  });
+
+  it("is not named in production", async () => {
+    inProduction();
+    await redeemedBy("http://localhost:5173");
+    expect(messages(hidden)).toEqual([]);
   });
 });

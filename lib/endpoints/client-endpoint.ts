@@ -10,6 +10,7 @@ import { type RefusalKind, refusalEvent } from "../events/port";
 import type { GrantPorts } from "../grants/grant";
 import { grants } from "../grants/index";
 import { formatChallenge } from "../protocol/bearer-token";
+import { browserOriginsOf } from "../protocol/client";
 import { proofParameters } from "../protocol/client-authentication";
 import { because, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import { parametersOfUrl } from "../protocol/parameters";
@@ -32,8 +33,8 @@ export interface FormRequest extends EndpointRequest {
   readonly url: string;
   /** Why it is refused before anybody asks who its client is. */
   readonly malformed?: OAuthError | undefined;
-  /** Looks up whose script asks, once nothing in the request itself speaks against it. Left out where no script of a page asks. */
-  readonly lookUpOrigin?: (() => Promise<void>) | undefined;
+  /** Looks up whether the script that asks may read the answer, once the request itself is good. Left out where no script asks. */
+  readonly lookUpOrigin?: (() => Promise<boolean>) | undefined;
 }
 
 /** How an endpoint has answered. */
@@ -122,6 +123,18 @@ export function refuseClient(
   return jsonError(error, refusalHeaders(error, request));
 }
 
+/** A script of an origin that nobody registered gets its answer, but its browser does not let it read that. */
+function adviseOfOrigin({ advise }: ClientEndpointPorts, { issuer, headers, client }: ClientRequest): void {
+  const { origin = "" } = headers;
+  if (!advise || origin === new URL(issuer.identifier).origin) return;
+  const registered = browserOriginsOf(client).join(", ");
+  const why = registered === "" ? 'it has no platform: "browser"' : `its redirectUris have ${registered}`;
+  advise(
+    "answer-hidden-from-page",
+    `A page at ${origin.slice(0, 100)} called for the client ${client.clientId} and cannot read the answer, because no browser client has a redirect URI with this origin (${why}). Register one, or call from a server, which sends no Origin.`,
+  );
+}
+
 /** Checks the message, authenticates the client and asks the endpoint. Refusals and failures are answered here. @rfc 6749 §5.2 */
 export async function answerClient(
   ports: ClientEndpointPorts,
@@ -133,13 +146,15 @@ export async function answerClient(
     if (malformed) throw malformed;
     if (url.includes("?")) checkQuery(url);
     checkUsable(parameters);
-    if (lookUpOrigin) await lookUpOrigin();
+    const isReadable = lookUpOrigin ? await lookUpOrigin() : true;
     const { grantParameters } = endpoint;
     const asked = { issuer, headers, parameters };
     const { client, endMark } = await authenticateClient(ports, { ...asked, grantParameters });
     clientId = client.clientId;
     const proven = { ...asked, client, endMark, now: ports.clock() };
-    return { response: await endpoint.answer(ports, proven), clientId };
+    const response = await endpoint.answer(ports, proven);
+    if (!isReadable) adviseOfOrigin(ports, proven);
+    return { response, clientId };
   } catch (thrown) {
     return { response: refuseClient(ports, { endpoint, request, thrown, clientId }), clientId };
   }

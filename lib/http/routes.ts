@@ -155,8 +155,10 @@ async function answerScript(
 ): Promise<ClientResponse> {
   // what is said before anything is looked up says nothing of anybody: every script may read it
   let readers: string | undefined = "*";
-  const lookUpOrigin = async (): Promise<void> =>
-    void (readers = (await parts.ports.clients.isBrowserOrigin(origin)) ? origin : undefined);
+  const lookUpOrigin = async (): Promise<boolean> => {
+    readers = (await parts.ports.clients.isBrowserOrigin(origin)) ? origin : undefined;
+    return readers !== undefined;
+  };
   const response = await answerPost(parts, { ...arrival, lookUpOrigin });
   // not before the answer is there: by then the origin may have been looked up
   return readableBy(readers, response);
