@@ -1,6 +1,11 @@
 /** From options to a running authorization server. Issuers, ports and endpoints are put together here and nowhere else. */
 import type { AuthServer } from "./auth-server";
-import { checkListedClients, type ClientLookup, clientLookup } from "./clients/client-lookup";
+import {
+  adviseOfSubscriptions,
+  checkListedClients,
+  type ClientLookup,
+  clientLookup,
+} from "./clients/client-lookup";
 import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
@@ -216,6 +221,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
   const advise = isProduction() ? undefined : adviser({ warn, isProduction: false, clock });
+  if (advise) adviseOfSubscriptions(advise, options.storage.clients, written.apis);
   const ports = portsOf(options, { emit, advise, ring });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),

@@ -1,5 +1,6 @@
 /** What is printed of names, texts and errors that came from outside. */
-import { errorSentence, errorText, printable, quoted, suggestion } from "../../lib/cli/wording";
+import { errorSentence, errorText, printable, quoted } from "../../lib/cli/wording";
+import { suggestion } from "../../lib/host/plain";
 
 const characters = Array.from({ length: 0x20_70 + 1 }, (_, code) => String.fromCharCode(code));
 

@@ -1,12 +1,12 @@
 /** Mistakes that no answer shows: everything is answered as it should be, and only a warning in development says why nothing works. */
 import type { RequestHandler } from "express";
 import request from "supertest";
-import type { AuthServerOptions } from "../../lib";
+import type { AuthServerOptions, Client } from "../../lib";
 import { alice, testHost, type TestHostOptions } from "../hosts/host";
 import { origin, pairPath } from "../hosts/apis";
 import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
 import { visit } from "../browser/interaction";
-import { credentials } from "../hosts/clients";
+import { clients, credentials } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { obtainCode } from "../browser/journey";
 
@@ -237,4 +237,49 @@ describe("a page whose origin nobody registered (Fetch standard, CORS)", () => {
     await redeemedBy("http://localhost:5173");
     expect(messages(hidden)).toEqual([]);
   });
+});
+
+const withSubscriptions = (subscriptions: Client["subscriptions"]): void =>
+  void testHost({ clients: [{ ...clients.web, subscriptions }] });
+
+describe("names in the subscriptions of clients that are known from the start (RFC 6749 §3.3)", () => {
+  const misspelt = "subscription-misspelt";
+  it.each<[string, Client["subscriptions"], string]>([
+    ["an API", { order: {} }, 'subscriptions of client "web" has "order". Did you mean "orders"?'],
+    [
+      "a scope",
+      { orders: { scopes: ["orders:raed", "orders:write"] } },
+      'subscriptions.orders.scopes of client "web" has "orders:raed". Did you mean "orders:read"?',
+    ],
+    ["another name", { invoices: { scopes: ["a"] } }, '"invoices". Known: orders, reports, files.'],
+    [
+      "a name that every object inherits",
+      { constructor: {} },
+      '"constructor". Known: orders, reports, files.',
+    ],
+  ])("are named when they are misspelt: %s", (_, subscriptions, text) => {
+    withSubscriptions(subscriptions);
+    expect(messages(misspelt)).toEqual([
+      expect.stringMatching(/^A client has subscriptions to APIs or scopes that this server does not have: /),
+    ]);
+    expect(messages(misspelt)[0]).toContain(text);
+  });
+
+  it("are listed in one warning, ten at most", () => {
+    withSubscriptions({ orders: { scopes: Array.from({ length: 30 }, (_, index) => `x${index}`) } });
+    expect(messages(misspelt)).toHaveLength(1);
+    expect(messages(misspelt)[0]?.match(/Known: /g)).toHaveLength(10);
+  });
+
+  it("are not looked at when they are right, nor in production", () => {
+    withSubscriptions({ orders: { scopes: ["orders:read"] }, files: {} });
+    inProduction();
+    withSubscriptions({ order: {} });
+    expect(messages(misspelt)).toEqual([]);
+  });
+});
+
+const form = (more: Record<string, string> = {}) => ({
+  fields: { grant_type: "client_credentials", ...credentials("web"), ...more },
+  pair: { api: "files" } as const,
 });

@@ -1,8 +1,9 @@
 /** Prints what migrations do as SQL, for the tool that runs a host's other migrations. */
+import { suggestion } from "../host/plain";
 import { checkNames, type PostgresNames } from "../adapters/postgres/tables";
 import { postgresMigrations } from "../adapters/postgres/schema";
 import { type Answer, type Command, type CommandOption, type Given, usageError } from "./command";
-import { quoted, suggestion } from "./wording";
+import { quoted } from "./wording";
 
 /** The options that name the tables in PostgreSQL. */
 export const nameOptions: Readonly<Record<string, CommandOption>> = {

@@ -1,4 +1,5 @@
 /** Runs the command line: finds the command, reads what was written after its name, gives help, and turns what a command gives or throws into text and an exit code. */
+import { suggestion } from "../host/plain";
 import {
   type Command,
   type CommandOption,
@@ -9,7 +10,7 @@ import {
   type World,
 } from "./command";
 import { idOf } from "../protocol/mistake";
-import { errorText, quoted, suggestion } from "./wording";
+import { errorText, quoted } from "./wording";
 import { check } from "./check";
 import { clientKey, clientSecret, secret } from "./make-secrets";
 import { migrate } from "./migrate";

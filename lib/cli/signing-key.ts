@@ -1,4 +1,5 @@
 /** Makes a key that signs access tokens, alone or in front of the keys that there are. RFC 7517 §4, §5; 7518 §3. */
+import { suggestion } from "../host/plain";
 import { optionMessage } from "../options/problem";
 import { signingKeyProblems } from "../options/signing-keys";
 import { hostMistake } from "../protocol/mistake";
@@ -13,7 +14,7 @@ import {
   type SigningKeySource,
 } from "../signing/signing-key";
 import { type Answer, type Command, usageError, type World } from "./command";
-import { aboutUmask, quoted, suggestion } from "./wording";
+import { aboutUmask, quoted } from "./wording";
 
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** The longest life that an access token can have: no token of a key that was replaced longer ago is valid. */

@@ -22,35 +22,6 @@ export function quoted(text: string): string {
   return `"${printable(cut)}"`;
 }
 
-/** How many letters must change, be added or be left out. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of a.split("").entries()) {
-    const next = [i + 1];
-    for (const [j, other] of b.split("").entries()) {
-      const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min(changed, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
-}
-
-/** The same, but the beginning of a word is as near as one letter. */
-function farFrom(written: string, word: string): number {
-  return word.startsWith(written) ? 1 : distance(written, word);
-}
-
-/** ` Did you mean "check"?`, or nothing when no known word is near. */
-export function suggestion(written: string, known: readonly string[]): string {
-  if (written.length > longest) return "";
-  const [nearest] = known
-    .map((word) => ({ word, far: farFrom(written.toLowerCase(), word.toLowerCase()) }))
-    .filter(({ far }) => written !== "" && far <= 2)
-    .toSorted((a, b) => a.far - b.far);
-  return nearest ? ` Did you mean "${nearest.word}"?` : "";
-}
-
 /**
  * What drivers and parsers quote: a URL with a password, a key that was taken for the name of a file, and whatever `JSON.parse` or a function
  * of Node.js cannot read, which may be a key from the environment.

@@ -1,4 +1,6 @@
 /** Looks up clients in the host's table. Every answer is checked, and remembered for a moment. RFC 6749 §2. */
+import type { Advise } from "../events/port";
+import { suggestion } from "../host/plain";
 import { type Client, isClientId, subscriptionOf } from "../protocol/client";
 import { clientEndKey } from "../protocol/end-mark";
 import type { Issuer } from "../protocol/issuer";
@@ -28,6 +30,31 @@ export function listedClients(clients: ClientStore): readonly Client[] {
  */
 export function checkListedClients(clients: ClientStore, redirectSchemes: readonly string[]): void {
   for (const record of listedClients(clients)) checkRedirectSchemes(record, redirectSchemes);
+}
+
+type KnownApis = Readonly<Record<string, { readonly scopes: object }>>;
+
+/** What a record names and no API of the server has, with what may be meant. */
+function misspelt({ clientId, subscriptions }: Client, apis: KnownApis): readonly string[] {
+  const among = (at: string, known: readonly string[]) => (name: string) =>
+    known.includes(name)
+      ? []
+      : `${at} of client "${clientId}" has "${name}".${suggestion(name, known) || ` Known: ${known.join(", ")}.`}`;
+  return Object.entries(subscriptions).flatMap(([apiId, { scopes = [] }]) =>
+    Object.hasOwn(apis, apiId)
+      ? scopes.flatMap(among(`subscriptions.${apiId}.scopes`, Object.keys(apis[apiId]?.scopes ?? {})))
+      : among("subscriptions", Object.keys(apis))(apiId),
+  );
+}
+
+/** Warns of APIs and scopes that clients known from the start name, and this server does not have: they open nothing. */
+export function adviseOfSubscriptions(advise: Advise, clients: ClientStore, apis: KnownApis): void {
+  const found = listedClients(clients).flatMap((client) => misspelt(client, apis));
+  if (found.length > 0)
+    advise(
+      "subscription-misspelt",
+      `A client has subscriptions to APIs or scopes that this server does not have: ${found.slice(0, 10).join(" ")}`,
+    );
 }
 
 /** How clients are looked up. */

@@ -70,3 +70,32 @@ export function copyPlain(given: unknown, parts: Parts): PlainCopy {
   }
   return { copy: copyOf(given, { parts, path: "" }), notPlain };
 }
+
+/** How many letters must change, be added or be left out. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of a.split("").entries()) {
+    const next = [i + 1];
+    for (const [j, other] of b.split("").entries()) {
+      const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(changed, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/** The same, but the beginning of a word is as near as one letter. */
+function farFrom(written: string, word: string): number {
+  return word.startsWith(written) ? 1 : distance(written, word);
+}
+
+/** ` Did you mean "check"?`, or nothing when no known word is near. */
+export function suggestion(written: string, known: readonly string[]): string {
+  if (written.length > 80) return "";
+  const [nearest] = known
+    .map((word) => ({ word, far: farFrom(written.toLowerCase(), word.toLowerCase()) }))
+    .filter(({ far }) => written !== "" && far <= 2)
+    .toSorted((a, b) => a.far - b.far);
+  return nearest ? ` Did you mean "${nearest.word}"?` : "";
+}
