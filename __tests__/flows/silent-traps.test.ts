@@ -3,10 +3,11 @@ import type { RequestHandler } from "express";
 import request from "supertest";
 import type { AuthServerOptions, Client } from "../../lib";
 import { alice, testHost, type TestHostOptions } from "../hosts/host";
-import { origin, pairPath } from "../hosts/apis";
+import { apis, origin, pairPath } from "../hosts/apis";
 import { authorizationParameters, codeVerifier } from "../browser/authorization-request";
 import { visit } from "../browser/interaction";
 import { clients, credentials } from "../hosts/clients";
+import { postToken } from "../requests/client-requests";
 import { stopClockForEachTest } from "../hosts/clock";
 import { obtainCode } from "../browser/journey";
 
@@ -282,4 +283,24 @@ describe("names in the subscriptions of clients that are known from the start (R
 const form = (more: Record<string, string> = {}) => ({
   fields: { grant_type: "client_credentials", ...credentials("web"), ...more },
   pair: { api: "files" } as const,
+});
+
+describe("client credentials without scope (RFC 6749 §3.3, §4.4)", () => {
+  const empty = "token-without-scope";
+  it("that give a token which opens nothing are named", async () => {
+    const answer = await postToken(testHost(), form());
+    expect(answer.body).not.toHaveProperty("scope");
+    expect(messages(empty)).toEqual([
+      "Client web got a token without any scope: it sent none, and the API files has no defaultScopes for it. Let the client send scope=files:read, for example, or set defaultScopes.",
+    ]);
+  });
+
+  it("are not named when it asks for one, has default scopes, or the API has no scopes, nor in production", async () => {
+    await postToken(testHost(), form({ scope: "files:read" }));
+    await postToken(testHost(), { fields: form().fields });
+    await postToken(testHost({ apis: { ...apis, files: { ...apis["files"]!, scopes: {} } } }), form());
+    inProduction();
+    await postToken(testHost(), form());
+    expect(messages(empty)).toEqual([]);
+  });
 });
