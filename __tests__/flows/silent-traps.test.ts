@@ -8,10 +8,11 @@ import { authorizationParameters, codeVerifier } from "../browser/authorization-
 import { visit } from "../browser/interaction";
 import { clients, credentials } from "../hosts/clients";
 import { postToken } from "../requests/client-requests";
+import { assertionOf, keyedHost, tokenBy } from "../requests/client-assertions";
 import { stopClockForEachTest } from "../hosts/clock";
 import { obtainCode } from "../browser/journey";
 
-stopClockForEachTest();
+const clock = stopClockForEachTest();
 const warnings: { readonly code: string; readonly message: string }[] = [];
 
 beforeEach(() => {
@@ -302,5 +303,51 @@ describe("client credentials without scope (RFC 6749 §3.3, §4.4)", () => {
     inProduction();
     await postToken(testHost(), form());
     expect(messages(empty)).toEqual([]);
+  });
+});
+
+describe("a clock that is far off (RFC 7523 §3)", () => {
+  const differ = "clocks-differ";
+  const hour = 3_600;
+
+  async function refused(claims: Record<string, number | undefined>) {
+    const answer = await tokenBy(keyedHost(), { assertion: assertionOf({ claims }) });
+    expect(answer.status).toBe(401);
+    return messages(differ);
+  }
+
+  it.each<[string, () => Record<string, number | undefined>, string]>([
+    [
+      "two hours behind",
+      () => ({ iat: clock.now() - 2 * hour, exp: clock.now() - 2 * hour + 60 }),
+      "2 hours: that of client keyed is behind this one",
+    ],
+    [
+      "two hours behind, without iat",
+      () => ({ iat: undefined, exp: clock.now() - 2 * hour }),
+      "2 hours: that of client keyed is behind this one",
+    ],
+    [
+      "two hours behind, signed for a day",
+      () => ({ iat: clock.now() - 2 * hour, exp: clock.now() + 22 * hour }),
+      "2 hours: that of client keyed is behind",
+    ],
+    [
+      "ten minutes ahead",
+      () => ({ iat: clock.now() + 600, exp: clock.now() + 660 }),
+      "10 minutes: that of client keyed is ahead of this one",
+    ],
+  ])("is named with how far: %s", async (_, claims, text) => {
+    expect(await refused(claims())).toEqual([
+      `The clocks differ by about ${text}${text.endsWith("behind") ? " this one" : ""}, or the client sends an old assertion again. Set both clocks by NTP. iat and exp are seconds since 1970 in UTC, neither milliseconds nor local time.`,
+    ]);
+  });
+
+  it("is not named for a minute, nor for an assertion without iat that lives too long, nor in production", async () => {
+    await refused({ iat: clock.now() + 60, exp: clock.now() + 90 });
+    await refused({ iat: undefined, exp: clock.now() + 2 * hour });
+    inProduction();
+    await refused({ iat: clock.now() - 2 * hour, exp: clock.now() - 2 * hour });
+    expect(messages(differ)).toEqual([]);
   });
 });

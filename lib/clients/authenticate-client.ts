@@ -1,6 +1,6 @@
 /** Client authentication at the endpoints that clients call. RFC 6749 §2.3, §3.2.1, §5.2; 7521 §4.2, §4.2.1; 7523 §2.2. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { EmitEvent } from "../events/port";
+import type { Advise, EmitEvent } from "../events/port";
 import { type Client, isKeyClient } from "../protocol/client";
 import {
   type MalformedClientAuthentication,
@@ -11,7 +11,7 @@ import { type AssertionProblem, assertionReasons, claimsProblem } from "../proto
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
-import type { Clock, EpochSeconds } from "../protocol/time";
+import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Storage } from "../storage/port";
 import type { assertionProblem, FetchKeys } from "./client-assertion";
 import type { ClientLookup, ClientPlace, RegisteredClient } from "./client-lookup";
@@ -27,6 +27,7 @@ export interface ClientAuthenticationPorts {
   readonly fetchKeys: FetchKeys;
   readonly storage: GrantStores & Pick<Storage, "clientAssertions">;
   readonly emit: EmitEvent;
+  readonly advise?: Advise | undefined;
   readonly clock: Clock;
 }
 
@@ -189,6 +190,22 @@ function couldProve(
   return claimsProblem(assertion.claims, expected) === undefined;
 }
 
+/** Warns of a client that signs by a clock which is far from this one, or in another unit. */
+function adviseOfClocks(
+  { advise, clock }: ClientAuthenticationPorts,
+  { clientId, assertion }: Extract<PresentedClient, { kind: "private_key_jwt" }>,
+): void {
+  const now = clock();
+  const ahead = (assertion.claims.iat ?? Math.min(assertion.claims.exp, now)) - now;
+  if (Math.abs(ahead) <= clockDriftSeconds) return;
+  const minutes = Math.round(Math.abs(ahead) / 60);
+  const about = minutes < 100 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
+  advise?.(
+    "clocks-differ",
+    `The clocks differ by about ${about}: that of client ${clientId} is ${ahead < 0 ? "behind" : "ahead of"} this one, or the client sends an old assertion again. Set both clocks by NTP. iat and exp are seconds since 1970 in UTC, neither milliseconds nor local time.`,
+  );
+}
+
 /**
  * The authenticated client; a public one only names itself. A failed proof emits `client-authentication-failed`, with a client id
  * only if there is such a client: people mix up their id and their secret.
@@ -219,6 +236,7 @@ export async function authenticateClient(
     const proven = (await proveAnew(ports, { refused: registered, ...place })) ?? refused;
     if (typeof proven === "object") return proven;
     problem = proven;
+    if (ports.advise && presented.kind === "private_key_jwt") adviseOfClocks(ports, presented);
   }
   emit({
     kind: "client-authentication-failed",
