@@ -115,9 +115,9 @@ describe("the warning of a failure", () => {
   });
 });
 
-describe("what is remembered of the warnings", () => {
-  const isFull = ([, message]: Warning): boolean => !message.startsWith("again");
+const isFull = ([, message]: Warning): boolean => !message.startsWith("again");
 
+describe("what is remembered of the warnings", () => {
   it("is a hundred of them, and then nothing", () => {
     const { warnings, emit } = reporter();
     const send = (id: number): number => {
