@@ -39,7 +39,11 @@ describe.each(workflows)("%s", (workflow) => {
 
   it("gives its jobs no more than they need", () => {
     const written = lines(text).filter((line) => /^\s+[a-z-]+: write$/.test(line));
-    expect(written).toEqual(workflow === "release.yml" ? ["      id-token: write"] : []);
+    const needed: Record<string, readonly string[]> = {
+      "release.yml": ["      id-token: write"],
+      "site.yml": ["      pages: write", "      id-token: write"],
+    };
+    expect(written).toEqual(needed[workflow] ?? []);
     expect(text).toMatch(/^permissions:(?: \{\}|\n {2}contents: read)\n/m);
   });
 
@@ -62,7 +66,7 @@ describe.each(workflows)("%s", (workflow) => {
   it("takes actions of GitHub itself only, by a version", () => {
     const used = [...text.matchAll(/uses: (\S+)/g)].map(([, name = ""]) => name);
     const allowed =
-      /^(?:actions\/(?:checkout|setup-node)@(?:v\d+|[0-9a-f]{40})|\.\/\.github\/workflows\/ci\.yml)$/;
+      /^(?:actions\/(?:checkout|setup-node|upload-pages-artifact|deploy-pages)@(?:v\d+|[0-9a-f]{40})|\.\/\.github\/workflows\/ci\.yml)$/;
     expect(used.filter((name) => !allowed.test(name))).toEqual([]);
   });
 });
@@ -77,6 +81,14 @@ describe("ci.yml", () => {
     expect(`>=${oldest}`).toBe(engines.node);
     expect(newer).toEqual(["22", "24"]);
     expect(job("ci.yml", "whole")).toContain("run: .ci/run");
+  });
+});
+
+describe("site.yml", () => {
+  it("builds without rights, and publishes what was built without running code of the repository", () => {
+    expect(job("site.yml", "build")).toContain("run: npm run site");
+    expect(job("site.yml", "build")).not.toContain(": write");
+    expect(job("site.yml", "publish")).not.toMatch(/run:|checkout/);
   });
 });
 
