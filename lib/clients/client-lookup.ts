@@ -34,17 +34,26 @@ export function checkListedClients(clients: ClientStore, redirectSchemes: readon
 
 type KnownApis = Readonly<Record<string, { readonly scopes: object }>>;
 
-/** What a record names and no API of the server has, with what may be meant. */
+/** What a record names and no API of the server has. An API with quite another name belongs to another server with the same clients. */
 function misspelt({ clientId, subscriptions }: Client, apis: KnownApis): readonly string[] {
-  const among = (at: string, known: readonly string[]) => (name: string) =>
-    known.includes(name)
-      ? []
-      : `${at} of client "${clientId}" has "${name}".${suggestion(name, known) || ` Known: ${known.join(", ")}.`}`;
-  return Object.entries(subscriptions).flatMap(([apiId, { scopes = [] }]) =>
-    Object.hasOwn(apis, apiId)
-      ? scopes.flatMap(among(`subscriptions.${apiId}.scopes`, Object.keys(apis[apiId]?.scopes ?? {})))
-      : among("subscriptions", Object.keys(apis))(apiId),
-  );
+  const written = (at: string, name: string, meant: string): string =>
+    `${at} of client "${clientId}" has "${name}".${meant}`;
+  return Object.entries(subscriptions).flatMap(([apiId, { scopes = [] }]) => {
+    if (!Object.hasOwn(apis, apiId)) {
+      const meant = suggestion(apiId, Object.keys(apis));
+      return meant === "" ? [] : written("subscriptions", apiId, meant);
+    }
+    const known = Object.keys(apis[apiId]?.scopes ?? {});
+    return scopes
+      .filter((name) => !known.includes(name))
+      .map((name) =>
+        written(
+          `subscriptions.${apiId}.scopes`,
+          name,
+          suggestion(name, known) || ` Known: ${known.join(", ")}.`,
+        ),
+      );
+  });
 }
 
 /** Warns of APIs and scopes that clients known from the start name, and this server does not have: they open nothing. */
