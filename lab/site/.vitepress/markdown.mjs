@@ -65,7 +65,12 @@ export function markdownOfGitHub(md, place) {
     for (const token of tokens.flatMap((each) => [each, ...(each.children ?? [])])) {
       // code that is indented looks like other code
       if (token.type === "code_block") Object.assign(token, { type: "fence", info: "txt" });
-      if (token.type.startsWith("html_")) token.content = token.content.replaceAll(unknownTag, "&lt;");
+      if (token.type.startsWith("html_")) {
+        token.content = token.content
+          .replaceAll(unknownTag, "&lt;")
+          // Vite takes a path without a dot for the name of a package
+          .replaceAll(/(?<=<img src=")(?=[\w-]+\/)/g, "./");
+      }
     }
   });
   const { text } = md.renderer.rules;
