@@ -295,6 +295,14 @@ describe("refusals (RFC 7591 §3.2.2)", () => {
     );
   });
 
+  it("tells the host that a client which sends an empty list may try again, and the client what to send", async () => {
+    const host = registrationHost();
+    const description = "redirect_uris must be a list of 1 to 10 URIs of at most 2000 characters.";
+    const response = await register(host, { redirect_uris: [] });
+    expect(answerOf(response)).toEqual(refusal(400, "invalid_redirect_uri", description));
+    expect(host.events).toMatchObject([{ kind: "registration-refused", code: "redirect-uris-empty" }]);
+  });
+
   it("unapproved_software_statement for a software statement", async () => {
     const response = await register(registrationHost(), { ...webMetadata, software_statement: "e30.e30." });
     expect(answerOf(response)).toEqual(refusal(400, "unapproved_software_statement"));

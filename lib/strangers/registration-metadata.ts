@@ -63,6 +63,8 @@ export const registrationReasons = {
   "jwks-uri-of-this-server": "jwks_uri has the origin of this server or of one of its APIs.",
   "private-key-jwt-without-keys": "private_key_jwt needs jwks or jwks_uri.",
   "redirect-uris-malformed": "redirect_uris must be a list of 1 to 10 URIs of at most 2000 characters.",
+  "redirect-uris-empty":
+    "redirect_uris is empty: some clients, such as Gemini CLI, register again with redirect URIs right after it",
   "redirect-uri-unsafe":
     "A redirect URI is neither https, nor http on a loopback host, nor a custom scheme of an app, or it has a fragment, user name or wildcard.",
   "redirect-scheme-of-confidential-client":
@@ -143,7 +145,9 @@ function readRedirectUris(
   { isPublic, rules }: { isPublic: boolean; rules: RegistrationRules },
 ): readonly string[] {
   const uris = sent["redirect_uris"];
-  const isList = Array.isArray(uris) && uris.length >= 1 && uris.length <= maxRedirectUris;
+  if (Array.isArray(uris) && uris.length === 0)
+    throw invalidRedirect("redirect-uris-empty", registrationReasons["redirect-uris-malformed"]);
+  const isList = Array.isArray(uris) && uris.length <= maxRedirectUris;
   if (!isList || !uris.every((uri) => typeof uri === "string" && uri.length <= maxUriLength))
     throw invalidRedirect("redirect-uris-malformed");
   const kind = isPublic ? native : ({ confidential: true } as Client);
