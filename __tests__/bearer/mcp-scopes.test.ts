@@ -249,17 +249,21 @@ describe("mcpScopes in requireBearer (RFC 6750 §3)", () => {
     });
   });
 
-  it("asks for no scope where the API has no default scopes, as on a resource server", async () => {
+  it.each<[readonly string[] | undefined, RegExp, RegExp]>([
+    [undefined, /^Bearer (?!.*scope=)/, /scope="orders:write"$/],
+    [["orders:read"], /scope="orders:read"$/, /scope="orders:read orders:write"$/],
+  ])("asks at a resource server for its default scopes: %j", async (defaultScopes, atFirst, forTheTool) => {
+    const orders = { audience: "https://api.example/orders", scopes: ["orders:read", "orders:write"] };
     const auth = createResourceServer({
-      baseUrl: "https://host.example/login",
-      apis: { orders: { audience: "https://api.example/orders", scopes: ["orders:read", "orders:write"] } },
+      baseUrl: "https://host.example/oauth",
+      apis: { orders: { ...orders, ...(defaultScopes && { defaultScopes }) } },
     });
     const scope = auth.mcpScopes({ api: "orders", tools: { add_note: ["orders:write"] } });
     const app = express();
     app.use(express.json(), auth.requireBearer({ api: "orders", scope }));
     const [first, later] = [await post({ app }, ping), await post({ app }, call("add_note"))];
     expect([first.status, later.status]).toEqual([401, 401]);
-    expect(first.headers["www-authenticate"]).not.toContain("scope=");
-    expect(later.headers["www-authenticate"]).toMatch(/scope="orders:write"$/);
+    expect(first.headers["www-authenticate"]).toMatch(atFirst);
+    expect(later.headers["www-authenticate"]).toMatch(forTheTool);
   });
 });

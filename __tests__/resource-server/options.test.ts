@@ -56,6 +56,11 @@ describe("options that are wrong are named, with what to write instead", () => {
       `apis.orders.scopes.0 is not a scope name. ${fixes.scopes}`,
     ],
     [
+      "default scopes that the API does not have",
+      { baseUrl, apis: { orders: { ...orders, defaultScopes: ["orders:read", "orders:raed"] } } },
+      'apis.orders.defaultScopes names "orders:raed", which this API does not have. List names from scopes of this API, or leave it out.',
+    ],
+    [
       "an option that is undefined",
       { baseUrl, apis: { orders }, introspection: undefined },
       `introspection is undefined. ${fixes.undefined}`,

@@ -10,7 +10,8 @@ import {
 } from "../options/problem";
 import { plainOptionsOf, shapeProblems } from "../options/shape";
 import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
-import { parseScope } from "../protocol/scope";
+import { quoted } from "../protocol/parameters";
+import { formatScope, parseScope } from "../protocol/scope";
 import type { NamedSchema } from "../schemas/compile";
 
 /** An API of this process. */
@@ -19,6 +20,8 @@ export interface ResourceApiOptions {
   readonly audience: string;
   /** Names of the API's scopes, all that routes may ask for. */
   readonly scopes: readonly string[];
+  /** Scopes that every request with `mcpScopes` needs, and that its first challenge names. Default: none. */
+  readonly defaultScopes?: readonly string[];
   /** The name in the API's metadata. Default: the API's id. */
   readonly name?: string;
   /**
@@ -68,6 +71,7 @@ const fixes = {
   baseUrl: 'Write the baseUrl of the authorization server, such as "https://host/login".',
   audience: 'Write the audience of the API as createAuthServer has it, such as "https://host/orders".',
   scopes: 'List the names of the API\'s scopes: ["read", "write"].',
+  defaultScopes: "List names from scopes of this API, or leave it out.",
   issuers: 'List issuer identifiers, such as "https://host/login/auth/password/api/orders", or leave it out.',
   introspection: "Write { clientId, clientSecret } of a confidential client, or leave it out.",
   lag: "Write whole seconds, 0 to 300.",
@@ -82,6 +86,7 @@ const apiSchema = {
   properties: {
     audience: { ...text, description: fixes.audience },
     scopes: { type: "array", items: text, description: fixes.scopes },
+    defaultScopes: { type: "array", items: text, description: fixes.defaultScopes },
     name: { ...text, description: "Write a name, or leave it out." },
     issuers: { type: "array", minItems: 1, items: text, description: fixes.issuers },
   },
@@ -129,7 +134,9 @@ function issuerProblem(issuer: string, { baseUrl, introspection }: ResourceServe
 
 function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
   const pathOf = new Map<string, string>();
-  for (const [apiId, { audience, scopes, issuers = [] }] of Object.entries(options.apis)) {
+  for (const [apiId, { audience, scopes, defaultScopes = [], issuers = [] }] of Object.entries(
+    options.apis,
+  )) {
     const path = `apis.${apiId}`;
     const problem = urlProblem(audience);
     if (problem) yield { path: `${path}.audience`, ...problem, fix: fixes.audience };
@@ -140,6 +147,11 @@ function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
     const unnamed = scopes.findIndex((name) => parseScope(name)?.length !== 1);
     if (unnamed >= 0)
       yield { path: `${path}.scopes.${unnamed}`, ...wrong("unusable-scope-name"), fix: fixes.scopes };
+    const unknown = defaultScopes.filter((name) => !scopes.includes(name));
+    if (unknown.length > 0) {
+      const wrongScopes = wrong("unknown-default-scope", quoted(formatScope(unknown)));
+      yield { path: `${path}.defaultScopes`, ...wrongScopes, fix: fixes.defaultScopes };
+    }
     for (const [index, issuer] of issuers.entries()) {
       const wrongIssuer = issuerProblem(issuer, options);
       if (wrongIssuer) yield { path: `${path}.issuers.${index}`, ...wrongIssuer, fix: fixes.issuers };
@@ -180,16 +192,17 @@ export function checkResourceServerOptions(given: ResourceServerOptions): Resour
 
 /** The APIs of checked options. */
 export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): readonly ResourceApi[] {
-  return Object.entries(apis).map(([apiId, { audience, scopes, name = apiId, issuers }]) => ({
-    apiId,
-    name,
-    audience,
-    baseUrl,
-    // no page shows their sentences here
-    scopes: Object.fromEntries(scopes.map((scope) => [scope, scope])),
-    // what a client gets that asks for no scope is up to the authorization server
-    defaultScopes: [],
-    issuers,
-    metadataUrl: protectedResourceMetadataUrl(audience),
-  }));
+  return Object.entries(apis).map(
+    ([apiId, { audience, scopes, defaultScopes = [], name = apiId, issuers }]) => ({
+      apiId,
+      name,
+      audience,
+      baseUrl,
+      // no page shows their sentences here
+      scopes: Object.fromEntries(scopes.map((scope) => [scope, scope])),
+      defaultScopes,
+      issuers,
+      metadataUrl: protectedResourceMetadataUrl(audience),
+    }),
+  );
 }
