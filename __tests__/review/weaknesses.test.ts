@@ -171,6 +171,20 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
     [strongWithApi({ clientRegistration: { approve() {} } }), "apis.orders.clientRegistration"],
     [strongWithApi({ clientMetadataDocuments }), "apis.orders.clientMetadataDocuments"],
   ],
+  "refresh-retry-off": [
+    [strongWithApi({ clientRegistration: { approve() {} } }), "apis.orders.lifetimes.refreshRetrySeconds"],
+    [strongWithApi({ clientMetadataDocuments }), "apis.orders.lifetimes.refreshRetrySeconds"],
+    [strongWithApi({ clientMetadataDocuments, lifetimes: { refreshRetrySeconds: 1 } })],
+    [
+      {
+        ...strongWithApi({ clientMetadataDocuments, lifetimes: { refreshRetrySeconds: 0 } }),
+        lifetimes: { refreshRetrySeconds: 30 },
+      },
+      "apis.orders.lifetimes.refreshRetrySeconds",
+    ],
+    [{ ...strongWithApi({ clientMetadataDocuments }), lifetimes: { refreshRetrySeconds: 30 } }],
+    [strongWithApi({ lifetimes: { refreshRetrySeconds: 0 } })],
+  ],
   "ignored-scopes": [
     [strongWithApi({ unknownScopes: "ignore" }), "apis.orders.unknownScopes"],
     [strongWithApi({ unknownScopes: "refuse" })],

@@ -1,6 +1,6 @@
 /** What is weak about options that are accepted: a table of rules with their ids. RFC 6749 §4.1.2, §10; 6819 §5; 8252 §7, §8; 9700 §2, §4. */
 import { isInMemory } from "../adapters/memory/storage";
-import type { AuthServerOptions } from "../options/options";
+import type { ApiOptions, AuthServerOptions } from "../options/options";
 import { resolveLifetimes } from "../options/resolve";
 import { type Client, isKeyClient, type KeyClient } from "../protocol/client";
 import { storagePortNames } from "../storage/port";
@@ -33,6 +33,7 @@ export type WeaknessCode =
   | "chosen-client-secret"
   | "token-endpoint-audience"
   | "unregistered-clients"
+  | "refresh-retry-off"
   | "ignored-scopes"
   | "optional-redirect-uri"
   | "dotless-redirect-schemes"
@@ -97,6 +98,9 @@ const atRisk: Find = ({ storage }) => {
   const problem = `may lose what it has acknowledged: ${all("problem", ", ")}`;
   return risks.length === 0 ? [] : [{ path: "storage", problem, fix: all("fix", " ") }];
 };
+
+const letsStrangersIn = (api: ApiOptions): boolean =>
+  Boolean(api.clientRegistration ?? api.clientMetadataDocuments);
 
 const codesOverAMinute: Find = (options) =>
   Object.entries(options.apis).flatMap(([apiId, api]) => {
@@ -301,6 +305,18 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     find: inApis((api) =>
       (["clientRegistration", "clientMetadataDocuments"] as const).filter((name) => api[name]),
     ),
+  },
+  "refresh-retry-off": {
+    level: "note",
+    problem: "is 0, and the API lets in clients that nobody has registered",
+    why: "Two windows of one MCP client share a refresh token. If both use it, it looks stolen, and the person is signed out.",
+    fix: "Write 30, unless no client shares its tokens between processes.",
+    find: (options) =>
+      Object.entries(options.apis).flatMap(([apiId, api]) =>
+        letsStrangersIn(api) && resolveLifetimes(options, api).refreshRetrySeconds === 0
+          ? [{ path: `apis.${apiId}.lifetimes.refreshRetrySeconds` }]
+          : [],
+      ),
   },
   "ignored-scopes": {
     level: "note",
