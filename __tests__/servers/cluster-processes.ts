@@ -178,7 +178,7 @@ export const ask = {
     path: `${issuerPath(api)}/revoke`,
     form: { ...credentials, token },
   }),
-  ownTokens: (at: ClientAt): Question => toToken(at, { grant_type: "client_credentials" }),
+  ownTokens: (at: ClientAt): Question => toToken(at, { grant_type: "client_credentials", scope: "read" }),
   /** The client `shop` asks about the token of another one. */
   introspect: (api: ApiId, token: string): Question => ({
     path: `${issuerPath(api)}/introspect`,
