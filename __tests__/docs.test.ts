@@ -57,13 +57,6 @@ describe("README and docs", () => {
     expect(named.filter((name) => !existsSync(testFile(`lab/packaging/${name}`)))).toEqual([]);
   });
 
-  it("recipes.md names tests that exist", () => {
-    const named = [...read("docs/recipes.md").matchAll(/`(lab\/neighbours\/[\w-]+)`/g)];
-    const missing = named.map(([, name]) => name).filter((name) => !existsSync(testFile(name ?? "")));
-    expect(named.length).toBeGreaterThan(10);
-    expect(missing).toEqual([]);
-  });
-
   it("storage-postgres.md names every table", () => {
     const [, rows = ""] = read("docs/storage-postgres.md").split("| Table `authmount_…`");
     expect(tableNames.filter((name) => !rows.includes(`\`${name}\``))).toEqual([]);

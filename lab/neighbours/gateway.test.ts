@@ -70,11 +70,9 @@ let both: Both;
 afterEach(() => both.close());
 
 const fromPage =
-  (index: number) =>
-  (target: string): Express => {
-    const block = { heading: "http-proxy-middleware", index };
-    return runBlock(block, { target })["gateway"] as Express;
-  };
+  (prefix: string) =>
+  (target: string): Express =>
+    runBlock({ heading: "http-proxy-middleware" }, { target, prefix })["gateway"] as Express;
 
 /** The client's callback is another app's, in a real life. */
 const withoutCallback = ({ trace }: Life): readonly string[] =>
@@ -87,7 +85,7 @@ function urlsIn({ answers }: Life): readonly string[] {
 
 describe("a gateway of http-proxy-middleware, as in the recipe", () => {
   beforeEach(async () => {
-    both = await startBoth({ gateway: fromPage(0) });
+    both = await startBoth({ gateway: fromPage("") });
   });
 
   it("lets a whole life pass", async () => {
@@ -116,7 +114,7 @@ describe("a gateway of http-proxy-middleware, as in the recipe", () => {
 
 describe("a gateway that rewrites the path, as in the recipe", () => {
   beforeEach(async () => {
-    both = await startBoth({ gateway: fromPage(1), publicPath: "/id/login" });
+    both = await startBoth({ gateway: fromPage("/id"), publicPath: "/id/login" });
   });
 
   it("leads a person from the public URL through the pages to a code", async () => {
@@ -191,7 +189,7 @@ describe("rate limits of the app behind a gateway", () => {
     const given = { alarm: () => undefined, setInterval: () => ({ unref: () => undefined }) };
     const { limits, rateLimit } = runBlock({ heading: "Rate limits" }, given);
     both = await startBoth({
-      gateway: fromPage(0),
+      gateway: fromPage(""),
       before: (app) => void app.use("/login", limits as RequestHandler),
       rateLimit: rateLimit as RateLimit,
     });

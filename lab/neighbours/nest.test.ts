@@ -2,7 +2,7 @@
 import { type MiddlewareConsumer, Module, type Type } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import type { NestExpressApplication } from "@nestjs/platform-express";
-import type { Request, Response } from "express";
+import type { NextFunction, Request, Response } from "express";
 import { createAuthServer } from "../../lib";
 import { asClient, live, newWalker, wholeLife } from "../../__tests__/clients/client-life";
 import { runBlock } from "../../__tests__/sources/doc-block";
@@ -29,6 +29,10 @@ async function start({ before, after }: { before?: Configure; after?: Configure 
   const { AppModule, mountAuth } = runBlock({ heading: "NestJS on Express" }, given);
   const app = await NestFactory.create<NestExpressApplication>(AppModule as Type, { logger: false });
   before?.(app);
+  app.use("/sign-in", (req: Request, res: Response, next: NextFunction) => {
+    if (req.method === "GET") res.send('<form method="post">');
+    else next();
+  });
   (mountAuth as Configure)(app);
   after?.(app);
   await app.listen(port, "localhost");

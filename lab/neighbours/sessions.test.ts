@@ -29,6 +29,11 @@ class PasswordStrategy extends Strategy {
   }
 }
 
+// as a host has it that uses Passport already
+passport.use("password", new PasswordStrategy());
+passport.serializeUser((user, done) => done(null, (user as { id: string }).id));
+passport.deserializeUser((id: string, done) => done(null, { id }));
+
 /** `MemoryStore` that also tells how many sessions it has, and fails when it is told to. */
 class CountingStore extends MemoryStore {
   failing = false;
@@ -59,7 +64,6 @@ async function start(): Promise<void> {
       origin,
       sessionSecret: "a session secret of at least 32 characters",
       findUser: (id: string) => Promise.resolve({ id }),
-      strategy: new PasswordStrategy(),
     };
     const block = runBlock({ heading: "A Passport session as the authentication method" }, given);
     auth = createAuthServer(optionsAt(origin, block["account"] as AuthMethod));
