@@ -65,22 +65,37 @@ function leanTable(measured) {
   return table([["over the lean floor", ...leanIds], ...rows]);
 }
 
-/** Makes one table for each token format: servers × workloads. @param {ReadonlyMap<Cell, readonly number[]>} measured */
-function comparisonTables(measured) {
-  return ["jwt", "opaque"]
-    .map((format) => {
-      /** @type {Map<string, Map<string, string>>} */
-      const rows = new Map();
-      for (const [{ workload, server }, ratios] of measured) {
-        if (server.format !== format) continue;
-        const row = rows.get(server.title) ?? new Map();
-        rows.set(server.title, row.set(workload.id, spread(ratios)));
-      }
-      const lines = [...rows].map(([title, row]) => [title, ...ids.map((id) => row.get(id) ?? "")]);
-      const title = format === "jwt" ? "ES256 JWT" : "opaque";
-      return table([[`over the floor, ${title}`, ...ids], ...lines]);
+/** Servers × workloads, with both token formats in a cell. @param {ReadonlyMap<Cell, readonly number[]>} measured */
+function comparisonTable(measured) {
+  /** @type {Map<string, Map<string, string>>} */
+  const rows = new Map();
+  for (const [{ workload, server }, ratios] of measured) {
+    const row = rows.get(server.title) ?? new Map();
+    rows.set(server.title, row.set(`${workload.id} ${server.format}`, median(ratios).toFixed(2)));
+  }
+  const lines = [...rows].map(([title, row]) => [
+    title,
+    ...ids.map((id) => {
+      const values = ["jwt", "opaque"].map((format) => row.get(`${id} ${format}`) ?? "–");
+      return values.every((value) => value === "–") ? "" : values.join("/");
+    }),
+  ]);
+  return table([["ES256 JWT/opaque, over the floor", ...ids], ...lines]);
+}
+
+/** How far samples lie from the median of their cell. @param {ReadonlyMap<Cell, readonly number[]>} measured */
+function spreadLine(measured) {
+  const widest = [...measured.values()]
+    .map((ratios) => {
+      const middle = median(ratios);
+      return Math.max(...ratios.map((ratio) => Math.abs(ratio - middle) / middle));
     })
-    .join("\n\n");
+    .toSorted((one, other) => one - other);
+  const [half, most] = [0.5, 0.9].map((part) => {
+    const width = widest[Math.ceil(widest.length * part) - 1] ?? 0;
+    return `${Math.round(width * 100)} %`;
+  });
+  return `All samples are within ${half} of the median in half of the cells, and within ${most} in nine of ten.`;
 }
 
 /**
@@ -113,4 +128,13 @@ function writeResults(text) {
   );
 }
 
-module.exports = { comparisonTables, environment, floorTable, leanTable, spread, table, writeResults };
+module.exports = {
+  comparisonTable,
+  environment,
+  floorTable,
+  leanTable,
+  spread,
+  spreadLine,
+  table,
+  writeResults,
+};

@@ -15,7 +15,7 @@ const { parseArgs } = require("node:util");
 const { check } = require("./check");
 const { startServer } = require("./child");
 const { compare, sample } = require("./compare");
-const { comparisonTables, environment, floorTable, leanTable, writeResults } = require("./report");
+const { comparisonTable, environment, floorTable, leanTable, spreadLine, writeResults } = require("./report");
 const { floors, workloads } = require("./workloads");
 
 /**
@@ -104,7 +104,8 @@ async function measure() {
   const node = await startServer("servers/node-http", "jwt");
   const sections = [
     environment(),
-    comparisonTables(measured),
+    spreadLine(measured),
+    comparisonTable(measured),
     leanTable(measured),
     await floorTable([floor, node], { floors, seconds }),
   ];
