@@ -14,29 +14,47 @@ const repository = path.join(__dirname, "../..");
  * @typedef {object} Seen what a run has seen of a library
  * @property {string} library
  * @property {string} version
- * @property {Readonly<Record<string, string>>} cells by the id of the column
+ * @property {Readonly<Record<string, string>>} cells by the id of what was tried
  * @property {readonly string[]} notes
  */
 
-/** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} The columns of each table, by their ids. */
+/** @typedef {Readonly<Record<string, string>>} Cells by the id of what was tried */
+
+/** What a client library can do besides the code grant. */
+const capabilities = {
+  discovery: "discovery",
+  refresh: "refresh",
+  machine: "client credentials",
+  revoke: "revocation",
+  introspect: "introspection",
+};
+
+/** What the page says of all libraries in one sentence. @type {Readonly<Record<string, Cells>>} */
+const same = {
+  clients: { code: "yes" },
+  verifiers: { good: "accepted", refused: "refused", rotation: "followed" },
+};
+
+/** The columns of each table. @type {Readonly<Record<string, Readonly<Record<string, (cells: Cells) => string>>>>} */
 const columns = {
   clients: {
-    discovery: "Discovery",
-    code: "Code + PKCE",
-    refresh: "Refresh",
-    machine: "Client credentials",
-    revoke: "Revocation",
-    introspect: "Introspection",
-    iss: "Compares `iss`",
+    "Has no": (cells) => {
+      const lacking = Object.entries(capabilities).filter(([id]) => cells[id] === "no");
+      return lacking.map(([, word]) => word).join(", ");
+    },
+    "Compares `iss`": ({ iss = "" }) => iss,
   },
   verifiers: {
-    metadata: "Keys by metadata",
-    good: "Good token",
-    refused: "Expired, of another API, of another issuer, other signature",
-    typ: "Another `typ`",
-    rotation: "Key rotation",
-    issuers: "Two issuers",
+    "Keys by metadata": ({ metadata = "" }) => metadata,
+    "Another `typ`": ({ typ = "" }) => typ,
+    "Two issuers": ({ issuers = "" }) => issuers,
   },
+};
+
+/** What is tried with each library of a table. @type {Readonly<Record<string, readonly string[]>>} */
+const tried = {
+  clients: ["code", ...Object.keys(capabilities), "iss"],
+  verifiers: ["good", "metadata", "refused", "typ", "rotation", "issuers"],
 };
 
 /** @param {readonly string[]} cells */
@@ -46,13 +64,13 @@ function row(cells) {
 
 /** The lines of the table for a library: its row and its notes. @param {string} name @param {Seen} seen */
 function linesOf(name, { library, version, cells, notes }) {
-  const values = Object.keys(columns[name] ?? {}).map((column) => cells[column] ?? "");
+  const values = Object.values(columns[name] ?? {}).map((cell) => cell(cells));
   return [row([library, version, ...values]), ...notes.map((note) => `- **${library}**: ${note}`)];
 }
 
 /** What stands between the markers of a table. @param {string} name @param {readonly Seen[]} run */
 function table(name, run) {
-  const heads = ["Library", "Version", ...Object.values(columns[name] ?? {})];
+  const heads = ["Library", "Version", ...Object.keys(columns[name] ?? {})];
   const lines = run.map((seen) => linesOf(name, seen));
   const rows = lines.map(([first = ""]) => first);
   const notes = lines.flatMap((each) => each.slice(1));
@@ -86,10 +104,12 @@ function tableIn(name, text) {
 /** @type {Readonly<Record<string, string>>} */
 const tests = { clients: "lab/clients/libraries", verifiers: "lab/clients/verifiers" };
 
-/** Returns the libraries of which the run has not seen everything. @param {string} name @param {readonly Seen[]} run */
+/** Returns the libraries of which the run has not seen everything, or not what all do. @param {string} name @param {readonly Seen[]} run */
 function incomplete(name, run) {
-  const ids = Object.keys(columns[name] ?? {});
-  return run.filter(({ cells }) => ids.some((id) => cells[id] === undefined)).map(({ library }) => library);
+  const { [name]: ids = [] } = tried;
+  const isMissing = (/** @type {string | undefined} */ cell, /** @type {string} */ id) =>
+    cell === undefined || cell !== (same[name]?.[id] ?? cell);
+  return run.filter(({ cells }) => ids.some((id) => isMissing(cells[id], id))).map(({ library }) => library);
 }
 
 /** What a run of the tests has seen; their comparison with the page may fail. @param {string} test @returns {readonly Seen[]} */
