@@ -11,7 +11,7 @@ import {
   newId,
   newRegistration,
 } from "../../lib/testing/contract/records";
-import { runWaitingBlock } from "../../__tests__/sources/doc-block";
+import { codeBelow, runWaitingBlock } from "../../__tests__/sources/doc-block";
 import { postgres, startPostgres } from "../../__tests__/servers/postgres-server";
 import { publicRecord } from "../../__tests__/records/records";
 import { redis, redisClient, startRedis } from "../../__tests__/servers/redis-server";
@@ -21,6 +21,7 @@ import { describeWith } from "../../__tests__/servers/server-process";
 const now = Math.floor(Date.now() / 1000);
 const page = "storage.md";
 const heading = "After a restore";
+const [statements = ""] = codeBelow(page, heading, "sql");
 const spa = publicRecord("browser", { redirectUris: ["https://spa.example/callback"] });
 
 interface Restored {
@@ -46,7 +47,7 @@ const engines: readonly Engine[] = [
       await storage.migrate();
       return {
         storage,
-        followPage: () => runWaitingBlock({ page, heading }, { pool }),
+        followPage: () => pool.query(statements),
         close: () => server.close(),
       };
     },
@@ -60,7 +61,7 @@ const engines: readonly Engine[] = [
       await storage.migrate();
       return {
         storage,
-        followPage: () => runWaitingBlock({ page, heading, index: 1 }, { handle }),
+        followPage: async () => handle.exec(statements),
         close: async () => handle.close(),
       };
     },
@@ -74,7 +75,7 @@ const engines: readonly Engine[] = [
       const send = (...args: string[]) => client.sendCommand(args);
       return {
         storage,
-        followPage: () => runWaitingBlock({ page, heading, index: 2 }, { send }),
+        followPage: () => runWaitingBlock({ page, heading }, { send }),
         close: () => (client.destroy(), server.close()),
       };
     },
@@ -89,7 +90,7 @@ const engines: readonly Engine[] = [
       const send = (name: string, ...args: string[]) => client.call(name, ...args);
       return {
         storage,
-        followPage: () => runWaitingBlock({ page, heading, index: 2 }, { send }),
+        followPage: () => runWaitingBlock({ page, heading }, { send }),
         close: () => (client.disconnect(), server.close()),
       };
     },

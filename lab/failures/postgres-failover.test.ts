@@ -5,7 +5,7 @@ import { type PostgresPool, postgresStorage, type PostgresStorage } from "../../
 import { newAccessToken, newDigest, newEndMark, newRefreshToken } from "../../lib/testing/contract/records";
 import { redeem, refresh, revoke } from "../../__tests__/requests/client-requests";
 import { clients as clientRecords } from "../../__tests__/hosts/clients";
-import { runBlock, runWaitingBlock } from "../../__tests__/sources/doc-block";
+import { codeBelow, runBlock } from "../../__tests__/sources/doc-block";
 import type { TestHost } from "../../__tests__/hosts/host";
 import { callApi, familyOf, obtainCode, type Tokens } from "../../__tests__/browser/journey";
 import { isGood, opaque, servedStatuses, shortenTimeLimit, startAgain, untilServed } from "./outage-bed";
@@ -347,8 +347,8 @@ function lostWindow(): void {
   it("the statements for a restored backup close it", () =>
     withReplication("asynchronous", async (pair) => {
       const { host, purchases, rotated, revoked } = await loseWindow(pair);
-      const restore = { page: "storage.md", heading: "After a restore" };
-      await runWaitingBlock(restore, { pool: pair.standby.pool() });
+      const [statements = ""] = codeBelow("storage.md", "After a restore", "sql");
+      await pair.standby.pool().query(statements);
       for (const { accessToken } of [rotated, revoked]) expect(await isGood(host, accessToken)).toBe(false);
       for (const purchase of purchases) expect(await thirtyTwoAtOnce(purchase)).toEqual(usedUp);
     }));
