@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { codeBlocks, pages } from "../../__tests__/sources/pages-of-docs";
+import { codeBlocks, pages, read } from "../../__tests__/sources/pages-of-docs";
 
 const repository = path.resolve(__dirname, "../..");
 
@@ -20,6 +20,30 @@ const postgresHandles = [
   "typeorm",
   "@neondatabase",
 ];
+
+/** What the table of docs/storage-postgres.md says to pass, for the handles that need no code of their own. */
+const postgresTable = [...read("docs/storage-postgres.md").matchAll(/^\| (.+?)[ \d.]*\| `([^`]+)` \|$/gm)]
+  .map(([, name = "", expression = ""]) => [name, expression] as const)
+  .filter(([, expression]) => /^(?:\{ query: |[\w.$]+$)/.test(expression));
+
+const postgresTablePrograms = `
+import type { PGlite } from "@electric-sql/pglite";
+import type { NeonQueryFunction, Pool as NeonPool } from "@neondatabase/serverless";
+import type { PrismaPromise } from "@prisma/client/runtime/client";
+import { postgresStorage } from "authmount/postgres";
+import type { drizzle } from "drizzle-orm/node-postgres";
+import type { Pool } from "pg";
+
+declare const db: ReturnType<typeof drizzle>;
+declare const pglite: PGlite;
+declare const pool: Pool & NeonPool;
+declare const prisma: { $queryRawUnsafe<T>(query: string, ...values: any[]): PrismaPromise<T> };
+declare const sql: NeonQueryFunction<false, false>;
+
+export const storages = [
+${postgresTable.map(([, expression]) => `  postgresStorage({ pool: ${expression} }),`).join("\n")}
+];
+`;
 
 /** What docs/observability.md uses. */
 const observers = ["pino", "pino-http", "prom-client", "@opentelemetry"];
@@ -85,7 +109,7 @@ describe("README and docs", () => {
         (code, index) => [`${page.replaceAll("/", "_")}.${index}.ts`, code] as const,
       ),
     );
-    const blocks = [...snippets, ...firstPrograms];
+    const blocks = [...snippets, ...firstPrograms, ["postgres-handles.ts", postgresTablePrograms] as const];
     for (const [file, code] of blocks) await writeFile(path.join(folder, file), code);
     await writeFile(path.join(folder, "package.json"), '{"type":"module"}');
     const compilerOptions = {
@@ -108,6 +132,7 @@ describe("README and docs", () => {
     );
     await rm(folder, { recursive: true });
     expect(snippets.length).toBeGreaterThan(0);
+    expect(postgresTable.map(([name]) => name)).toEqual(expect.arrayContaining(["Prisma", "Neon over HTTP"]));
     expect(firstPrograms.filter(([, code]) => code === "")).toEqual([]);
     expect(stdout).toBe("");
   });
