@@ -48,7 +48,7 @@ describe("docs/command-line.md", () => {
     const [module = ""] = codeBelow(page, "Check your options", "js");
     await host.write("auth-options.mjs", module);
     const settings = {
-      BASE_URL: "https://host.example/login",
+      BASE_URL: "https://host.example/oauth",
       SIGNING_KEYS: added.stdout,
       SECRETS: made("secret.txt"),
     };

@@ -10,7 +10,7 @@ const parseCookies = cookieParser(process.env["SESSION_SECRET"]);
 
 /** The two constants that the page leaves to the host. */
 const given = {
-  password: {
+  account: {
     authenticate({ req }) {
       parseCookies(req, undefined, () => undefined);
       const subject = req.signedCookies["session"];

@@ -19,7 +19,7 @@ const ownParts = path.join(__dirname, "deployed-host.cjs");
 
 /** The host of the page, whatever the port of the proxy is. */
 export const hostName = "host.example";
-export const baseUrl = `https://${hostName}/login`;
+export const baseUrl = `https://${hostName}/oauth`;
 export const redirectUri = "https://client.example/callback";
 
 /** Settings that all processes share; a test changes them between restarts. */

@@ -69,7 +69,7 @@ export function frontClient({ port, ca }: Pick<FrontProxy, "port" | "ca">): Fron
 }
 
 /** The path of the issuer. */
-export const issuerPath = `${new URL(baseUrl).pathname}/auth/password/api/orders`;
+export const issuerPath = `${new URL(baseUrl).pathname}/auth/account/api/orders`;
 
 /** Tokens as the token endpoint answers them. */
 export interface FrontTokens {

@@ -9,6 +9,7 @@ import { connect as connectHttp2 } from "node:http2";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
 import { codeBelow } from "../../__tests__/sources/doc-block";
+import { read } from "../../__tests__/sources/pages-of-docs";
 import { deploy, type Deployment, hostName, until } from "./deployed";
 import { type FrontProxy, type ProxyKind, proxyKinds } from "./front-proxy";
 import { type FrontClient, frontClient, issuerPath, shopClient, visit } from "./front-visitor";
@@ -251,16 +252,13 @@ function repeats({ start }: ProxyKind): void {
 }
 
 describe("other blocks of the page", () => {
-  it("prints for Unix sockets what is tested, restarts.test.ts: the same upstream at other addresses", () => {
-    const [ports = "", sockets = ""] = ["nginx", "nginx"].map(
-      (heading, index) => codeBelow("deployment.md", heading, "nginx")[index],
-    );
-    const moved = sockets
-      .replace("unix:/run/app-1/http.sock", "127.0.0.1:3000")
-      .replace("unix:/run/app-2/http.sock", "127.0.0.1:3001");
-    expect(ports.startsWith(moved)).toBe(true);
+  it("names one Unix socket in the upstream, the unit and the loop of restarts", () => {
+    const page = read("docs/deployment.md");
+    expect(page).toContain("`server unix:/run/app-1/http.sock max_fails=0;`");
     const [unit = ""] = codeBelow("deployment.md", "systemd", "ini");
     expect(unit.replaceAll("%i", "1")).toContain("PORT=/run/app-1/http.sock");
+    const [loop = ""] = codeBelow("deployment.md", "Rolling restarts", "sh");
+    expect(loop.replaceAll("$process", "1")).toContain("/run/app-1/http.sock");
   });
 });
 

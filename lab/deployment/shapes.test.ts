@@ -32,23 +32,23 @@ interface Case {
 
 const cases: readonly Case[] = [
   {
-    name: "nginx removes /login, and the router is mounted at the root",
+    name: "nginx removes /oauth, and the router is mounted at the root",
     kind: nginx,
     shape: { change: mountedAtRoot },
     configuration: (printed) =>
       printed.replace(location, (all, start: string, block: string) => {
         const removing = block.replace("http://app;", "http://app/;");
-        return `${start}login/ ${removing}\n${all}`;
+        return `${start}oauth/ ${removing}\n${all}`;
       }),
   },
   {
-    name: "Caddy removes /login, and the router is mounted at the root",
+    name: "Caddy removes /oauth, and the router is mounted at the root",
     kind: caddy,
     shape: { change: mountedAtRoot },
     configuration: (printed) =>
       printed.replace(
         /\treverse_proxy [^]*?\n\t\}\n/,
-        (all) => `\thandle_path /login/* {\n${all}\t}\n${all}`,
+        (all) => `\thandle_path /oauth/* {\n${all}\t}\n${all}`,
       ),
   },
   {
@@ -104,7 +104,7 @@ function serves({ kind, shape, configuration }: Case): void {
       issuer: `https://${hostName}${issuerPath}`,
       token_endpoint: `https://${hostName}${issuerPath}/token`,
     });
-    const { keys } = JSON.parse((await front.send({ path: "/login/jwks" })).text) as { keys: unknown[] };
+    const { keys } = JSON.parse((await front.send({ path: "/oauth/jwks" })).text) as { keys: unknown[] };
     expect(keys).toHaveLength(1);
   });
 
