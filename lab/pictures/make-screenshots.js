@@ -15,6 +15,7 @@ const express = require("express");
 const { chromium } = require("playwright-core");
 const { createAuthServer, generateSigningKey, memoryStorage } = require("../..");
 const { takePlaygroundPictures } = require("./playground-pictures");
+const { shrinkPictures } = require("./shrink-pictures");
 
 /** @typedef {import("../../lib/index").PagesOptions} PagesOptions */
 /** @typedef {import("playwright-core").BrowserContextOptions} BrowserContextOptions */
@@ -235,6 +236,7 @@ async function takePictures() {
   } finally {
     await browser.close();
   }
+  shrinkPictures(folder);
 }
 
 void takePictures();
