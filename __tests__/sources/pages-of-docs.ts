@@ -27,3 +27,40 @@ export function codeBlocks(page: string, language: string): string[] {
     .filter(([, written]) => written === language)
     .map((block) => "\n".repeat(read(page).slice(0, block.index).split("\n").length) + (block[2] ?? ""));
 }
+
+const proseOf = (text: string): string => text.replaceAll(/^```[^]*?^```$/gm, "");
+
+/** A link or a picture that leads to a file: relative, or `""` for the page itself. */
+export interface PageLink {
+  readonly file: string;
+  /** `""` when there is none. */
+  readonly anchor: string;
+}
+
+/** Where the text of a page leads, other than to other sites. */
+export function linksOf(text: string): readonly PageLink[] {
+  const written = proseOf(text).matchAll(/(?:\]\(|\b(?:src|href)=")([^)"#:\s]*)(?:#([^)"\s]+))?[)"]/g);
+  return [...written].map(([, file = "", anchor = ""]) => ({ file, anchor }));
+}
+
+/** The anchors of the headings of a page, as GitHub makes them: the second one of a name gets a number. */
+export function anchorsOf(text: string): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  const prose = proseOf(text);
+  const headings = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(/\s/g, "-"),
+  );
+  const written = [...prose.matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id);
+  return new Set([
+    ...written,
+    ...headings.map((heading) => {
+      const count = seen.get(heading) ?? 0;
+      seen.set(heading, count + 1);
+      return count === 0 ? heading : `${heading}-${count}`;
+    }),
+  ]);
+}

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, symlink } from "node:fs/promises";
 import path from "node:path";
 import { installed, pack, type Packed, run, typeCheck } from "./packed-host";
+import { anchorsOf, linksOf, read } from "../../__tests__/sources/pages-of-docs";
 import { freePort } from "../../__tests__/servers/server-process";
 import matrix from "./matrix.json";
 
@@ -83,7 +84,6 @@ describe("the tarball", () => {
   it("holds what a host needs and reads, and nothing else", () => {
     expect([...new Set(files.map((file) => file.split("/")[0] ?? ""))].toSorted()).toEqual([
       "CHANGELOG.md",
-      "CONTRIBUTING.md",
       "LICENSE",
       "README.md",
       "SECURITY.md",
@@ -93,22 +93,52 @@ describe("the tarball", () => {
       "package.json",
     ]);
     const unread = files.filter(
-      (file) => !/^dist\/.*\.(?:js|d\.ts)$|^docs\/.*\.md$|^examples\/|^[^/]+$/.test(file),
+      (file) =>
+        !/^dist\/.*\.(?:js|d\.ts)$|^docs\/.*\.md$|^docs\/screenshots\/.*\.png$|^examples\/|^[^/]+$/.test(
+          file,
+        ),
     );
     expect(unread).toEqual([]);
   });
 
-  it("holds what its pages link to, except the screenshots", async () => {
-    const dead: string[] = [];
-    for (const page of files.filter((file) => file.endsWith(".md"))) {
-      const text = await readFile(path.join(repository, page), "utf8");
-      const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link);
-      const targets = links.map((link) => path.posix.join(path.posix.dirname(page), link));
-      const isThere = (target: string): boolean =>
-        files.some((file) => file === target || file.startsWith(`${target}/`));
-      dead.push(...targets.filter((target) => !isThere(target)).map((target) => `${page} → ${target}`));
-    }
-    expect(dead.filter((link) => !/ → docs\/screenshots\/[\w-]+\.png$/.test(link))).toEqual([]);
+  it("leaves out the pages for contributors", () => {
+    const left = files.filter((file) =>
+      /CONTRIBUTING|^docs\/(?:README|architecture|rfc-map|decisions)/.test(file),
+    );
+    expect(left).toEqual([]);
+  });
+
+  it("holds every file, heading and picture that its pages lead to", async () => {
+    const folder = path.dirname(packed.tarball);
+    await run("tar", ["-xzf", packed.tarball, "-C", folder]);
+    const pages = files.filter((file) => file.endsWith(".md"));
+    const texts = await Promise.all(
+      pages.map((page) => readFile(path.join(folder, "package", page), "utf8")),
+    );
+    const textOf = new Map(pages.map((page, index) => [page, texts[index] ?? ""]));
+    const isBroken = (target: string, anchor: string): boolean => {
+      const text = textOf.get(target);
+      if (text !== undefined) return anchor !== "" && !anchorsOf(text).has(anchor);
+      return !files.some((file) => file === target || file.startsWith(`${target}/`));
+    };
+    const links = [...textOf].flatMap(([page, text]) =>
+      linksOf(text).map(({ file, anchor }) => {
+        const target = file === "" ? page : path.posix.join(path.posix.dirname(page), file);
+        return { page, target: target.replace(/\/$/, ""), anchor };
+      }),
+    );
+    expect(links.filter(({ target }) => target.endsWith(".png")).length).toBeGreaterThan(0);
+    const broken = links.filter(({ target, anchor }) => isBroken(target, anchor));
+    expect(broken.map(({ page, target, anchor }) => `${page} → ${target}#${anchor}`)).toEqual([]);
+  });
+
+  it("packs no picture that no page shows", () => {
+    const shown = files
+      .filter((file) => file.endsWith(".md"))
+      .flatMap((page) =>
+        linksOf(read(page)).map(({ file }) => path.posix.join(path.posix.dirname(page), file)),
+      );
+    expect(files.filter((file) => file.endsWith(".png") && !shown.includes(file))).toEqual([]);
   });
 
   it.each(["minimal/server.mjs", "demo/server.js"])(
