@@ -59,3 +59,24 @@ describe("README and docs", () => {
     expect(opening.filter(([, code]) => !code.includes('.on("error"')).map(([page]) => page)).toEqual([]);
   });
 });
+
+describe("word budgets", () => {
+  const rows = [...read("CONTRIBUTING.md").matchAll(/^\| `(\S+\.md)` \| ([\d,]+) \|$/gm)];
+  const budgets = rows.map(([, page = "", words = ""]) => [page, Number(words.replace(",", ""))] as const);
+  const generated = ["rfc-map", "assessment", "packaging"].map((name) => `docs/${name}.md`);
+
+  it("CONTRIBUTING.md has one for each page that is written by hand", () => {
+    const written = pages.filter((page) => page === "README.md" || /^docs\/[^/]+$/.test(page));
+    expect(budgets.map(([page]) => page).toSorted()).toEqual(
+      written.filter((page) => !generated.includes(page)).toSorted(),
+    );
+  });
+
+  it.each(budgets)("%s has at most %i words", (page, words) => {
+    expect(read(page).trim().split(/\s+/).length).toBeLessThanOrEqual(words);
+  });
+
+  it("are at most 45,500 words together", () => {
+    expect(budgets.reduce((sum, [, words]) => sum + words, 0)).toBeLessThanOrEqual(45_500);
+  });
+});
