@@ -127,7 +127,7 @@ async function start({ port, client, signedOutFolder, refreshRetrySeconds, ...se
     if (error) throw error;
     process.send({ serves: true });
   });
-  server.keepAliveTimeout = 60_000;
+  server.keepAliveTimeout = 0;
 }
 
 process.on("disconnect", () => process.exit());
