@@ -5,6 +5,7 @@ import {
   goThrough,
   issuerOf,
   itHasPrintedNoFailure,
+  lastPrinted,
   orders,
   redirectUri,
   reports,
@@ -13,7 +14,7 @@ import {
   validPairs,
 } from "../servers/demo";
 import { newVisitor, press, type Step, refusals, start, takeSteps, tell } from "./demo-stories";
-import { newWebBrowser } from "../servers/example";
+import { newWebBrowser, startExample } from "../servers/example";
 
 const brief = ({ by, method, url, status }: Step): string => `${by} ${method} ${url} ${status}`;
 
@@ -50,6 +51,31 @@ const served = [
   "/token-view.mjs",
   "/visit.mjs",
 ];
+
+describe("the console of the demo", () => {
+  const printedWith = async (...args: readonly string[]): Promise<string> => {
+    const { printed, origin, stop } = await startExample("demo/server.js", lastPrinted, { args });
+    await fetch(`${origin}/login/auth/password/api/orders/authorize`);
+    await stop();
+    return printed.out;
+  };
+
+  it("names the address, the people and the clients, and says no more", async () => {
+    const told = (await printedWith()).replaceAll(/\nKept in .*\n|:\d+\/|(?<=^ {2}\w+ +)\S.*$/gm, "");
+    const people = ["Sign in as", "  alice      ", "  bob        "];
+    const clients = ["Confidential clients, for your own program", "  web        ", "  portal     "];
+    const codes = ["", "One-time codes appear here.", ""];
+    const lines = ["Open http://localhost", "", ...people, ...codes, ...clients, "  machine    ", "", ""];
+    expect(told.split("\n")).toEqual(lines);
+  });
+
+  it("shows the events and the assessment on request", async () => {
+    expect(await printedWith("--events")).toMatch(/^metadata http[^]*^event {2}authorization-denied /m);
+    expect(await printedWith("--assessment")).toMatch(
+      /^ {2}RFC 9700 +\d+ met, [^]*^ {2}ASVS 5\.0 +\d+ met, /m,
+    );
+  });
+});
 
 describe("the start page of the demo", () => {
   it("loads nothing but what the demo serves, and all of that answers", async () => {

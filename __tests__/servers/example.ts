@@ -21,13 +21,18 @@ export interface Example {
 export async function startExample(
   file: string,
   lastPrinted: RegExp,
-  given: { readonly node?: string; readonly folder?: string; readonly port?: number } = {},
+  given: {
+    readonly node?: string;
+    readonly args?: readonly string[];
+    readonly folder?: string;
+    readonly port?: number;
+  } = {},
 ): Promise<Example> {
   buildOnce();
-  const { node = process.execPath, folder, port = await freePort() } = given;
+  const { node = process.execPath, args = [], folder, port = await freePort() } = given;
   const cwd = folder ?? (await mkdtemp(path.join(tmpdir(), "authmount-example-")));
   const env = { ...process.env, NODE_ENV: "development", PORT: String(port) };
-  const child = spawn(node, [path.join(repository, "examples", file)], { cwd, env });
+  const child = spawn(node, [path.join(repository, "examples", file), ...args], { cwd, env });
   const printed = { out: "", err: "" };
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   await new Promise<void>((resolve, reject) => {

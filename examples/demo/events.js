@@ -1,14 +1,18 @@
 // @ts-check
-/** The host's own events. Each is printed on the console, and the demo also sends it along with the answer that it belongs to. */
+/** The host's own events. The demo sends each along with the answer that it belongs to; `--events` prints them as well. */
 const { AsyncLocalStorage } = require("node:async_hooks");
+
+const isPrinted = process.argv.includes("--events");
 
 /** @param {Parameters<import("authmount").OnEvent>[0]} event */
 function logEvent(event) {
-  const { kind, clientId = "", subject = "" } = event;
+  if (event.kind === "server-error") return console.error("server-error", event.cause);
+  if (!isPrinted) return;
+  const { kind } = event;
   if (kind === "started") return console.log("metadata", event.rootDocuments.join(" "));
+  const { clientId = "", subject = "" } = event;
   const reason = "reason" in event ? event.reason : "";
   console.log(["event", kind, clientId, subject, reason].filter(Boolean).join("  "));
-  if (kind === "server-error") console.error(event.cause);
 }
 
 function newEventLog() {

@@ -82,12 +82,20 @@ app.get("/", (_req, res) => void res.send(start));
 app.get(backPaths, (_req, res) => void res.send(backPage));
 app.use(express.static(path.join(__dirname, "public")));
 
-/** How the options of the demo stand to the standards: a line each. */
-function standardLines() {
-  return Object.entries(auth.assessment().summary).map(([standard, { met, weakened, ...others }]) => {
-    const counts = `${met} met, ${weakened} weakened, ${others["not-met"]} not met, ${others.host} for the host`;
-    return `  ${standard.padEnd(10)} ${counts}`;
+/** @type {(values: Readonly<Record<string, string>>) => string} */
+const rows = (values) =>
+  Object.entries(values)
+    .map(([name, value]) => `  ${name.padEnd(10)} ${value}\n`)
+    .join("");
+
+/** How the options of the demo stand to the standards, a line each. Only on request: `npm run demo -- --assessment`. */
+function assessmentText() {
+  const standards = Object.entries(auth.assessment().summary).map(([standard, counts]) => {
+    const { met, weakened, host: ours } = counts;
+    const text = `${met} met, ${weakened} weakened, ${counts["not-met"]} not met, ${ours} for the host`;
+    return [standard, text];
   });
+  return `How the options stand to standards\n${rows(Object.fromEntries(standards))}`;
 }
 
 function listen() {
@@ -97,27 +105,16 @@ function listen() {
       process.exitCode = 1;
       return;
     }
-    const kept = folder
-      ? `What the server stores is in ${folder}, and a restart loses nothing. Delete it to begin anew.`
-      : "What the server stores is in memory, and a restart loses it. From Node.js 22.13 on it is in a file.";
-    const names = Object.entries(passwords).map(([name, password]) => `  ${name.padEnd(8)} ${password}`);
-    const ids = Object.entries(secrets).map(([clientId, secret]) => `  ${clientId.padEnd(8)} ${secret}`);
-    console.log(
-      `
-Open ${origin}/
-
+    const kept = folder ? `\nKept in ${folder}. Delete that folder to begin anew.\n` : "";
+    if (process.argv.includes("--assessment")) console.log(assessmentText());
+    console.log(`Open ${origin}/
 ${kept}
+Sign in as
+${rows(passwords)}
+One-time codes appear here.
 
-People and their passwords; one-time codes are printed here:
-${names.join("\n")}
-
-Confidential clients and their secrets, for your own client:
-${ids.join("\n")}
-
-How the options stand to standards (auth.assessment() has each item):
-${standardLines().join("\n")}
-`,
-    );
+Confidential clients, for your own program
+${rows(secrets)}`);
   });
 }
 

@@ -10,13 +10,15 @@ const path = require("node:path");
 const { generateSigningKey, memoryStorage } = require("authmount");
 const { sqliteStorage } = require("authmount/sqlite");
 
+const newKeys = () => ({
+  secrets: [randomBytes(32).toString("base64url")],
+  signingKeys: [generateSigningKey()],
+});
+
 /** Made at the first start, and kept in a file that only its owner can read. @param {string} file */
 function keptKeys(file) {
-  if (!existsSync(file)) {
-    const keys = { secrets: [randomBytes(32).toString("base64url")], signingKeys: [generateSigningKey()] };
-    writeFileSync(file, JSON.stringify(keys), { mode: 0o600 });
-  }
-  /** @type {{ secrets: string[], signingKeys: import("authmount").PrivateJwk[] }} */
+  if (!existsSync(file)) writeFileSync(file, JSON.stringify(newKeys()), { mode: 0o600 });
+  /** @type {ReturnType<typeof newKeys>} */
   const keys = JSON.parse(readFileSync(file, "utf8"));
   return keys;
 }
@@ -28,7 +30,7 @@ function keptKeys(file) {
  */
 function openStorage(clients) {
   if (!isBuiltin("node:sqlite"))
-    return { storage: memoryStorage({ clients }), keys: {}, ready: Promise.resolve() };
+    return { storage: memoryStorage({ clients }), keys: newKeys(), ready: Promise.resolve() };
   const folder = path.resolve("authmount-demo");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const storage = sqliteStorage({ file: path.join(folder, "demo.sqlite") });
