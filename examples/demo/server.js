@@ -11,6 +11,7 @@ const { accountPages, signInPages } = require("./host-pages");
 const { newPeople, newSessions } = require("./people");
 const { personRoutes } = require("./person");
 const { clientPrograms } = require("./programs");
+const { quietStatus } = require("./quiet-status");
 const { backPage, startPage } = require("./start-page");
 const { openStorage } = require("./storage");
 
@@ -60,7 +61,7 @@ app.use((req, res, next) => {
 });
 
 const programs = clientPrograms({ origin, secrets });
-app.use(programs.recordHops, tieEvents);
+app.use(programs.recordHops, tieEvents, quietStatus);
 app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.use(protectedApis(auth));
