@@ -71,12 +71,15 @@ const api = choose("API", "api", [
   ["orders", "Orders", "JWT, 10 minutes, default scope."],
   ["reports", "Reports", "Opaque, 2 minutes, needs a one-time code."],
 ]);
+/** Shown for clients with a person, or for those without: see `.of-machine` in public/playground.css. */
 const request = html`<details id="request">
-  <summary>Authorization request</summary>
+  <summary>
+    <span class="of-person">Authorization request</span><span class="of-machine">Token request</span>
+  </summary>
   <fieldset>
     <legend>Parameters</legend>
     <label class="field">scope <input name="scope" autocomplete="off" spellcheck="false" /></label>
-    <label class="field">
+    <label class="field of-person">
       prompt
       <select name="prompt">
         <option value="">not sent</option>
@@ -85,8 +88,10 @@ const request = html`<details id="request">
         <option>consent</option>
       </select>
     </label>
-    <label><input type="checkbox" name="pkce" checked /> with PKCE</label>
-    <label><input type="checkbox" name="sendRedirectUri" checked /> with redirect_uri</label>
+    <label class="of-person"><input type="checkbox" name="pkce" checked /> with PKCE</label>
+    <label class="of-person"
+      ><input type="checkbox" name="sendRedirectUri" checked /> with redirect_uri</label
+    >
   </fieldset>
 </details>`;
 
@@ -111,17 +116,61 @@ const topBar = ({ passwords, secrets }) =>
 /** What messages carry, in the colours of public/sequence.css. @type {(kind: string, word: string) => Html} */
 const chip = (kind, word) => html`<span class="chip ${kind}">${word}</span>`;
 
-const legend = [
-  ["code", "code", "Passes through the browser, works once, and is useless without the verifier."],
-  ["verifier", "verifier", "A secret of the client for this one request (PKCE). The challenge is its hash."],
-  ["access", "access token", "Gives access to one API until it expires."],
-  ["refresh", "refresh token", "Gets new tokens, and is replaced each time."],
-  ["secret", "secret", "Proves which confidential client is asking."],
-].map(
-  ([kind = "", word = "", meaning]) =>
-    html`<dt>${chip(kind, word)}</dt>
-      <dd>${meaning}</dd>`,
-);
+/** @type {Readonly<Record<string, readonly [word: string, meaning: string]>>} */
+const meanings = {
+  code: ["code", "Passes through the browser, works once, and is useless without the verifier."],
+  verifier: ["verifier", "A secret of the client for this one request (PKCE). The challenge is its hash."],
+  access: ["access token", "Gives access to one API until it expires."],
+  refresh: ["refresh token", "Gets new tokens, and is replaced each time."],
+  secret: ["secret", "Proves which confidential client is asking."],
+};
+
+/** @param {readonly string[]} kinds */
+function legend(kinds) {
+  const rows = kinds.map((kind) => {
+    const [word = "", meaning] = meanings[kind] ?? [];
+    return html`<dt>${chip(kind, word)}</dt>
+      <dd>${meaning}</dd>`;
+  });
+  return html`<p>What a message carries has the same colour everywhere:</p>
+    <dl class="legend">${rows}</dl>`;
+}
+
+const personIntro = html`<div class="of-person">
+  <p>
+    A person lets a client use an API, without giving it their password. <strong>Run the flow</strong>, and
+    each message appears here as it is sent:
+  </p>
+  <ol>
+    <li>
+      The client sends the <strong>browser</strong> to the authorization server, with a
+      ${chip("verifier", "challenge")}.
+    </li>
+    <li>The person signs in there and decides what the client may do.</li>
+    <li>The browser brings a ${chip("code", "code")} back to the <strong>client</strong>.</li>
+    <li>
+      The client redeems the ${chip("code", "code")} with the ${chip("verifier", "verifier")} at the
+      <strong>authorization server</strong>.
+    </li>
+    <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
+  </ol>
+  ${legend(Object.keys(meanings))}
+</div>`;
+
+const machineIntro = html`<div class="of-machine">
+  <p>
+    A machine uses an API for itself. No person and no browser take part. <strong>Run the flow</strong>, and
+    each message appears here as it is sent:
+  </p>
+  <ol>
+    <li>
+      The client asks the <strong>authorization server</strong> for a token and proves who it is with its
+      ${chip("secret", "secret")}.
+    </li>
+    <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
+  </ol>
+  ${legend(["secret", "access"])}
+</div>`;
 
 const happened = html`<section class="happened" aria-labelledby="happened">
   <div class="top">
@@ -133,27 +182,7 @@ const happened = html`<section class="happened" aria-labelledby="happened">
     <p id="said" class="notice"></p>
     <div id="lanes" class="lanes"></div>
   </div>
-  <div id="intro">
-    <p>
-      A person lets a client use an API, without giving it their password. <strong>Run the flow</strong>, and
-      each message appears here as it is sent:
-    </p>
-    <ol>
-      <li>
-        The client sends the <strong>browser</strong> to the authorization server, with a
-        ${chip("verifier", "challenge")}.
-      </li>
-      <li>The person signs in there and decides what the client may do.</li>
-      <li>The browser brings a ${chip("code", "code")} back to the <strong>client</strong>.</li>
-      <li>
-        The client redeems the ${chip("code", "code")} with the ${chip("verifier", "verifier")} at the
-        <strong>authorization server</strong>.
-      </li>
-      <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
-    </ol>
-    <p>What a message carries has the same colour everywhere:</p>
-    <dl class="legend">${legend}</dl>
-  </div>
+  <div id="intro">${[personIntro, machineIntro]}</div>
   <div id="told"></div>
   <section id="token" hidden></section>
 </section>`;

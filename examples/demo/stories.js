@@ -17,6 +17,7 @@ const flow = {
   run: {
     text: "Run the flow",
     note: "Sign in and allow access when you are asked. Then the client redeems its code and calls the API.",
+    machineNote: "Client credentials: the client asks for a token with its own secret and calls the API.",
     actions: ["start", "call"],
     isNew: true,
     anyPair: true,

@@ -78,6 +78,8 @@ export interface Choices {
 export interface Story {
   text: string;
   note: string;
+  /** What the note says instead for a client without a person. */
+  machineNote?: string;
   /** How a failure ends, in a word. */
   outcome?: string;
   /** What happens, in this order; see `public/demo.mjs` and `public/client-program.mjs`. */

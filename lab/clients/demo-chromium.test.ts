@@ -254,6 +254,27 @@ describeWith(found, {
       expect(await tab.locator(".story h3").allTextContents()).toEqual(["Run the flow", "Call the API"]);
     });
 
+    it("tell of a machine without sign-in, consent, PKCE or a browser", async () => {
+      const { tab } = await visit();
+      await pick(tab, { clientId: "machine" });
+      await tab.click("#request summary");
+      const shown = await tab.locator("#choices, .happened").allInnerTexts();
+      expect(shown.join("\n")).not.toMatch(/PKCE|verifier|redirect|prompt|consent|rabbit|and decides/i);
+      expect(shown.join("\n")).toMatch(/Token request[^]*Nobody|Nobody[^]*Token request/);
+      await tab.click("#run");
+      await tab.locator("#status", { hasText: "2 steps, none refused." }).waitFor();
+      expect(await tab.locator(".story > p").textContent()).toMatch(/^Client credentials: /);
+      expect(await tab.locator("#lanes span").allTextContents()).toEqual([
+        "takes no part",
+        "client, has a secret, no person",
+        "for Orders",
+        "checks the token",
+      ]);
+      await pick(tab, { clientId: "web" });
+      expect(await tab.getByLabel("with PKCE").isVisible()).toBe(true);
+      expect(await tab.getAttribute("#run", "title")).toMatch(/^Sign in and allow/);
+    });
+
     it("say that another client runs them, and leave the choice as it is", async () => {
       const { tab, problems } = await visit();
       await pick(tab, { clientId: "machine" });

@@ -34,6 +34,8 @@ async function explainChoices() {
   for (const name of ["clientId", "method", "api"]) {
     find(`${name}-note`).textContent = radioOf(name, choices[name]).dataset.note;
   }
+  if (choices.clientId === "machine")
+    find("method-note").textContent = "Nobody signs in: this only picks the authorization server.";
   const isValid = await isIssuer(choices);
   find("issuer").className = isValid ? "note" : "note bad";
   find("issuer").textContent = isValid

@@ -12,10 +12,12 @@ const say = (...content) => find("status").replaceChildren(...content);
 /** The four places of the picture, from left to right. */
 function placesOf({ clientId, method, api }) {
   const kind = { web: "has a secret", portal: "has a secret, trusted", machine: "has a secret, no person" };
+  const isMachine = clientId === "machine";
+  const signIn = isMachine ? "" : `${labelOf("method", method)}, `;
   return [
-    ["Browser", "a person, and redirects"],
+    ["Browser", isMachine ? "takes no part" : "a person, and redirects"],
     [labelOf("clientId", clientId), `client, ${kind[clientId] ?? "public"}`],
-    ["Authorization server", `${labelOf("method", method)}, for ${labelOf("api", api)}`],
+    ["Authorization server", `${signIn}for ${labelOf("api", api)}`],
     ["API", "checks the token"],
   ];
 }
@@ -30,11 +32,13 @@ function showWho() {
   find("lanes").replaceChildren(...places);
   find("further-as").textContent = latest ? `As ${labelOf("clientId", choices.clientId)}` : "After a flow";
   for (const button of buttons) {
-    const problem = whyNot(storyOf(button), latest);
+    const story = storyOf(button);
+    const problem = whyNot(story, latest);
     button.ariaDisabled = problem ? "true" : null;
     const note = find(`${button.id}-note`);
     note.dataset.own ??= note.textContent;
-    note.textContent = problem ?? note.dataset.own;
+    const own = (readChoices().clientId === "machine" && story.machineNote) || note.dataset.own;
+    note.textContent = problem ?? own;
     button.title = note.textContent;
   }
 }
