@@ -322,6 +322,7 @@ describeWith(found, {
       const { tab } = await visit();
       await tab.click("#wrongRedirectUri");
       await endOfStory(tab);
+      expect((await arrows(tab))[0]).toMatch(/GET \/authorize redirect_uri=\/elsewhere challenge /);
       const step = (await tab.locator(steps).textContent()) ?? "";
       expect(step).toContain("text/html");
       expect(step).not.toContain("location");

@@ -41,13 +41,19 @@ function credentials(header = "") {
   return header.startsWith("Basic ") ? [{ kind: "secret", word: "secret" }] : [];
 }
 
+/** Only a redirect URI that is not a client's own is worth a word. */
+function strangeRedirect({ redirect_uri: uri = "/callback" }) {
+  const { pathname } = new URL(uri, location.href);
+  return pathname.endsWith("/callback") ? [] : [{ kind: "error", word: `redirect_uri=${pathname}` }];
+}
+
 export function inRequest({ method, url, status, sent: { Authorization: header, ...fields } }) {
   // the playground does not record forms, because they contain passwords
   if (method === "POST" && url === "/signin/password") return [{ kind: "", word: "name and password" }];
   if (method === "POST" && url === "/signin/otp")
     return [{ kind: "", word: status === 200 ? "name" : "one-time code" }];
   if (url.endsWith("/authorize/consent")) return [{ kind: "", word: "the decision" }];
-  return [...wordsOf(fields), ...credentials(header)];
+  return [...strangeRedirect(fields), ...wordsOf(fields), ...credentials(header)];
 }
 
 /** The query of the URL that an answer redirects to, if that is a client's. */
