@@ -81,6 +81,13 @@ const steps = ".story:last-child .sequence li";
 /** How far the page sticks out of its window. */
 const sidewaysPixels = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
 
+/** The labels that stick out of their arrows. */
+const labelsOutside = `[...document.querySelectorAll(".line")].flatMap((line) => {
+  const { left, right } = line.getBoundingClientRect();
+  const words = [...line.querySelectorAll(".label, .chip")].map((word) => word.getBoundingClientRect());
+  return words.every((word) => word.left >= left && word.right <= right) ? [] : [line.textContent];
+})`;
+
 /** Inside the window, without scrolling. */
 async function expectOnScreen(tab: Tab, selector: string): Promise<void> {
   const box = await tab.locator(selector).last().boundingBox();
@@ -426,6 +433,15 @@ describeWith(found, {
       expect(await tab.evaluate("document.getAnimations().length")).toBe(0);
       for (const end of ["#lanes", `${steps}:last-child .answer`]) await expectOnScreen(tab, end);
     });
+
+    it.each(["lostAnswer", "disabledPerson", "replayedCode"])(
+      "keeps the labels of %s inside their life lines, 1280 wide",
+      async (name) => {
+        const { tab } = await visit({ viewport: { width: 1280, height: 800 } });
+        await runStory(tab, { name, method: "password" });
+        expect(await tab.evaluate(labelsOutside)).toEqual([]);
+      },
+    );
 
     it.each([
       ["light", 1280],

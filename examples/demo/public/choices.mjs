@@ -35,7 +35,7 @@ async function explainChoices() {
     find(`${name}-note`).textContent = radioOf(name, choices[name]).dataset.note;
   }
   if (choices.clientId === "machine")
-    find("method-note").textContent = "Nobody signs in: this only picks the authorization server.";
+    find("method-note").textContent = "Nobody signs in; it only names the server.";
   const isValid = await isIssuer(choices);
   find("issuer").className = isValid ? "note" : "note bad";
   find("issuer").textContent = isValid

@@ -15,7 +15,7 @@ function placesOf({ clientId, method, api }) {
   const isMachine = clientId === "machine";
   const signIn = isMachine ? "" : `${labelOf("method", method)}, `;
   return [
-    ["Browser", isMachine ? "takes no part" : "a person, and redirects"],
+    ["Browser", isMachine ? "takes no part" : "with a person"],
     [labelOf("clientId", clientId), `client, ${kind[clientId] ?? "public"}`],
     ["Authorization server", `${signIn}for ${labelOf("api", api)}`],
     ["API", "checks the token"],
