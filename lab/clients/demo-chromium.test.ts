@@ -81,6 +81,12 @@ const steps = ".story:last-child .sequence li";
 /** How far the page sticks out of its window. */
 const sidewaysPixels = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
 
+/** The texts that people can see: not those that only screen readers have. */
+const readableTexts = `[...document.querySelectorAll("body *")]
+  .filter((each) => each.checkVisibility() && each.getBoundingClientRect().width > 1)
+  .flatMap((each) => [...each.childNodes])
+  .flatMap(({ nodeType, textContent }) => (nodeType === 3 ? textContent.trim() || [] : []))`;
+
 /** The labels that stick out of their arrows. */
 const labelsOutside = `[...document.querySelectorAll(".line")].flatMap((line) => {
   const { left, right } = line.getBoundingClientRect();
@@ -432,6 +438,17 @@ describeWith(found, {
       await runStory(tab, { name: "run", method: "password" });
       expect(await tab.evaluate("document.getAnimations().length")).toBe(0);
       for (const end of ["#lanes", `${steps}:last-child .answer`]) await expectOnScreen(tab, end);
+    });
+
+    it("says a thing once on a narrow screen", async () => {
+      const { tab } = await visit({ viewport: { width: 360, height: 780 } });
+      const note = await tab.locator("#run-note").textContent();
+      await runStory(tab, { name: "run", method: "password" });
+      const lines = await tab.evaluate<readonly string[]>(readableTexts);
+      for (const once of [note, "Browser → Web Shop", "Web Shop → API"])
+        expect(lines.filter((line) => line === once)).toEqual([once]);
+      expect(lines.filter((line) => line.includes("→ Browser") || line === "with a person")).toEqual([]);
+      expect(await tab.evaluate(sidewaysPixels)).toBe(0);
     });
 
     it.each(["lostAnswer", "disabledPerson", "replayedCode"])(

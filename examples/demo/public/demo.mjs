@@ -67,7 +67,10 @@ let running = new AbortController();
 async function tell(button) {
   const story = storyOf(button);
   const problem = whyNot(story, latestStory());
-  if (problem) return say(problem);
+  if (problem) {
+    say(problem);
+    return find("status").scrollIntoView({ block: "nearest" });
+  }
   running.abort(new Error("Another story was started."));
   running = new AbortController();
   const { signal } = running;
