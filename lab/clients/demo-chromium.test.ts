@@ -202,6 +202,18 @@ describeWith(found, {
         expect(text).toContain(shown);
     });
 
+    it("shows that a step opens, and that it is open", async () => {
+      const { tab } = await visit();
+      await tab.click("#wrongRedirectUri");
+      await endOfStory(tab);
+      const mark = (): Promise<unknown> =>
+        tab.evaluate(`(({ content, rotate }) => [content, rotate])(
+          getComputedStyle(document.querySelector(".sequence summary"), "::after"))`);
+      expect(await mark()).toEqual(['""', "45deg"]);
+      await tab.click(".sequence summary");
+      expect(await mark()).toEqual(['""', "225deg"]);
+    });
+
     it("shows for a refusal the rule, where it is written, the fix and the host's log", async () => {
       const { tab, problems } = await visit();
       expect(await runStory(tab, { name: "reusedRefreshToken", method: "password" })).toBe(
