@@ -33,6 +33,7 @@ const served = [
   "/carried.mjs",
   "/choices.mjs",
   "/client-program.mjs",
+  "/copy.mjs",
   "/demo.css",
   "/demo.mjs",
   "/dom.mjs",

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page as Tab } from "playwright-core";
 import { demo, itHasPrintedNoFailure, readCode, secretOf, validPairs } from "../../__tests__/servers/demo";
@@ -212,6 +213,31 @@ describeWith(found, {
       expect(await mark()).toEqual(['""', "45deg"]);
       await tab.click(".sequence summary");
       expect(await mark()).toEqual(['""', "225deg"]);
+    });
+
+    it("copies the token, and requests that a shell can send again", async () => {
+      const { tab, problems } = await visit({ permissions: ["clipboard-read", "clipboard-write"] });
+      const copied = (): Promise<string> => tab.evaluate("navigator.clipboard.readText()");
+      const sendAgain = async (label: string): Promise<string> => {
+        const step = tab.locator(steps, { hasText: label }).last();
+        await step.locator("summary").press("Enter");
+        await step.getByRole("button", { name: "Copy as curl" }).click();
+        await step.getByRole("button", { name: "Copied" }).waitFor();
+        return execFileSync("sh", ["-c", await copied()], { encoding: "utf8", stdio: "pipe" });
+      };
+      await runStory(tab, { name: "run", method: "password" });
+      await tab.getByRole("button", { name: "Copy token" }).click();
+      await tab.getByRole("button", { name: "Copied" }).waitFor();
+      expect(await copied()).toBe(await tab.locator("#token .raw").textContent());
+      expect(await sendAgain("GET /authorize challenge")).toMatch(/^HTTP\/1\.1 302 /);
+      expect(await sendAgain("GET /api/orders")).toMatch(/^HTTP\/1\.1 200 [^]*"Tea, 100 g"/);
+      await tab.click("#change");
+      await tab.locator("#status", { hasText: "1 step, none refused." }).waitFor();
+      expect(await sendAgain("POST /api/orders")).toMatch(/^HTTP\/1\.1 201 [^]*"Ordered by the Web Shop"/);
+      await tab.click("#refresh");
+      await tab.locator(".story").nth(2).locator(".answer").waitFor();
+      expect(await sendAgain("POST /token")).toMatch(/^HTTP\/1\.1 200 [^]*"refresh_token"/);
+      expect(problems).toEqual([]);
     });
 
     it("shows for a refusal the rule, where it is written, the fix and the host's log", async () => {

@@ -1,4 +1,5 @@
 /** What a step opens to: why it is sent, the request and the answer. And the card of a refusal. */
+import { copyButton, curlOf, isComplete } from "./copy.mjs";
 import { element, fieldList } from "./dom.mjs";
 
 /** HTTP Basic is easier to read decoded. RFC 6749 §2.3.1 */
@@ -22,11 +23,13 @@ function readableHeaders({ location: target, ...headers }) {
 const part = (title, content, className) =>
   element("section", [element("h4", [title]), ...content], className);
 
-export function stepPanel({ method, url, sent, status, headers, body, events }, { refusal, why }) {
+export function stepPanel(step, { refusal, why }) {
+  const { method, url, sent, status, headers, body, events } = step;
   const { error, description, reason } = refusal ?? {};
   const refused = refusal ? [element("p", ["It was refused, as explained below."])] : [];
   const logged = events.flatMap((event) => [element("h5", ["The host's own event"]), fieldList(event)]);
-  const request = [fieldList({ [method]: url, ...readableSent(sent) })];
+  const copy = isComplete(step) ? [copyButton("Copy as curl", curlOf(step))] : [];
+  const request = [fieldList({ [method]: url, ...readableSent(sent) }), ...copy];
   const answer = [fieldList({ status: String(status), ...readableHeaders(headers), ...body })];
   const told = refusal ? [fieldList({ error, error_description: description, reason })] : [];
   return element(

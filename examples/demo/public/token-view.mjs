@@ -1,4 +1,5 @@
 /** The latest access token, split into its parts, with the meaning of each. RFC 9068 §2. A new claim gets its meaning here. */
+import { copyButton } from "./copy.mjs";
 import { element } from "./dom.mjs";
 
 const meanings = {
@@ -61,5 +62,10 @@ export function tokenView(steps) {
   const token = steps.findLast(({ body }) => body.access_token)?.body.access_token;
   if (!token) return [];
   const raw = element("p", [element("code", [token])], "raw");
-  return [element("h3", ["The access token"]), raw, ...partsOf(token, steps)];
+  const title = element(
+    "div",
+    [element("h3", ["The access token"]), copyButton("Copy token", token)],
+    "titled",
+  );
+  return [title, raw, ...partsOf(token, steps)];
 }
