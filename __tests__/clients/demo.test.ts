@@ -39,6 +39,7 @@ const served = [
   "/dom.mjs",
   "/exchanges.mjs",
   "/happened.mjs",
+  "/link.mjs",
   "/play.mjs",
   "/playground.css",
   "/recorded-fetch.mjs",

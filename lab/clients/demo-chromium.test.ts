@@ -326,6 +326,25 @@ describeWith(found, {
       expect(await tab.getAttribute("#run", "title")).toMatch(/^Sign in and allow/);
     });
 
+    it("have an address, which offers the same story to somebody else", async () => {
+      const { tab } = await visit();
+      await pick(tab, { clientId: "machine", method: "otp", api: "reports" });
+      await tab.click("#wrongApi");
+      expect(await endOfStory(tab)).toBe("3 steps. Refused: step 3 (invalid_token).");
+      const { hash } = new URL(tab.url());
+      expect(hash).toBe("#story=wrongApi&clientId=machine&method=otp&api=reports");
+      const { tab: other, problems } = await visit();
+      await other.goto(`${demo.origin}/${hash}`);
+      await other.getByRole("button", { name: "Run “Token of the wrong API”" }).click();
+      expect(await endOfStory(other)).toBe("3 steps. Refused: step 3 (invalid_token).");
+      expect(await arrows(other)).toEqual(await arrows(tab));
+      await other.goto(`${demo.origin}/#story=toString&clientId=%22&api=orders`);
+      await other.goto(`${demo.origin}/#story=noPkce&clientId=browser`);
+      await other.getByRole("button", { name: "Run “No PKCE”" }).waitFor();
+      expect(await other.isChecked('[value="browser"]')).toBe(true);
+      expect(problems).toEqual([]);
+    });
+
     it("say that another client runs them, and leave the choice as it is", async () => {
       const { tab, problems } = await visit();
       await pick(tab, { clientId: "machine" });

@@ -43,6 +43,11 @@ async function explainChoices() {
     : `${labelOf("api", choices.api)} does not accept ${labelOf("method", choices.method)}: not a valid pair.`;
 }
 
+/** Chooses what there is of a link's choices. */
+export function choose(choices) {
+  for (const name of ["clientId", "method", "api"]) radioOf(name, choices[name])?.click();
+}
+
 /** Calls `onChange` now and whenever something else was chosen. */
 export async function watchChoices(onChange) {
   showChoices({ scope: defaultScopes.orders, ...JSON.parse(sessionStorage.getItem("choices") ?? "{}") });

@@ -1,7 +1,8 @@
 /** The playground: what its buttons do. */
-import { choicesFor, labelOf, readChoices, watchChoices, whyNot } from "./choices.mjs";
+import { choicesFor, choose, labelOf, readChoices, watchChoices, whyNot } from "./choices.mjs";
 import { element, find } from "./dom.mjs";
 import { beginStory, forgetStories, latestStory, showStories, summary } from "./happened.mjs";
+import { forgetName, namedStory, nameStory } from "./link.mjs";
 import { play, post } from "./play.mjs";
 
 const buttons = [...document.querySelectorAll("[data-story]")];
@@ -76,7 +77,10 @@ async function tell(button) {
   const { signal } = running;
   say("Running…");
   const { choices, said } = story.isNew ? await choicesFor(story) : latestStory();
-  if (story.isNew) forgetStories();
+  if (story.isNew) {
+    forgetStories();
+    nameStory(button.id);
+  }
   const names = placesOf(choices).map(([name]) => name);
   const title = button.firstElementChild.textContent;
   beginStory({ title, note: button.title, said, choices, names });
@@ -91,9 +95,24 @@ for (const button of buttons) button.addEventListener("click", () => tell(button
 find("clear").addEventListener("click", () => {
   running.abort(new Error("Cleared."));
   forgetStories();
+  forgetName();
   say();
   showWho();
 });
+
+/** A link chooses and offers its story. It does not run it, because a window needs a click to open. */
+function followLink() {
+  const { story, ...choices } = namedStory();
+  const button = buttons.find(({ id }) => id === story);
+  if (!button) return;
+  choose(choices);
+  const run = element("button", [`Run “${button.firstElementChild.textContent}”`], "copy");
+  run.addEventListener("click", () => tell(button));
+  say("This link leads to a story. ", run);
+}
+
 showStories();
 say(summary());
 await Promise.all([watchChoices(showWho), showPerson()]);
+addEventListener("hashchange", followLink);
+if (!latestStory()) followLink();
