@@ -54,14 +54,15 @@ const served = [
   "/visit.mjs",
 ];
 
-describe("the console of the demo", () => {
-  const printedWith = async (...args: readonly string[]): Promise<string> => {
-    const { printed, origin, stop } = await startExample("demo/server.js", lastPrinted, { args });
-    await fetch(`${origin}/login/auth/password/api/orders/authorize`);
-    await stop();
-    return printed.out;
-  };
+/** What it prints with these flags. */
+const printedWith = async (...args: readonly string[]): Promise<string> => {
+  const started = await startExample("demo/server.js", lastPrinted, { args });
+  await fetch(`${started.origin}/login/auth/password/api/orders/authorize`);
+  await started.stop();
+  return started.printed.out;
+};
 
+describe("the console of the demo", () => {
   it("names the address, the people and the clients, and says no more", async () => {
     const told = (await printedWith()).replaceAll(/\nKept in .*\n|:\d+\/|(?<=^ {2}\w+ +)\S.*$/gm, "");
     const people = ["Sign in as", "  alice      ", "  bob        "];

@@ -126,7 +126,7 @@ const meanings = {
 };
 
 /** @param {readonly string[]} kinds */
-function legend(kinds) {
+function legendOf(kinds) {
   const rows = kinds.map((kind) => {
     const [word = "", meaning] = meanings[kind] ?? [];
     return html`<dt>${chip(kind, word)}</dt>
@@ -154,7 +154,7 @@ const personIntro = html`<div class="of-person">
     </li>
     <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
   </ol>
-  ${legend(Object.keys(meanings))}
+  ${legendOf(Object.keys(meanings))}
 </div>`;
 
 const machineIntro = html`<div class="of-machine">
@@ -169,7 +169,7 @@ const machineIntro = html`<div class="of-machine">
     </li>
     <li>The client calls the <strong>API</strong> with the ${chip("access", "access token")}.</li>
   </ol>
-  ${legend(["secret", "access"])}
+  ${legendOf(["secret", "access"])}
 </div>`;
 
 const happened = html`<section class="happened" aria-labelledby="happened">

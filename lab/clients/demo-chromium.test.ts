@@ -342,6 +342,8 @@ describeWith(found, {
       await other.goto(`${demo.origin}/#story=noPkce&clientId=browser`);
       await other.getByRole("button", { name: "Run “No PKCE”" }).waitFor();
       expect(await other.isChecked('[value="browser"]')).toBe(true);
+      await other.reload();
+      await other.getByRole("button", { name: "Run “No PKCE”" }).waitFor();
       expect(problems).toEqual([]);
     });
 

@@ -87,4 +87,4 @@ async function takePlaygroundPictures(browser, folder) {
   for (const picture of pictures) await takePicture(browser, { picture, folder });
 }
 
-module.exports = { takePlaygroundPictures };
+module.exports = { origin, startPlayground, takePlaygroundPictures };

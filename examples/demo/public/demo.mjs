@@ -1,7 +1,7 @@
 /** The playground: what its buttons do. */
 import { choicesFor, choose, labelOf, readChoices, watchChoices, whyNot } from "./choices.mjs";
 import { element, find } from "./dom.mjs";
-import { beginStory, forgetStories, latestStory, showStories, summary } from "./happened.mjs";
+import { beginStory, forgetStories, latestStory, showStories, summary, toldStories } from "./happened.mjs";
 import { forgetName, namedStory, nameStory } from "./link.mjs";
 import { play, post } from "./play.mjs";
 
@@ -83,7 +83,8 @@ async function tell(button) {
   }
   const names = placesOf(choices).map(([name]) => name);
   const title = button.firstElementChild.textContent;
-  beginStory({ title, note: button.title, said, choices, names });
+  const told = { name: button.id, link: location.hash, title, note: button.title };
+  beginStory({ ...told, said, choices, names });
   showWho();
   const end = await play({ ...story, choices, signal, onWait }).then(summary, (error) => error.message);
   if (signal.aborted) return;
@@ -100,12 +101,13 @@ find("clear").addEventListener("click", () => {
   showWho();
 });
 
-/** A link chooses and offers its story. It does not run it, because a window needs a click to open. */
+/** A link chooses and offers its story. It only runs a recording: a window needs a click to open. */
 function followLink() {
   const { story, ...choices } = namedStory();
   const button = buttons.find(({ id }) => id === story);
   if (!button) return;
   choose(choices);
+  if ("recorded" in document.documentElement.dataset) return tell(button);
   const run = element("button", [`Run “${button.firstElementChild.textContent}”`], "copy");
   run.addEventListener("click", () => tell(button));
   say("This link leads to a story. ", run);
@@ -115,4 +117,4 @@ showStories();
 say(summary());
 await Promise.all([watchChoices(showWho), showPerson()]);
 addEventListener("hashchange", followLink);
-if (!latestStory()) followLink();
+if (toldStories()[0]?.link !== location.hash) await followLink();

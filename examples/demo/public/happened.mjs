@@ -10,6 +10,7 @@ let stories = JSON.parse(sessionStorage.getItem("stories") ?? "[]");
 const sections = new WeakMap();
 
 export const latestStory = () => stories.at(-1);
+export const toldStories = () => stories;
 
 function sectionOf(story) {
   const known = sections.get(story);
@@ -44,7 +45,7 @@ export function showStories() {
   find("clear").hidden = stories.length === 0;
 }
 
-/** `said` tells that it runs with other choices; `names` are those of the four places, from left to right. */
+/** `name` is that of its button; `link` is the hash of the page; `said` tells that it runs with other choices; `names` are those of the four places, from left to right. */
 export function beginStory(story) {
   stories.push({ ...story, steps: [] });
   showStories();

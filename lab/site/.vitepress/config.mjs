@@ -3,7 +3,7 @@
  * The documentation site. Its pages are the Markdown of the repository as it is: docs/, examples/, and README.md with the pages beside it.
  * `AUTHMOUNT_SITE_BASE` is the path at which the site is published, such as `/authmount/`.
  */
-import { readFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { defineConfig } from "vitepress";
 import { markdownOfGitHub, slugify } from "./markdown.mjs";
@@ -14,6 +14,10 @@ const manifest = JSON.parse(readFileSync(path.join(repository, "package.json"), 
 const address = manifest.repository?.url ?? manifest.repository ?? "";
 const github = /\bgithub\.com\/[^/]+\/[^/]+?(?=\.git$|$)/.exec(address)?.[0];
 const sources = github && `https://${github}`;
+
+/** The playground, if it was recorded: `npm run site:playground`. */
+const playground = path.join(repository, "lab/site/playground/dist");
+const isRecorded = existsSync(path.join(playground, "index.html"));
 
 /** The pages stand outside of the folder that has Vue. @type {import("vitepress").Plugin} */
 const vueOfTheLaboratory = {
@@ -40,6 +44,9 @@ export default defineConfig({
   srcDir: repository,
   srcExclude: ["!(docs|examples)/**/*.md"],
   outDir: path.join(repository, "lab/site/dist"),
+  buildEnd({ outDir }) {
+    if (isRecorded) cpSync(playground, path.join(outDir, "playground"), { recursive: true });
+  },
   rewrites: (page) => page.replace(/README\.md$/, "index.md"),
   // the reader starts what answers there
   ignoreDeadLinks: "localhostLinks",
@@ -57,7 +64,10 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 5_000 },
   },
   themeConfig: {
-    nav: [{ text: manifest.version, link: "/CHANGELOG" }],
+    nav: [
+      ...(isRecorded ? [{ text: "Playground", link: "/playground/", target: "_self" }] : []),
+      { text: manifest.version, link: "/CHANGELOG" },
+    ],
     sidebar: sidebar(repository),
     outline: [2, 3],
     search: { provider: "local" },
