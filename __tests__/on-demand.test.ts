@@ -102,7 +102,7 @@ describe("the key set of a client (RFC 7523 §3)", () => {
   const notRemembered: KeyAnswer = {
     kind: "refused",
     reason:
-      "they are not remembered by this process, and only a code or refresh token of this client makes the server fetch them",
+      "this process does not remember them, and fetches them only for a code or refresh token of this client: start with one of these",
   };
   const cases: readonly Case[] = [
     [

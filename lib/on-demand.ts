@@ -62,7 +62,7 @@ export function documentsOnDemand(insecureLoopback: boolean, clock: Clock): Reme
 const notRemembered = {
   kind: "refused",
   reason:
-    "they are not remembered by this process, and only a code or refresh token of this client makes the server fetch them",
+    "this process does not remember them, and fetches them only for a code or refresh token of this client: start with one of these",
 } as const;
 
 /**

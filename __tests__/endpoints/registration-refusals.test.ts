@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { memoryStorage, type RegistrationDecision, type Storage } from "../../lib";
 import { registrationEndpoint } from "../../lib/endpoints/registration";
 import type { NewEvent } from "../../lib/events/port";
+import { registrationReasons } from "../../lib/strangers/registration-metadata";
 import { shortenTimeLimit } from "../storage/time-limit";
 import { issuerRecord } from "../records/records";
 import { webMetadata } from "../requests/registration";
@@ -129,25 +130,13 @@ describe("what is checked before the host is asked (RFC 7591 §3.2.2)", () => {
   const byKey = { ...webMetadata, token_endpoint_auth_method: "private_key_jwt" };
 
   it.each<[string, object, string]>([
-    [
-      "a key of no use",
-      { ...byKey, jwks: { keys: [{ kty: "EC" }] } },
-      "A key or URL in the metadata cannot be used.",
-    ],
-    [
-      "too much",
-      { redirect_uris: longUris("x".repeat(1_750)) },
-      "The metadata is too large: at most 16 KB are registered.",
-    ],
-    [
-      "no scope of the API",
-      { ...webMetadata, scope: "openid" },
-      "This client may have none of these scopes.",
-    ],
-  ])("an invitation is not spent for %s", async (_, metadata, description) => {
+    ["a key of no use", { ...byKey, jwks: { keys: [{ kty: "EC" }] } }, "metadata-unusable"],
+    ["too much", { redirect_uris: longUris("x".repeat(1_750)) }, "metadata-too-large"],
+    ["no scope of the API", { ...webMetadata, scope: "openid" }, "no-scope-of-api"],
+  ])("an invitation is not spent for %s", async (_, metadata, code) => {
     const approve = jest.fn(() => ({ kind: "approved" }));
-    const { status, body } = await answerTo({ approve, metadata });
-    expect([status, body]).toMatchObject([400, { error_description: description }]);
+    const { status, events } = await answerTo({ approve, metadata });
+    expect([status, events]).toMatchObject([400, [{ kind: "registration-refused", code }]]);
     expect(approve).not.toHaveBeenCalled();
   });
 
@@ -171,7 +160,7 @@ describe("the size of a registration (RFC 7591 §5)", () => {
       status: 400,
       body: {
         error: "invalid_client_metadata",
-        error_description: "The metadata is too large: at most 16 KB are registered.",
+        error_description: registrationReasons["metadata-too-large"],
       },
       bytes: 0,
     });

@@ -7,6 +7,7 @@ import {
   registrationResponse,
   scopesOfRegistration,
 } from "../../lib/strangers/new-registration";
+import { registrationReasons } from "../../lib/strangers/registration-metadata";
 import type { RegistrationMetadata } from "../../lib/clients/port";
 import { generateClientKey } from "../../lib/clients/client-key";
 import { now, refusalOf } from "../host/asked";
@@ -162,10 +163,9 @@ describe("the record of a client that has registered (RFC 7591 §2)", () => {
       token_endpoint_auth_method: "private_key_jwt",
       jwks: { keys: [{ kty: "EC" }] },
     } as const;
-    const description = "A key or URL in the metadata cannot be used.";
     expect(await refusalOf((async () => clientOfRegistration(registration(metadata)))())).toEqual({
       error: "invalid_client_metadata",
-      description,
+      description: registrationReasons["metadata-unusable"],
       code: "metadata-unusable",
     });
   });

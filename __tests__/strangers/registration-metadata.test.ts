@@ -122,112 +122,103 @@ describe("the keys of a registration (RFC 7517 §4)", () => {
 });
 
 describe("metadata that is refused (RFC 7591 §3.2.2)", () => {
-  const noObject = "The body must be a JSON object.";
-  const noKeys = "jwks must be a JWK Set of 1 to 10 keys.";
-  const noKty = "Each key of jwks needs a kty.";
-  const noKeyUrl =
-    "jwks_uri must be an https URL in normal form, without port, user name and fragment, with a host name, of at most 2000 characters.";
-  const noMethod =
-    "token_endpoint_auth_method must be one of: client_secret_basic, client_secret_post, private_key_jwt, none.";
-
   it.each([
     ["null", null],
     ["a text", "{}"],
     ["a number", 7],
     ["a list", []],
   ])("says so when the body is no object: %s", async (_, sent) => {
-    expect(await refused(sent)).toEqual({
+    expect(await refused(sent)).toMatchObject({
       error: "invalid_client_metadata",
-      description: noObject,
       code: "body-not-an-object",
     });
   });
 
-  it.each<[string, object, string]>([
+  it.each<[string, object, string, string?]>([
     [
       "a method that is no text",
       { token_endpoint_auth_method: 7 },
-      "token_endpoint_auth_method must be a text.",
+      "field-not-text",
+      "token_endpoint_auth_method",
     ],
-    ["an unknown method", { token_endpoint_auth_method: "tls_client_auth" }, noMethod],
-    ["a scope that is no text", { scope: ["a"] }, "scope must be a text."],
-    ["two spaces", { scope: "a  b" }, "scope must be scope names with one space between them."],
     [
-      "a grant that is no list",
-      { grant_types: "authorization_code" },
-      "grant_types must be a list of texts.",
+      "an unknown method",
+      { token_endpoint_auth_method: "tls_client_auth" },
+      "auth-method-unknown",
+      "client_secret_basic, client_secret_post, private_key_jwt, none",
     ],
-    ["no codes", { grant_types: ["refresh_token"] }, "grant_types must contain authorization_code."],
+    ["a scope that is no text", { scope: ["a"] }, "field-not-text", "scope"],
+    ["two spaces", { scope: "a  b" }, "scope-not-names"],
+    ["a grant that is no list", { grant_types: "authorization_code" }, "field-not-a-list", "grant_types"],
+    ["no codes", { grant_types: ["refresh_token"] }, "grant-types-without-code"],
+    ["a response type that is no list", { response_types: "code" }, "field-not-a-list", "response_types"],
+    ["no code", { response_types: ["token"] }, "response-types-without-code"],
+    ["no key set", { jwks: [] }, "jwks-malformed"],
+    ["no keys", { jwks: { keys: [] } }, "jwks-malformed"],
+    ["eleven keys", { jwks: { keys: Array(11).fill(key) } }, "jwks-malformed"],
+    ["a key that is none", { jwks: { keys: [key, 7] } }, "jwks-malformed"],
+    ["a key that is null", { jwks: { keys: [null] } }, "jwks-malformed"],
+    ["a key without kty", { jwks: { keys: [key, {}] } }, "jwks-key-without-kty"],
+    ["a kty that is no text", { jwks: { keys: [{ kty: 7 }] } }, "jwks-key-without-kty"],
+    ["a private key", { jwks: { keys: [key, privateKey] } }, "jwks-with-private-key"],
+    ["keys twice", { jwks, jwks_uri: longUri(30) }, "jwks-and-jwks-uri"],
+    ["the URL of keys that is no text", { jwks_uri: 7 }, "field-not-text", "jwks_uri"],
+    ["the URL of keys by http", { ...byKey, jwks_uri: "http://app.example/jwks" }, "jwks-uri-malformed"],
     [
-      "a response type that is no list",
-      { response_types: "code" },
-      "response_types must be a list of texts.",
+      "the URL of keys with a port",
+      { ...byKey, jwks_uri: "https://app.example:8443/jwks" },
+      "jwks-uri-malformed",
     ],
-    ["no code", { response_types: ["token"] }, "response_types must contain code."],
-    ["no key set", { jwks: [] }, noKeys],
-    ["no keys", { jwks: { keys: [] } }, noKeys],
-    ["eleven keys", { jwks: { keys: Array(11).fill(key) } }, noKeys],
-    ["a key that is none", { jwks: { keys: [key, 7] } }, noKeys],
-    ["a key that is null", { jwks: { keys: [null] } }, noKeys],
-    ["a key without kty", { jwks: { keys: [key, {}] } }, noKty],
-    ["a kty that is no text", { jwks: { keys: [{ kty: 7 }] } }, noKty],
     [
-      "a private key",
-      { jwks: { keys: [key, privateKey] } },
-      "jwks must contain public keys only: replace the private key that was sent.",
+      "the URL of keys at an IP address",
+      { ...byKey, jwks_uri: "https://192.0.2.1/jwks" },
+      "jwks-uri-malformed",
     ],
-    ["keys twice", { jwks, jwks_uri: longUri(30) }, "Send either jwks or jwks_uri, not both."],
-    ["the URL of keys that is no text", { jwks_uri: 7 }, "jwks_uri must be a text."],
-    ["the URL of keys by http", { ...byKey, jwks_uri: "http://app.example/jwks" }, noKeyUrl],
-    ["the URL of keys with a port", { ...byKey, jwks_uri: "https://app.example:8443/jwks" }, noKeyUrl],
-    ["the URL of keys at an IP address", { ...byKey, jwks_uri: "https://192.0.2.1/jwks" }, noKeyUrl],
-    ["the URL of keys in another form", { ...byKey, jwks_uri: "https://App.example/jwks" }, noKeyUrl],
-    ["the URL of keys on this machine", { ...byKey, jwks_uri: "https://localhost/jwks" }, noKeyUrl],
-    ["the URL of keys that is too long", { ...byKey, jwks_uri: longUri(2_001) }, noKeyUrl],
-    ["no keys for its proof", byKey, "private_key_jwt needs jwks or jwks_uri."],
-  ])("names the member and what to send: %s", async (_, changes, description) => {
+    [
+      "the URL of keys in another form",
+      { ...byKey, jwks_uri: "https://App.example/jwks" },
+      "jwks-uri-malformed",
+    ],
+    [
+      "the URL of keys on this machine",
+      { ...byKey, jwks_uri: "https://localhost/jwks" },
+      "jwks-uri-malformed",
+    ],
+    ["the URL of keys that is too long", { ...byKey, jwks_uri: longUri(2_001) }, "jwks-uri-malformed"],
+    ["no keys for its proof", byKey, "private-key-jwt-without-keys"],
+  ])("names the member and what to send: %s", async (_, changes, code, named = "") => {
     expect(await refused({ redirect_uris, ...changes })).toMatchObject({
       error: "invalid_client_metadata",
-      description,
+      code,
+      description: expect.stringContaining(named),
     });
   });
 
   it("says that a software statement is not read (§2.3)", async () => {
-    const description = "This server approves no software statements: leave software_statement out.";
-    expect(await refused({ redirect_uris, software_statement: "a.b.c" })).toEqual({
+    expect(await refused({ redirect_uris, software_statement: "a.b.c" })).toMatchObject({
       error: "unapproved_software_statement",
-      description,
       code: "software-statement",
     });
   });
 });
 
 describe("redirect URIs that are refused (RFC 7591 §3.2.2)", () => {
-  const noList = "redirect_uris must be a list of 1 to 10 URIs of at most 2000 characters.";
-  const unsafe =
-    "A redirect URI is neither https, nor http on a loopback host, nor a custom scheme of an app, or it has a fragment, user name or wildcard.";
-  const ofApps =
-    "Only a client with token_endpoint_auth_method none may have a redirect URI with a custom scheme.";
-
   it.each<[string, unknown, string]>([
-    ["none", undefined, noList],
-    ["an empty list", [], noList],
-    ["eleven", Array(11).fill(longUri(30)), noList],
-    ["a number among them", [longUri(30), 7], noList],
-    ["a list of lists", [[longUri(30)]], noList],
-    ["2001 characters", [longUri(2_001)], noList],
-    ["http", [longUri(30), "http://app.example/"], unsafe],
-    ["a custom scheme of a web app", ["com.example.app:/"], ofApps],
-  ])("are told apart: %s", async (_, uris, description) => {
-    expect(await refused({ redirect_uris: uris })).toMatchObject({
-      error: "invalid_redirect_uri",
-      description,
-    });
+    ["none", undefined, "redirect-uris-malformed"],
+    ["an empty list", [], "redirect-uris-malformed"],
+    ["eleven", Array(11).fill(longUri(30)), "redirect-uris-malformed"],
+    ["a number among them", [longUri(30), 7], "redirect-uris-malformed"],
+    ["a list of lists", [[longUri(30)]], "redirect-uris-malformed"],
+    ["2001 characters", [longUri(2_001)], "redirect-uris-malformed"],
+    ["http", [longUri(30), "http://app.example/"], "redirect-uri-unsafe"],
+    ["a custom scheme of a web app", ["com.example.app:/"], "redirect-scheme-of-confidential-client"],
+  ])("are told apart: %s", async (_, uris, code) => {
+    expect(await refused({ redirect_uris: uris })).toMatchObject({ error: "invalid_redirect_uri", code });
   });
 
   it("are refused to apps as well when no app can have them", async () => {
     const sent = { redirect_uris: ["javascript:alert(1)"], token_endpoint_auth_method: "none" };
-    expect(await refused(sent)).toMatchObject({ description: unsafe, code: "redirect-uri-unsafe" });
+    expect(await refused(sent)).toMatchObject({ code: "redirect-uri-unsafe" });
   });
 
   it("tell the host, not the client, how a scheme without a dot is allowed (RFC 8252 §7.1)", async () => {

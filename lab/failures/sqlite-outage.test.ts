@@ -144,7 +144,7 @@ describe.each(drivers)(
       bed.handle.exec("BEGIN");
       bed.handle.exec("INSERT INTO notes VALUES ('half done')");
       expectUnavailable(await once());
-      expect(causes()).toContainEqual(expect.stringContaining("give authmount a handle of its own"));
+      expect(causes()).toContainEqual(expect.stringContaining("a handle that nothing else uses"));
       expect((await callApi(bed.host, "/reports", token)).status).toBe(200);
       expect(bed.other.prepare("SELECT * FROM notes").all()).toEqual([]);
       bed.handle.exec("ROLLBACK");

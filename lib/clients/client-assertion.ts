@@ -99,7 +99,7 @@ export const clientKeyReasons = {
   "client-keys-unreachable": (why: string): string =>
     `the keys at the client's jwksUri cannot be fetched now: ${why}`,
   "client-keys-not-asked-again":
-    "no key that is remembered of the client has signed the assertion, and its jwksUri is asked for a new kid or key once in 30 seconds at most",
+    "no remembered key of the client verifies the assertion, and its jwksUri was asked for newer keys less than 30 seconds ago: try again after 30 seconds",
 } as const;
 
 /** The client must keep its credentials: it may have a new key that this server cannot see yet. @rfc 6749 §5.2 */
@@ -171,7 +171,7 @@ async function useOnce(
   try {
     return (await clientAssertions.use(usedAssertion(claims), now)) === "used";
   } catch (cause) {
-    throw lateError("assertion-use-failed", "clientAssertions.use failed", { cause });
+    throw lateError("assertion-use-failed", "storage.clientAssertions.use failed: see the cause", { cause });
   }
 }
 

@@ -7,23 +7,24 @@ export const endUserReasons = {
   "sign-in-denied": "The end user was not signed in.",
   "not-signed-in":
     "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
-  "sign-in-too-old": "authenticate returned an old session although it was called with reauthenticate: true",
+  "sign-in-too-old":
+    "authenticate was called with reauthenticate: true, but returned a sign-in from before (OpenID Connect Core §3.1.2.1): return interaction, and after the new sign-in its authTime",
   "account-not-chosen":
-    "prompt=select_account, or the person asked for another account on the consent page, but authenticate returned a signed-in end user although it was called with reauthenticate: true (OpenID Connect Core §3.1.2.1): return interaction",
+    "authenticate was called with reauthenticate: true, for prompt=select_account or because the person asked for another account on the consent page, but returned a signed-in end user (OpenID Connect Core §3.1.2.1): return interaction",
   "consent-not-remembered":
     "prompt=none, but no remembered consent covers the scopes (OpenID Connect Core §3.1.2.6): send the request without prompt=none, or mark the client as trusted",
   "consent-always-asked":
-    "prompt=none, but people are always asked for a client whose redirect URI any program on the device could use: http on localhost, or a scheme of its own (RFC 8252 §8.6). Use an https redirect URI, or mark the client as trusted",
+    "prompt=none, but any program on the device could use the client's redirect URI, http on localhost or a custom scheme, so people are always asked (RFC 8252 §8.6). Use an https redirect URI, or mark the client as trusted",
   "consent-page-needed":
     "prompt=none, but consent.decide returned interaction (OpenID Connect Core §3.1.2.6): send the request without prompt=none",
   "page-answered-before":
-    "the consent page has the other answer, which came before or at the same moment. The browser did not wait for the response, so its cookie does not say so",
+    "the consent page was already answered the other way, perhaps at the same moment, and the first answer stands: start a new authorization request. The browser did not wait for the response, so its cookie does not say so",
   "client-changed":
-    "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start again",
+    "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start a new authorization request",
   "registration-expired":
     "nobody approved the client within an hour of its registration, so it has expired (RFC 7591): register again",
   "ended-meanwhile":
-    "while this request was under way, what it relies on was ended (auth.consents.revoke, auth.subjects, auth.clients)",
+    "while this request was under way, auth.subjects, auth.clients or auth.consents.revoke ended what it relies on: start a new authorization request",
 } as const;
 
 /** The no of the end user. */

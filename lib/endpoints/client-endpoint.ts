@@ -62,7 +62,8 @@ export const endpointReasons = {
     `grant_type is not one of ${known.join(", ")} (RFC 6749 §5.2): send one of them`,
   "grant-not-allowed": (client: string, why: string): string =>
     `client ${client} ${why} (RFC 6749 §5.2): fix the client's record, or ask for another grant`,
-  "code-not-revocable": "only access and refresh tokens are revoked (RFC 7009 §2): let the code expire",
+  "code-not-revocable":
+    "token is an authorization code, and only access and refresh tokens can be revoked (RFC 7009 §2): let the code expire",
   "introspection-by-public-client":
     "a public client asked for introspection, and only confidential clients may (RFC 7662 §2.1): use a client with a secret or a key",
   "introspection-without-subscription": (client: string, apiId: string): string =>

@@ -35,22 +35,29 @@ export function readMaxAge(headers: Headers): number | undefined {
 
 /** Why there is no document. No text repeats anything of a URL or of an answer. */
 export const fetchReasons = {
-  "answer-status": "the answer has another status than 200, and redirects are not followed",
-  "answer-type": "the Content-Type of the answer is not application/json or application/…+json",
-  "answer-coding": "the answer has a Content-Encoding, although the request asks for none",
-  "answer-cut-off": "the answer was cut off, or it is not HTTP/1.1",
-  "answer-late": "the document did not arrive within five seconds",
-  "document-too-large": "the document is larger than 5 KB",
-  "document-not-utf8": "the document is not UTF-8",
-  "document-not-json": "the document is not JSON",
+  "answer-status":
+    "the answer has a status other than 200, and redirects are not followed: answer with the document and status 200 at this very URL",
+  "answer-type": "the Content-Type of the answer is not JSON: send application/json or application/…+json",
+  "answer-coding":
+    "the answer has a Content-Encoding, although the request asks for none: send it uncompressed",
+  "answer-cut-off":
+    "the answer was cut off, or it is not HTTP/1.1: check the server that has the document, and the proxy in front of it",
+  "answer-late":
+    "the document did not arrive within five seconds: check why its server is slow or out of reach",
+  "document-too-large": "the document is larger than 5 KB: shorten it",
+  "document-not-utf8": "the document is not UTF-8 (RFC 8259 §8.1): encode it as UTF-8",
+  "document-not-json": "the document is not JSON (RFC 8259): check it with a JSON parser",
   "document-url-not-allowed":
-    "the URL is not an https URL in normal form with a host name and without port, user info and fragment",
-  "host-without-address": "the host name has no address, or DNS did not answer",
-  "host-not-public": "the host name leads to an address that is not public",
-  "address-not-looked-up": "the connection leads to an address that the look-up did not give",
+    "the URL of the document must be https, as new URL(text).href writes it, with a host name that has a dot, and without port, user name and fragment: change the URL",
+  "host-without-address":
+    "DNS has no address for the host of the document, or did not answer: check the host name and its DNS records",
+  "host-not-public":
+    "the host of the document has an address that is not public: serve the document at public addresses only",
+  "address-not-looked-up":
+    "the connection leads to an address that DNS did not give for the host of the document: check for code that replaces net.connect",
   "no-connection":
-    "there is no connection: it was refused or cut off, or the certificate is not valid for the host name",
-  "too-many-fetches": "too many documents are being fetched at once",
+    "the host of the document refused or cut off the connection, or its certificate is not valid for the host name: check its server and certificate",
+  "too-many-fetches": "too many documents are being fetched at once: try again in a moment",
 } as const;
 
 /** One of them, or what a server that the host has named did wrong, in its own words. */

@@ -175,7 +175,7 @@ export async function readForm(req: HttpRequest): Promise<Form> {
 
 /** Refusals of requests that cannot be read. */
 export const httpReasons = {
-  "several-authorization-headers": "several Authorization headers (RFC 6749 §2.3): send one",
+  "several-authorization-headers": "the request has several Authorization headers (RFC 6749 §2.3): send one",
   "body-taken":
     "something ahead of auth.router has read the body and left nothing in req.body (req.rawBody and req.fields are not looked at): mount auth.router ahead of it",
   "form-too-large":
@@ -185,7 +185,8 @@ export const httpReasons = {
   "body-not-a-form":
     "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
   "json-too-large": "the body is larger than 64 KB: send only the metadata",
-  "json-malformed": "the body is not JSON in UTF-8 (RFC 8259), or it is nested more than 10 levels deep",
+  "json-malformed":
+    "the body is not JSON in UTF-8 (RFC 8259), or it is nested more than 10 levels deep: send the metadata as JSON.stringify writes it",
   "body-not-json":
     "the body is not JSON, such as a form, or it is compressed (RFC 7591 §3.1): send application/json",
 } as const;

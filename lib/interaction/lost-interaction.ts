@@ -15,20 +15,21 @@ export const interactionReasons = {
   "interaction-of-other-secrets":
     "the cookie of this interaction was sealed with other secrets, by another process or before a restart. Give every process the same secrets (option secrets of createAuthServer): temporary secrets are lost when their process ends",
   "interaction-over":
-    "no pending request has this interaction id: it has expired (lifetimes.interactionSeconds) or was answered before",
+    "no pending request has this interaction id: it has expired (lifetimes.interactionSeconds) or was answered before. Start a new authorization request",
   "cookie-lost-in-frame":
-    "the browser sent no pending request: it was answered before, or the page is in a frame, and browsers send no SameSite=Lax cookies to a page framed by another site: open it at the top level",
+    "the browser sent no pending request: it was answered before, or the page is in a frame of another site, to which browsers send no SameSite=Lax cookies: open it at the top level",
   "cookie-lost-over-http":
     "the browser sent no pending request: it was answered before, or baseUrl is https, but this request came over http, and browsers send Secure cookies only over https. Open the site over https, or use an http baseUrl on localhost",
   "cookie-lost-at-other-host":
-    "the browser sent no pending request: it was answered before, or the host of this request is not the host of baseUrl, and cookies belong to one host: open the site at baseUrl",
+    "the browser sent no pending request: it was answered before, or the host of this request is not the host of baseUrl, to which the cookie belongs: open the site at baseUrl",
   "cookie-lost":
-    "the browser sent no pending request: it was answered before, or the browser sent no authmount cookie: it refuses cookies, or has deleted this one",
+    "the browser sent no pending request: it was answered before, or the browser refuses authmount's cookie or has deleted it: allow cookies, and start a new authorization request",
   "form-of-another-site":
-    "the request's Origin or Sec-Fetch-Site is another site: cross-site request forgery",
-  "form-without-answer": "decision is none of approve, deny and switch",
+    "Origin or Sec-Fetch-Site of the request names another site, as in cross-site request forgery: send the form from a page of this site",
+  "form-without-answer":
+    'decision in the form is none of approve, deny and switch: give the buttons name="decision" and one of these values',
   "not-opened-as-page":
-    "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like has sent the authorization request: open it in the browser, such as by location.assign(url)",
+    "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like sent the authorization request: open it in the browser, such as with location.assign(url)",
   "request-too-long": (longest: string): string =>
     `a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and ${longest} takes most of them: shorten it`,
   "sign-in-repeated":

@@ -106,7 +106,7 @@ export function endUserPort({ authMethods, consent }: HostAdapters, req: Request
       if (!authMethod)
         throw hostMistake(
           "auth-method-gone",
-          "the issuer has an authentication method that is not in authMethods",
+          "authMethods no longer has the authentication method of this issuer: do not change the options after createAuthServer.",
         );
       const question = { req, reauthenticate, ...summarize(req, request) };
       try {

@@ -41,35 +41,45 @@ export interface ClientAssertion {
 
 /** Why an assertion is refused. For events: no text contains anything of the assertion. */
 export const assertionReasons = {
-  "assertion-too-long": "the assertion is longer than 8192 characters",
-  "assertion-not-a-jwt": "the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2)",
+  "assertion-too-long":
+    "the assertion is longer than 8192 characters: leave out claims that RFC 7523 does not need",
+  "assertion-not-a-jwt":
+    "the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2): send header, claims and signature as base64url, with dots between them",
   "assertion-alg-unsupported":
-    "alg of the assertion is not in token_endpoint_auth_signing_alg_values_supported of the metadata, such as ES256 (RFC 8414 §2, 8725 §3.1)",
+    "alg of the assertion is not supported (RFC 8414 §2, 8725 §3.1): sign with one of token_endpoint_auth_signing_alg_values_supported in the metadata, such as ES256",
   "assertion-typ-wrong":
     "typ of the assertion must be client-authentication+jwt or JWT, or be left out (RFC 8725 §3.11)",
-  "assertion-with-crit": "the assertion has crit, and no extension is supported (RFC 7515 §4.1.11)",
-  "assertion-kid-not-text": "kid of the assertion must be text (RFC 7515 §4.1.4)",
-  "assertion-kid-unknown": "the client has no key with the kid of the assertion (RFC 7515 §4.1.4)",
-  "assertion-iss-or-sub-wrong": "iss and sub of the assertion must be the client id (RFC 7523 §3)",
+  "assertion-with-crit":
+    "the assertion has crit, and this server supports no extension (RFC 7515 §4.1.11): leave crit out",
+  "assertion-kid-not-text": "kid of the assertion must be a string (RFC 7515 §4.1.4)",
+  "assertion-kid-unknown":
+    "no key of the client has the kid of the assertion (RFC 7515 §4.1.4): add the public key to jwks of the client's record or to the document at jwksUri, or sign with a key that is there",
+  "assertion-iss-or-sub-wrong": "iss and sub of the assertion must both be the client id (RFC 7523 §3)",
   "assertion-aud-not-one-text":
-    "aud of the assertion must be one text, or a list of one (RFC 7523 §3): the issuer",
-  "assertion-aud-wrong": "aud of the assertion must be the issuer (RFC 7523 §3)",
+    "aud of the assertion must be one string, or a list of one (RFC 7523 §3): the issuer",
+  "assertion-aud-wrong":
+    "aud of the assertion must be the issuer of this endpoint, exactly as the metadata has it (RFC 7523 §3)",
   "assertion-aud-token-endpoint":
-    "aud of the assertion is the token endpoint: the client must send the issuer (RFC 7523 §3), or its record needs allowTokenEndpointAudience",
-  "assertion-jti-malformed": "jti of the assertion must have 1 to 255 characters (RFC 7523 §3)",
-  "assertion-exp-malformed": "exp of the assertion must be a number of seconds (RFC 7523 §3)",
-  "assertion-times-malformed": "iat and nbf of the assertion must be numbers of seconds (RFC 7519 §4.1)",
-  "assertion-expired": "the assertion has expired (RFC 7523 §3)",
-  "assertion-too-old": "the assertion was signed more than 300 seconds ago (RFC 7523 §3)",
+    "aud of the assertion is the token endpoint (RFC 7523 §3): send the issuer, or set allowTokenEndpointAudience in the client's record",
+  "assertion-jti-malformed":
+    "jti of the assertion must be a string of 1 to 255 characters (RFC 7523 §3): send a new random one each time",
+  "assertion-exp-malformed": "exp of the assertion must be a number: seconds since 1970 (RFC 7523 §3)",
+  "assertion-times-malformed":
+    "iat and nbf of the assertion must be numbers, seconds since 1970, or be left out (RFC 7519 §4.1)",
+  "assertion-expired":
+    "the assertion has expired (RFC 7523 §3): sign a new one for each request, and check the client's clock",
+  "assertion-too-old":
+    "the assertion was signed more than 300 seconds ago (RFC 7523 §3): sign a new one for each request, and check the client's clock",
   "assertion-lives-too-long":
-    "an assertion without iat may live for at most 300 seconds (RFC 7523 §3): the client must send iat, or an earlier exp",
+    "the assertion has no iat, and expires more than 300 seconds from now (RFC 7523 §3): send iat, or an earlier exp",
   "assertion-from-the-future":
     "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock",
   "assertion-fits-no-key":
-    "the client has no key that fits alg of the assertion (RFC 8725 §3.1): look at its kty, crv, alg, use and key_ops, and at the size of an RSA key",
-  "assertion-signature-wrong": "no key of the client has signed the assertion (RFC 7523 §3)",
+    "no key of the client fits alg of the assertion (RFC 8725 §3.1): check kty, crv, alg, use and key_ops of its keys, and the size of RSA keys",
+  "assertion-signature-wrong":
+    "no key of the client verifies the signature of the assertion (RFC 7523 §3): sign with a key whose public part is in jwks of the client's record or at its jwksUri",
   "assertion-used-before":
-    "the assertion was used before (RFC 7523 §3): the client must sign another one, with a new jti, for each request",
+    "the assertion was used before (RFC 7523 §3): sign a new one, with a new jti, for each request",
 } as const;
 
 /** Which of them. */

@@ -43,8 +43,14 @@ function readAnswer(text: string): Introspected | undefined {
 
 function noTurn(because: "full" | "late"): Error {
   return because === "full"
-    ? lateError("introspection-queue-full", "introspection: too many tokens are waiting to be introspected")
-    : lateError("introspection-queue-late", "introspection: no turn within five seconds");
+    ? lateError(
+        "introspection-queue-full",
+        "introspection: too many tokens are waiting already: check why the authorization server is slow",
+      )
+    : lateError(
+        "introspection-queue-late",
+        "introspection: the token waited five seconds for its turn: check why the authorization server is slow",
+      );
 }
 
 /**
@@ -65,7 +71,10 @@ export function introspector(options: IntrospectionOptions, inTurn: InTurn): Int
       throw lateError("introspection-unreachable", `introspection: ${answer.reason}`);
     const { status, text } = answer;
     if (status >= 500 || status === 429)
-      throw lateError("introspection-unavailable", `introspection: the answer has status ${status}`);
+      throw lateError(
+        "introspection-unavailable",
+        `introspection: the authorization server answered with status ${status}: check its log`,
+      );
     const hint = refusals[status] ?? "is baseUrl right?";
     if (status !== 200)
       throw hostMistake(
@@ -76,7 +85,7 @@ export function introspector(options: IntrospectionOptions, inTurn: InTurn): Int
     if (introspected) return introspected;
     throw hostMistake(
       "introspection-answer-wrong",
-      "introspection: the answer does not say whether the token is active (RFC 7662 §2.2)",
+      "introspection: the answer is not JSON with active: true or false (RFC 7662 §2.2): is baseUrl right?",
     );
   };
 }

@@ -106,7 +106,7 @@ async function ask(
   if (introspect && introspectionEndpoint !== undefined) return introspect(introspectionEndpoint, token);
   throw hostMistake(
     "introspection-endpoint-missing",
-    `resource server: the issuer ${issuer} names no introspection endpoint of its own`,
+    `resource server: the metadata of the issuer ${issuer} has no introspection_endpoint below the issuer. Compare baseUrl and issuers with the options of createAuthServer.`,
   );
 }
 

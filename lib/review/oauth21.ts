@@ -115,7 +115,7 @@ export const oauth21: Standard = {
     },
     {
       section: "7.8",
-      title: "Nobody else gets a person's password",
+      title: "No one else gets a person's password",
       state: "host",
       note: "Your sign-in page, at a known address; best with passkeys.",
     },

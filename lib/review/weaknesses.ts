@@ -133,7 +133,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
   "guessable-secret": {
     level: "weak",
     problem: "has few different characters, or contains white space, a common word or a pattern",
-    why: "It looks chosen by a person. Whoever guesses it can forge sign-ins in progress.",
+    why: "It looks chosen by a person. Anyone who guesses it can forge sign-ins in progress.",
     fix: "Make a random one with: npx authmount secret.",
     find: ({ secrets = [] }) =>
       secrets.flatMap((secret, index) => (isChosen(secret) ? [{ path: `secrets.${index}` }] : [])),
@@ -237,7 +237,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
   },
   "http-redirect-uri": {
     level: "weak",
-    problem: "is on the machine of whoever signs in",
+    problem: "is on the machine of the person who signs in",
     why: "Whatever program listens there gets the code.",
     fix: "In production, write the https address of the client. Only native clients are on the person's own machine.",
     find: redirectUris((uri, client) => uri.startsWith("http:") && !isNative(client)),
@@ -289,7 +289,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
   "token-endpoint-audience": {
     level: "note",
     problem: "is true",
-    why: "An assertion that was made for another server may count here.",
+    why: "An assertion that was made for another server may be accepted here.",
     fix: "Leave it out as soon as the client can send the issuer.",
     find: inClients((client) =>
       client.confidential && (client as Partial<KeyClient>).allowTokenEndpointAudience
@@ -300,7 +300,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
   "unregistered-clients": {
     level: "note",
     problem: "lets in clients that nobody has registered",
-    why: "Anybody may write a name that people trust. People are always asked for consent.",
+    why: "Anyone can use a name that people trust. People are always asked for consent.",
     fix: "Make sure that its function refuses what you do not want, and put a rate limit in front of it.",
     find: inApis((api) =>
       (["clientRegistration", "clientMetadataDocuments"] as const).filter((name) => api[name]),

@@ -50,7 +50,7 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
       if (!newest)
         throw hostMistake(
           "no-active-signing-key",
-          "no signing key is active yet: each signsFrom is in the future",
+          "no signing key is active yet: signsFrom of each is in the future. Add a key to signingKeys that may sign now.",
         );
       return newest;
     },

@@ -89,7 +89,7 @@ export const documentFetchReasons = {
   "too-many-documents":
     "too many client metadata documents are being fetched at once: the client may try again in a moment",
   "document-unreachable":
-    "the metadata document of the client cannot be fetched now, which is up to the client's server: the event client-document-refused says why",
+    "the client's metadata document cannot be fetched now: the event client-document-refused says why. Its own server must be fixed",
 } as const;
 
 function tooMany(): OAuthError {

@@ -45,40 +45,45 @@ const maxKeys = 10;
 export const registrationReasons = {
   "body-not-an-object": "The body must be a JSON object.",
   "software-statement": "This server approves no software statements: leave software_statement out.",
-  "metadata-too-large": "The metadata is too large: at most 16 KB are registered.",
-  "metadata-unusable": "A key or URL in the metadata cannot be used.",
-  "field-not-text": (name: string): string => `${name} must be a text.`,
-  "field-not-a-list": (name: string): string => `${name} must be a list of texts.`,
+  "metadata-too-large": "The client metadata is larger than 16 KB: shorten it.",
+  "metadata-unusable":
+    "A key in jwks, or a URL in the metadata, cannot be used: send public keys for signatures and well-formed URLs.",
+  "field-not-text": (name: string): string => `${name} must be a string.`,
+  "field-not-a-list": (name: string): string => `${name} must be a list of strings.`,
   "auth-method-unknown": (known: readonly string[]): string =>
     `token_endpoint_auth_method must be one of: ${known.join(", ")}.`,
-  "grant-types-without-code": "grant_types must contain authorization_code.",
-  "response-types-without-code": "response_types must contain code.",
-  "scope-not-names": "scope must be scope names with one space between them.",
+  "grant-types-without-code": "grant_types must contain authorization_code, or be left out.",
+  "response-types-without-code": "response_types must contain code, or be left out.",
+  "scope-not-names": "scope must be a list of scope names with one space between them.",
   "jwks-malformed": "jwks must be a JWK Set of 1 to 10 keys.",
-  "jwks-with-private-key": "jwks must contain public keys only: replace the private key that was sent.",
-  "jwks-key-without-kty": "Each key of jwks needs a kty.",
+  "jwks-with-private-key":
+    "jwks has a private key: send public keys only, and replace the key pair that was sent.",
+  "jwks-key-without-kty": "Each key in jwks must have kty.",
   "jwks-and-jwks-uri": "Send either jwks or jwks_uri, not both.",
   "jwks-uri-malformed":
-    "jwks_uri must be an https URL in normal form, without port, user name and fragment, with a host name, of at most 2000 characters.",
-  "jwks-uri-of-this-server": "jwks_uri has the origin of this server or of one of its APIs.",
-  "private-key-jwt-without-keys": "private_key_jwt needs jwks or jwks_uri.",
+    "jwks_uri must be an https URL in normal form, of at most 2000 characters, with a host name, and without port, user name and fragment.",
+  "jwks-uri-of-this-server":
+    "jwks_uri has the origin of this server or of one of its APIs: serve the keys at the origin of the client.",
+  "private-key-jwt-without-keys": "private_key_jwt needs jwks or jwks_uri: send one of them.",
   "redirect-uris-malformed": "redirect_uris must be a list of 1 to 10 URIs of at most 2000 characters.",
   "redirect-uris-empty":
     "redirect_uris is empty: some clients, such as Gemini CLI, register again with redirect URIs right after it",
   "redirect-uri-unsafe":
-    "A redirect URI is neither https, nor http on a loopback host, nor a custom scheme of an app, or it has a fragment, user name or wildcard.",
+    "Each redirect URI must be https, http on a loopback host, or have the custom scheme of an app, without fragment, user name and wildcard.",
   "redirect-scheme-of-confidential-client":
     "Only a client with token_endpoint_auth_method none may have a redirect URI with a custom scheme.",
   "redirect-scheme-without-dot":
     "a redirect URI has a scheme without a dot (RFC 8252 §7.1): if you know the app, list its scheme under redirectSchemes of createAuthServer",
   "redirect-uri-of-this-server":
     "a redirect URI has the origin of baseUrl or of an audience: if the page is yours, list the origin under browserOrigins of clientRegistration, or write a record for the client",
-  "no-scope-of-api": "scope names no scope of this API: the client may leave scope out",
+  "no-scope-of-api":
+    "scope has none of this API's scopes: send some of scopes_supported in the metadata, or leave scope out",
   "no-scope-allowed":
-    "scope names no scope of this API that clientRegistration.approve allows: the client may leave scope out",
-  "registration-refused-by-host": "clientRegistration.approve refused the registration",
+    "scope has none of the scopes that clientRegistration.approve allows: allow one of them, or let the client leave scope out",
+  "registration-refused-by-host":
+    "clientRegistration.approve refused the registration: return approved if you want to allow it",
   "too-many-registrations": (most: number): string =>
-    `more than ${most} registered clients are in use, so there is no room for another one (RFC 7591 §5)`,
+    `${most} clients that registered themselves are in use, and there is no room for more (RFC 7591 §5): let clientRegistration.approve refuse those that you do not need, and limit its rate`,
 } as const;
 
 /** Those of one text. */

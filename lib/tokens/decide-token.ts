@@ -102,10 +102,11 @@ function approvalOf(authorization: Authorization): DecidedAuthorization {
 /** Refusals that come of what the host decided, or of its thinking. */
 export const decisionReasons = {
   "token-decision-refused": "tokens.decide refused the token",
-  "token-decision-later": "tokens.decide asked the client to come later",
+  "token-decision-later": "tokens.decide asked the client to try again later (retryAfterSeconds)",
   "token-decision-without-scope":
-    "tokens.decide left no scope (RFC 6749 §5.2): refuse the token instead, or leave one",
-  "revoked-during-decision": "the authorization was revoked while tokens.decide was asked",
+    "tokens.decide left no scope (RFC 6749 §5.2): leave at least one, or refuse the token",
+  "revoked-during-decision":
+    "the authorization was revoked while tokens.decide was running: start a new authorization request",
 } as const;
 
 function isSeconds(value: unknown, most: number): boolean {

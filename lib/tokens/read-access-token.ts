@@ -85,7 +85,7 @@ export const tokenReasons = {
   "token-opaque":
     "the token is opaque, so only the authorization server can tell what it means (RFC 7662 §2): pass introspection to createResourceServer",
   "token-inactive":
-    "the authorization server says that the token is not active: it is unknown, expired or revoked",
+    "the authorization server says that the token is not active, so it is unknown, expired or revoked (RFC 7662 §2.2): get a new one",
   "token-expired": ({ clientId, expiresAt }: AccessToken): string =>
     `the token of client ${clientId} expired at ${new Date(Math.max(0, expiresAt) * 1_000).toISOString()} (RFC 6750 §3.1): the client must refresh, or get a new one`,
   "token-revoked": ({ clientId }: AccessToken): string =>

@@ -74,7 +74,8 @@ function namedSets<T>() {
   };
 }
 
-const storeFull = (): Error => lateError("memory-full", "memoryStorage is full: raise maxEntries.");
+const storeFull = (): Error =>
+  lateError("memory-full", "memoryStorage: the storage is full. Raise maxEntries.");
 
 function shareUsedUp(owner: string): Error {
   return lateError(

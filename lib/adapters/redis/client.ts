@@ -105,7 +105,7 @@ function serversOfCluster(client: NodeRedisCluster): RedisServers {
       if (slot === undefined)
         throw hostMistake(
           "redis-slot-without-master",
-          "redisStorage: the client does not know the master of a slot.",
+          "redisStorage: the client does not know the master of a slot. Check the state of the cluster.",
         );
       return masterAt(slot.master);
     },

@@ -40,7 +40,10 @@ export interface OwnConnection {
 
 function duplicateOf(client: Duplicable): Duplicate {
   if (client.isOpen === false || client.status === "end")
-    throw hostMistake("redis-client-closed", "redisStorage: the client is closed.");
+    throw hostMistake(
+      "redis-client-closed",
+      "redisStorage: the client is closed. Close it only after the server has stopped.",
+    );
   return client.duplicate({
     socket: { ...client.options?.socket, reconnectStrategy: false },
     // the same settings for ioredis: a new connection would not count for what the old one wrote
@@ -105,12 +108,16 @@ interface Queued {
 async function checkReplicas(answer: Promise<unknown>, replicas: number): Promise<void> {
   const have = await answer.then(numberOf).catch((cause: unknown) => {
     // the original message could be mistaken for a refusal of the write, which would then be sent again
-    throw hostMistake("redis-wait-failed", "redisStorage: WAIT failed.", { cause });
+    throw hostMistake(
+      "redis-wait-failed",
+      "redisStorage: WAIT failed, so the replicas may lack the write: see the cause.",
+      { cause },
+    );
   });
   if (have < replicas) {
     throw hostMistake(
       "redis-replicas-missing",
-      `redisStorage: ${have} of ${replicas} replicas have the write.`,
+      `redisStorage: only ${have} of ${replicas} replicas have the write. Check that the replicas are connected.`,
     );
   }
 }
@@ -154,7 +161,7 @@ function committing(connection: OwnConnection, replicas: number): (write: Write)
       if (isBehind && (await isStillBehind())) {
         const refused = lateError(
           "redis-replicas-behind",
-          "redisStorage: the replicas are behind, so nothing was written.",
+          "redisStorage: the replicas are behind, so nothing was written. Check that they are connected.",
         );
         for (const { resolve } of batch) resolve(Promise.reject(refused));
       } else isBehind = !(await commit(connection, { queued: batch, replicas }));

@@ -91,9 +91,13 @@ function createPrivately(file: string): void {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === "EEXIST") return;
-    throw hostMistake("sqlite-file-not-created", `sqliteStorage: the file cannot be created (${message}).`, {
-      cause,
-    });
+    throw hostMistake(
+      "sqlite-file-not-created",
+      `sqliteStorage: the file cannot be created (${message}). Check the path and the rights of its folder.`,
+      {
+        cause,
+      },
+    );
   }
 }
 
@@ -152,7 +156,7 @@ export async function whenFree<T>(attempt: () => T, isOver: () => boolean = newD
       if (isOver()) {
         throw lateError(
           "sqlite-locked",
-          "sqliteStorage: another transaction has locked the database for seconds. End it, or give authmount a handle of its own.",
+          "sqliteStorage: another transaction has locked the database for seconds. End it, or pass authmount a handle that nothing else uses.",
         );
       }
     }

@@ -122,7 +122,11 @@ export function openDatabase(handle: SqliteHandle): Database {
   let hasEnded = false;
 
   async function whileOpen<T>(call: () => Promise<T>): Promise<T> {
-    if (hasEnded) throw hostMistake("sqlite-closed", "sqliteStorage: the storage is closed.");
+    if (hasEnded)
+      throw hostMistake(
+        "sqlite-closed",
+        "sqliteStorage: the storage is closed. Close it only after the server has stopped.",
+      );
     try {
       return await call();
     } catch (error) {
