@@ -78,7 +78,7 @@ export interface AuthServer {
    * @rfc 6750 §3.1
    */
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
-  /** For a page of the host: who asks for what. `undefined` when no request is pending, or no longer. */
+  /** The pending authorization request, for a page of the host. `undefined` when there is none, or it has expired. */
   readonly interaction: (req: Request) => Promise<Interaction | undefined>;
   /**
    * Ends the host's sign-in page: redirects the browser back to the authorization endpoint. A request without an interaction id, as after a
@@ -90,18 +90,18 @@ export interface AuthServer {
    */
   readonly resume: (req: Request, res: Response, options?: { readonly otherwise: string }) => void;
   /**
-   * Ends the host's consent page with a yes, for all scopes that `auth.interaction` shows or for those in `scopes`. Accepts only
-   * a POST from this origin. An empty list means no. `scopes: undefined` is refused, because that is what a form with nothing
-   * ticked produces; to allow all scopes, leave `scopes` out. Anything but a plain object is refused, too, such as a promise.
+   * Answers the host's consent page with a yes, for all scopes that `auth.interaction` shows or for those in `scopes`. Accepts only a POST
+   * from this origin. An empty list means no. `scopes: undefined` is refused, because that is what a form with nothing ticked produces; to
+   * allow all scopes, leave `scopes` out. Anything but a plain object is refused, too, such as a promise.
    */
   readonly approve: (req: Request, res: Response, decision?: HostApproval) => Promise<void>;
-  /** Ends any page of the host with a no: the client gets `access_denied`. */
+  /** Answers any page of the host with a no: the client gets `access_denied`. */
   readonly deny: (req: Request, res: Response) => Promise<void>;
   /** Remembered consents, for the host's account page. */
   readonly consents: {
     /**
-     * The consents that this end user has given and that are still remembered, each with its `contextKey` (`""` for none), 100 at a time
-     * in the order of client ids. Pass `next` of a page as `after` to get the page behind it; `undefined` gives the first one.
+     * The remembered consents of this end user, each with its `contextKey` (`""` for none), 100 at a time in the order of client ids. Pass
+     * `next` of a page as `after` to get the next page; `undefined` gives the first one.
      *
      * @throws TypeError (as a rejection) when an argument is wrong.
      */
@@ -119,11 +119,11 @@ export interface AuthServer {
      */
     readonly revoke: (selection: ConsentSelection) => Promise<void>;
   };
-  /** What lives, for the host's account page: an authorization for each sign-in to a client. */
+  /** Active authorizations, for the host's account page: one for each sign-in to a client. */
   readonly authorizations: {
     /**
-     * The living authorizations of this end user, those of trusted clients included, 100 at a time: the one that expires last comes
-     * first. Pass `next` of a page as `after` to get the page behind it; `undefined` gives the first one.
+     * The active authorizations of this end user, those of trusted clients included, 100 at a time: the one that expires last comes first.
+     * Pass `next` of a page as `after` to get the next page; `undefined` gives the first one.
      *
      * @throws TypeError (as a rejection) when an argument is wrong.
      */
@@ -142,18 +142,18 @@ export interface AuthServer {
       readonly authorizationId: string;
     }) => Promise<void>;
   };
-  /** Everything of one end user. End the person's sessions in the host first: whoever is still signed in there can approve anew. */
+  /** Everything of one end user. End their sessions in your app first: a person who is still signed in there can approve again. */
   readonly subjects: {
     /**
      * Signs the person out everywhere: revokes all their authorizations and what descends from them. Remembered consents stay, unless
-     * `consents` is `"revoke"`. It wins against whatever is under way. If the promise rejects, call it again.
+     * `consents` is `"revoke"`. An approval that is running at the same time is revoked too. If the promise rejects, call it again.
      *
      * @throws TypeError (as a rejection) when an argument is wrong.
      */
     readonly revoke: (subject: string, options?: { readonly consents?: "keep" | "revoke" }) => Promise<void>;
     /**
-     * The same with the consents, and deletes the records that name this end user. Opaque access tokens stay stored until they expire,
-     * but are no longer valid.
+     * Revokes all authorizations and consents of this end user, and deletes the records that name them. Opaque access tokens stay stored
+     * until they expire, but are no longer valid.
      *
      * @throws TypeError (as a rejection) when the subject is missing.
      */
@@ -162,18 +162,18 @@ export interface AuthServer {
   /** Everything of one client. */
   readonly clients: {
     /**
-     * Ends everything that was issued to this client: consents, codes and tokens. The client itself stays registered. To give its id to
-     * another client, delete it from your table first, then call this, then register the other one: what it gets before it is deleted
-     * would otherwise count as the other one's. `ClientRegistry.delete` does both.
+     * Revokes everything that was issued to this client: consents, codes and tokens. The client itself stays registered. To give its id to
+     * another client, delete it from your table first, then call this, then register the other one: otherwise the new client inherits what
+     * the old one was issued in between. `ClientRegistry.delete` does both.
      *
      * @throws TypeError (as a rejection) when the id is missing.
      */
     readonly revoke: (clientId: string) => Promise<void>;
   };
   /**
-   * How the options of this server stand to RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 chapter 10: each item met, weakened (by
-   * which options), not met, or yours to do. It looks at the options as they were at the start and connects to nothing, so clients in a
-   * database are not looked at. It holds no secret and no key.
+   * Compares the options of this server with RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 chapter 10: each item is met, weakened (by
+   * which options), not met, or left to you. It looks at the options as they were at the start and connects to nothing, so it does not see
+   * clients in a database. It contains no secret and no key.
    */
   readonly assessment: () => Assessment;
 }

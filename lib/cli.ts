@@ -102,7 +102,7 @@ async function main(): Promise<void> {
   const toStderr: Write = process.stderr.write.bind(process.stderr);
   // what the module of the host prints must not be among the results
   process.stdout.write = process.stderr.write.bind(process.stderr);
-  // whoever has read enough closes the pipe, and that is no failure
+  // a reader that has enough closes the pipe, which is not a failure
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   let isDone = false;
   process.on("exit", () => {

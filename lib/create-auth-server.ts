@@ -196,7 +196,7 @@ function routersOf(
   const wellKnown = createWellKnownRouter(documents, check);
   return {
     router: createRouter(parts, check),
-    // reading the property counts as mounting it: the server cannot see more
+    // reading the property is taken as mounting it: the server cannot see more
     get wellKnown() {
       check?.takeWellKnown();
       return wellKnown;

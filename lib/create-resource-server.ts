@@ -62,7 +62,7 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
   });
 }
 
-/** Each kind of token has its own turns: anybody can make up opaque ones. */
+/** Each kind of token has its own turns: anyone can make up opaque ones. */
 function introspectionOf({ introspection: client }: ResourceServerOptions): Introspection | undefined {
   return (
     client && {

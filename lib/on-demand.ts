@@ -66,8 +66,8 @@ const notRemembered = {
 } as const;
 
 /**
- * The key sets at the `jwksUri` of clients. Those of registered clients have their own memory and their own fetches: anybody can name
- * URLs, and a flood of them must not keep the host's own clients out.
+ * The key sets at the `jwksUri` of clients. Those of registered clients have their own memory and their own fetches: anyone can name URLs,
+ * and a flood of them must not keep the host's own clients out.
  */
 export function keysOnDemand(of: {
   readonly registered: RememberedDocuments;

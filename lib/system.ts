@@ -15,7 +15,7 @@ export function warn(code: string, message: string, detail?: string): void {
   process.emitWarning(message, { type: "AuthmountWarning", code, detail });
 }
 
-/** Events of every server of this process, for all who subscribe to this name. They share one copy, which nobody else has. */
+/** Events of every server of this process, for all who subscribe to this name. They share one copy, which no other code has. */
 const published = channel("authmount:event");
 
 /** Without the message, which may contain what the handler was about to log. */

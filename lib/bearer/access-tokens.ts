@@ -25,7 +25,7 @@ export interface AccessTokens {
   readonly get: (req: IncomingMessage) => Passed | undefined;
 }
 
-/** Keeps tokens in a property of the request that nobody else can name. A WeakMap would cost a microsecond for each request. */
+/** Keeps tokens in a property of the request that other code cannot name. A WeakMap would cost a microsecond for each request. */
 export function newAccessTokens(): AccessTokens {
   const key = Symbol("access token");
   type PassedRequest = IncomingMessage & { [key]?: Passed };
@@ -37,7 +37,7 @@ export function newAccessTokens(): AccessTokens {
   };
 }
 
-/** See `AuthServer.accessToken`. */
+/** The type of `AuthServer.accessToken`. */
 export interface ReadAccessToken {
   /** On a route with `subject: "required"`. */
   (req: IncomingMessage, options: { readonly subject: "required" }): EndUserAccessToken;

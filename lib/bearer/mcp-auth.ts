@@ -19,7 +19,7 @@ export interface McpAuth {
   readonly extra: Record<string, unknown>;
 }
 
-/** See `AuthServer.mcpAuth`. */
+/** The type of `AuthServer.mcpAuth`. */
 export type ReadMcpAuth = (req: IncomingMessage) => McpAuth;
 
 /** The token in the header, which `requireBearer` has verified. Not kept with the request: one place for a secret is enough. */

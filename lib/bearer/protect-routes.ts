@@ -71,10 +71,10 @@ export interface McpScopesOptions {
   readonly tools: Readonly<Record<string, ScopesOfRoute>>;
 }
 
-/** See `AuthServer.mcpScopes`. */
+/** The type of `AuthServer.mcpScopes`. */
 export type McpScopes = (options: McpScopesOptions) => (req: Request) => readonly string[];
 
-/** See `AuthServer.requireBearer`. */
+/** The type of `AuthServer.requireBearer`. */
 export interface RequireBearer {
   /** Without a handler, the next one of the route is called. */
   (options: RequireBearerOptions): BearerMiddleware;

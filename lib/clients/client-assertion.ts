@@ -163,7 +163,7 @@ async function signatureProblemAt(
   throw notNow(because(clientKeyReasons, "client-keys-not-asked-again"));
 }
 
-/** Stores that the assertion has been used. If that fails, it may count as used, and the client needs another one. */
+/** Stores that the assertion has been used. If that fails, it may have been used up, and the client needs another one. */
 async function useOnce(
   { clientAssertions }: AssertionPorts["storage"],
   { claims, now }: { claims: ClientAssertion["claims"]; now: number },

@@ -92,7 +92,7 @@ export interface ClientPlace {
   readonly issuer: Issuer;
   /** Whether the metadata document of the client may be fetched. Asked only if it is not remembered. */
   readonly mayFetch: () => boolean | Promise<boolean>;
-  /** True where only a code or refresh token of the client lets its document be fetched: somebody has approved it. Left out: anybody can ask. */
+  /** True where its document is fetched only for a code or refresh token, which someone has approved. Left out: anyone can ask. */
   readonly byGrant?: boolean;
 }
 
@@ -119,8 +119,8 @@ export interface ClientLookup {
   findRegistered(clientId: string, at: ClientPlace): Promise<RegisteredClient | undefined>;
   /**
    * A record that was read after this one has led to a refusal: the host may have saved a new secret, key or redirect URI a moment ago.
-   * `undefined` where there is none, and for a client that the host has not registered. It is read once a second at most for each client,
-   * whoever asks: wrong secrets must not cost readings.
+   * `undefined` where there is none, and for a client that the host has not registered. It is read once a second at most for each client: a
+   * flood of wrong secrets must not reach storage.
    */
   findNewer(refused: RegisteredClient): Promise<RegisteredClient | undefined>;
   /** The client as it is now, whatever is remembered. */
@@ -187,7 +187,7 @@ function selfDescribedLookup(
   };
   return {
     async findRegistered(clientId, at) {
-      // the mark is read first: what is ended while the document is fetched must not count as newer than that
+      // the mark is read first: what is ended while the document is fetched must not look newer than that
       const mark = await markOf(clientId);
       const client = await selfDescribed.find(clientId, at);
       return client && { client, ...mark };

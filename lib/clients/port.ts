@@ -32,8 +32,8 @@ export interface ClientMetadataDocumentAdapter {
    */
   accept(clientId: string): DocumentDecision | Promise<DocumentDecision>;
   /**
-   * Origins of web pages whose scripts are clients: `["http://localhost:6274"]`. A client without a key all of whose redirect
-   * URIs have such an origin is a browser client: it gets no refresh tokens, and its scripts may read token answers (CORS). Left out: none.
+   * Origins of web pages whose scripts are clients: `["http://localhost:6274"]`. A client without a key is a browser client if all its
+   * redirect URIs have such origins: it gets no refresh tokens, and its scripts may read token answers (CORS). Left out: none.
    */
   readonly browserOrigins?: readonly string[];
 }

@@ -22,10 +22,10 @@ export interface PresentedGrant {
 }
 
 /**
- * True when a presented code or refresh token was given to this client here. Only then is its metadata document fetched again: anybody can
- * name a URL, but who has such a token has been approved before. The id of the authorization is in access tokens and events, so it proves
- * nothing without the rest of the token. Whether the token is still good is checked later. One of several is enough: a worthless code beside a refresh token must not keep the server from fetching, for what is
- * remembered may have a key that the client has replaced.
+ * True when a presented code or refresh token was given to this client here. Only then is its metadata document fetched again: anyone can
+ * name a URL, but a client with such a token was approved before. The id of the authorization is in access tokens and events, so it proves
+ * nothing without the rest of the token. Whether the token is still good is checked later. One of several is enough: a worthless code
+ * beside a refresh token must not keep the server from fetching, for what is remembered may have a key that the client has replaced.
  */
 export async function presentsOwnGrant(
   { authorizations, authorizationCodes, refreshTokens }: GrantStores,

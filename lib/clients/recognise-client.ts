@@ -75,7 +75,7 @@ export async function recogniseClient(
   if (clientId === undefined) throw unredirectable("client_id is missing or repeated.", "client-id-not-sent");
   const registered = await clients.findRegistered(clientId, { issuer, mayFetch: () => true });
   if (!registered) throw unredirectable("The client is unknown.", "no-such-client");
-  // before the value is used: a repeated one must not count as left out
+  // before the value is used: a repeated one must not look like one that was left out
   if (parameters.unusable.has("redirect_uri"))
     throw unredirectable("redirect_uri is repeated.", "redirect-uri-repeated");
   const requested = parameters.get("redirect_uri");

@@ -102,8 +102,8 @@ function withoutSecrets(client: Client | undefined): object | undefined {
 }
 
 /**
- * Refuses a client whose id was given to another one since this process has read its record. What is approved now is born under the
- * newest end mark, so it would count as the other one's.
+ * Refuses a client whose id was given to another one since this process has read its record. What is approved now is born under the newest
+ * end mark, so it would belong to the other client.
  *
  * @param by `registered`: the client as it is remembered, with the end mark of that time.
  * @throws OAuthError `access_denied`

@@ -149,7 +149,7 @@ async function rememberWhatStands(
 /** For how long a client that registered itself stays known after its last authorization has ended: 30 days. */
 const registrationRestSeconds = 2_592_000;
 
-/** A client that has registered itself stays known while somebody uses it. The approval counts only if it still is. */
+/** A client that has registered itself stays known while somebody uses it. The approval succeeds only if it still is. */
 async function keepRegistration(
   { storage }: Pick<ApprovalPorts, "storage">,
   { request: { client, issuer }, now }: Approved,

@@ -78,8 +78,8 @@ export async function withdrawConsent(
   const consentKey = consentEndKey(selection);
   const mark = await saveMark(ports, { key: consentKey, ...life });
   const revoked = await storage.authorizations.revokeAll(selection, now);
-  // until here the consent stays listed, so that the person can try again; from here on anybody may delete it. Only an approval
-  // that began before the first marks reads this one, so it need not live long
+  // until here the consent stays listed, so that the person can try again; from here on any call may delete it. Only an approval that began
+  // before the first marks reads this one, so it need not live long
   const key = endedKey({ key: consentKey, mark });
   await storage.endMarks.save({ key, mark, expiresAt: now + 2 * clockDriftSeconds }, now);
   const forgotten = await storage.consents.delete({ selection, exceptEndMark: mark }, now);
@@ -156,9 +156,9 @@ export async function endSubject(
 }
 
 /**
- * Ends everything that was issued to a client, whoever registered under this id. Authorizations, consents and tokens carry the mark
- * that they were born under, so nothing has to be looked for. Only the mark ends them, so it outlives whatever longer lifetimes, of
- * earlier options or of another server, have left in storage.
+ * Ends everything that was issued under this client id. Authorizations, consents and tokens carry the mark that they were born under, so
+ * nothing has to be looked for. Only the mark ends them, so it outlives what earlier options or another server, with longer lifetimes, left
+ * in storage.
  *
  * @throws TypeError when the id is missing. Rejects with whatever storage rejects with.
  */

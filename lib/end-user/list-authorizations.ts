@@ -1,4 +1,4 @@
-/** Lists what an end user has allowed and what lives. RFC 6749 §1.3, §10.2. */
+/** Lists the remembered consents and the active authorizations of an end user. RFC 6749 §1.3, §10.2. */
 import type { Authorization } from "../protocol/authorization";
 import { hostMistake } from "../protocol/mistake";
 import type { Consent } from "../protocol/consent";
@@ -8,7 +8,7 @@ import { isRandomId } from "../protocol/token-value";
 import { findMarks } from "../storage/end-marks";
 import type { ListedAuthorization, Storage } from "../storage/port";
 
-/** A living authorization, as an account page shows it. Clients that the host trusts are in it too. */
+/** An active authorization, as an account page shows it. Those of trusted clients are listed too. */
 export interface ActiveAuthorization {
   readonly authorizationId: string;
   readonly clientId: string;
@@ -22,7 +22,7 @@ export interface ActiveAuthorization {
   readonly createdAt: EpochSeconds;
   /** When tokens were last issued under it; `undefined` when none were. */
   readonly lastUsedAt?: EpochSeconds;
-  /** When nothing of it can be valid any more. */
+  /** By then, everything that was issued under it has expired. */
   readonly expiresAt: EpochSeconds;
 }
 
@@ -124,7 +124,7 @@ export async function listConsents(
 }
 
 /**
- * A page of the living authorizations of an end user: the one that expires last comes first.
+ * A page of the active authorizations of an end user: the one that expires last comes first.
  *
  * @throws TypeError when an argument is wrong. Rejects with whatever storage rejects with.
  */

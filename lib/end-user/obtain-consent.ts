@@ -53,7 +53,7 @@ function remembersConsent({ issuer }: AuthorizationRequest): boolean {
   return issuer.api.lifetimes.consentSeconds > 0;
 }
 
-/** True when a remembered consent counts: the redirect proves who asks, and the client does not demand a new answer. */
+/** True when a remembered consent may be used: the redirect proves who asks, and the client does not demand a new answer. */
 function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boolean {
   return !prompt.includes("consent") && redirectProvesClient(client, target);
 }
@@ -101,7 +101,7 @@ function trusts({ client, issuer }: AuthorizationRequest): boolean {
   return isTrusted(client, issuer.api.apiId);
 }
 
-/** True when nobody has to be asked: the client is trusted, or a remembered consent counts and covers all scopes. */
+/** True when nobody has to be asked: the client is trusted, or a remembered consent may be used and covers all scopes. */
 function needsNoQuestion(request: AuthorizationRequest, { consent }: ApprovalBasis): boolean {
   if (request.prompt.includes("consent")) return false;
   if (trusts(request)) return true;
@@ -157,10 +157,10 @@ async function applyDecision(
 }
 
 /**
- * The host's answer, but a client that nobody registered gets nothing before the person was asked: it could be anybody's, and a link
- * would lead straight to its site, with a code. A host that answers for people has registered clients in mind. And where a page was
- * answered that was shown to somebody else, or in another context, the next answer comes from a page too: a no must never become what
- * the host allows here. @rfc 9700 §4.11.2
+ * The host's answer, but a client that nobody registered gets nothing before the person was asked: it could be anyone's, and a link would
+ * lead straight to its site, with a code. A host that answers for people has registered clients in mind. And where a page was answered that
+ * was shown to somebody else, or in another context, the next answer comes from a page too: a no must never become what the host allows
+ * here. @rfc 9700 §4.11.2
  */
 function effectiveAnswer(
   answer: ConsentAnswer,

@@ -1,4 +1,4 @@
-/** Yes and no to a consent page: at most one of the two counts, whatever the browser knows of the other. RFC 6749 §4.1.2.1, §10.2. */
+/** Yes and no to a consent page: at most one of the two takes effect, whatever the browser knows of the other. RFC 6749 §4.1.2.1, §10.2. */
 import { answerKey, type EndMark } from "../protocol/end-mark";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
@@ -8,7 +8,7 @@ import type { Storage } from "../storage/port";
 import type { ConsentPage } from "./port";
 import { endUserReasons } from "./refusals";
 
-// Each answer first stores its mark and then looks for that of the other one, so they never both count. Both give way if they meet.
+// Each answer first stores its mark and then looks for that of the other one, so they never both take effect. Both give way if they meet.
 
 /** An answer to a page, by the end user who was shown it. */
 export interface PageAnswered {
@@ -39,7 +39,7 @@ function markOf(answered: PageAnswered, answer: "yes" | "no"): EndMark {
   return { key, mark: key.slice(-22), expiresAt };
 }
 
-/** Stores the mark of a yes, which counts if no mark of a no is found afterwards. */
+/** Stores the mark of a yes, which takes effect if no mark of a no is found afterwards. */
 export async function noteYes({ storage }: AnswerPorts, answered: PageAnswered): Promise<void> {
   await storage.endMarks.save(markOf(answered, "yes"), answered.now);
 }
@@ -61,7 +61,7 @@ export async function noteNo({ storage }: AnswerPorts, answered: PageAnswered): 
   await checkNoYes();
 }
 
-/** A no on behalf of whoever was shown the page. Before anybody was, there is no yes, and strangers must not store anything. */
+/** A no on behalf of the person who was shown the page. Before it was shown there is no yes, and strangers must not store anything. */
 export async function closePage(
   ports: AnswerPorts,
   { page, ...at }: { page: ConsentPage } & Pick<PageAnswered, "issuer" | "now">,

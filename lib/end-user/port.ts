@@ -51,7 +51,7 @@ export interface EndUser {
 
 /** A person's answer on a consent page. */
 export interface ConsentDecision {
-  /** False when the page was shown to somebody else, or in another context. The answer does not count then. */
+  /** False when the page was shown to somebody else, or in another context. The answer is then ignored. */
   readonly isBy: (endUser: EndUser) => boolean;
   /** The end marks that were in force when the page was shown. */
   readonly endMarks: readonly string[];
@@ -65,7 +65,7 @@ export interface ConsentDecision {
 export interface ConsentPage {
   /** It changes when the person asks for another account. */
   readonly name: string;
-  /** The end user who was shown it last, with where its answer leads; `undefined` before anybody was. */
+  /** The end user who was shown it last, with where its answer leads; `undefined` before it was shown. */
   readonly shownTo: string | undefined;
 }
 
@@ -80,7 +80,7 @@ export interface BackFromPage {
   readonly page: ConsentPage;
   /** The answer that the person has just given on the consent page. */
   readonly decision: ConsentDecision | undefined;
-  /** True when a page must be answered, whatever is remembered and whatever the host allows: an answer was given that may not count. */
+  /** True when a page must be answered, whatever is remembered or the host allows: an earlier answer may have been ignored. */
   readonly mustAsk: boolean;
   /** True when the person has just asked for another account on the consent page. */
   readonly choosesAccount: boolean;

@@ -7,8 +7,7 @@ export const endUserReasons = {
   "sign-in-denied": "The end user was not signed in.",
   "not-signed-in":
     "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
-  "sign-in-too-old":
-    "authenticate was called with reauthenticate: true, but returned a sign-in from before (OpenID Connect Core §3.1.2.1): return interaction, and after the new sign-in its authTime",
+  "sign-in-too-old": "authenticate returned an old sign-in despite reauthenticate: true: return interaction",
   "account-not-chosen":
     "authenticate was called with reauthenticate: true, for prompt=select_account or because the person asked for another account on the consent page, but returned a signed-in end user (OpenID Connect Core §3.1.2.1): return interaction",
   "consent-not-remembered":

@@ -103,7 +103,7 @@ async function decide(
     ports.emit({ kind: "authorization-requested", issuer: issuer.identifier, clientId, scopes });
     reportIgnoredScopes(ports.emit, { request, ignoredScopes });
   }
-  // a yes of the person who was shown the page no longer counts, also one that is under way
+  // a yes of the person who was shown the page no longer takes effect, also one that is under way
   if (back?.choosesAccount) await closePage(ports, { issuer, page: back.page, now });
   const question = { request, port, back, now };
   const authenticated = await authenticateEndUser(ports, question);
@@ -151,7 +151,7 @@ function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): Redi
 
 /**
  * A refusal before the person has answered a consent page, which says where its answer leads. It is an error page where a redirect would
- * lead them to a site of a stranger. Anybody can make a link to here, and our own address at its beginning, or a sign-in on the way, would
+ * lead them to a site of a stranger. Anyone can make a link to here, and our own address at its beginning, or a sign-in on the way, would
  * make people trust that site. A document can cause a refusal at any time, by changing.
  *
  * @rfc 9700 §4.11.2

@@ -31,7 +31,7 @@ export interface ClientEndpointPorts extends ClientAuthenticationPorts, GrantPor
 export interface FormRequest extends EndpointRequest {
   /** The path and the query, behind Express without the mount path. */
   readonly url: string;
-  /** Why it is refused before anybody asks who its client is. */
+  /** Why it is refused before its client is looked up. */
   readonly malformed?: OAuthError | undefined;
   /** Looks up whether the script that asks may read the answer, once the request itself is good. Left out where no script asks. */
   readonly lookUpOrigin?: (() => Promise<boolean>) | undefined;
@@ -62,8 +62,7 @@ export const endpointReasons = {
     `grant_type is not one of ${known.join(", ")} (RFC 6749 §5.2): send one of them`,
   "grant-not-allowed": (client: string, why: string): string =>
     `client ${client} ${why} (RFC 6749 §5.2): fix the client's record, or ask for another grant`,
-  "code-not-revocable":
-    "token is an authorization code, and only access and refresh tokens can be revoked (RFC 7009 §2): let the code expire",
+  "code-not-revocable": "only access and refresh tokens are revoked (RFC 7009 §2): let the code expire",
   "introspection-by-public-client":
     "a public client asked for introspection, and only confidential clients may (RFC 7662 §2.1): use a client with a secret or a key",
   "introspection-without-subscription": (client: string, apiId: string): string =>
@@ -99,7 +98,7 @@ export interface Refused {
   readonly endpoint: ClientEndpoint;
   readonly request: Pick<EndpointRequest, "issuer" | "headers">;
   readonly thrown: unknown;
-  /** The client that asked, only once it is proven: anybody can send its id. */
+  /** The client that asked, only once it is proven: anyone can send its id. */
   readonly clientId?: string | undefined;
 }
 

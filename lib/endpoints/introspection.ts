@@ -21,7 +21,7 @@ import {
 } from "../tokens/read-access-token";
 import { type ClientEndpoint, endpointReasons } from "./client-endpoint";
 
-/** Refuses callers without client authentication: anybody could try one token after the other (token scanning). @rfc 7662 §2.1 */
+/** Refuses callers without client authentication: anyone could try one token after the other (token scanning). @rfc 7662 §2.1 */
 function checkCaller({ client, issuer }: ClientRequest): void {
   if (!client.confidential) {
     throw new OAuthError("invalid_client", {
@@ -38,9 +38,9 @@ function checkCaller({ client, issuer }: ClientRequest): void {
 
 /**
  * Access tokens are described to every caller that the host has registered, whichever client they are for: a resource server is a client
- * too, and whoever has the text of a token can use it anyway. Anybody can become a client that nobody registered, so such a one learns of
- * its own tokens only. Each issuer of an API knows the tokens of all of them, and `iss` says whose a token is: an API accepts them all,
- * and cannot tell from an opaque token whom to ask. A token of another API is inactive here.
+ * too, and a caller that has the text of a token can use it anyway. Anyone can become a client that nobody registered, so such a client
+ * learns of its own tokens only. Each issuer of an API knows the tokens of all of them, and `iss` says whose a token is: an API accepts
+ * them all, and cannot tell from an opaque token whom to ask. A token of another API is inactive here.
  */
 async function introspectAccessToken(
   ports: TokenReadPorts & RevocationPorts,
@@ -53,7 +53,7 @@ async function introspectAccessToken(
   const { accessToken } = genuine;
   if (!issuer.api.issuers.includes(accessToken.issuer) || accessToken.expiresAt <= now) return inactive;
   if (client.selfDescription && accessToken.clientId !== client.clientId) return inactive;
-  // whoever asks remembers the answer for a lag of its own
+  // fresh, because the resource server remembers the answer for its own lag
   const validity = await validityOf(ports, { accessToken, apiId: issuer.api.apiId, now, fresh: true });
   return validity.kind === "valid" ? activeAccessToken(accessToken, issuer) : inactive;
 }

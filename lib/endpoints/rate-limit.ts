@@ -37,8 +37,8 @@ export interface ClientAttempt {
   readonly issuer: string;
   /**
    * The client that the request claims to be from, read as client authentication reads it: 1 to 255 visible ASCII characters. It is not
-   * proven, so never use it as a key without the address: anybody could lock a client out. Left out when the request names no client, or
-   * is malformed.
+   * proven, so never use it as a key without the address: anyone could lock a client out. Left out when the request names no client, or is
+   * malformed.
    */
   readonly clientId?: string;
   /** At the token endpoint, if the server knows it. */
@@ -122,7 +122,7 @@ const decisionKeys: AnswerKeys<RateLimitDecision> = {
   limited: { retryAfterSeconds: true },
 };
 
-/** The answer as it counts. @throws TypeError when it is invalid */
+/** The checked answer. @throws TypeError when it is invalid */
 function checkedDecision(given: unknown): RateLimitDecision {
   const decision = readAnswer<RateLimitDecision>("rateLimit", { given, keys: decisionKeys });
   if (decision.kind === "allowed") {

@@ -49,7 +49,7 @@ export interface RegistrationRequest {
 const unusedSeconds = 3_600;
 /** How many registrations are stored at most. Those that nobody has approved make room for new ones. */
 const maxRegistrations = 10_000;
-/** So many of them are for new ones: with fewer, two clients that register at once would end each other before anybody approves one. */
+/** How many of them are for new ones: with fewer, two clients that register at once would end each other before anyone approves one. */
 const reservedForNew = 1_000;
 
 /** Ten thousand of these must not fill a server's memory. */
@@ -129,8 +129,8 @@ function readCandidate(
 }
 
 /**
- * Checks, asks and stores, in this order: a refusal or a failure leaves nothing behind, and a host whose invitations count once spends none
- * for what is refused anyway.
+ * Checks, asks and stores, in this order: a refusal or a failure leaves nothing behind, and a host with invitations that can be used once
+ * spends none on what is refused anyway.
  */
 async function register(
   ports: RegistrationPorts,

@@ -94,8 +94,8 @@ type WithoutTime<Event> = Event extends unknown ? Omit<Event, "at"> : never;
 export type NewEvent = WithoutTime<AuthServerEvent>;
 
 /**
- * The host's handler. Each event is a copy, lists included, which the handler may keep. An event can never break a request: whatever
- * the handler throws or rejects with is ignored, but for one warning of the process, which names its class.
+ * The host's event handler. Each event is a copy, lists included, which the handler may keep. The handler cannot break a request: what it
+ * throws or rejects with is ignored, except for one process warning that names the error's class.
  */
 export type OnEvent = (event: AuthServerEvent) => void | Promise<void>;
 

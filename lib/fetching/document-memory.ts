@@ -41,7 +41,7 @@ export interface DocumentMemory {
   note(url: string, attempt: { readonly at: Moment; readonly outcome: FetchedDocument }): void;
 }
 
-/** Of those that are kept, and once more of the others: anybody can have these fetched, and they push no kept one out. */
+/** The limit for kept documents, and again for the others: anyone can have these fetched, and they must not push out kept ones. */
 const maxDocuments = 1_000;
 /** URLs without a document. They have their own memory, so that a flood of them pushes no document out. */
 const maxFailures = 1_000;

@@ -136,7 +136,7 @@ export function documentFetcher({
   async function fetchPublic(url: URL, underWay: UnderWay): Promise<FetchedDocument> {
     const addresses = await network.addressesOf(url.hostname, underWay.signal).catch(() => []);
     if (addresses.length === 0) return failed("host-without-address");
-    // all of them: which one is connected to, and which one is given next, is the choice of whoever runs the name server
+    // all of them: the owner of the name server chooses which one is connected to, and which one it gives next
     if (!addresses.every(isPublic)) return refused("host-not-public");
     return fetchFrom(url, fewOf(addresses), underWay);
   }

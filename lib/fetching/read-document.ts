@@ -18,7 +18,7 @@ function parseSeconds(text: string): number | undefined {
 
 /**
  * For how many more seconds the answer is fresh: `max-age` less its `Age`, 0 if it must not be stored or used without asking again,
- * `undefined` if it says nothing. A `max-age` that is no number counts as 0, and of several the smallest counts.
+ * `undefined` if it says nothing. A `max-age` that is not a number means 0, and of several the smallest is used.
  *
  * @rfc 9111 §4.2.1, §5.2.2
  */
@@ -38,23 +38,19 @@ export const fetchReasons = {
   "answer-status":
     "the answer has a status other than 200, and redirects are not followed: answer with the document and status 200 at this very URL",
   "answer-type": "the Content-Type of the answer is not JSON: send application/json or application/…+json",
-  "answer-coding":
-    "the answer has a Content-Encoding, although the request asks for none: send it uncompressed",
+  "answer-coding": "the answer has a Content-Encoding that was not asked for: send it uncompressed",
   "answer-cut-off":
     "the answer was cut off, or it is not HTTP/1.1: check the server that has the document, and the proxy in front of it",
-  "answer-late":
-    "the document did not arrive within five seconds: check why its server is slow or out of reach",
+  "answer-late": "the document did not arrive within five seconds: check why its server is slow",
   "document-too-large": "the document is larger than 5 KB: shorten it",
   "document-not-utf8": "the document is not UTF-8 (RFC 8259 §8.1): encode it as UTF-8",
   "document-not-json": "the document is not JSON (RFC 8259): check it with a JSON parser",
   "document-url-not-allowed":
     "the URL of the document must be https, as new URL(text).href writes it, with a host name that has a dot, and without port, user name and fragment: change the URL",
-  "host-without-address":
-    "DNS has no address for the host of the document, or did not answer: check the host name and its DNS records",
-  "host-not-public":
-    "the host of the document has an address that is not public: serve the document at public addresses only",
+  "host-without-address": "DNS gave no address for the host of the document: check its name and records",
+  "host-not-public": "the host of the document has a non-public address: serve it at public ones only",
   "address-not-looked-up":
-    "the connection leads to an address that DNS did not give for the host of the document: check for code that replaces net.connect",
+    "the connection leads to an address that DNS did not give for the host: check for code that replaces net.connect",
   "no-connection":
     "the host of the document refused or cut off the connection, or its certificate is not valid for the host name: check its server and certificate",
   "too-many-fetches": "too many documents are being fetched at once: try again in a moment",

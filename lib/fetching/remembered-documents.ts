@@ -15,7 +15,7 @@ export type Asker = "anyone" | "known";
 
 /** The fetches that are under way. */
 export interface FetchesUnderWay {
-  /** The fetch of this URL, whoever has begun it. */
+  /** The fetch of this URL, whichever caller began it. */
   begun(url: string): Promise<FetchedDocument> | undefined;
   /** Begins a fetch, unless there is no room for it. */
   begin(url: string, asker: Asker): Promise<FetchedDocument> | undefined;

@@ -65,7 +65,7 @@ async function findPresented(ports: GrantPorts, request: ClientRequest): Promise
   return { request, text, token, authorization };
 }
 
-/** True within the time in which this API repeats an answer. A clock that is ahead counts as the present, within the drift of clocks. */
+/** True within the time in which this API repeats an answer. A time slightly ahead of this clock is taken as now. */
 function mayRepeat({ usedAt }: RefreshTokenUse, { issuer, now }: ClientRequest): boolean {
   const { refreshRetrySeconds } = issuer.api.lifetimes;
   return refreshRetrySeconds > 0 && now - usedAt <= refreshRetrySeconds && usedAt <= now + clockDriftSeconds;
@@ -125,7 +125,7 @@ function scopesToIssue(
   return stillRegistered(named.requestedScopes, request);
 }
 
-/** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others repeat its answer, or count as replays. */
+/** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others repeat its answer, or are treated as replays. */
 async function rotate(
   ports: GrantPorts,
   { presented, next }: { presented: Presented; next: NewRefreshToken },

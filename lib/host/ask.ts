@@ -75,7 +75,7 @@ export function invalidAnswer(name: HostCallback, problem: string): TypeError {
 }
 
 /**
- * A copy of what a callback has answered: what is checked is what counts, whatever the host does with its object.
+ * A copy of what a callback has answered: what is checked is what is used, whatever the host does with its object.
  *
  * @throws TypeError when it is not a plain object of a known kind with known keys, all of them defined
  */

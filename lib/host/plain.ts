@@ -15,7 +15,7 @@ export interface KeyProblem {
 
 /**
  * What is wrong with an object that may have these keys, or `undefined` when nothing is. A key that is misspelt, inherited or `undefined`
- * must not count as left out. `name` is what the object is called.
+ * must not look like a key that is left out. `name` is what the object is called.
  */
 export function keyProblem(
   given: unknown,

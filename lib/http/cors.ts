@@ -11,8 +11,8 @@ import type { HttpRequest } from "./request";
 export const varyByOrigin: Readonly<Record<string, string>> = { Vary: "Origin" };
 
 /**
- * The header names that a preflight asks for, or `undefined` when there are none or they are not names. They are reflected where
- * anybody may read the answer: `*` would do as well, but older browsers do not know it.
+ * The header names that a preflight asks for, or `undefined` when there are none or they are not names. They are reflected where anyone may
+ * read the answer: `*` would do as well, but older browsers do not know it.
  */
 function requestedHeaders({ headers }: HttpRequest): string | undefined {
   const names = headers["access-control-request-headers"];
@@ -51,8 +51,8 @@ export function readableBy<Response extends JsonResponse | EmptyResponse>(
 }
 
 /**
- * A document that anybody may read, also from a script that sends headers of its own (such as `MCP-Protocol-Version`), or the answer
- * to the preflight of such a script.
+ * A document that anyone may read, also a script that adds headers (such as `MCP-Protocol-Version`), or the answer to the preflight of such
+ * a script.
  */
 export function answerDocument(req: HttpRequest, document: JsonResponse): ProtocolResponse {
   switch (req.method) {

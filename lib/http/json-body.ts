@@ -51,7 +51,7 @@ function limitedJson(parsed: object): JsonBody {
   return jsonOf(parsed);
 }
 
-/** The JSON of a POST. Of keys that are repeated in an object, the last one counts. Rejects when the client disconnects. */
+/** The JSON of a POST. Of keys that are repeated in an object, the last one is used. Rejects when the client disconnects. */
 export async function readJson(req: HttpRequest): Promise<JsonBody> {
   const body = await readBody(req, "application/json");
   switch (body.kind) {

@@ -79,7 +79,7 @@ function limited(bytes: Buffer): Body {
   return bytes.length > maxBodyBytes ? { kind: "too-large" } : { kind: "bytes", bytes };
 }
 
-/** The least number of bytes that the form had: a host's parser may accept more. Values that are not text do not count. */
+/** The least number of bytes that the form had: a host's parser may accept more. Values that are not text are left out. */
 function leastBytes(fields: object): number {
   const pairs = Object.entries(fields).filter(
     (pair): pair is [string, string] => typeof pair[1] === "string",
@@ -185,8 +185,7 @@ export const httpReasons = {
   "body-not-a-form":
     "the body is not a form, such as JSON, or it is compressed (RFC 6749 §3.2, Appendix B): send application/x-www-form-urlencoded, in JavaScript body: new URLSearchParams({ … })",
   "json-too-large": "the body is larger than 64 KB: send only the metadata",
-  "json-malformed":
-    "the body is not JSON in UTF-8 (RFC 8259), or it is nested more than 10 levels deep: send the metadata as JSON.stringify writes it",
+  "json-malformed": "the body is not JSON in UTF-8 (RFC 8259), or it is nested more than 10 levels deep",
   "body-not-json":
     "the body is not JSON, such as a form, or it is compressed (RFC 7591 §3.1): send application/json",
 } as const;
@@ -198,7 +197,7 @@ export const takenProblem: OAuthErrorDetails = {
   situation: "answer",
 };
 
-// the only form that people send is that of the consent page; nobody else is shown the situation
+// the only form that people send is that of the consent page, so only they see the situation
 const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDetails>> = {
   taken: takenProblem,
   "too-large": {

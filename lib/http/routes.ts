@@ -153,7 +153,7 @@ async function answerScript(
   parts: ServedParts,
   { origin, ...arrival }: ClientArrival & { readonly origin: string },
 ): Promise<ClientResponse> {
-  // what is said before anything is looked up says nothing of anybody: every script may read it
+  // an answer before any look-up reveals nothing about anyone: every script may read it
   let readers: string | undefined = "*";
   const lookUpOrigin = async (): Promise<boolean> => {
     readers = (await parts.ports.clients.isBrowserOrigin(origin)) ? origin : undefined;

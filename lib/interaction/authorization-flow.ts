@@ -130,7 +130,7 @@ async function continueWith(
   const { issuer } = found;
   const isSwitch = by === "switch";
   const pending = isSwitch ? choosingAccount(found.pending) : found.pending;
-  // an answer that does not count, such as one to an earlier page, may have been a no: it must lead to a page, also after a sign-in
+  // an answer that is ignored, such as one to an earlier page, may have been a no: it must lead to a page, also after a sign-in
   const mustAsk = by === "form" || pending.mustAsk === true;
   const outcome = await comeBack(options.ports, {
     issuer,
@@ -192,7 +192,7 @@ async function submitConsent(
     return continueWith(options, { req, found, by: "switch" });
   }
   if (!answer) return page(withoutAnswer());
-  // a no counts whoever is signed in by now, and in whatever context: it must never become what somebody allowed elsewhere
+  // a no takes effect whoever is signed in now, and in whatever context: it must never become what someone allowed elsewhere
   if (answer === "deny" && isShownForm(form, { pending, secrets }))
     return denyPending(options, { req, found });
   const decision = formDecision(form, { answer, pending, secrets });

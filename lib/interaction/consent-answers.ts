@@ -13,8 +13,8 @@ import { interactionReasons } from "./lost-interaction";
 import type { PageAnswer, PendingRequest } from "./pending-request";
 
 /**
- * Binds a form to what it shows and to whom, so that no other site, earlier user or earlier page can answer it: once something was ended, an
- * open form no longer counts.
+ * Binds a form to what it shows and to whom, so that no other site, earlier user or earlier page can answer it: once something was ended,
+ * an open form is no longer accepted.
  */
 export type ConsentFormBinding = Pick<
   PendingRequest,

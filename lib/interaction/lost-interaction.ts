@@ -26,8 +26,7 @@ export const interactionReasons = {
     "the browser sent no pending request: it was answered before, or the browser refuses authmount's cookie or has deleted it: allow cookies, and start a new authorization request",
   "form-of-another-site":
     "Origin or Sec-Fetch-Site of the request names another site, as in cross-site request forgery: send the form from a page of this site",
-  "form-without-answer":
-    'decision in the form is none of approve, deny and switch: give the buttons name="decision" and one of these values',
+  "form-without-answer": "decision in the form must be approve, deny or switch",
   "not-opened-as-page":
     "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like sent the authorization request: open it in the browser, such as with location.assign(url)",
   "request-too-long": (longest: string): string =>
@@ -38,7 +37,7 @@ export const interactionReasons = {
 
 type InteractionProblem = Exclude<keyof typeof interactionReasons, "request-too-long">;
 
-/** Where the browser has opened this site. Behind a proxy only what that forwards counts, and what nobody says is as in `origin`. */
+/** Where the browser has opened this site. Behind a proxy only what it forwards is used; the rest is taken from `origin`. */
 export function openedOrigin(
   { headers, socket }: Pick<Request, "headers" | "socket">,
   origin: string,

@@ -28,9 +28,9 @@ export interface PendingRequest {
   readonly impliedScopes?: readonly string[];
   /** What a client that nobody registered said of itself on the first visit. */
   readonly clientDigest?: string;
-  /** When the person was first sent to a page: a sign-in after this moment counts as fresh. */
+  /** When the person was first sent to a page: a sign-in after this moment is fresh. */
   readonly began: EpochSeconds;
-  /** When the cookie stops counting, whatever the browser does with it. */
+  /** From then on the cookie is refused, whatever the browser does with it. */
   readonly expiresAt: EpochSeconds;
   /** The end user who was shown a consent page. */
   readonly consentSubject?: string;
@@ -38,7 +38,7 @@ export interface PendingRequest {
   readonly contextKey?: string | undefined;
   /** The end marks that were current when the consent page was shown. */
   readonly endMarks?: readonly string[] | undefined;
-  /** Set once an answer was given that did not count: only a page that is answered can end it with a yes. */
+  /** Set once an answer was ignored: only a page that is answered can end it with a yes. */
   readonly mustAsk?: boolean;
   /** How often the person has asked for another account. */
   readonly switches?: number;
@@ -140,7 +140,7 @@ function sign(value: string, key: string): string {
   return `s:${value}.${createHmac("sha256", key).update(value).digest("base64").replace("=", "")}`;
 }
 
-/** What the client has sent is compressed, apart from what is known of the person, which the length must not tell to whoever chose the rest. */
+/** Compresses what the client sent, but not what is known of the person: the length must not reveal that to the client (CRIME). */
 function encodePending({ parameters, shownScopes, impliedScopes, ...others }: PendingRequest): string {
   const sent = deflateRawSync(JSON.stringify({ parameters, shownScopes, impliedScopes }));
   return [Buffer.from(JSON.stringify(others)), sent].map((part) => part.toString("base64url")).join(".");
@@ -277,7 +277,7 @@ export function findPending(
 ): Found | LostInteraction {
   const pending = options.pendingRequests.open(req, interactionId);
   if (typeof pending === "string") return pending;
-  // after an answer only the same answer counts again, for an impatient second click: never the other one
+  // after an answer only the same answer is accepted again, for an impatient second click: never the other one
   if (pending.answered !== undefined && pending.answered !== answer) return "over";
   const issuer = options.findIssuer(pending.authMethodId, pending.apiId);
   return issuer ? { pending, issuer } : "over";

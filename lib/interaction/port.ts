@@ -42,8 +42,8 @@ export interface ConsentRequest extends AuthorizationSummary {
 }
 
 /**
- * Decides about consent where neither trust nor a remembered consent does. If `prompt` contains `consent`, the client wants the
- * person to be asked: answer `ask` or `interaction` then. For a client that nobody registered (`client.selfDescribed`), `granted` counts as
+ * Decides about consent where neither trust nor a remembered consent does. If `prompt` contains `consent`, the client wants the person to
+ * be asked: answer `ask` or `interaction` then. For a client that nobody registered (`client.selfDescribed`), `granted` is treated as
  * `ask`: the person is asked before such a client gets anything.
  */
 export interface ConsentAdapter {

@@ -10,7 +10,7 @@ import type { SigningKeySource } from "../signing/signing-key";
 import type { Storage } from "../storage/port";
 import type { TokenAdapter } from "../tokens/port";
 
-/** A scope with more than its sentence. */
+/** A scope with an explanation, or one that implies others. */
 export interface ScopeOptions {
   /** The sentence that people read, in one language or in several. */
   readonly text: ScopeSentence;
@@ -68,7 +68,7 @@ export interface ApiOptions {
    */
   readonly unknownScopes?: "refuse" | "ignore";
   /**
-   * `"state"` adds `refresh_token_expires_in` to token answers with a refresh token: how long it lives if it is not used, in seconds
+   * `"state"` adds `refresh_token_expires_in` to token answers with a refresh token: how long it is valid if it is not used, in seconds
    * (draft-ietf-oauth-refresh-token-expiration). Default: `"omit"`, as old clients may not expect it.
    */
   readonly refreshTokenExpiry?: "omit" | "state";

@@ -58,7 +58,7 @@ function describeSchemaError(schema: NamedSchema, error: SchemaError): OptionPro
   };
 }
 
-/** Says only that something inside is wrong, which has an error of its own. */
+/** Says only that something inside is wrong, which has its own error. */
 const aboutOthers = ["if", "propertyNames"];
 
 /** Every error in the shape of options, by their schema. */

@@ -12,13 +12,13 @@ export interface PageTexts {
   readonly scopes: string;
   /** Says that nobody at this site has checked the client, with `{host}`: the host name of its metadata document. */
   readonly uncheckedFrom: string;
-  /** The same of a client that has registered itself. */
+  /** Says the same of a client that has registered itself. */
   readonly unchecked: string;
-  /** Follows one of these when the person has not allowed the client anything before. */
+  /** Follows `uncheckedFrom` or `unchecked` when the person has not allowed the client anything before. */
   readonly firstVisit: string;
-  /** Follows them when the answer leads to a program on the person's device. */
+  /** Follows these texts when the answer leads to a program on the person's device. */
   readonly thisDevice: string;
-  /** Follows them when the answer leads to a website, with `{destination}`. */
+  /** Follows these texts when the answer leads to a website, with `{destination}`. */
   readonly otherSite: string;
   /** The label of the button that approves. */
   readonly allow: string;

@@ -7,7 +7,7 @@ import { type AuthorizationSummary, type ClientSummary, explanationOf, type Scop
 
 /** What the page asks, whom it asks, and how the answer comes back. */
 export interface ConsentPageInput {
-  /** Who asks for what. */
+  /** Which client asks for which scopes of which API. */
   readonly summary: AuthorizationSummary;
   /** Its sentences, with their languages. */
   readonly sentences: ScopeSentences<TextInLanguage>;

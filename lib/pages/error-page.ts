@@ -8,8 +8,8 @@ import type { PageTexts } from "./built-in-texts";
 export interface ErrorPage {
   readonly kind: "error";
   /**
-   * What has happened to the person: the request of the application is to blame (`request`), their sign-in is over or its cookie
-   * is lost (`lost`), the consent form does not count (`answer`), the application's server could not be reached (`unreached`), or this server has
+   * What has happened to the person: the request of the application is to blame (`request`), their sign-in is over or its cookie is lost
+   * (`lost`), the consent form was not accepted (`answer`), the application's server could not be reached (`unreached`), or this server has
    * failed (`failure`).
    */
   readonly situation: "request" | LostSituation | "failure";
@@ -68,7 +68,7 @@ export function errorPageContent(
 /** The `main` element's content of the built-in error page: first what helps the person, then what helps developers. */
 export function errorMain(page: ErrorPage): string {
   const { title, explanation, advice, details, code, description, reason } = page;
-  // developers see their line at once; nobody else is shown it
+  // developers see their line at once; others never get it
   const [open, forDevelopers] =
     reason === undefined ? ["", ""] : [" open", `<p>For developers: ${reason}.</p>`];
   return `<p class="mark" aria-hidden="true">!</p>

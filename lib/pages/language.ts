@@ -39,7 +39,7 @@ function acceptedLanguages({ headers }: IncomingMessage): readonly string[] {
 
 /**
  * The languages to try, the most preferred first: those that the client asks for, then those of the browser. A stranger must not choose a
- * language for the warnings about itself that the person cannot read: what it asks for counts only if the browser names no language.
+ * language for the warnings about itself that the person cannot read: what it asks for is used only if the browser names no language.
  */
 export function wantedLanguages(
   req: IncomingMessage,
@@ -51,8 +51,8 @@ export function wantedLanguages(
 }
 
 /**
- * The first wanted language that is available. A tag is shortened part by part until one is found: `de` serves `de-AT`. If there is none,
- * a longer one counts: `pt-BR` serves `pt`.
+ * The first wanted language that is available. A tag is shortened part by part until one is found: `de` serves `de-AT`. If there is none, a
+ * longer one fits: `pt-BR` serves `pt`.
  */
 export function chooseLanguage(wanted: readonly string[], available: readonly string[]): string | undefined {
   for (const tag of wanted) {

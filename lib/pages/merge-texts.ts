@@ -19,7 +19,7 @@ function inLanguage(language: string, texts: Partial<PageTexts>): Partial<Texts>
   return Object.fromEntries(defined.map(([name, text]) => [name, { text, language }]));
 }
 
-/** The title and advice that the host has written for errors count for each kind of error, unless it has written one for that kind. */
+/** The title and advice that the host has written for errors apply to each kind of error, unless it has written one for that kind. */
 function forEachSituation({ errorTitle, errorAdvice }: Partial<PageTexts>): Partial<PageTexts> {
   return {
     ...(errorTitle !== undefined && {

@@ -30,7 +30,7 @@ export interface ClientSummary {
   };
 }
 
-/** Who asks for what. It is a copy: changing it changes nothing in the request. */
+/** Which client asks for which scopes of which API. It is a copy: changing it changes nothing in the request. */
 export interface AuthorizationSummary {
   /** How the end user signs in for this request. */
   readonly authMethodId: string;

@@ -82,7 +82,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   const scopes = scope === "" ? [] : isString(scope) ? parseScope(scope) : undefined;
   // a token without an authorization is the client's own, so its sub must be the client: it must not name an end user
   if (!scopes || (authorizationId === undefined) !== (sub === client_id)) return undefined;
-  // this server issues no nbf, and authorization ids are strings: whoever signed anything else did not mean an access token
+  // this server issues no nbf, and authorization ids are strings: anything else was not signed as an access token
   if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
   const clientEndMark = optional(claims["client_end_mark"], isString);
   const authTime = optional(claims["auth_time"], isNumber);

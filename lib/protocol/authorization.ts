@@ -35,8 +35,8 @@ export function isOfUnregistered(authorization: Authorization | undefined): bool
 }
 
 /**
- * True when a client that nobody registered proves itself as it did at the approval. If its document says something else by now, whoever
- * has stolen its tokens could otherwise use them with less.
+ * True when a client that nobody registered proves itself as it did at the approval. Otherwise, once its document asks for a weaker proof,
+ * a thief could use stolen tokens with that.
  */
 export function provesAsApproved(authorization: Authorization, client: Client): boolean {
   const { clientAuthentication } = authorization;
@@ -58,14 +58,14 @@ export interface Authorization extends AuthenticationFacts {
   readonly subject: string;
   /** What the end user allowed, implied scopes included. Tokens may have fewer, never more. */
   readonly grantedScopes: readonly string[];
-  /** What the person chose; `undefined` when nothing was. */
+  /** What the person chose; `undefined` when they chose nothing. */
   readonly context?: AuthorizationContext;
   readonly createdAt: EpochSeconds;
-  /** When its last refresh token ends; rotation does not move it. `undefined` when it has no refresh tokens. */
+  /** When its last refresh token expires; rotation does not move it. `undefined` when it has no refresh tokens. */
   readonly refreshableUntil?: EpochSeconds;
   /** No code or token that descends from the authorization lives longer than this. */
   readonly expiresAt: EpochSeconds;
-  /** The end marks that the approval was born under. */
+  /** The end marks that were in force at the approval. */
   readonly endMarks: readonly string[];
   /** How a client that nobody registered must prove itself: as it did at the approval. Left out for registered clients. */
   readonly clientAuthentication?: ProofKind;
@@ -81,7 +81,7 @@ export function belongsTo({ issuer }: Pick<Authorization, "issuer">, at: Issuer)
   return issuer === at.identifier;
 }
 
-/** True while the authorization is in force. A missing one counts as revoked, so that a lost record fails closed. */
+/** True while the authorization is in force. A missing one is treated as revoked, so that a lost record fails closed. */
 export function isLive(
   authorization: Authorization | undefined,
   now: EpochSeconds,
@@ -201,7 +201,7 @@ export function redemptionProblem(
   return codeVerifierMatches(codeVerifier, code.codeChallenge) ? undefined : "code-verifier-wrong";
 }
 
-/** How a refresh token was used: what repeating its successor takes. RFC 6749 §6. */
+/** How a refresh token was used: with this, the server can issue the same successor again. RFC 6749 §6. */
 export interface RefreshTokenUse {
   readonly usedAt: EpochSeconds;
   /** 128 random bits as base64url, without which nobody can derive the successor. */

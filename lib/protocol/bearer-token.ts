@@ -6,7 +6,7 @@ export type PresentedToken =
   | { readonly kind: "absent" }
   | { readonly kind: "malformed" };
 
-/** The token in an `Authorization` header. Any scheme other than Bearer counts as no token. @rfc 6750 §2.1 */
+/** The token in an `Authorization` header. With any scheme other than Bearer there is no token. @rfc 6750 §2.1 */
 export function readBearerToken(header: string | undefined): PresentedToken {
   if (header === undefined || !/^bearer(?:\s|$)/i.test(header)) return { kind: "absent" };
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];

@@ -20,7 +20,7 @@ export const jwtBearerType = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 export interface AssertionClaims {
   readonly iss: string;
   readonly sub: string;
-  /** The one audience. A list with one element counts as that element. */
+  /** The one audience. A list with one element is read as that element. */
   readonly aud: string;
   readonly jti: string;
   readonly exp: number;
@@ -41,35 +41,29 @@ export interface ClientAssertion {
 
 /** Why an assertion is refused. For events: no text contains anything of the assertion. */
 export const assertionReasons = {
-  "assertion-too-long":
-    "the assertion is longer than 8192 characters: leave out claims that RFC 7523 does not need",
+  "assertion-too-long": "the assertion is longer than 8192 characters: leave out what RFC 7523 does not need",
   "assertion-not-a-jwt":
     "the assertion is not a signed JWT (RFC 7515 §7.1, 7519 §7.2): send header, claims and signature as base64url, with dots between them",
   "assertion-alg-unsupported":
     "alg of the assertion is not supported (RFC 8414 §2, 8725 §3.1): sign with one of token_endpoint_auth_signing_alg_values_supported in the metadata, such as ES256",
   "assertion-typ-wrong":
     "typ of the assertion must be client-authentication+jwt or JWT, or be left out (RFC 8725 §3.11)",
-  "assertion-with-crit":
-    "the assertion has crit, and this server supports no extension (RFC 7515 §4.1.11): leave crit out",
+  "assertion-with-crit": "the assertion has crit, which is not supported (RFC 7515 §4.1.11): leave it out",
   "assertion-kid-not-text": "kid of the assertion must be a string (RFC 7515 §4.1.4)",
   "assertion-kid-unknown":
     "no key of the client has the kid of the assertion (RFC 7515 §4.1.4): add the public key to jwks of the client's record or to the document at jwksUri, or sign with a key that is there",
   "assertion-iss-or-sub-wrong": "iss and sub of the assertion must both be the client id (RFC 7523 §3)",
   "assertion-aud-not-one-text":
     "aud of the assertion must be one string, or a list of one (RFC 7523 §3): the issuer",
-  "assertion-aud-wrong":
-    "aud of the assertion must be the issuer of this endpoint, exactly as the metadata has it (RFC 7523 §3)",
+  "assertion-aud-wrong": "aud of the assertion must be the issuer, as the metadata has it (RFC 7523 §3)",
   "assertion-aud-token-endpoint":
     "aud of the assertion is the token endpoint (RFC 7523 §3): send the issuer, or set allowTokenEndpointAudience in the client's record",
   "assertion-jti-malformed":
-    "jti of the assertion must be a string of 1 to 255 characters (RFC 7523 §3): send a new random one each time",
+    "jti of the assertion must have 1 to 255 characters (RFC 7523 §3): send a new random one each time",
   "assertion-exp-malformed": "exp of the assertion must be a number: seconds since 1970 (RFC 7523 §3)",
-  "assertion-times-malformed":
-    "iat and nbf of the assertion must be numbers, seconds since 1970, or be left out (RFC 7519 §4.1)",
-  "assertion-expired":
-    "the assertion has expired (RFC 7523 §3): sign a new one for each request, and check the client's clock",
-  "assertion-too-old":
-    "the assertion was signed more than 300 seconds ago (RFC 7523 §3): sign a new one for each request, and check the client's clock",
+  "assertion-times-malformed": "iat and nbf of the assertion must be seconds since 1970 (RFC 7519 §4.1)",
+  "assertion-expired": "the assertion has expired (RFC 7523 §3): sign a new one for each request",
+  "assertion-too-old": "the assertion was signed over 300 seconds ago (RFC 7523 §3): sign one per request",
   "assertion-lives-too-long":
     "the assertion has no iat, and expires more than 300 seconds from now (RFC 7523 §3): send iat, or an earlier exp",
   "assertion-from-the-future":
@@ -96,7 +90,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 // several times what an assertion with an RSA signature takes
 const maxCharacters = 8_192;
 const maxJtiCharacters = 255;
-// with an iat, how long the assertion counts whatever its exp; without one, how far ahead exp may be
+// with an iat, how long the assertion is accepted whatever its exp; without one, how far ahead exp may be
 const lifeSeconds = 300;
 // how far the client's clock may differ: so much is allowed at both ends of the assertion's life
 const toleranceSeconds = 30;
@@ -166,7 +160,7 @@ function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion 
 }
 
 /**
- * Reads the form of an assertion. If a name appears twice in the header or the claims, the last one counts.
+ * Reads the form of an assertion. If a name appears twice in the header or the claims, the last one is used.
  *
  * @rfc 7515 §5.2, 7519 §4, §7.2, 7523 §3
  */
@@ -202,7 +196,7 @@ export interface ExpectedClaims {
   readonly now: EpochSeconds;
 }
 
-/** When the assertion ends: libraries sign some for an hour, of which only the first five minutes count. */
+/** When the assertion ends: libraries sign some for an hour, and only the first five minutes are accepted. */
 function endOf({ exp, iat = Infinity }: Pick<AssertionClaims, "exp" | "iat">): EpochSeconds {
   return Math.min(exp, iat + lifeSeconds);
 }

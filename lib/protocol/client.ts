@@ -22,7 +22,7 @@ export interface Subscription {
   readonly grantTypes?: readonly GrantType[];
 }
 
-/** What makes a client one that nobody registered. The server sets it; it is not kept of the records of `storage.clients`. */
+/** Marks a client that nobody registered. Only the server sets it; in records of `storage.clients` it is ignored. */
 export interface SelfDescription {
   /** `document`: its id is the URL of its metadata document. `registration`: it has registered itself (RFC 7591). */
   readonly by: "document" | "registration";
@@ -83,8 +83,8 @@ export interface KeyClient extends ClientBase {
    */
   readonly jwksUri?: string;
   /**
-   * `true` also accepts assertions whose `aud` is the token endpoint. Some clients send that instead of the issuer, but an assertion
-   * for one server may then count at another (draft-ietf-oauth-rfc7523bis).
+   * `true` also accepts assertions whose `aud` is the token endpoint. Some clients send that instead of the issuer, but an assertion for
+   * one server may then be accepted at another (draft-ietf-oauth-rfc7523bis).
    */
   readonly allowTokenEndpointAudience?: boolean;
 }

@@ -1,7 +1,7 @@
 /** A remembered permission of an end user for one client at one API. RFC 6749 §1.3, §10.2. */
 import type { EpochSeconds } from "./time";
 
-/** Whose permission, for which client, at which API, in which context. */
+/** What a consent is remembered for: an end user, a client, an API and a context. */
 export interface ConsentKey {
   /** The stable id of the end user. */
   readonly subject: string;
@@ -21,7 +21,7 @@ export interface ConsentSelection {
   readonly contextKey?: string;
 }
 
-/** How many consents of one end user are remembered. Whoever has given more is asked again about the earliest. */
+/** How many consents of one end user are remembered. An end user who has given more is asked again about the oldest. */
 export const maxConsents = 1_000;
 
 /** A remembered consent. Scopes that were added to the client later are not in it, so people are asked about them. */
@@ -33,7 +33,7 @@ export interface Consent extends ConsentKey {
   readonly expiresAt: EpochSeconds;
   /** The end marks that were in force when the person was asked. */
   readonly endMarks: readonly string[];
-  /** What a client that nobody registered said of itself when the person was asked. The consent counts only while that is the same. */
+  /** What a client that nobody registered said of itself when the person was asked. The consent is used only while that is unchanged. */
   readonly clientDigest?: string;
 }
 

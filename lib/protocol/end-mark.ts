@@ -1,18 +1,18 @@
-/** End marks: what began before an end never counts after it. RFC 7009 §2.1, 6749 §10.2.
+/** End marks: what began before something was revoked is never valid after it. RFC 7009 §2.1, 6749 §10.2.
  *
- * When a person withdraws a consent, or a client is deleted, it is not enough to revoke what storage has. At that moment another process may
- * be about to store a code, a token or a consent that relies on what ends, and the clocks of two processes do not tell which of the two came
- * first. So whoever ends something first stores a mark, a random value under a key that says what it ends, and only then revokes what it
- * finds. Whoever approves first reads the marks, stores what is approved together with the marks that were there (it is born under them), and
- * then reads the marks again. A mark that is new means that something was ended meanwhile: what was just stored is erased. So either the end
- * finds what was stored, or the approval finds the mark. The same comparison tells later whether a stored record counts: it does while it
- * carries every mark that is there. A mark is kept until all that can be older than it has expired.
+ * When a person withdraws a consent, or a client is deleted, it is not enough to revoke what storage has. At that moment another process
+ * may be about to store a code, a token or a consent that relies on what ends, and the clocks of two processes do not tell which of the two
+ * came first. So a process that ends something first stores a mark, a random value under a key that says what it ends, and only then
+ * revokes what it finds. A process that approves first reads the marks, stores what is approved together with the marks that were there (it
+ * is born under them), and then reads the marks again. A new mark means that something was ended meanwhile: what was just stored is erased.
+ * So either the end finds what was stored, or the approval finds the mark. The same comparison tells later whether a stored record is
+ * valid: it is while it carries every mark that is there. A mark is kept until all that can be older than it has expired.
  */
 import { hash } from "node:crypto";
 import { clockDriftSeconds, type EpochSeconds } from "./time";
 import type { ConsentKey, ConsentSelection } from "./consent";
 
-/** The record that ends something: whatever does not carry this mark began before the end, and no longer counts. */
+/** A record that revokes something: what does not carry this mark began before the revocation, and is no longer valid. */
 export interface EndMark {
   /**
    * What was ended: a digest of 22 characters, a dot, and a digest of 43. The part before the dot is the same for everything of one end

@@ -9,8 +9,8 @@ function isObjectPrototype(object: object): boolean {
 }
 
 /**
- * True for an object as a literal or `JSON.parse` makes it, in any realm: no list, of no class, and without properties that it does not
- * list. A copy of its own properties then holds everything that reading it would give.
+ * True for an object as a literal or `JSON.parse` makes it, in any realm: no list, no class, no hidden properties. A copy of its properties
+ * then has everything that reading the object gives.
  */
 export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;

@@ -84,8 +84,8 @@ export function hasOrigin(url: string, origins: readonly string[]): boolean {
 }
 
 /**
- * The origins that a client may not name which nobody registered, unless the host has. On a page of its own, people would take the host
- * for the one who asks, and a redirect there, if only for a no, is a GET with the cookies of its site.
+ * The origins that a client may not name if nobody registered it, unless the host lists them. With such an origin, people would think that
+ * the host itself asks, and a redirect there, even for a no, is a GET with the cookies of the host's site.
  */
 export function reservedOrigins({ api }: Issuer, named: readonly string[]): readonly string[] {
   return api.ownOrigins.filter((origin) => !named.includes(origin));

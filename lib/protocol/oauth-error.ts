@@ -23,8 +23,8 @@ export type OAuthErrorCode =
   | "unsupported_token_type";
 
 /**
- * What has happened to a person, where the error code does not say it: their sign-in is over, their answer did not count, or the client's
- * server could not be reached.
+ * What has happened to a person, where the error code does not say it: their sign-in is over, their answer was not accepted, or the
+ * client's server could not be reached.
  */
 export type LostSituation = "lost" | "answer" | "unreached";
 

@@ -67,7 +67,7 @@ function statusOf(code: OAuthErrorCode): number {
 /** How long a copy may be kept. A new key must not sign before every copy of the key set without it is this old. */
 const documentSeconds = 300;
 
-/** A public document, which anybody may read and cache. @rfc 8414 §3, 9728 §3, 7517 §5, 9111 §5.2.2 */
+/** A public document, which anyone may read and cache. @rfc 8414 §3, 9728 §3, 7517 §5, 9111 §5.2.2 */
 export function publicDocument(body: object): JsonResponse {
   const headers = {
     "Access-Control-Allow-Origin": "*",

@@ -1,4 +1,4 @@
-/** A cache that holds so many entries and forgets the one that was used longest ago. RFC 7662 §4 (caching). */
+/** A cache with a limit, which forgets the entry that was used longest ago. RFC 7662 §4 (caching). */
 import { LRUCache } from "lru-cache";
 
 /**

@@ -60,8 +60,8 @@ function queuesOfAtMost(most: number): Queues {
 }
 
 /**
- * So many run at a time, so many wait, and those whose they are take turns. When one more arrives, whoever has the most waiting loses the
- * oldest. Refusing the newcomer instead would lock out everybody once an attacker fills the queue.
+ * Limits how many calls run and how many wait; their owners take turns. When one call too many arrives, the owner with the most waiting
+ * loses its oldest. Refusing the new call instead would lock everyone out once an attacker fills the queue.
  */
 export function takingTurns(most: TurnLimits): InTurn {
   const { waitMilliseconds, refusal } = most;
@@ -88,7 +88,7 @@ export function takingTurns(most: TurnLimits): InTurn {
     try {
       return await act();
     } finally {
-      // whoever waits takes over this place
+      // the next call that waits takes this place
       if (!queues.startNext()) running -= 1;
     }
   };

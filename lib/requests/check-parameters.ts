@@ -75,7 +75,7 @@ export function checkResource(parameters: Parameters, issuer: Issuer): void {
   });
 }
 
-/** What the client is told of each problem of `scope`. */
+/** The description of each problem of `scope`, for the client. */
 const scopeDescriptions: Readonly<Record<ScopeProblem, string>> = {
   "scope-missing": "This API requires a scope.",
   "scope-malformed": "The scope is malformed.",

@@ -43,14 +43,8 @@ function readAnswer(text: string): Introspected | undefined {
 
 function noTurn(because: "full" | "late"): Error {
   return because === "full"
-    ? lateError(
-        "introspection-queue-full",
-        "introspection: too many tokens are waiting already: check why the authorization server is slow",
-      )
-    : lateError(
-        "introspection-queue-late",
-        "introspection: the token waited five seconds for its turn: check why the authorization server is slow",
-      );
+    ? lateError("introspection-queue-full", "introspection: too many tokens are waiting: is the server slow?")
+    : lateError("introspection-queue-late", "introspection: no turn in five seconds: is the server slow?");
 }
 
 /**
@@ -71,10 +65,7 @@ export function introspector(options: IntrospectionOptions, inTurn: InTurn): Int
       throw lateError("introspection-unreachable", `introspection: ${answer.reason}`);
     const { status, text } = answer;
     if (status >= 500 || status === 429)
-      throw lateError(
-        "introspection-unavailable",
-        `introspection: the authorization server answered with status ${status}: check its log`,
-      );
+      throw lateError("introspection-unavailable", `introspection: the answer has status ${status}`);
     const hint = refusals[status] ?? "is baseUrl right?";
     if (status !== 200)
       throw hostMistake(

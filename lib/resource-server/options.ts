@@ -46,8 +46,8 @@ export interface ResourceServerOptions {
   /** API id → an API of this process. */
   readonly apis: Readonly<Record<string, ResourceApiOptions>>;
   /**
-   * Asks the authorization server about every token: needed for opaque tokens, and to learn of revocations. Left out: JWTs are
-   * verified by their signature and count until they expire.
+   * Asks the authorization server about every token: needed for opaque tokens, and to learn of revocations. Left out: JWTs are verified by
+   * their signature and valid until they expire.
    */
   readonly introspection?: IntrospectionOptions;
   /**

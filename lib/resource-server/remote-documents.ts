@@ -78,8 +78,8 @@ function fetchInto<T>(parsed: Parsed<T>, parse: RemoteDocumentOptions<T>["parse"
 }
 
 /**
- * Remembers documents as `rememberedDocuments` does. A document that is wrong counts as one that did not arrive: the last good one
- * stays in use, for a day at most. What a document says is parsed once.
+ * Remembers documents as `rememberedDocuments` does. A wrong document is treated like one that did not arrive: the last good one stays in
+ * use, for a day at most. What a document says is parsed once.
  */
 export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions<T>): RemoteDocuments<T> {
   const parsed: Parsed<T> = new Map();

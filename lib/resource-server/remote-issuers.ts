@@ -67,7 +67,7 @@ function parseKeySet(value: object, url: string): ParsedDocument<RemoteKeys> {
   for (const jwk of listIn(keys)) {
     // what is no object has no kid
     const key = readVerificationKey((jwk ?? {}) as Readonly<Record<string, unknown>>);
-    // of two keys with one kid, the first one counts, at every reading
+    // of two keys with one kid, the first one is used, at every reading
     if (key && !found.has(key.kid)) found.set(key.kid, { ...key, publishedAt: url });
   }
   return found.size > 0
@@ -99,8 +99,8 @@ export async function isIssuerOf(
 }
 
 /**
- * Gives the issuers in the options of an API, or those that the authorization server lists for it: below its own origin, wherever
- * the API is. Issuers of other servers do not count.
+ * Gives the issuers in the options of an API, or those that the authorization server lists for it: below its own origin, wherever the API
+ * is. Issuers of other servers are ignored.
  *
  * @rfc 9728 §3.3
  */

@@ -24,7 +24,7 @@ import {
   type RemoteKey,
 } from "./remote-issuers";
 
-/** How to ask about tokens. Two ways, so that texts which anybody can make up do not hold up tokens whose signature is good. */
+/** How to ask about tokens. Two ways, so that made-up texts, which anyone can send, do not delay tokens with a good signature. */
 export interface Introspection {
   /** Asks about a text in the form of an opaque token. */
   readonly opaque: Introspect;

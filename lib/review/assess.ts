@@ -8,7 +8,7 @@ import type { AssessedStandard, AssessmentState, Requirement, Standard } from ".
 import { rfc9700 } from "./rfc9700";
 import { type Spot, spotsOf, type WeaknessCode } from "./weaknesses";
 
-/** A line of a standard, and how the configuration stands to it. */
+/** An item of a standard, and whether the configuration meets it. */
 export interface AssessmentItem {
   readonly standard: AssessedStandard;
   /** The section, or the number of the requirement: `4.14.2`. */

@@ -1,4 +1,4 @@
-/** A line of a standard, what this server does about it, and which options weaken that. RFC 9700 §2. */
+/** An item of a standard, what this server does about it, and which options weaken that. RFC 9700 §2. */
 import type { WeaknessCode } from "./weaknesses";
 
 /** The standards that a report compares the configuration with. */
@@ -10,7 +10,7 @@ export type AssessedStandard = "RFC 9700" | "OAuth 2.1" | "FAPI 2.0" | "ASVS 5.0
  */
 export type AssessmentState = "met" | "weakened" | "not-met" | "host" | "not-applicable";
 
-/** A line of a standard. */
+/** An item of a standard. */
 export interface Requirement {
   readonly section: string;
   /** What it asks for, in our words. */
@@ -36,5 +36,5 @@ export interface Standard {
   readonly requirements: readonly Requirement[];
 }
 
-/** What lets a used code or refresh token, or a revoked one, count again. */
+/** What lets a used or revoked code or refresh token be accepted again. */
 export const lostRecords = ["storage-in-memory", "storage-may-lose-records"] as const;

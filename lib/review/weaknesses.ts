@@ -7,7 +7,7 @@ import { storagePortNames } from "../storage/port";
 import { lossOfRecords, risksOf } from "../storage/risks";
 import { type Find, inApis, inClients, lifetimeAbove, option, redirectUris, subscriptions } from "./find";
 
-/** What can be weak. An id never changes its meaning; the texts beside it may be improved. */
+/** The id of a weakness. It never changes its meaning; the texts beside it may be improved. */
 export type WeaknessCode =
   | "temporary-secrets"
   | "temporary-signing-keys"

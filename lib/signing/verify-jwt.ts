@@ -74,7 +74,7 @@ export function isSignedBy({ alg, signed, signature: encoded }: PresentedJwt, ke
   return verify(hash, Buffer.from(signed), verifyInput(key), signature);
 }
 
-/** The payload, or `undefined` when it is no JSON object. Whether anybody may believe it, only the signature tells. */
+/** The payload, or `undefined` when it is not a JSON object. Trust it only after the signature is verified. */
 export function claimsOf({ payload }: PresentedJwt): AccessTokenClaims | undefined {
   return parseObject(payload) as AccessTokenClaims | undefined;
 }

@@ -3,7 +3,7 @@ import type { Client } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
 
-/** A text that counts once: so far, a signed assertion by which a client has proved who it is. @rfc 7523 §3 */
+/** A text that may be used only once: so far, a signed assertion by which a client has proved who it is. @rfc 7523 §3 */
 export interface UsedAssertion {
   /** Stands for the text: for an assertion, the client's id together with the `jti` that the client chose. Other kinds of text never have the same digest. */
   readonly digest: TokenDigest;
@@ -14,8 +14,8 @@ export interface UsedAssertion {
 }
 
 /**
- * Texts that count once, such as the assertions that clients have used. The adapter looks at nothing but digest and time, removes expired
- * ones, and must never lose an unexpired one.
+ * Texts that may be used only once, such as client assertions. The adapter looks at nothing but digest and time, removes expired ones, and
+ * must never lose an unexpired one.
  */
 export interface ClientAssertionStore {
   /**
@@ -38,11 +38,11 @@ export interface ClientRegistration {
  */
 export interface ClientRegistrationStore {
   /**
-   * Stores a new registration, whose client id has never been stored before. Then at most `limit` unexpired ones are stored: of those
-   * that were never extended, as many of the oldest go as necessary. New registrations all live equally long, so an adapter may take
-   * the one that ends first for the oldest. If extended ones leave fewer than `reserved` places (left out: 1), nothing changes, and the answer
-   * is `"full"`: otherwise the last new registrations would push out each other before anybody can approve one.
-   * Simultaneous calls may leave a few too many until the next call.
+   * Stores a new registration, whose client id has never been stored before. Then at most `limit` unexpired ones are stored: of those that
+   * were never extended, as many of the oldest go as necessary. New registrations all live equally long, so an adapter may take the one
+   * that ends first for the oldest. If extended ones leave fewer than `reserved` places (left out: 1), nothing changes, and the answer is
+   * `"full"`: otherwise the last new registrations would push out each other before anyone approves one. Simultaneous calls may leave a few
+   * too many until the next call.
    */
   create(
     registration: ClientRegistration,
@@ -51,8 +51,8 @@ export interface ClientRegistrationStore {
   /** The client with exactly this id, with every field, unless its registration has expired at `now`. */
   find(clientId: string, now: EpochSeconds): Promise<Client | undefined>;
   /**
-   * Moves the end of an unexpired registration to `expiresAt`, never to an earlier time. From then on it counts as extended, wherever
-   * its end is, and no `create` removes it. False when there is none.
+   * Moves the end of an unexpired registration to `expiresAt`, never to an earlier time. From then on it is an extended one, whenever it
+   * expires, and no `create` removes it. False when there is none.
    */
   extend(
     registration: { readonly clientId: string; readonly expiresAt: EpochSeconds },

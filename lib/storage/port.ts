@@ -33,10 +33,10 @@ export interface ClientRegistry extends ClientStore {
    */
   save(client: Client): Promise<void>;
   /**
-   * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, nothing that was issued to the
-   * client is valid any more. It stores an end mark under `clientEndKey`, so that a later client with this id inherits nothing: in the
-   * same step, or again after the deletion. Whoever finds the client must not have read the mark that stays: what is issued to it then
-   * would count as that of the later one.
+   * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, nothing that was issued to the client is
+   * valid any more. It stores an end mark under `clientEndKey`, so that a later client with this id inherits nothing: in the same step, or
+   * again after the deletion. A call that still finds the client must not have read that mark: what is issued to it then would belong to
+   * the later client.
    */
   delete(clientId: string): Promise<void>;
   /** At most `limit` clients, in a fixed order that the store chooses; with `after`, those behind the client with this id. */
@@ -67,12 +67,12 @@ export interface ConsentStore {
 
 /**
  * End marks, one for each key: `protocol/end-mark.ts` says what they are. The adapter removes expired marks, and must never lose an
- * unexpired one: what was ended would count again.
+ * unexpired one: what was revoked would be valid again.
  */
 export interface EndMarkStore {
   /**
-   * The latest mark of each of these keys, in their order; `undefined` where there is none, or it has expired at `now`. Keys that are
-   * equal up to their dot are read at one moment: whoever sees the later of two marks also sees the earlier one.
+   * The latest mark of each of these keys, in their order; `undefined` where there is none, or it has expired at `now`. Keys that are equal
+   * up to their dot are read at one moment: a caller that sees the later of two marks also sees the earlier one.
    */
   find(keys: readonly string[], now: EpochSeconds): Promise<readonly (string | undefined)[]>;
   /** Stores the mark, or replaces the one with the same key. Once this resolves, every process must read the new mark. */
@@ -105,13 +105,13 @@ export interface AuthorizationPage {
   readonly limit: number;
 }
 
-/** How many living authorizations an end user can have for one client at one API in one context: in use, and never used. */
+/** How many active authorizations an end user can have for one client, API and context: so many used ones, and as many unused ones. */
 export const maxAuthorizations = 100;
 
 /** Authorizations. The adapter removes those whose `expiresAt` has passed. */
 export interface AuthorizationStore {
   /**
-   * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. Of the living ones of
+   * Stores a new authorization. Once this resolves, `find`, `revokeAll` and `list` of every process must find it. Of the active ones of
    * this end user for this client at this API in this context, `maxAuthorizations` that were used (`lastUsedAt`) then stay, and
    * `maxAuthorizations` that were not, the new one included. The others are revoked: of those used, the ones used longest ago; of the rest,
    * the oldest by `createdAt`. Simultaneous calls may leave a few too many until the next call.
@@ -130,13 +130,13 @@ export interface AuthorizationStore {
    */
   revokeAll(selection: AuthorizationSelection, now: EpochSeconds): Promise<number>;
   /**
-   * The living authorizations of this end user, neither revoked nor expired at `now`: the one that expires last comes first. A page
-   * with fewer than `limit` is the last one. Reads no other end user's records.
+   * The active authorizations of this end user, neither revoked nor expired at `now`: the one that expires last comes first. A page with
+   * fewer than `limit` is the last one. Reads no other end user's records.
    */
   list(subject: string, page: AuthorizationPage, now: EpochSeconds): Promise<readonly ListedAuthorization[]>;
   /**
-   * Deletes the records of all authorizations of this end user, living or not; with `authorizationId` only that one. A deleted
-   * authorization counts as revoked. It need not be atomic as a whole. Returns how many were deleted.
+   * Deletes the records of all authorizations of this end user, active or not; with `authorizationId` only that one. A deleted
+   * authorization is treated as revoked. It need not be atomic as a whole. Returns how many were deleted.
    */
   erase(
     target: { readonly subject: string; readonly authorizationId?: string },
@@ -211,9 +211,9 @@ export interface AccessTokenStore {
 }
 
 /**
- * Everything that the server stores. Tokens arrive as digests, and times as absolute epoch seconds. A call that starts after
- * another one has resolved sees what that one did, in every process. A call that cannot tell must reject: an answer in place of a
- * failure would be a guess. Records that are passed in or returned stay independent of what is stored.
+ * Everything that the server stores. Tokens arrive as digests, and times as absolute epoch seconds. A call that starts after another one
+ * has resolved sees what that one did, in every process. A call that does not know the answer must reject, and not guess. Records that are
+ * passed in or returned stay independent of what is stored.
  */
 export interface Storage {
   readonly clients: ClientStore;

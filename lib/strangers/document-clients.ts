@@ -61,7 +61,7 @@ const decisionKeys: AnswerKeys<DocumentDecision> = {
 function decisionProblem(decision: DocumentDecision): string | undefined {
   if (decision.kind === "refused") return undefined;
   const { scopes = [], redirectOrigins = [], clientAuthentication = "none" } = decision;
-  // a text would be searched for a part of it, and null would count as left out
+  // includes() would search a string for a part of it, and null would be taken as left out
   if (!isTextList(scopes)) return "scopes must be a list of scope names";
   if (!isTextList(redirectOrigins)) return "redirectOrigins must be a list of origins";
   if (clientAuthentication !== "none") return 'clientAuthentication must be "none", or be left out';

@@ -33,29 +33,24 @@ type Document = Readonly<Record<string, unknown>>;
 
 /** Why a client id that is a URL stands for no client. No text repeats anything of the document. */
 export const documentReasons = {
-  "document-not-an-object":
-    "the metadata document is not a JSON object: write an object with client_id and redirect_uris",
-  "document-of-another-client":
-    "client_id in the metadata document is not the URL of the document: write exactly this URL",
+  "document-not-an-object": "the metadata document must be a JSON object with client_id and redirect_uris",
+  "document-of-another-client": "client_id in the metadata document must be the URL of the document",
   "document-with-secret":
     "the metadata document has a client secret, which anyone can read: remove client_secret and client_secret_expires_at, and never use that secret again",
   "document-redirects-malformed": "redirect_uris in the metadata document must be a list of 1 to 20 strings",
   "document-without-code": "response_types in the metadata document must contain code, or be left out",
   "document-keys-of-this-server":
     "jwks_uri in the metadata document has the origin of baseUrl or of an audience: serve the keys at the client's own origin, or send jwks",
-  "document-auth-method-unknown":
-    "token_endpoint_auth_method in the metadata document must be none or private_key_jwt",
+  "document-auth-method-unknown": "token_endpoint_auth_method must be none or private_key_jwt",
   "document-with-two-key-sets": "the metadata document has both jwks and jwks_uri: keep one of them",
   "document-without-keys":
     "token_endpoint_auth_method in the metadata document is private_key_jwt, but jwks and jwks_uri are missing: add one of them",
   "document-without-redirect":
     "none of redirect_uris in the metadata document is allowed. An https URI needs the origin of the client id, or one of redirectOrigins; http needs a loopback host; a custom scheme needs a dot, or an entry in redirectSchemes; the origin of baseUrl or of an audience must be in redirectOrigins",
-  "document-unusable":
-    "a key or URL in the metadata document is malformed, or its jwks_uri can never be fetched: correct the document",
+  "document-unusable": "a key or URL in the metadata document is malformed or not allowed: correct it",
   "document-not-remembered":
     "this process does not remember the metadata document, and fetches it only for an authorization request, or for a code or refresh token of this client: start with one of these",
-  "document-refused-by-host":
-    "clientMetadataDocuments.accept refused this client id: return accepted for it if you want to allow it",
+  "document-refused-by-host": "clientMetadataDocuments.accept refused this client id: accept it there",
   "document-of-this-server":
     "the client id has the origin of baseUrl or of an audience: list the origin under redirectOrigins if you want to allow it",
 } as const;

@@ -31,7 +31,7 @@ export interface RegistrationRules {
 export interface CheckedMetadata {
   /** Frozen: what the host is shown is what is registered. */
   readonly metadata: RegistrationMetadata;
-  /** What a client without a proof of its own becomes. */
+  /** The platform of the client if it is public. */
   readonly platform: "native" | "browser";
 }
 
@@ -46,8 +46,7 @@ export const registrationReasons = {
   "body-not-an-object": "The body must be a JSON object.",
   "software-statement": "This server approves no software statements: leave software_statement out.",
   "metadata-too-large": "The client metadata is larger than 16 KB: shorten it.",
-  "metadata-unusable":
-    "A key in jwks, or a URL in the metadata, cannot be used: send public keys for signatures and well-formed URLs.",
+  "metadata-unusable": "A key in jwks or a URL in the metadata cannot be used: check them.",
   "field-not-text": (name: string): string => `${name} must be a string.`,
   "field-not-a-list": (name: string): string => `${name} must be a list of strings.`,
   "auth-method-unknown": (known: readonly string[]): string =>
@@ -56,14 +55,12 @@ export const registrationReasons = {
   "response-types-without-code": "response_types must contain code, or be left out.",
   "scope-not-names": "scope must be a list of scope names with one space between them.",
   "jwks-malformed": "jwks must be a JWK Set of 1 to 10 keys.",
-  "jwks-with-private-key":
-    "jwks has a private key: send public keys only, and replace the key pair that was sent.",
+  "jwks-with-private-key": "jwks has a private key: send public keys only, and replace the private key.",
   "jwks-key-without-kty": "Each key in jwks must have kty.",
   "jwks-and-jwks-uri": "Send either jwks or jwks_uri, not both.",
   "jwks-uri-malformed":
     "jwks_uri must be an https URL in normal form, of at most 2000 characters, with a host name, and without port, user name and fragment.",
-  "jwks-uri-of-this-server":
-    "jwks_uri has the origin of this server or of one of its APIs: serve the keys at the origin of the client.",
+  "jwks-uri-of-this-server": "jwks_uri must not have the origin of this server or of one of its APIs.",
   "private-key-jwt-without-keys": "private_key_jwt needs jwks or jwks_uri: send one of them.",
   "redirect-uris-malformed": "redirect_uris must be a list of 1 to 10 URIs of at most 2000 characters.",
   "redirect-uris-empty":
@@ -76,12 +73,10 @@ export const registrationReasons = {
     "a redirect URI has a scheme without a dot (RFC 8252 §7.1): if you know the app, list its scheme under redirectSchemes of createAuthServer",
   "redirect-uri-of-this-server":
     "a redirect URI has the origin of baseUrl or of an audience: if the page is yours, list the origin under browserOrigins of clientRegistration, or write a record for the client",
-  "no-scope-of-api":
-    "scope has none of this API's scopes: send some of scopes_supported in the metadata, or leave scope out",
+  "no-scope-of-api": "scope has none of this API's scopes: send some of scopes_supported, or none",
   "no-scope-allowed":
     "scope has none of the scopes that clientRegistration.approve allows: allow one of them, or let the client leave scope out",
-  "registration-refused-by-host":
-    "clientRegistration.approve refused the registration: return approved if you want to allow it",
+  "registration-refused-by-host": "clientRegistration.approve refused the registration: approve it there",
   "too-many-registrations": (most: number): string =>
     `${most} clients that registered themselves are in use, and there is no room for more (RFC 7591 §5): let clientRegistration.approve refuse those that you do not need, and limit its rate`,
 } as const;

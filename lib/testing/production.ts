@@ -1,4 +1,4 @@
-/** Keeps the tools for tests out of production: with them, anybody is whoever they like. */
+/** Keeps the tools for tests out of production: with them, anyone could sign in as any person. */
 import { isProduction } from "../options/resolve";
 import { hostMistake } from "../protocol/mistake";
 

@@ -3,7 +3,7 @@ import { refuseProduction } from "./production";
 import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 
-/** The time of this process, as a test moves it. It goes on by itself. */
+/** The time of this process, which a test can move forward. It keeps running by itself. */
 export interface TestClock {
   /** The time that `Date` gives, in epoch seconds. */
   readonly now: () => EpochSeconds;
@@ -14,7 +14,7 @@ export interface TestClock {
    * `Date` or `Date.now` since, such as fake timers, so that the time would stay where it is.
    */
   readonly advance: (seconds: number) => void;
-  /** Gives back what this clock has added. Other clocks keep theirs. Calling it again does nothing. */
+  /** Takes back the time that this clock has added. Other clocks keep theirs. Calling it again does nothing. */
   readonly restore: () => void;
 }
 

@@ -24,7 +24,7 @@ export interface TestSignIn {
   /** For `authMethods` in the options of the app under test. */
   readonly authMethod: AuthMethod;
   /**
-   * From now on this person is at every browser. They sign in at this moment, unless `authTime` says otherwise.
+   * From now on this person is signed in at every browser. They sign in at this moment, unless `authTime` says otherwise.
    *
    * @throws TypeError when a part is unknown, `undefined` or wrong
    */

@@ -27,8 +27,8 @@ const mistake = mistakesOf({
 });
 
 /**
- * Which token. A key that is not known, or that is present but `undefined`, is refused: a misspelt constant must not make another token
- * than the one that was meant.
+ * The token to mint. A key that is not known, or that is present but `undefined`, is refused: a misspelt constant must not mint another
+ * token than you meant.
  */
 export interface TestTokenRequest extends AuthenticationFacts {
   /** Id of the API that the token is for. */
@@ -183,6 +183,6 @@ export type RefusedKind = (typeof refusedKinds)[number];
 
 /**
  * Mints one token. The promise rejects with a `TypeError` when the server would not issue it: an unknown API, client or scope, no
- * subscription. It is so for refused tokens too: without its one fault, each of them would be accepted.
+ * subscription. This holds for the refused kinds too: without its one fault, each token would be accepted.
  */
 export type MintToken = (request: TestTokenRequest) => Promise<string>;

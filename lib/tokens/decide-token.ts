@@ -105,8 +105,7 @@ export const decisionReasons = {
   "token-decision-later": "tokens.decide asked the client to try again later (retryAfterSeconds)",
   "token-decision-without-scope":
     "tokens.decide left no scope (RFC 6749 §5.2): leave at least one, or refuse the token",
-  "revoked-during-decision":
-    "the authorization was revoked while tokens.decide was running: start a new authorization request",
+  "revoked-during-decision": "the authorization was revoked while tokens.decide ran: start a new request",
 } as const;
 
 function isSeconds(value: unknown, most: number): boolean {

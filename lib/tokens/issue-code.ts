@@ -65,7 +65,7 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
   const { issuer, client } = request;
   const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
-  // the authorization must outlive the last access token issued under it: a token without its authorization counts as revoked
+  // the authorization must outlive the last access token issued under it: a token without its authorization is treated as revoked
   const lastIssue =
     now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
   return {

@@ -124,8 +124,8 @@ export interface ValidityQuestion {
 }
 
 /**
- * Whether the token is still valid. It ends when it is revoked itself, with the authorization that it descends from, with everything of
- * its client, and when its client may no longer use the API. A missing authorization counts as revoked.
+ * Whether the token is still valid. It ends when it is revoked itself, with the authorization that it descends from, with everything of its
+ * client, and when its client may no longer use the API. A missing authorization is treated as revoked.
  *
  * @throws whatever storage rejects with: a failure must not pass for "not revoked"
  */

@@ -60,7 +60,7 @@ export interface TokenChecks {
     token: string,
     by: { readonly digest: TokenDigest; readonly now: EpochSeconds },
   ) => Promise<ReadToken>;
-  /** True while a verified signature of this key counts, and need not be verified again. */
+  /** True while a verified signature of this key stays valid, and need not be verified again. */
   readonly trusts: (key: VerificationKey) => boolean;
   /** Whether a genuine token still stands. */
   readonly validityOf: (

@@ -74,8 +74,7 @@ function namedSets<T>() {
   };
 }
 
-const storeFull = (): Error =>
-  lateError("memory-full", "memoryStorage: the storage is full. Raise maxEntries.");
+const storeFull = (): Error => lateError("memory-full", "memoryStorage is full: raise maxEntries.");
 
 function shareUsedUp(owner: string): Error {
   return lateError(

@@ -100,7 +100,7 @@ export interface MemoryStorageOptions {
   /** The registered clients. */
   readonly clients: readonly Client[];
   /**
-   * Limit for each kind of record; default 1,000,000. A full store refuses new records and never drops a living one. A client that
+   * Limit for each kind of record; default 1,000,000. A full store refuses new records and never drops an unexpired one. A client that
    * holds more authorizations, codes or tokens than there is room left is refused too, and so is a person with more consents, so that
    * nobody can fill the store for everyone: one alone gets half of the room.
    */
@@ -238,7 +238,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
     throw mistake("memory-max-entries-wrong");
   const records = expiringMap<Authorization>({ maxEntries, groupsOf, ownerOf: clientOf });
   const authorizations: KeptAuthorizations = { records, lastUses: new WeakMap() };
-  // a host may keep authorizations in another storage: then each one counts as an owner itself
+  // a host may keep authorizations in another storage: then each one is its own owner
   const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
     records.get(authorizationId, now)?.clientId ?? authorizationId;
   return markedInMemory({

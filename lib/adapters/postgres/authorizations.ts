@@ -92,7 +92,7 @@ async function create(
     [subject, clientId, apiId, contextKey, authorizationId, JSON.stringify(rest), revoked, expiresAt, now],
   );
   if (surplus.length === 0) return;
-  // a statement of its own, because not every engine changes one table twice in one
+  // a separate statement, because not every engine changes one table twice in one
   await query(
     ({ authorizations }) =>
       `UPDATE ${authorizations} SET revoked = true WHERE authorization_id = ANY($1::text[]) AND NOT revoked`,

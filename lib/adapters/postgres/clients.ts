@@ -117,7 +117,7 @@ export function postgresRegistrations(query: Query): ClientRegistrationStore {
       if (rows.length === 0) return "full";
       const surplus = rows.filter((row) => row["must_go"]).map((row) => row["client_id"]);
       if (surplus.length === 0) return "created";
-      // a statement of its own, because not every engine changes one table twice in one; one may have been extended in between
+      // a separate statement, because not every engine changes one table twice in one; one may have been extended in between
       await query(
         ({ client_registrations: registrations }) =>
           `DELETE FROM ${registrations} WHERE client_id = ANY($1::text[]) AND NOT extended`,

@@ -86,8 +86,8 @@ async function rowsOf(answer: ReturnType<PostgresPool["query"]>): Promise<readon
 }
 
 /**
- * A `Run` on this pool. It repeats only what the database says it has undone. A lost connection leaves open whether the statement
- * was executed, and a single use that is sent again would count as a replay.
+ * A `Run` on this pool. It repeats only what the database says it has undone. A lost connection leaves open whether the statement was
+ * executed, and a single use that is sent again would look like a replay.
  */
 export function runOn(pool: PostgresPool): Run {
   return (text, values = []) => repeatOn(undone, () => rowsOf(pool.query(text, [...values])));

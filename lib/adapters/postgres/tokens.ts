@@ -38,9 +38,9 @@ function selectWithMark(table: string, { spent_tokens: spent }: Tables): string 
 }
 
 /**
- * Spends the token $1 of the authorization $3 if it is alive at $2, and keeps $4 with the mark. The winner gets one row `won`, all
- * others get none: whoever comes second waits at the primary key for the first one's commit, and then does nothing. The statement
- * names the key, so that it fails on a table without it, which would let everyone win.
+ * Spends the token $1 of the authorization $3 if it is alive at $2, and keeps $4 with the mark. The winner gets one row `won`, all others
+ * get none: the second one waits at the primary key for the first one's commit, and then does nothing. The statement names the key, so that
+ * it fails on a table without it, which would let everyone win.
  */
 function spend(table: string, { spent_tokens: spent, authorizations }: Tables): string {
   return `WITH won AS (

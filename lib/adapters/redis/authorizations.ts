@@ -145,7 +145,7 @@ async function limitContexts(
   await indexes.remove(index, { ids, now });
 }
 
-/** A page of the living ones, from the index of their person. It goes on behind what has ended until the page is full. */
+/** A page of the active ones, from the index of their person. It goes on behind what has ended until the page is full. */
 async function listPage(
   { indexes, records }: AuthorizationSets,
   { subject, page, now }: { subject: string; page: AuthorizationPage; now: EpochSeconds },
@@ -291,7 +291,7 @@ export function redisAuthorizations(options: RedisStoreOptions): AuthorizationSt
   };
 }
 
-/** End marks: one key each. They are replicated, because with a lost mark, what was ended would count again. @rfc 7009 §2.1 */
+/** End marks: one key each. They are replicated, because without a mark, what was revoked would be valid again. @rfc 7009 §2.1 */
 export function redisEndMarks(options: RedisStoreOptions): EndMarkStore {
   // the braces keep the marks of one person in one slot, so that one command reads them at one moment
   const keyOf = (key: string): string => `${options.prefix}end:${key.replace(/^([^.]+)\./, "{$1}.")}`;

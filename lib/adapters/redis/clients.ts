@@ -77,7 +77,7 @@ export function redisClients(
     },
     async save(client) {
       const { clientId } = checkClient(client);
-      // the indexes first: if the last step fails, they lead to a record that does not have this, which counts for nothing
+      // the indexes first: if the last step fails, they lead to a record that does not have this, which is ignored
       for (const index of [...browserOriginsOf(client).map(originKey), list]) {
         await sendReplicated(index, ["ZADD", index, 0, clientId]);
       }

@@ -40,13 +40,10 @@ export interface OwnConnection {
 
 function duplicateOf(client: Duplicable): Duplicate {
   if (client.isOpen === false || client.status === "end")
-    throw hostMistake(
-      "redis-client-closed",
-      "redisStorage: the client is closed. Close it only after the server has stopped.",
-    );
+    throw hostMistake("redis-client-closed", "redisStorage: the client is closed. Close it last.");
   return client.duplicate({
     socket: { ...client.options?.socket, reconnectStrategy: false },
-    // the same settings for ioredis: a new connection would not count for what the old one wrote
+    // the same settings for ioredis: `WAIT` on a new connection does not wait for what the old one wrote
     lazyConnect: true,
     retryStrategy: () => undefined,
     sentinelRetryStrategy: () => undefined,
@@ -97,7 +94,7 @@ const replicaMilliseconds = 1_000;
 /** How long a server may take to answer `WAIT` before its connection is closed. */
 const answerMilliseconds = 3_000;
 
-/** Commands that are sent one after the other. The reply to the last one counts. */
+/** Commands that are sent one after the other. The reply to the last one is used. */
 type Write = readonly Command[];
 
 interface Queued {
@@ -108,11 +105,7 @@ interface Queued {
 async function checkReplicas(answer: Promise<unknown>, replicas: number): Promise<void> {
   const have = await answer.then(numberOf).catch((cause: unknown) => {
     // the original message could be mistaken for a refusal of the write, which would then be sent again
-    throw hostMistake(
-      "redis-wait-failed",
-      "redisStorage: WAIT failed, so the replicas may lack the write: see the cause.",
-      { cause },
-    );
+    throw hostMistake("redis-wait-failed", "redisStorage: WAIT failed: see the cause.", { cause });
   });
   if (have < replicas) {
     throw hostMistake(

@@ -77,9 +77,9 @@ function refusedTooLong(error: unknown): Error {
 }
 
 /**
- * The same `send`, but it retries while a slot is moving. It does not retry after a lost connection, which leaves open whether the
- * command was executed: a single use that is sent again would count as a replay. Some clients send it again by themselves, unless an
- * option keeps them from it: docs/storage-redis.md names these.
+ * The same `send`, but it retries while a slot is moving. It does not retry after a lost connection, which leaves open whether the command
+ * was executed: a single use that is sent again would look like a replay. Some clients send it again by themselves, unless an option keeps
+ * them from it: docs/storage-redis.md names these.
  *
  * @throws Error (`temporarily_unavailable` for the client) when the server keeps refusing
  */

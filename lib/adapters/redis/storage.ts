@@ -24,9 +24,10 @@ export interface RedisStorageOptions {
    */
   readonly prefix?: string;
   /**
-   * How many replicas must have a single use or a revocation before it counts (`WAIT`); default 0. A failover may lose what was
-   * acknowledged just before it, unless this is the number of all replicas of a master that may be promoted: any of them may be, also
-   * the one that is behind. Above 0, the storage opens a separate connection to each master, which ends when the client does. This needs `createClient()` or `createCluster()` from `redis` (5 or newer), or `new Redis()` from `ioredis`.
+   * How many replicas must have a single use or a revocation before the call succeeds (`WAIT`); default 0. A failover may lose what was
+   * acknowledged just before it, unless this is the number of all replicas of a master that may be promoted: any of them may be, also the
+   * one that is behind. Above 0, the storage opens a separate connection to each master, which ends when the client does. This needs
+   * `createClient()` or `createCluster()` from `redis` (5 or newer), or `new Redis()` from `ioredis`.
    */
   readonly replicas?: number;
   /** `true`: serve even if the server may evict keys, and with them revocations. */

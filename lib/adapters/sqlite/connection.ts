@@ -43,8 +43,8 @@ function unlessMissing(error: unknown): undefined {
 }
 
 /**
- * Loads each driver that can be used, in the order in which they are tried. Each `require` stands in a `try` of its own: a bundler
- * then leaves out a driver that is not installed, where it would stop otherwise.
+ * Loads each driver that can be used, in the order in which they are tried. Each `require` has its own `try`: a bundler then leaves out a
+ * driver that is not installed, instead of failing.
  */
 const drivers: readonly (() => Driver | undefined)[] = [
   () => {
@@ -91,13 +91,9 @@ function createPrivately(file: string): void {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === "EEXIST") return;
-    throw hostMistake(
-      "sqlite-file-not-created",
-      `sqliteStorage: the file cannot be created (${message}). Check the path and the rights of its folder.`,
-      {
-        cause,
-      },
-    );
+    throw hostMistake("sqlite-file-not-created", `sqliteStorage: the file cannot be created (${message}).`, {
+      cause,
+    });
   }
 }
 
@@ -206,7 +202,7 @@ function entriesOf(file: string): string {
 
 /**
  * A check that the files are still those that were opened. SQLite goes on with files that were removed or replaced: whatever is written
- * then is acknowledged, and nobody else ever sees it.
+ * then is acknowledged, and no other process ever sees it.
  */
 function newFileCheck({ rows }: Statements): () => void {
   // opens the log

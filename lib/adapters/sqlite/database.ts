@@ -72,7 +72,7 @@ async function outcomeOf(connect: Connect, steps: readonly WaitingStep[]): Promi
   }
 }
 
-/** Does these steps in one transaction and tells their callers. If one fails, each gets a transaction of its own. */
+/** Does these steps in one transaction and tells their callers. If one fails, each gets its own transaction. */
 async function transact(connect: Connect, steps: readonly WaitingStep[]): Promise<void> {
   const outcome = await outcomeOf(connect, steps);
   if (outcome.kind === "done") {
@@ -122,11 +122,7 @@ export function openDatabase(handle: SqliteHandle): Database {
   let hasEnded = false;
 
   async function whileOpen<T>(call: () => Promise<T>): Promise<T> {
-    if (hasEnded)
-      throw hostMistake(
-        "sqlite-closed",
-        "sqliteStorage: the storage is closed. Close it only after the server has stopped.",
-      );
+    if (hasEnded) throw hostMistake("sqlite-closed", "sqliteStorage: the storage is closed. Close it last.");
     try {
       return await call();
     } catch (error) {

@@ -68,8 +68,8 @@ async function deleteExpired(
 /** A file that the storage opens itself, with the first driver that is there: `node:sqlite`, `better-sqlite3` or `libsql`. */
 export interface SqliteFile {
   /**
-   * The path of the file, on a local disk. It is created, readable for its owner only, when there is none. Nothing else in this process
-   * may open it: another driver would have locks of its own, and closing the file in any other way ends the locks of all.
+   * The path of the file, on a local disk. It is created, readable for its owner only, when there is none. Nothing else in this process may
+   * open it: another driver would not share its locks, and closing the file in any other way releases the locks of all.
    */
   readonly file: string;
 }

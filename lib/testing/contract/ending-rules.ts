@@ -1,4 +1,4 @@
-/** What ends alone or in a way of its own: authorizations, access tokens, consents, and the end marks beside them. RFC 7009 §2.1, 6749 §10.2. */
+/** What is revoked one by one: authorizations, access tokens, consents, and the end marks beside them. RFC 7009 §2.1, 6749 §10.2. */
 import type { Authorization } from "../../protocol/authorization";
 import { life } from "./kind-rules";
 import {

@@ -137,7 +137,7 @@ export const consents: Kind<Consent> = {
     return [
       one,
       { ...one, scopes: ["orders:read"], grantedAt: now + 1, expiresAt: now + 900 },
-      // the last one counts, also where the clock of its process is behind, or an earlier one would last longer
+      // the last one wins, also where the clock of its process is behind, or an earlier one would last longer
       { ...one, scopes: [], grantedAt: now - 60, expiresAt: now + 300 },
       { ...one, scopes: ["again"], grantedAt: now - 60, expiresAt: now + 300 },
     ];
@@ -283,7 +283,7 @@ export const endMarks: Kind<EndMark> = {
   },
   successors(now) {
     const { key } = newEndMark(now);
-    // the last one counts, also where an earlier one would last longer
+    // the last one wins, also where an earlier one would last longer
     return [600, 900, 300, 300].map((seconds) => newEndMark(now, { key, expiresAt: now + seconds }));
   },
 };

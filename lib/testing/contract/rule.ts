@@ -30,7 +30,7 @@ export type Rule = (subject: RuleSubject) => Promise<void>;
 /** Duties by what they say. */
 export type Rules = Readonly<Record<string, Rule>>;
 
-/** Compares by value only: a record may have been created anywhere, and an `undefined` field counts as left out. */
+/** Compares by value only: a record may have been created anywhere, and an `undefined` field equals one that is left out. */
 function asJson(value: object): unknown {
   return JSON.parse(JSON.stringify(value));
 }
@@ -41,7 +41,7 @@ export function assertRecord(found: object | undefined, expected: object, messag
   if (found) deepStrictEqual(asJson(found), asJson(expected), message);
 }
 
-/** Fails unless nothing was found. `null` counts as `undefined`: some databases return it, and the server accepts both. */
+/** Fails unless nothing was found. `null` is accepted like `undefined`, as the server does: some databases return it. */
 export function assertNothing(found: unknown, message: string): void {
   strictEqual(found ?? undefined, undefined, message);
 }

@@ -129,7 +129,7 @@ interface Choice {
   readonly kept: readonly ConsentKey[];
 }
 
-/** A key of its own, whose subject has another form in Unicode. */
+/** A new key, whose subject has another form in Unicode. */
 const newKey = (): ConsentKey => ({ subject: newSubject(), clientId: newId(), apiId: "orders" });
 
 /** Choices around a key, for calls that take this part of it, with what is said of them. */

@@ -78,7 +78,7 @@ interface Step {
   outcome?: unknown;
 }
 
-/** A refresh token, which each call rotates to a token of its own, with the `use` of that call, if there is one. */
+/** A refresh token, which each call rotates to another new token, with the `use` of that call, if there is one. */
 function rotationOf(from: RefreshToken, useOf: (call: number) => RefreshTokenUse | undefined): Single {
   const { authorizationId, expiresAt } = from;
   const steps: Step[] = [];
@@ -95,7 +95,7 @@ function rotationOf(from: RefreshToken, useOf: (call: number) => RefreshTokenUse
       steps.push(step);
       const outcome = await refreshTokens.rotate({ from, to, ...(use && { use }) }, at);
       step.outcome = outcome;
-      // whoever learns how the winner has used the token must find the winner's token: both came in one step
+      // a loser that learns how the winner used the token must find the winner's token: both came in one step
       const won = typeof outcome === "object" && steps.find((other) => other.use?.salt === outcome.salt);
       if (won) assertRecord(await refreshTokens.find(won.to, at), won.to, "the winner's token, for a loser");
       return outcome === "rotated";
@@ -128,7 +128,7 @@ const rotate: SingleUse = {
   begin: (now, changes) => rotationOf(newRefreshToken(now, changes), () => undefined),
 };
 
-/** Whoever comes late learns how the token was used, and nothing else. */
+/** A late caller learns how the token was used, and nothing else. */
 const rotateWithUse: SingleUse = {
   call: "refreshTokens.rotate with a `use`",
   one: "a refresh token",
