@@ -73,7 +73,7 @@ describe("options that are wrong are named, with what to write instead", () => {
     [
       "a lag without introspection",
       { baseUrl, apis: { orders }, revocationLagSeconds: 5 },
-      "revocationLagSeconds has no effect without introspection: JWTs count until they expire. Leave it out, or write introspection.",
+      "revocationLagSeconds has no effect without introspection: JWTs are valid until they expire. Leave it out, or write introspection.",
     ],
   ])("%s", (_, options, message) => {
     expect(problemOf(options)).toBe(`createResourceServer: ${message}`);

@@ -46,7 +46,7 @@ const optionProblems = {
   "signing-keys-with-one-kid": "has two keys with the same kid",
   "no-key-signs-now": "has no key that may sign now",
   "issuer-of-another-server": "is not below baseUrl, and introspection would send the secret there",
-  "lag-without-introspection": "has no effect without introspection: JWTs count until they expire",
+  "lag-without-introspection": "has no effect without introspection: JWTs are valid until they expire",
 } as const;
 
 /** What can be wrong with an option. */
