@@ -165,45 +165,63 @@ describe("the options of scopes that imply others", () => {
     [
       "an unknown scope",
       { "orders:write": { text: "a", implies: ["orders:none"] } },
-      "orders:write.implies names or leads to",
+      "orders:write.implies",
+      "implies-unknown-scope",
     ],
     [
       "a scope that every object inherits",
       { "orders:write": { text: "a", implies: ["constructor"] } },
-      "orders:write.implies names or leads to",
+      "orders:write.implies",
+      "implies-unknown-scope",
     ],
     [
       "the scope itself",
       { "orders:write": { text: "a", implies: ["orders:write"] } },
-      "orders:write.implies leads back",
+      "orders:write.implies",
+      "implies-itself",
     ],
     [
       "a circle",
       { "orders:read": { text: "a", implies: ["orders:write"] } },
-      "orders:read.implies leads back",
+      "orders:read.implies",
+      "implies-itself",
     ],
-    ["no text", { "orders:write": { implies: ["orders:read"] } }, "orders:write.text is missing"],
-    ["an empty text", { "orders:write": { text: "" } }, "orders:write.text must not be empty"],
+    ["no text", { "orders:write": { implies: ["orders:read"] } }, "orders:write.text", "option-missing"],
+    ["an empty text", { "orders:write": { text: "" } }, "orders:write.text", "option-empty"],
     [
       "one text for a list",
       { "orders:write": { text: "a", implies: "orders:read" } },
-      "orders:write.implies must be array",
+      "orders:write.implies",
+      "option-of-wrong-form",
     ],
     [
       "a language beside text",
       { "orders:write": { text: "a", en: "b" } },
-      "orders:write.en is not an option",
+      "orders:write.en",
+      "option-unknown",
     ],
-    ["an explanation without text", { "orders:write": { explanation: "a" } }, "orders:write.text is missing"],
+    [
+      "an explanation without text",
+      { "orders:write": { explanation: "a" } },
+      "orders:write.text",
+      "option-missing",
+    ],
     [
       "an empty explanation",
       { "orders:write": { text: "a", explanation: "" } },
-      "orders:write.explanation must not be empty",
+      "orders:write.explanation",
+      "option-empty",
     ],
-    ["no language in text", { "orders:write": { text: {} } }, "orders:write.text must not be empty"],
-    ["undefined", { "orders:write": { text: "a", implies: undefined } }, "orders:write.implies is undefined"],
-  ])("refuse %s", (_, changed, problem) => {
-    expect(refusal(changed as never)).toThrow(`createAuthServer: apis.orders.scopes.${problem}`);
+    ["no language in text", { "orders:write": { text: {} } }, "orders:write.text", "option-empty"],
+    [
+      "undefined",
+      { "orders:write": { text: "a", implies: undefined } },
+      "orders:write.implies",
+      "option-undefined",
+    ],
+  ])("refuse %s", (_, changed, path, code) => {
+    const message = expect.stringContaining(`createAuthServer: apis.orders.scopes.${path} `) as string;
+    expect(refusal(changed as never)).toThrow(expect.objectContaining({ code, message }));
   });
 
   it("take a text alone, and sentences by language as ever", () => {

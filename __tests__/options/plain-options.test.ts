@@ -32,7 +32,7 @@ describe("options that are no plain objects (RFC 6749 §10)", () => {
     expect(() => createAuthServer(options as never)).toThrow(
       expect.objectContaining({
         code: "option-not-plain",
-        message: `createAuthServer: ${path} must be a plain object, such as { ...object } with all that a class or a prototype gives written out. Storage and adapters alone may be of a class.`,
+        message: expect.stringContaining(`createAuthServer: ${path} `) as string,
       }),
     );
     expect(refusals(options as never, 0)[0]).toMatchObject({ code: "option-not-plain", path });

@@ -28,6 +28,12 @@ interface Table {
   now: number;
 }
 
+/** The refusal of a record, whose text begins with these words. */
+const wrongRecord = (path: string): object => ({
+  code: "wrong-client-record",
+  message: expect.stringMatching(new RegExp(`^${path}`)) as string,
+});
+
 /** Nothing has been ended. */
 const noMarks = {
   find: async (keys: readonly string[]) => keys.map(() => undefined),
@@ -106,7 +112,7 @@ describe("a host's own client table (RFC 6749 §2.2)", () => {
   it("is refused when it gives a record of the wrong shape", async () => {
     const { clients } = table(() => ({ ...confidentialRecord(), redirectUris: ["javascript:alert(1)"] }));
     await expect(clients.find("web")).rejects.toThrow(TypeError);
-    await expect(clients.find("web")).rejects.toThrow('client "web": redirectUris.0 has a custom scheme');
+    await expect(clients.find("web")).rejects.toMatchObject(wrongRecord('client "web": redirectUris.0 '));
   });
 
   it.each([
@@ -137,7 +143,7 @@ describe("a host's own client table (RFC 6749 §2.2)", () => {
     ["a number", 5],
   ])("is refused when it gives a logo that is %s", async (_, logo) => {
     const { clients } = table(() => ({ ...confidentialRecord(), logo }));
-    await expect(clients.find("web")).rejects.toThrow('client "web": logo must ');
+    await expect(clients.find("web")).rejects.toMatchObject(wrongRecord('client "web": logo '));
   });
 
   it("is asked about origins as it is", async () => {

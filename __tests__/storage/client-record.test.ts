@@ -2,15 +2,21 @@ import { type Client, digestClientSecret, generateClientSecret, memoryStorage } 
 import { checkClient } from "../../lib/clients/client-record";
 import { confidentialRecord, publicRecord } from "../records/records";
 
-/** The message of the refusal, or `undefined` when the record is one. */
+/** What the refusal says, which begins with the path, or `undefined` when the record is one. */
 function problemOf(record: unknown): string | undefined {
   try {
     expect(checkClient(record)).toBe(record);
     return undefined;
   } catch (error) {
-    if (error instanceof TypeError) return error.message;
-    throw error;
+    if (!(error instanceof TypeError)) throw error;
+    expect(error).toHaveProperty("code", "wrong-client-record");
+    return error.message;
   }
+}
+
+/** Fails unless the record is refused by its path: what the text says of it may be improved. */
+function expectRefused(record: unknown, path: string): void {
+  expect(problemOf(record)?.split(/[:' ]+/)).toContain(path);
 }
 
 const confidential = confidentialRecord();
@@ -54,7 +60,10 @@ describe("a client record that is taken (RFC 6749 §2)", () => {
   it("is checked when memoryStorage is made", () => {
     const broken = { ...confidential, clientId: "broken", name: "" };
     expect(() => memoryStorage({ clients: [confidential, broken] })).toThrow(
-      new TypeError('client "broken": name must NOT have fewer than 1 characters.'),
+      expect.objectContaining({
+        code: "wrong-client-record",
+        message: expect.stringContaining('client "broken": name ') as string,
+      }),
     );
   });
 });
@@ -62,104 +71,68 @@ describe("a client record that is taken (RFC 6749 §2)", () => {
 describe("the shape of a client record (RFC 6749 §2)", () => {
   it.each<[string, object, string]>([
     ["confidential", { confidential: undefined }, "confidential"],
-    ["confidential", { confidential: "true" }, "confidential must be boolean"],
+    ["confidential", { confidential: "true" }, "confidential"],
     ["clientId", { clientId: undefined }, "clientId"],
-    ["clientId", { clientId: 5 }, "clientId must be string"],
-    ["clientId", { clientId: "" }, "clientId must match pattern"],
-    ["clientId", { clientId: "two words" }, "clientId must match pattern"],
-    ["clientId", { clientId: "bücher" }, "clientId must match pattern"],
-    ["clientId", { clientId: "web\n" }, "clientId must match pattern"],
-    ["clientId", { clientId: "x".repeat(256) }, "clientId must match pattern"],
+    ["clientId", { clientId: 5 }, "clientId"],
+    ["clientId", { clientId: "" }, "clientId"],
+    ["clientId", { clientId: "two words" }, "clientId"],
+    ["clientId", { clientId: "bücher" }, "clientId"],
+    ["clientId", { clientId: "web\n" }, "clientId"],
+    ["clientId", { clientId: "x".repeat(256) }, "clientId"],
     ["name", { name: undefined }, "name"],
-    ["name", { name: "" }, "name must NOT have fewer than 1 characters"],
+    ["name", { name: "" }, "name"],
     ["redirectUris", { redirectUris: undefined }, "redirectUris"],
-    ["redirectUris", { redirectUris: "https://a.example/" }, "redirectUris must be array"],
-    ["redirectUris", { redirectUris: [undefined] }, "redirectUris.0 must be string"],
-    [
-      "redirectUris",
-      { redirectUris: ["https://a.example/", "http://a.example/"] },
-      "redirectUris.1 is http, which only loopback hosts may use",
-    ],
-    ["redirectUris", { redirectUris: ["com.example.app:/cb"] }, "redirectUris.0 has a custom scheme"],
+    ["redirectUris", { redirectUris: "https://a.example/" }, "redirectUris"],
+    ["redirectUris", { redirectUris: [undefined] }, "redirectUris.0"],
+    ["redirectUris", { redirectUris: ["https://a.example/", "http://a.example/"] }, "redirectUris.1"],
+    ["redirectUris", { redirectUris: ["com.example.app:/cb"] }, "redirectUris.0"],
     ["subscriptions", { subscriptions: undefined }, "subscriptions"],
-    ["subscriptions", { subscriptions: ["orders"] }, "subscriptions must be object"],
-    ["subscriptions", { subscriptions: { orders: true } }, "subscriptions.orders must be object"],
-    ["subscriptions", { subscriptions: { orders: { scope: ["a"] } } }, "subscriptions.orders must NOT"],
-    [
-      "subscriptions",
-      { subscriptions: { orders: { scopes: "a b" } } },
-      "subscriptions.orders.scopes must be array",
-    ],
-    [
-      "subscriptions",
-      { subscriptions: { orders: { scopes: [5] } } },
-      "subscriptions.orders.scopes.0 must be string",
-    ],
-    [
-      "subscriptions",
-      { subscriptions: { orders: { trusted: "yes" } } },
-      "subscriptions.orders.trusted must be boolean",
-    ],
+    ["subscriptions", { subscriptions: ["orders"] }, "subscriptions"],
+    ["subscriptions", { subscriptions: { orders: true } }, "subscriptions.orders"],
+    ["subscriptions", { subscriptions: { orders: { scope: ["a"] } } }, "subscriptions.orders"],
+    ["subscriptions", { subscriptions: { orders: { scopes: "a b" } } }, "subscriptions.orders.scopes"],
+    ["subscriptions", { subscriptions: { orders: { scopes: [5] } } }, "subscriptions.orders.scopes.0"],
+    ["subscriptions", { subscriptions: { orders: { trusted: "yes" } } }, "subscriptions.orders.trusted"],
     [
       "subscriptions",
       { subscriptions: { orders: { grantTypes: ["password"] } } },
-      "subscriptions.orders.grantTypes.0 must be equal to one of",
+      "subscriptions.orders.grantTypes.0",
     ],
-    ["trusted", { trusted: 1 }, "trusted must be boolean"],
-    ["clientUri", { clientUri: "javascript:alert(1)" }, "clientUri must match pattern"],
-    ["policyUri", { policyUri: "http://a.example/" }, "policyUri must match pattern"],
-    ["tosUri", { tosUri: "https://a.example/ b" }, "tosUri must match pattern"],
+    ["trusted", { trusted: 1 }, "trusted"],
+    ["clientUri", { clientUri: "javascript:alert(1)" }, "clientUri"],
+    ["policyUri", { policyUri: "http://a.example/" }, "policyUri"],
+    ["tosUri", { tosUri: "https://a.example/ b" }, "tosUri"],
     ["secretDigests", { secretDigests: undefined }, "secretDigests"],
-    ["secretDigests", { secretDigests: [] }, "secretDigests must NOT have fewer than 1 items"],
-    [
-      "secretDigests",
-      { secretDigests: [digest, digest, digest] },
-      "secretDigests must NOT have more than 2 items",
-    ],
-    [
-      "secretDigests",
-      { secretDigests: [digest, "hunter2 hunter2"] },
-      "secretDigests.1 must be a digest from generateClientSecret() or digestClientSecret()",
-    ],
-  ])("names %s when it is wrong: %j", (_, changes, message) => {
+    ["secretDigests", { secretDigests: [] }, "secretDigests"],
+    ["secretDigests", { secretDigests: [digest, digest, digest] }, "secretDigests"],
+    ["secretDigests", { secretDigests: [digest, "hunter2 hunter2"] }, "secretDigests.1"],
+  ])("names %s when it is wrong: %j", (_, changes, path) => {
     const record = Object.fromEntries(
       Object.entries({ ...confidential, ...changes }).filter((field) => field[1] !== undefined),
     );
-    expect(problemOf(record)).toContain(message);
+    expectRefused(record, path);
   });
 
   it.each<[string, object, string]>([
-    ["no platform", { platform: "" }, "platform must be equal to one of"],
-    ["a platform that it does not know", { platform: "web" }, "platform must be equal to one of"],
-    ["scopes for all APIs", { scopes: ["a"] }, "scopes belongs to an API: write subscriptions.<api>.scopes"],
-    [
-      "grant types for all APIs",
-      { grantTypes: ["authorization_code"] },
-      "grantTypes belongs to an API: write subscriptions.<api>.grantTypes",
-    ],
-    [
-      "a secret",
-      { secretDigests: [digest] },
-      "secretDigests is not allowed for a public client, which cannot keep a secret",
-    ],
-    ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0 is http"],
-    [
-      "a scheme that browsers know",
-      { redirectUris: ["sms:/cb"] },
-      "redirectUris.0 has a scheme that browsers open",
-    ],
-  ])("refuses a public client with %s", (_, changes, message) => {
-    expect(problemOf({ ...native, ...changes })).toContain(message);
+    ["no platform", { platform: "" }, "platform"],
+    ["a platform that it does not know", { platform: "web" }, "platform"],
+    ["scopes for all APIs", { scopes: ["a"] }, "scopes"],
+    ["grant types for all APIs", { grantTypes: ["authorization_code"] }, "grantTypes"],
+    ["a secret", { secretDigests: [digest] }, "secretDigests"],
+    ["a remote http redirect", { redirectUris: ["http://a.example/"] }, "redirectUris.0"],
+    ["a scheme that browsers know", { redirectUris: ["sms:/cb"] }, "redirectUris.0"],
+  ])("refuses a public client with %s", (_, changes, path) => {
+    expectRefused({ ...native, ...changes }, path);
   });
 });
 
 describe("what is said of a client record that is refused (RFC 6749 §2)", () => {
   it.each([undefined, null, 5, "web", [], true])("refuses %j, which is no record", (value) => {
-    expect(problemOf(value)).toBe("client record: must be object.");
+    expect(problemOf(value)).toMatch(/^client record: /);
   });
 
   it("does not read what a record inherits", () => {
-    expect(problemOf(Object.create(confidential))).toContain("is an instance of a model");
+    expect(problemOf(Object.create(confidential))).toContain("model");
   });
 
   it("says what to write where a value is one of a few", () => {
