@@ -71,7 +71,7 @@ const api = choose("API", "api", [
   ["orders", "Orders", "JWT, 10 minutes, default scope."],
   ["reports", "Reports", "Opaque, 2 minutes, needs a one-time code."],
 ]);
-/** Shown for clients with a person, or for those without: see `.of-machine` in public/playground.css. */
+/** Some of it is for clients with a person, or for those without: see `.of-machine` in public/playground.css. */
 const request = html`<details id="request">
   <summary>
     <span class="of-person">Authorization request</span><span class="of-machine">Token request</span>
