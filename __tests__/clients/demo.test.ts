@@ -72,14 +72,6 @@ describe("the console of the demo", () => {
     expect(told.split("\n")).toEqual(lines);
   });
 
-  it("hides a refusal from the browser's console where its page asks for that, and nowhere else", async () => {
-    const url = `${issuerOf(orders)}/authorize`;
-    const headers = { "demo-status": "in a header" };
-    const [real, quiet] = [await fetch(url), await fetch(url, { headers })];
-    expect([real.status, real.headers.get("demo-status")]).toEqual([400, null]);
-    expect([quiet.status, quiet.headers.get("demo-status")]).toEqual([200, "400"]);
-  });
-
   it("shows the events and the assessment on request", async () => {
     expect(await printedWith("--events")).toMatch(/^metadata http[^]*^event {2}authorization-denied /m);
     expect(await printedWith("--assessment")).toMatch(

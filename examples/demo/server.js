@@ -11,7 +11,6 @@ const { accountPages, signInPages } = require("./host-pages");
 const { newPeople, newSessions } = require("./people");
 const { personRoutes } = require("./person");
 const { clientPrograms } = require("./programs");
-const { quietStatus } = require("./quiet-status");
 const { backPage, startPage } = require("./start-page");
 const { openStorage } = require("./storage");
 
@@ -61,7 +60,7 @@ app.use((req, res, next) => {
 });
 
 const programs = clientPrograms({ origin, secrets });
-app.use(programs.recordHops, tieEvents, quietStatus);
+app.use(programs.recordHops, tieEvents);
 app.use("/login", auth.router);
 app.use(auth.wellKnown);
 app.use(protectedApis(auth));

@@ -37,9 +37,6 @@ async function readBody(response) {
   return isJson ? JSON.parse(text) : { page: textOf(text) };
 }
 
-/** In a browser, a refusal stays out of the console: see quiet-status.js. @type {Record<string, string>} */
-const inBrowser = "document" in globalThis ? { "demo-status": "in a header" } : {};
-
 /** @param {import("../types.js").RecordedRequest} request */
 export async function recordedFetch({ by, record, method, url, authorization, form, json }) {
   const at = clock();
@@ -47,7 +44,6 @@ export async function recordedFetch({ by, record, method, url, authorization, fo
   const response = await fetch(url, {
     method,
     headers: {
-      ...inBrowser,
       accept: by === "Browser" ? "text/html" : "application/json",
       ...(authorization && { authorization }),
       ...(json && { "content-type": "application/json" }),
@@ -55,7 +51,7 @@ export async function recordedFetch({ by, record, method, url, authorization, fo
     ...(form && { body: new URLSearchParams(form) }),
     ...(json && { body: JSON.stringify(json) }),
   });
-  const status = Number(response.headers.get("demo-status") ?? response.status);
+  const { status } = response;
   const body = await readBody(response);
   const authorizationHeader = authorization && { Authorization: authorization };
   record({
