@@ -18,7 +18,7 @@ function problemOf(options: object | undefined): string | undefined {
 const fixes = {
   undefined: "Leave the key out, or write a value.",
   scopes: 'List the names of the API\'s scopes: ["read", "write"].',
-  issuers: 'List issuer identifiers, such as "https://host/login/auth/password/api/orders", or leave it out.',
+  issuers: 'List issuer identifiers, such as "https://host/oauth/auth/account/api/orders", or leave it out.',
 };
 
 describe("the issuers of an API in the options", () => {

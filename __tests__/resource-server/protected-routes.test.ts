@@ -258,7 +258,7 @@ describe("wrong options are refused when they are passed", () => {
     [
       "an unknown key",
       { ...good, apis: { orders: { ...orders, authMethods: ["password"] } } },
-      "apis.orders.authMethods is not an option. Known options: audience, scopes, name, issuers",
+      "apis.orders.authMethods is not an option. Known options: audience, scopes, defaultScopes, name, issuers",
     ],
     [
       "no issuer",

@@ -20,7 +20,7 @@ export interface RequestTrace {
   /** The method of the request. */
   readonly method: string;
   /**
-   * The path with the names of its parameters, as in `/login/auth/:authMethodId/api/:apiId/token`. For a document at the root of the origin it
+   * The path with the names of its parameters, as in `/oauth/auth/:authMethodId/api/:apiId/token`. For a document at the root of the origin it
    * is the path itself. None for your own routes.
    */
   readonly route?: string;

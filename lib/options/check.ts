@@ -13,7 +13,7 @@ import { parseUrl } from "../protocol/parsed-url";
 
 function* baseUrlProblems({ baseUrl }: AuthServerOptions): Iterable<OptionProblem> {
   const fix =
-    'Write the public URL of the mount point without a trailing slash, such as "https://host/login".';
+    'Write the public URL of the mount point without a trailing slash, such as "https://host/oauth".';
   const problem = baseUrlProblem(baseUrl);
   if (problem) yield { path: "baseUrl", ...problem, fix };
 }

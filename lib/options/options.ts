@@ -86,8 +86,8 @@ export interface ApiOptions {
 /** The options of `createAuthServer`. */
 export interface AuthServerOptions {
   /**
-   * The public URL of the path where the router is mounted, without a trailing slash: `https://host/login` for
-   * `app.use("/login", auth.router)`. Every URL in an answer is made from this one, never from the request, so a forged `Host`
+   * The public URL of the path where the router is mounted, without a trailing slash: `https://host/oauth` for
+   * `app.use("/oauth", auth.router)`. Every URL in an answer is made from this one, never from the request, so a forged `Host`
    * header changes nothing.
    */
   readonly baseUrl: string;

@@ -147,7 +147,7 @@ const serverSchema = {
   properties: {
     baseUrl: {
       type: "string",
-      description: 'Write the public URL of the mount point, such as "https://host/login".',
+      description: 'Write the public URL of the mount point, such as "https://host/oauth".',
     },
     secrets: { ...listOf(fixes.secrets, fixes.secret), minItems: 1 },
     signingKeys: { type: "array", minItems: 1, description: fixes.signingKeys },

@@ -68,11 +68,11 @@ export interface ResourceApi extends ProtectedApi {
 }
 
 const fixes = {
-  baseUrl: 'Write the baseUrl of the authorization server, such as "https://host/login".',
+  baseUrl: 'Write the baseUrl of the authorization server, such as "https://host/oauth".',
   audience: 'Write the audience of the API as createAuthServer has it, such as "https://host/orders".',
   scopes: 'List the names of the API\'s scopes: ["read", "write"].',
   defaultScopes: "List names from scopes of this API, or leave it out.",
-  issuers: 'List issuer identifiers, such as "https://host/login/auth/password/api/orders", or leave it out.',
+  issuers: 'List issuer identifiers, such as "https://host/oauth/auth/account/api/orders", or leave it out.',
   introspection: "Write { clientId, clientSecret } of a confidential client, or leave it out.",
   lag: "Write whole seconds, 0 to 300.",
 };

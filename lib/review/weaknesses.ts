@@ -99,8 +99,9 @@ const atRisk: Find = ({ storage }) => {
   return risks.length === 0 ? [] : [{ path: "storage", problem, fix: all("fix", " ") }];
 };
 
-const letsStrangersIn = (api: ApiOptions): boolean =>
-  Boolean(api.clientRegistration ?? api.clientMetadataDocuments);
+/** How clients come in that nobody has registered. */
+const waysIn = (api: ApiOptions): readonly string[] =>
+  (["clientRegistration", "clientMetadataDocuments"] as const).filter((name) => api[name]);
 
 const codesOverAMinute: Find = (options) =>
   Object.entries(options.apis).flatMap(([apiId, api]) => {
@@ -220,10 +221,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     problem: "is true",
     why: "Strangers' metadata documents can make this server send requests to programs on its own machine.",
     fix: "Leave it out, except in tests and development. In production it is refused.",
-    find: option(
-      "insecureLoopbackClients",
-      ({ insecureLoopbackClients }) => insecureLoopbackClients === true,
-    ),
+    find: option("insecureLoopbackClients", ({ insecureLoopbackClients: on }) => on === true),
   },
   "trusted-client": {
     level: "note",
@@ -302,21 +300,18 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     problem: "lets in clients that nobody has registered",
     why: "Anyone can use a name that people trust. People are always asked for consent.",
     fix: "Make sure that its function refuses what you do not want, and put a rate limit in front of it.",
-    find: inApis((api) =>
-      (["clientRegistration", "clientMetadataDocuments"] as const).filter((name) => api[name]),
-    ),
+    find: inApis(waysIn),
   },
   "refresh-retry-off": {
     level: "note",
     problem: "is 0, and the API lets in clients that nobody has registered",
     why: "Two windows of one MCP client share a refresh token. If both use it, it looks stolen, and the person is signed out.",
     fix: "Write 30, unless no client shares its tokens between processes.",
-    find: (options) =>
-      Object.entries(options.apis).flatMap(([apiId, api]) =>
-        letsStrangersIn(api) && resolveLifetimes(options, api).refreshRetrySeconds === 0
-          ? [{ path: `apis.${apiId}.lifetimes.refreshRetrySeconds` }]
-          : [],
-      ),
+    find: inApis((api, options) =>
+      waysIn(api).length > 0 && resolveLifetimes(options, api).refreshRetrySeconds === 0
+        ? ["lifetimes.refreshRetrySeconds"]
+        : [],
+    ),
   },
   "ignored-scopes": {
     level: "note",
@@ -363,9 +358,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
   "token-endpoint-audience-of-strangers": {
     // what its function answers cannot be seen beforehand
     problem: "may accept assertions for the token endpoint",
-    find: inApis(({ clientMetadataDocuments }) =>
-      clientMetadataDocuments ? ["clientMetadataDocuments"] : [],
-    ),
+    find: inApis(({ clientMetadataDocuments: on }) => (on ? ["clientMetadataDocuments"] : [])),
   },
   "consent-by-host": {
     problem: "may say yes without asking the person",
