@@ -224,6 +224,14 @@ describe("a page whose origin nobody registered (Fetch standard, CORS)", () => {
     ]);
   });
 
+  it.each(["https://spa.example/", "httpsx//spa.example", "https://spa.example\u00c2", "a-secret"])(
+    "is not named for what no browser sends: %s",
+    async (from) => {
+      await redeemedBy(from);
+      expect(messages(hidden)).toEqual([]);
+    },
+  );
+
   it("is named for a client that is no browser client", async () => {
     await redeemedBy("https://web.example", "web");
     expect(messages(hidden)).toEqual([expect.stringContaining('(it has no platform: "browser")')]);

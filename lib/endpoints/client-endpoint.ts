@@ -14,6 +14,7 @@ import { browserOriginsOf } from "../protocol/client";
 import { proofParameters } from "../protocol/client-authentication";
 import { because, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import { parametersOfUrl } from "../protocol/parameters";
+import { parseUrl } from "../protocol/parsed-url";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import type { Clock } from "../protocol/time";
 import type { AccessTokenSigner } from "../signing/port";
@@ -123,15 +124,16 @@ export function refuseClient(
   return jsonError(error, refusalHeaders(error, request));
 }
 
-/** A script of an origin that nobody registered gets its answer, but its browser does not let it read that. */
+/** A script of an origin that nobody registered gets its answer, but its browser does not let it read that. No browser sends what is no origin. */
 function adviseOfOrigin({ advise }: ClientEndpointPorts, { issuer, headers, client }: ClientRequest): void {
   const { origin = "" } = headers;
-  if (!advise || origin === new URL(issuer.identifier).origin) return;
+  const isOrigin = origin === "null" || parseUrl(origin)?.origin === origin;
+  if (!advise || !isOrigin || origin === new URL(issuer.identifier).origin) return;
   const registered = browserOriginsOf(client).join(", ");
   const why = registered === "" ? 'it has no platform: "browser"' : `its redirectUris have ${registered}`;
   advise(
     "answer-hidden-from-page",
-    `A page at ${origin.slice(0, 100)} called for the client ${client.clientId} and cannot read the answer, because no browser client has a redirect URI with this origin (${why}). Register one, or call from a server, which sends no Origin.`,
+    `A page at ${origin} called for the client ${client.clientId} and cannot read the answer, because no browser client has a redirect URI with this origin (${why}). Register one, or call from a server, which sends no Origin.`,
   );
 }
 
