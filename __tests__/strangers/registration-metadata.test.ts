@@ -205,7 +205,7 @@ describe("metadata that is refused (RFC 7591 §3.2.2)", () => {
 describe("redirect URIs that are refused (RFC 7591 §3.2.2)", () => {
   it.each<[string, unknown, string]>([
     ["none", undefined, "redirect-uris-malformed"],
-    ["an empty list", [], "redirect-uris-malformed"],
+    ["an empty list", [], "redirect-uris-empty"],
     ["eleven", Array(11).fill(longUri(30)), "redirect-uris-malformed"],
     ["a number among them", [longUri(30), 7], "redirect-uris-malformed"],
     ["a list of lists", [[longUri(30)]], "redirect-uris-malformed"],
