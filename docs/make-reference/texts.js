@@ -183,11 +183,20 @@ function textReader({ checker, callsOf }) {
 
   /** The values of a record that is asked by a key. @param {ts.ElementAccessExpression} node @param {Facts} facts */
   function lookedUp(node, facts) {
+    const key = node.argumentExpression;
     return valuesOf(node.expression, facts).flatMap((value) => {
       if (!ts.isObjectLiteralExpression(value.node)) return [];
-      const entries = value.node.properties.flatMap((property) =>
-        ts.isPropertyAssignment(property) ? [[property.name.getText(), property.initializer]] : [],
+      // a function in a list gives no text by itself
+      const texts = value.node.properties.filter(
+        (property) => ts.isPropertyAssignment(property) && !ts.isFunctionLike(property.initializer),
       );
+      const asked = texts.filter(
+        (property) => ts.isStringLiteral(key) && property.name?.getText() === key.getText(),
+      );
+      const entries = (asked.length > 0 ? asked : texts).map((property) => [
+        property.name?.getText(),
+        /** @type {ts.PropertyAssignment} */ (property).initializer,
+      ]);
       return branched(node, {
         name: node.getText(),
         branches: Object.fromEntries(entries),
