@@ -35,16 +35,27 @@ describe("what is said of a client record (RFC 6749 §2)", () => {
   const [digest = ""] = confidential.secretDigests;
 
   it.each<[string, object]>([
-    ["platform must be equal to one of the allowed values: native, browser", { ...native, platform: "web" }],
+    ["platform must be one of native, browser", { ...native, platform: "web" }],
     [
-      "subscriptions.orders.grantTypes.0 must be equal to one of the allowed values: authorization_code, refresh_token, client_credentials",
+      'platform is missing: write "native" or "browser", or confidential: true',
+      (({ platform: _platform, ...others }) => others)(native),
+    ],
+    ["name must be the name that people read, at least one character", { ...native, name: "" }],
+    ["clientUri must be an https URL", { ...native, clientUri: "http://app.example" }],
+    ["trusted must be true or false", { ...native, trusted: "yes" }],
+    [
+      "secretDigests.0 must be a string: is an await missing before digestClientSecret?",
+      { ...confidential, secretDigests: [Promise.resolve(digest)] },
+    ],
+    [
+      "subscriptions.orders.grantTypes.0 must be one of authorization_code, refresh_token, client_credentials",
       { ...native, ...subscriptions({ grantTypes: ["implicit"] }) },
     ],
     [
-      "subscriptions.orders must NOT have subscriptions.orders.scope: known keys are scopes, trusted and grantTypes",
+      "subscriptions.orders.scope is not a known key: write scopes, trusted or grantTypes",
       { ...native, ...subscriptions({ scope: [] }) },
     ],
-    ["name must be string", { ...native, name: 5 }],
+    ["name must be the name that people read, at least one character", { ...native, name: 5 }],
     [
       "secretDigests.0 must be a digest from generateClientSecret() or digestClientSecret()",
       { ...confidential, secretDigests: ["hunter2", digest] },

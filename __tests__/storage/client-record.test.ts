@@ -89,7 +89,7 @@ describe("the shape of a client record (RFC 6749 §2)", () => {
     ["subscriptions", { subscriptions: undefined }, "subscriptions"],
     ["subscriptions", { subscriptions: ["orders"] }, "subscriptions"],
     ["subscriptions", { subscriptions: { orders: true } }, "subscriptions.orders"],
-    ["subscriptions", { subscriptions: { orders: { scope: ["a"] } } }, "subscriptions.orders"],
+    ["subscriptions", { subscriptions: { orders: { scope: ["a"] } } }, "subscriptions.orders.scope"],
     ["subscriptions", { subscriptions: { orders: { scopes: "a b" } } }, "subscriptions.orders.scopes"],
     ["subscriptions", { subscriptions: { orders: { scopes: [5] } } }, "subscriptions.orders.scopes.0"],
     ["subscriptions", { subscriptions: { orders: { trusted: "yes" } } }, "subscriptions.orders.trusted"],

@@ -80,7 +80,7 @@ describe(`a process with ${hardened}`, () => {
       ...Array<string>(4).fill('200 "anna"'),
       "createAuthServer: apis.orders.scopes.read must not be empty. Write the sentence that people read, or a sentence for each language.",
       "createAuthServer: consent lacks the method decide. Write a ConsentAdapter: { decide(request) { … } }.",
-      'client "app": platform must be equal to one of the allowed values: native, browser.',
+      'client "app": platform must be one of native, browser.',
       "createResourceServer: apis must not be empty. Write at least one API: { orders: { audience, scopes } }.",
     ]);
   });

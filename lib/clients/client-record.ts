@@ -51,6 +51,33 @@ function modelProblem(value: unknown): string | undefined {
   return empty === undefined ? undefined : `${empty} is null: write a value, or leave the key out`;
 }
 
+const link = "an https URL";
+/** What a property of a record is, by its path. */
+const forms: Readonly<Record<string, string>> = {
+  "": "an object",
+  clientId: "1 to 255 visible ASCII characters",
+  name: "the name that people read, at least one character",
+  redirectUris: "a list of URIs, empty for a client that has none",
+  subscriptions: "an object with an entry for each API that the client may use, such as { orders: {} }",
+  confidential: "true for a client that keeps a secret or a key, otherwise false",
+  platform: '"native" or "browser", or confidential: true',
+  secretDigests: "a list of one or two digests from generateClientSecret()",
+  "secretDigests.*": "a string: is an await missing before digestClientSecret?",
+  jwks: "an object with keys",
+  "jwks.keys": "a list of 1 to 10 public keys",
+  jwksUri: "an https URL of at most 2000 characters",
+  logo: "a PNG, JPEG, GIF, WebP or SVG image of at most 24576 characters, as data:image/…;base64,…",
+  clientUri: link,
+  policyUri: link,
+  tosUri: link,
+};
+const types: Readonly<Record<string, string>> = {
+  string: "a string",
+  array: "a list",
+  boolean: "true or false",
+  object: "an object",
+};
+
 function shapeProblem(value: unknown): string | undefined {
   const failed = firstError(value, clientSchemas.any) ?? firstError(value, schemaOf(value as Client));
   if (!failed) return undefined;
@@ -66,11 +93,18 @@ function shapeProblem(value: unknown): string | undefined {
     case "oneOf":
       return "has jwks and jwksUri: write one of them";
     case "enum":
-      return `${path} ${message}: ${(params["allowedValues"] as readonly string[]).join(", ")}`;
+      return `${path} must be one of ${(params["allowedValues"] as readonly string[]).join(", ")}`;
     case "additionalProperties":
-      return `${path} must NOT have ${path}.${String(params["additionalProperty"])}: known keys are scopes, trusted and grantTypes`;
-    default:
-      return `${path} ${message}`.trim();
+      return `${path}.${String(params["additionalProperty"])} is not a known key: write scopes, trusted or grantTypes`;
+    case "required": {
+      const missing = [path, params["missingProperty"]].filter(Boolean).join(".");
+      const form = forms[missing];
+      return `${missing} is missing${form === undefined ? "" : `: write ${form}`}`;
+    }
+    default: {
+      const form = forms[path.replace(/\.\d+$/, ".*")] ?? types[String(params["type"])];
+      return form === undefined ? `${path} ${message}` : `${path} must be ${form}`.trim();
+    }
   }
 }
 
