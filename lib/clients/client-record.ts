@@ -53,24 +53,26 @@ function modelProblem(value: unknown): string | undefined {
 
 const link = "an https URL";
 /** What a property of a record is, by its path. */
-const forms: Readonly<Record<string, string>> = {
-  "": "an object",
-  clientId: "1 to 255 visible ASCII characters",
-  name: "the name that people read, at least one character",
-  redirectUris: "a list of URIs, empty for a client that has none",
-  subscriptions: "an object with an entry for each API that the client may use, such as { orders: {} }",
-  confidential: "true for a client that keeps a secret or a key, otherwise false",
-  platform: '"native" or "browser", or confidential: true',
-  secretDigests: "a list of one or two digests from generateClientSecret()",
-  "secretDigests.*": "a string: is an await missing before digestClientSecret?",
-  jwks: "an object with keys",
-  "jwks.keys": "a list of 1 to 10 public keys",
-  jwksUri: "an https URL of at most 2000 characters",
-  logo: "a PNG, JPEG, GIF, WebP or SVG image of at most 24576 characters, as data:image/…;base64,…",
-  clientUri: link,
-  policyUri: link,
-  tosUri: link,
-};
+const forms: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "": "an object",
+    clientId: "1 to 255 visible ASCII characters",
+    name: "the name that people read, at least one character",
+    redirectUris: "a list of URIs, empty for a client that has none",
+    subscriptions: "an object with an entry for each API that the client may use, such as { orders: {} }",
+    confidential: "true for a client that keeps a secret or a key, otherwise false",
+    platform: '"native" or "browser", or confidential: true',
+    secretDigests: "a list of one or two digests from generateClientSecret()",
+    "secretDigests.*": "a string: is an await missing before digestClientSecret?",
+    jwks: "an object with keys",
+    "jwks.keys": "a list of 1 to 10 public keys",
+    jwksUri: "an https URL of at most 2000 characters",
+    logo: "a PNG, JPEG, GIF, WebP or SVG image of at most 24576 characters, as data:image/…;base64,…",
+    clientUri: link,
+    policyUri: link,
+    tosUri: link,
+  }),
+);
 const types: Readonly<Record<string, string>> = {
   string: "a string",
   array: "a list",
@@ -98,11 +100,11 @@ function shapeProblem(value: unknown): string | undefined {
       return `${path}.${String(params["additionalProperty"])} is not a known key: write scopes, trusted or grantTypes`;
     case "required": {
       const missing = [path, params["missingProperty"]].filter(Boolean).join(".");
-      const form = forms[missing];
+      const form = forms.get(missing);
       return `${missing} is missing${form === undefined ? "" : `: write ${form}`}`;
     }
     default: {
-      const form = forms[path.replace(/\.\d+$/, ".*")] ?? types[String(params["type"])];
+      const form = forms.get(path.replace(/\.\d+$/, ".*")) ?? types[String(params["type"])];
       return form === undefined ? `${path} ${message}` : `${path} must be ${form}`.trim();
     }
   }
