@@ -15,7 +15,7 @@ const provider = {
   clientSecret: CLIENT_SECRET,
   checks: ["pkce", "state"],
   profile({ subject }) {
-    // the library also brings the error of an API that fails: it must not sign in anybody
+    // the library also brings the error of an API that fails: it must sign nobody in
     if (typeof subject !== "string") throw new Error("no subject");
     return { id: subject, name: subject };
   },
