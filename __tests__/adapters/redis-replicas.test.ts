@@ -196,7 +196,7 @@ function acknowledged(bed: () => Bed): void {
       ),
     );
     expect(new Set(await Promise.all(spent))).toEqual(
-      new Set(["redisStorage: 0 of 1 replicas have the write."]),
+      new Set(["redisStorage: only 0 of 1 replicas have the write. Check that the replicas are connected."]),
     );
     const storage = redisStorage({ client: await connect() });
     expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
