@@ -450,21 +450,22 @@ describe("memoryStorage maxEntries (RFC 9700 §4.14)", () => {
     expect(await refreshTokens.find(from, now)).toEqual(from);
   });
 
+  const consent = {
+    subject: "a",
+    clientId: "b",
+    apiId: "c",
+    scopes: [],
+    grantedAt: 1,
+    endMarks: [],
+    expiresAt: 9_000,
+  };
+
   it("still changes records when it is full", async () => {
     const { authorizations, consents } = storageWith({ maxEntries: 1 });
     const { authorizationId } = authorizationRecord();
     await authorizations.create(authorizationRecord(), now);
     await authorizations.revoke(authorizationId, now);
     expect((await authorizations.find(authorizationId, now))?.revoked).toBe(true);
-    const consent = {
-      subject: "a",
-      clientId: "b",
-      apiId: "c",
-      scopes: [],
-      grantedAt: 1,
-      endMarks: [],
-      expiresAt: 9_000,
-    };
     await consents.save(consent, now);
     await consents.save({ ...consent, scopes: ["orders:read"] }, now);
     expect((await consents.list("a", now)).map(({ scopes }) => scopes)).toEqual([["orders:read"]]);
@@ -479,15 +480,6 @@ describe("memoryStorage maxEntries (RFC 9700 §4.14)", () => {
 
   it("has room again when something was deleted", async () => {
     const { consents } = storageWith({ maxEntries: 1 });
-    const consent = {
-      subject: "a",
-      clientId: "b",
-      apiId: "c",
-      scopes: [],
-      grantedAt: 1,
-      endMarks: [],
-      expiresAt: 9_000,
-    };
     await consents.save(consent, now);
     await consents.delete({ selection: consent, exceptEndMark: "a mark" }, now);
     await consents.save({ ...consent, subject: "d" }, now);
