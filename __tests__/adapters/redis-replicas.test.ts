@@ -189,26 +189,32 @@ function acknowledged(bed: () => Bed): void {
     const { connect, replica } = bed();
     const { spending, code, from, to, token, one, other, assertion } = await given(bed());
     await replica.stop("SIGKILL");
-    const spent = Object.values(spending).map(async (spend) =>
-      spend(redisStorage({ client: await connect(), replicas: 1 })).then(
-        () => "acknowledged",
-        (error: Error) => error.message,
-      ),
-    );
-    expect(new Set(await Promise.all(spent))).toEqual(
-      new Set(["redisStorage: only 0 of 1 replicas have the write. Check that the replicas are connected."]),
-    );
-    const storage = redisStorage({ client: await connect() });
-    expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
-    expect(await storage.refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now)).toBe(
-      "not-rotated",
-    );
-    expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
-    expect(await storage.clientAssertions.use(assertion, now)).toBe("used-before");
-    for (const { authorizationId } of [one, other]) {
-      expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+    try {
+      const spent = Object.values(spending).map(async (spend) =>
+        spend(redisStorage({ client: await connect(), replicas: 1 })).then(
+          () => "acknowledged",
+          (error: Error) => error.message,
+        ),
+      );
+      expect(new Set(await Promise.all(spent))).toEqual(
+        new Set([
+          "redisStorage: only 0 of 1 replicas have the write. Check that the replicas are connected.",
+        ]),
+      );
+      const storage = redisStorage({ client: await connect() });
+      expect(await storage.authorizationCodes.consume(code, now)).toBe("not-consumed");
+      expect(await storage.refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now)).toBe(
+        "not-rotated",
+      );
+      expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
+      expect(await storage.clientAssertions.use(assertion, now)).toBe("used-before");
+      for (const { authorizationId } of [one, other]) {
+        expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
+      }
+    } finally {
+      // the next test waits for it
+      await replica.start();
     }
-    await replica.start();
   });
 }
 
