@@ -127,12 +127,13 @@ describe("an answer of the host (RFC 6749 §3.3)", () => {
       notPlain,
     ],
     ["a list", [plain], notPlain],
-    ...[undefined, null, "some", 5, {}, { kind: "constructor" }, { kind: ["all"] }].map(
-      (given): [string, unknown, string] => [
-        JSON.stringify(given) ?? "nothing",
-        given,
-        "kind must be some, all or none",
-      ],
+    [
+      "nothing",
+      undefined,
+      "it is undefined, as without a return or an await; kind must be some, all or none",
+    ],
+    ...[null, "some", 5, {}, { kind: "constructor" }, { kind: ["all"] }].map(
+      (given): [string, unknown, string] => [JSON.stringify(given), given, "kind must be some, all or none"],
     ),
     [
       "one with a misspelt key",
@@ -156,6 +157,11 @@ describe("an answer of the host (RFC 6749 §3.3)", () => {
         message: `tokens.decide returned an invalid answer: ${problem}.`,
       }),
     );
+  });
+
+  it("of authenticate may have a property of a promise in it, which is undefined", () => {
+    const given = { kind: "some", scopes: undefined };
+    expect(() => readAnswer<Answer>("authenticate", { given, keys })).toThrow(/Or an await is missing\.$/);
   });
 
   it("is waited for in limited time", async () => {

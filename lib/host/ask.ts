@@ -90,9 +90,13 @@ export function readAnswer<Answer extends HostAnswer>(
   const { kind } = answer;
   const kinds = Object.keys(keys);
   const ofKind = kinds.includes(kind as string) ? keys[kind as Answer["kind"]] : undefined;
-  if (!ofKind) throw invalidAnswer(name, `kind must be ${kinds.slice(0, -1).join(", ")} or ${kinds.at(-1)}`);
+  const came = given === undefined ? "it is undefined, as without a return or an await; " : "";
+  if (!ofKind)
+    throw invalidAnswer(name, `${came}kind must be ${kinds.slice(0, -1).join(", ")} or ${kinds.at(-1)}`);
   const problem = keyProblem(answer, { name: "it", known: ["kind", ...Object.keys(ofKind)] });
-  if (problem) throw invalidAnswer(name, problem.text);
+  // a property of a promise is undefined
+  const mayLackAwait = name === "authenticate" && problem?.code === "undefined-key";
+  if (problem) throw invalidAnswer(name, `${problem.text}${mayLackAwait ? ". Or an await is missing" : ""}`);
   return answer as unknown as Answer;
 }
 

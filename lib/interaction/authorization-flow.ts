@@ -29,7 +29,7 @@ import {
   readApproval,
   withoutAnswer,
 } from "./consent-answers";
-import { interactionLost, interactionReasons, readOtherwise, signInRepeated } from "./lost-interaction";
+import { idMissing, interactionLost, readOtherwise, signInRepeated } from "./lost-interaction";
 import {
   findPending,
   type FindPendingOptions,
@@ -268,12 +268,11 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
       const otherwise = readOtherwise(given);
       const found = findPending(options, { req, interactionId });
       if (otherwise !== undefined && (found === "no-request" || found === "no-id")) {
-        const why = interactionReasons["interaction-id-missing"];
         // the browser does have a pending request, whose id may be lost
         if (found === "no-id")
           options.advise?.(
             "interaction-id-missing",
-            `auth.resume went on to ${otherwise}, and the client waits for an answer: ${why}.`,
+            `auth.resume went on to ${otherwise}, and the client waits for an answer: ${idMissing}.`,
           );
         return { kind: "redirect", location: otherwise };
       }

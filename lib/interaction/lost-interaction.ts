@@ -8,10 +8,13 @@ import { because, OAuthError } from "../protocol/oauth-error";
 import { parseUrl } from "../protocol/parsed-url";
 import type { LostInteraction } from "./pending-request";
 
+/** What is so when a request of the host's page has no interaction id. */
+export const idMissing =
+  "the request has no interaction id. The host's page was opened with ?interaction=… in its URL: keep it in the URL that its form posts to, or in a hidden field named interaction";
+
 /** Why a visit or a form leads nowhere, and the note about a sign-in that is asked for twice. For the developer. */
 export const interactionReasons = {
-  "interaction-id-missing":
-    "the request has no interaction id. The host's page was opened with ?interaction=… in its URL: keep it in the URL that its form posts to, or in a hidden field named interaction",
+  "interaction-id-missing": `${idMissing}. For a sign-in that no client asked for, write auth.resume(req, res, { otherwise: "/" })`,
   "interaction-of-other-secrets":
     "the cookie of this interaction was sealed with other secrets, by another process or before a restart. Give every process the same secrets (option secrets of createAuthServer): temporary secrets are lost when their process ends",
   "interaction-over":
@@ -32,7 +35,7 @@ export const interactionReasons = {
   "request-too-long": (longest: string): string =>
     `a pending request is kept in a cookie of at most 3,500 bytes (RFC 6265 §6.1), and ${longest} takes most of them: shorten it`,
   "sign-in-repeated":
-    "authenticate asked for a sign-in right after auth.resume. In a sign-in of several steps this is normal. Otherwise the session of the sign-in page was not found: mount the middleware that reads it (cookie-parser, express-session) before auth.router, save the session before you call auth.resume, and check that the browser keeps its cookie (browsers drop a Secure cookie that is set over http, and do not send a cookie of another host or path). Or, for prompt=login and max_age, its authTime was not renewed",
+    "authenticate asked for a sign-in right after auth.resume. In a sign-in of several steps this is normal. Otherwise the session of the sign-in page was not found: await it in authenticate, mount the middleware that reads it (cookie-parser, express-session) before auth.router, save the session before you call auth.resume, and check that the browser keeps its cookie (browsers drop a Secure cookie that is set over http, and do not send a cookie of another host or path). Or, for prompt=login and max_age, its authTime was not renewed",
 } as const;
 
 type InteractionProblem = Exclude<keyof typeof interactionReasons, "request-too-long">;
