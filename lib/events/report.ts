@@ -58,7 +58,7 @@ function linePrinter({ warn, isProduction, clock }: ReportOptions): (line: Line)
 export function adviser(options: ReportOptions): (code: string, message: string) => void {
   const print = linePrinter(options);
   return (code, message) =>
-    print({ key: code, code, message, short: message.split(/[.:] /, 1)[0] ?? message });
+    print({ key: code, code, message, short: message.split(/\. |: (?!")/, 1)[0] ?? message });
 }
 
 /** A refusal or a note with its reason and its id, or `undefined` for an event that needs no attention. */
