@@ -160,6 +160,35 @@ describe("records as models and databases give them (RFC 6749 §2)", () => {
     );
   });
 
+  it.each([
+    ["jwksUrl", "jwksUri"],
+    ["redirect_uris", "redirectUris"],
+    ["platfrom", "platform"],
+    ["truted", "trusted"],
+    ["tosUr", "tosUri"],
+  ])("%s is most likely %s", (written, meant) => {
+    expect(() => checkClient({ ...native, [meant]: undefined, [written]: "x" })).not.toThrow(
+      /not a known key/,
+    );
+    const { [meant as "platform"]: _, ...others } = native;
+    expect(() => checkClient({ ...others, [written]: "x" })).toThrow(
+      `client "${native.clientId}": ${written} is not a known key: write ${meant}, or rename the key.`,
+    );
+  });
+
+  it("columns of the host may have names that are only a little like known ones", () => {
+    const columns = {
+      note: 1,
+      names: 1,
+      login: 1,
+      client: 1,
+      policy: 1,
+      secret: 1,
+      clientUriOld: 1,
+    };
+    expect(checkClient({ ...native, ...columns })).toMatchObject(columns);
+  });
+
   it("an empty column is named", () => {
     expect(() => checkClient({ ...record, logo: null })).toThrow(
       'client "app": logo is null: write a value, or leave the key out.',

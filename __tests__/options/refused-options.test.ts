@@ -142,7 +142,7 @@ describe("what is refused", () => {
       expect(refusals(options as never, now)[0]).toEqual({
         code: "option-of-wrong-form",
         path: "options",
-        message: "options must be object.",
+        message: "options must be an object.",
       });
     },
   );

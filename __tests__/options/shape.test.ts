@@ -111,7 +111,7 @@ describe("options in a wrong shape", () => {
     [
       { $id: "a", type: "object" },
       5,
-      { code: "option-of-wrong-form", path: "options", problem: "must be object", fix: "" },
+      { code: "option-of-wrong-form", path: "options", problem: "must be an object", fix: "" },
     ],
     [
       { $id: "b", type: "object", required: ["a"] },

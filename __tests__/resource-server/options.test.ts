@@ -44,7 +44,7 @@ describe("the issuers of an API in the options", () => {
 
 describe("options that are wrong are named, with what to write instead", () => {
   it.each<[string, object | undefined, string]>([
-    ["nothing", undefined, "options must be object."],
+    ["nothing", undefined, "options must be an object."],
     [
       "a name that no scope has (RFC 6749 §3.3)",
       { baseUrl, apis: { orders: { ...orders, scopes: ["read", 'a"b'] } } },

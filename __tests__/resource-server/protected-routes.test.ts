@@ -229,7 +229,7 @@ describe("wrong options are refused when they are passed", () => {
   const orders = { audience: "https://api.example/orders", scopes: ["orders:read"] };
   const good = { baseUrl: "https://host.example/login", apis: { orders } };
   it.each<[string, object | undefined, string]>([
-    ["nothing", undefined, "createResourceServer: options must be object"],
+    ["nothing", undefined, "createResourceServer: options must be an object"],
     ["no baseUrl", { apis: { orders } }, "baseUrl is missing. Write the baseUrl of the authorization server"],
     ["http", { ...good, baseUrl: "http://host.example/login" }, "baseUrl must be https"],
     ["a slash at its end", { ...good, baseUrl: "https://host.example/" }, "baseUrl ends with a slash"],
@@ -248,7 +248,7 @@ describe("wrong options are refused when they are passed", () => {
     [
       "scopes as a record",
       { ...good, apis: { orders: { ...orders, scopes: { read: "Read" } } } },
-      "apis.orders.scopes must be array. List the names",
+      "apis.orders.scopes must be a list. List the names",
     ],
     [
       "a scope with a space",

@@ -1,5 +1,6 @@
 /** The rules for client records, checked wherever one comes in. RFC 6749 §2. */
 import { isFetchableUrl } from "../fetching/fetchable-url";
+import { isNear } from "../host/plain";
 import {
   type Client,
   isClientId,
@@ -15,7 +16,7 @@ import { parseSecretDigest } from "./client-secret";
 import { hasOrigin } from "../protocol/issuer";
 import { isRegistrableRedirectUri, redirectUriProblem } from "../protocol/redirect-uri";
 import { parseUrl } from "../protocol/parsed-url";
-import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
+import { type NamedSchema, type SchemaError, schemaErrors, typeForms } from "../schemas/compile";
 
 const mistake = mistakesOf({
   "wrong-client-record": (client: string, problem: string) => `client ${client}: ${problem}.`,
@@ -51,6 +52,21 @@ function modelProblem(value: unknown): string | undefined {
   return empty === undefined ? undefined : `${empty} is null: write a value, or leave the key out`;
 }
 
+/**
+ * A key that is most likely misspelt: it would be overlooked, because records of the host may have keys of their own. Short keys are near
+ * to too many words.
+ */
+function misspeltProblem(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const missing = Object.keys(kept).filter((known) => known.length > 5 && !Object.hasOwn(value, known));
+  for (const name of Object.keys(value)) {
+    if (Object.hasOwn(kept, name)) continue;
+    const meant = missing.find((known) => isNear(name, known));
+    if (meant !== undefined) return `${name} is not a known key: write ${meant}, or rename the key`;
+  }
+  return undefined;
+}
+
 const link = "an https URL";
 /** What a property of a record is, by its path. */
 const forms: ReadonlyMap<string, string> = new Map(
@@ -73,12 +89,6 @@ const forms: ReadonlyMap<string, string> = new Map(
     tosUri: link,
   }),
 );
-const types: Readonly<Record<string, string>> = {
-  string: "a string",
-  array: "a list",
-  boolean: "true or false",
-  object: "an object",
-};
 
 function shapeProblem(value: unknown): string | undefined {
   const failed = firstError(value, clientSchemas.any) ?? firstError(value, schemaOf(value as Client));
@@ -104,7 +114,7 @@ function shapeProblem(value: unknown): string | undefined {
       return `${missing} is missing${form === undefined ? "" : `: write ${form}`}`;
     }
     default: {
-      const form = forms.get(path.replace(/\.\d+$/, ".*")) ?? types[String(params["type"])];
+      const form = forms.get(path.replace(/\.\d+$/, ".*")) ?? typeForms[String(params["type"])];
       return form === undefined ? `${path} ${message}` : `${path} must be ${form}`.trim();
     }
   }
@@ -175,6 +185,7 @@ export function checkRedirectSchemes(client: Client, redirectSchemes: readonly s
 export function checkClient(value: unknown): Client {
   const problem =
     modelProblem(value) ??
+    misspeltProblem(value) ??
     shapeProblem(value) ??
     undefinedProblem(value as Client) ??
     valueProblem(value as Client);

@@ -85,7 +85,12 @@ function distance(a: string, b: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** The same, but the beginning of a word is as near as one letter. */
+/** True where one word may be the other, misspelt. */
+export function isNear(written: string, word: string): boolean {
+  return Math.abs(written.length - word.length) <= 2 && distance(written, word) <= 2;
+}
+
+/** How many letters are wrong; the beginning of a word counts as one. */
 function farFrom(written: string, word: string): number {
   return word.startsWith(written) ? 1 : distance(written, word);
 }

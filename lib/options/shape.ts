@@ -1,5 +1,5 @@
 /** Copies the options, which the host may change later, and says in words what is wrong with their shape. RFC 6749 §10. */
-import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
+import { type NamedSchema, type SchemaError, schemaErrors, typeForms } from "../schemas/compile";
 import { type OptionProblem, type Wrong, wrong } from "./problem";
 import { copyPlain, type Parts } from "../host/plain";
 import type { AuthServerOptions } from "./options";
@@ -23,8 +23,10 @@ function shapeProblem({ keyword, params, message }: SchemaError): Wrong {
     case "minProperties":
     case "minLength":
       return wrong("option-empty");
-    default:
-      return wrong("option-of-wrong-form", String(message));
+    default: {
+      const form = typeForms[String(params["type"])];
+      return wrong("option-of-wrong-form", form === undefined ? String(message) : `must be ${form}`);
+    }
   }
 }
 
