@@ -1,4 +1,5 @@
 /** From options to a running authorization server. Issuers, ports and endpoints are put together here and nowhere else. */
+import type { Request } from "express";
 import type { AuthServer } from "./auth-server";
 import {
   adviseOfSubscriptions,
@@ -155,10 +156,13 @@ function hostPagesOf(
   flow: AuthorizationFlow,
   { pages, advise, origin }: { pages: Pages; advise: Advise | undefined; origin: string },
 ): Pick<AuthServer, "interaction" | "resume" | "approve" | "deny"> {
-  function write(exchange: Parameters<typeof writeResponse>[0], response: ProtocolResponse): void {
+  function write(
+    exchange: Parameters<typeof writeResponse>[0] & { readonly req: Request },
+    response: ProtocolResponse,
+  ): void {
     const { req, res } = exchange;
     if (advise && response.kind === "redirect" && req.method === "POST")
-      adviseOfFormAction(advise, { res, redirect: response, origin });
+      adviseOfFormAction(advise, { sentTo: `${req.baseUrl}${req.path}`, res, redirect: response, origin });
     writeResponse({ ...exchange, pages }, response);
   }
   return {

@@ -49,7 +49,7 @@ describe("form-action on the host's own pages (CSP Level 3 §6.4.1)", () => {
     );
     expect((await browser.post("/signin", { interaction: id, subject: "alice" })).status).toBe(303);
     expect(messages(blocks)).toEqual([
-      "The form leads to https://web.example, but the Content-Security-Policy of this site says form-action 'self', so browsers may stay on the page without a word. Allow https://web.example on your pages with such forms, or leave form-action out: formAction: null in helmet's contentSecurityPolicy.directives.",
+      "The form sent to /signin leads to https://web.example, but the Content-Security-Policy of this site says form-action 'self', so browsers may stay on the page without a word. Allow https://web.example on your pages with such forms, or leave form-action out: formAction: null in helmet's contentSecurityPolicy.directives.",
     ]);
   });
 
@@ -63,7 +63,9 @@ describe("form-action on the host's own pages (CSP Level 3 §6.4.1)", () => {
     const path = name === "approve" ? "/allow" : "/cancel";
     const answer = await browser.post(path, { interaction: id });
     expect(answer.headers["location"]).toMatch(/^https:\/\/web\.example\/callback\?/);
-    expect(messages(blocks)).toEqual([expect.stringContaining("The form leads to https://web.example, but")]);
+    expect(messages(blocks)).toEqual([
+      expect.stringContaining(`The form sent to ${path} leads to https://web.example, but`),
+    ]);
   });
 
   it.each<[string, string | string[]]>([
@@ -213,6 +215,9 @@ async function redeemedBy(from: string, client: "spa" | "web" = "spa") {
   return answer;
 }
 
+const hidesFrom = (port: number): string =>
+  `A page at http://localhost:${port} called and cannot read the answer, because no browser client has a redirect URI with this origin`;
+
 describe("a page whose origin nobody registered (Fetch standard, CORS)", () => {
   const hidden = "answer-hidden-from-page";
 
@@ -245,6 +250,29 @@ describe("a page whose origin nobody registered (Fetch standard, CORS)", () => {
   it("is not named in production", async () => {
     inProduction();
     await redeemedBy("http://localhost:5173");
+    expect(messages(hidden)).toEqual([]);
+  });
+
+  it("is also named when its browser asks first, and when it is refused: by then nobody is proven", async () => {
+    const { app } = testHost();
+    const token = `${pairPath()}/token`;
+    await request(app).options(token).set("Origin", "http://localhost:5173").expect(204);
+    const fields = { grant_type: "authorization_code", ...credentials("web"), client_secret: "wrong" };
+    await request(app)
+      .post(token)
+      .type("form")
+      .set("Origin", "http://localhost:5174")
+      .send(fields)
+      .expect(401);
+    expect(messages(hidden)).toEqual([
+      `${hidesFrom(5173)}. Register one, or call from a server, which sends no Origin.`,
+      `again: ${hidesFrom(5174)}`,
+    ]);
+  });
+
+  it("is not named when a registered one asks first", async () => {
+    const { app } = testHost();
+    await request(app).options(`${pairPath()}/token`).set("Origin", "https://spa.example").expect(204);
     expect(messages(hidden)).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import { type RefusalKind, refusalEvent } from "../events/port";
 import type { GrantPorts } from "../grants/grant";
 import { grants } from "../grants/index";
 import { formatChallenge } from "../protocol/bearer-token";
-import { browserOriginsOf } from "../protocol/client";
+import { browserOriginsOf, type Client } from "../protocol/client";
 import { proofParameters } from "../protocol/client-authentication";
 import { because, OAuthError, toOAuthError } from "../protocol/oauth-error";
 import { parametersOfUrl } from "../protocol/parameters";
@@ -124,16 +124,23 @@ export function refuseClient(
   return jsonError(error, refusalHeaders(error, request));
 }
 
-/** A script of an origin that nobody registered gets its answer, but its browser does not let it read that. No browser sends what is no origin. */
-function adviseOfOrigin({ advise }: ClientEndpointPorts, { issuer, headers, client }: ClientRequest): void {
+/**
+ * A script of an origin that nobody registered gets its answer, but its browser does not let it read that, or does not even ask for it. No
+ * browser sends what is no origin. The client is named once it is proven.
+ */
+export function adviseOfOrigin(
+  { advise }: Pick<ClientEndpointPorts, "advise">,
+  { issuer, headers, client }: Pick<EndpointRequest, "issuer" | "headers"> & { client?: Client | undefined },
+): void {
   const { origin = "" } = headers;
   const isOrigin = origin === "null" || parseUrl(origin)?.origin === origin;
   if (!advise || !isOrigin || origin === new URL(issuer.identifier).origin) return;
-  const registered = browserOriginsOf(client).join(", ");
-  const why = registered === "" ? 'it has no platform: "browser"' : `its redirectUris have ${registered}`;
+  const registered = client ? browserOriginsOf(client).join(", ") : "";
+  const has = registered === "" ? 'it has no platform: "browser"' : `its redirectUris have ${registered}`;
+  const [caller, why] = client ? [` for the client ${client.clientId}`, ` (${has})`] : ["", ""];
   advise(
     "answer-hidden-from-page",
-    `A page at ${origin} called for the client ${client.clientId} and cannot read the answer, because no browser client has a redirect URI with this origin (${why}). Register one, or call from a server, which sends no Origin.`,
+    `A page at ${origin} called${caller} and cannot read the answer, because no browser client has a redirect URI with this origin${why}. Register one, or call from a server, which sends no Origin.`,
   );
 }
 
@@ -143,21 +150,23 @@ export async function answerClient(
   { endpoint, request }: { endpoint: ClientEndpoint; request: FormRequest },
 ): Promise<ClientAnswer> {
   const { issuer, headers, parameters, url, malformed, lookUpOrigin } = request;
-  let clientId: string | undefined;
+  let client: Client | undefined;
+  let isReadable = true;
   try {
     if (malformed) throw malformed;
     if (url.includes("?")) checkQuery(url);
     checkUsable(parameters);
-    const isReadable = lookUpOrigin ? await lookUpOrigin() : true;
+    if (lookUpOrigin) isReadable = await lookUpOrigin();
     const { grantParameters } = endpoint;
     const asked = { issuer, headers, parameters };
-    const { client, endMark } = await authenticateClient(ports, { ...asked, grantParameters });
-    clientId = client.clientId;
-    const proven = { ...asked, client, endMark, now: ports.clock() };
-    const response = await endpoint.answer(ports, proven);
-    if (!isReadable) adviseOfOrigin(ports, proven);
-    return { response, clientId };
+    const authenticated = await authenticateClient(ports, { ...asked, grantParameters });
+    client = authenticated.client;
+    const response = await endpoint.answer(ports, { ...asked, ...authenticated, now: ports.clock() });
+    return { response, clientId: client.clientId };
   } catch (thrown) {
+    const clientId = client?.clientId;
     return { response: refuseClient(ports, { endpoint, request, thrown, clientId }), clientId };
+  } finally {
+    if (!isReadable) adviseOfOrigin(ports, { issuer, headers, client });
   }
 }

@@ -4,6 +4,7 @@ import type { Advise } from "../events/port";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
 import { jsonError, type ProtocolResponse, type RedirectResponse } from "../protocol/protocol-response";
+import { maxShownPath } from "./not-found";
 import { type HttpRequest, prefersJson } from "./request";
 import type { OpenTrace } from "./request-trace";
 
@@ -76,14 +77,21 @@ function allows(source: string, { target, origin }: { target: URL; origin: strin
   return target.hostname.endsWith(end);
 }
 
+/** A redirect that answers a form of the host. */
+interface FormAnswer {
+  /** The path of the form's address. */
+  readonly sentTo: string;
+  readonly res: ServerResponse;
+  readonly redirect: RedirectResponse;
+  /** The origin of `baseUrl`. */
+  readonly origin: string;
+}
+
 /**
  * Warns where the policy on the answer to a form does not allow what the redirect leads to: the page with the form most likely has the same
  * one, and browsers apply it to every redirect that follows.
  */
-export function adviseOfFormAction(
-  advise: Advise,
-  { res, redirect, origin }: { res: ServerResponse; redirect: RedirectResponse; origin: string },
-): void {
+export function adviseOfFormAction(advise: Advise, { sentTo, res, redirect, origin }: FormAnswer): void {
   const policies = [res.getHeader("Content-Security-Policy") ?? []].flat().join(",").toLowerCase().split(",");
   const actions = policies.flatMap((policy) => /\bform-action\b([^;]*)/.exec(policy)?.[1]?.trim() ?? []);
   for (const url of [redirect.location, redirect.destination ?? ""]) {
@@ -95,7 +103,7 @@ export function adviseOfFormAction(
     const source = target.origin === "null" ? target.protocol : target.origin;
     return advise(
       "form-action-blocks-redirect",
-      `The form leads to ${source}, but the Content-Security-Policy of this site says form-action ${refusing}, so browsers may stay on the page without a word. Allow ${source} on your pages with such forms, or leave form-action out: formAction: null in helmet's contentSecurityPolicy.directives.`,
+      `The form sent to ${sentTo.slice(0, maxShownPath)} leads to ${source}, but the Content-Security-Policy of this site says form-action ${refusing}, so browsers may stay on the page without a word. Allow ${source} on your pages with such forms, or leave form-action out: formAction: null in helmet's contentSecurityPolicy.directives.`,
     );
   }
 }

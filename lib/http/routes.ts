@@ -2,6 +2,7 @@
 import type { Request } from "express";
 import type { ClientLookup } from "../clients/client-lookup";
 import {
+  adviseOfOrigin,
   answerClient,
   type ClientAnswer,
   type ClientEndpoint,
@@ -110,6 +111,7 @@ async function preflightClient(
   if (origin === undefined) return answerPreflight(req, { origin });
   const answer = async (): Promise<ClientAnswer<ClientResponse>> => {
     const isKnown = await ports.clients.isBrowserOrigin(origin);
+    if (!isKnown) adviseOfOrigin(ports, { issuer, headers });
     return { response: answerPreflight(req, { origin: isKnown ? origin : undefined }), clientId: undefined };
   };
   if (!rateLimit) return (await answer()).response;
