@@ -84,7 +84,7 @@ describe("the answer of rateLimit", () => {
   });
 
   it.each<[string, unknown, string]>([
-    ["nothing", undefined, "kind must be allowed or limited"],
+    ["nothing", undefined, "nothing, as without a return or an await; kind must be allowed or limited"],
     [
       "a callback that is undefined",
       { kind: "allowed", answered: undefined },

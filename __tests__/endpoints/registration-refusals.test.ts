@@ -53,7 +53,11 @@ describe("a decision of the host that cannot be used", () => {
   const invalid = "clientRegistration.approve returned an invalid answer";
   const kinds = `${invalid}: kind must be approved or refused.`;
   it.each<[string, unknown, string]>([
-    ["nothing", undefined, kinds],
+    [
+      "nothing",
+      undefined,
+      `${invalid}: nothing, as without a return or an await; kind must be approved or refused.`,
+    ],
     ["another kind", { kind: "accepted" }, kinds],
     [
       "scopes that are undefined",

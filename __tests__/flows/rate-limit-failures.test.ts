@@ -85,8 +85,8 @@ describe("a hook that fails (RFC 6749 §5.2)", () => {
   const wait = "retryAfterSeconds must be whole seconds, at least 1";
   const callback = "answered must be a function, or be left out";
   it.each<[string, unknown, string]>([
-    ["nothing", undefined, kinds],
-    ["null", null, kinds],
+    ["nothing", undefined, `nothing, as without a return or an await; ${kinds}`],
+    ["null", null, `nothing, as without a return or an await; ${kinds}`],
     ["true", true, kinds],
     ["a kind alone", "allowed", kinds],
     ["another kind", { kind: "allow" }, kinds],

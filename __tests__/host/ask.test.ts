@@ -127,11 +127,7 @@ describe("an answer of the host (RFC 6749 §3.3)", () => {
       notPlain,
     ],
     ["a list", [plain], notPlain],
-    [
-      "nothing",
-      undefined,
-      "it is undefined, as without a return or an await; kind must be some, all or none",
-    ],
+    ["nothing", undefined, "nothing, as without a return or an await; kind must be some, all or none"],
     ...[null, "some", 5, {}, { kind: "constructor" }, { kind: ["all"] }].map(
       (given): [string, unknown, string] => [JSON.stringify(given), given, "kind must be some, all or none"],
     ),

@@ -200,7 +200,7 @@ describe("a client with a metadata document (client id metadata documents §4)",
 
 describe("what the host answers about a metadata document (client id metadata documents §6)", () => {
   it.each<[unknown, string]>([
-    [null, "kind must be accepted or refused"],
+    [null, "nothing, as without a return or an await; kind must be accepted or refused"],
     [true, "kind must be accepted or refused"],
     [{ kind: "yes" }, "kind must be accepted or refused"],
     [{ kind: "accepted", scopes: undefined }, "scopes is undefined. Leave the key out, or write a value"],

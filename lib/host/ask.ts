@@ -90,7 +90,7 @@ export function readAnswer<Answer extends HostAnswer>(
   const { kind } = answer;
   const kinds = Object.keys(keys);
   const ofKind = kinds.includes(kind as string) ? keys[kind as Answer["kind"]] : undefined;
-  const came = given === undefined ? "it is undefined, as without a return or an await; " : "";
+  const came = given === undefined ? "nothing, as without a return or an await; " : "";
   if (!ofKind)
     throw invalidAnswer(name, `${came}kind must be ${kinds.slice(0, -1).join(", ")} or ${kinds.at(-1)}`);
   const problem = keyProblem(answer, { name: "it", known: ["kind", ...Object.keys(ofKind)] });

@@ -14,7 +14,8 @@ export const idMissing =
 
 /** Why a visit or a form leads nowhere, and the note about a sign-in that is asked for twice. For the developer. */
 export const interactionReasons = {
-  "interaction-id-missing": `${idMissing}. For a sign-in that no client asked for, write auth.resume(req, res, { otherwise: "/" })`,
+  "interaction-id-missing": (): string =>
+    `${idMissing}. For a sign-in that no client asked for, write auth.resume(req, res, { otherwise: "/" })`,
   "interaction-of-other-secrets":
     "the cookie of this interaction was sealed with other secrets, by another process or before a restart. Give every process the same secrets (option secrets of createAuthServer): temporary secrets are lost when their process ends",
   "interaction-over":
@@ -28,7 +29,7 @@ export const interactionReasons = {
   "cookie-lost":
     "the browser sent no pending request: it was answered before, or the browser refuses authmount's cookie or has deleted it: allow cookies, and start a new authorization request",
   "form-of-another-site":
-    "Origin or Sec-Fetch-Site of the request names another site, as in cross-site request forgery: send the form from a page of this site",
+    "the Origin or Sec-Fetch-Site header names another site, as in cross-site request forgery, or Origin is null, as where a proxy sets Referrer-Policy: no-referrer on the page: send the form from a page of this site, with Referrer-Policy: same-origin",
   "form-without-answer": "decision in the form must be approve, deny or switch",
   "not-opened-as-page":
     "the person has to see a page, but Sec-Fetch-Mode says that fetch(), an image or the like sent the authorization request: open it in the browser, such as with location.assign(url)",

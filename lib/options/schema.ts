@@ -29,7 +29,8 @@ export const fixes: Readonly<
   schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
   secret: "Write random text, such as the output of: npx authmount secret.",
   secrets: "Write a list of secrets, the newest first.",
-  signingKeys: "Write a list of private keys, the active one first.",
+  signingKeys:
+    "Write a list of private keys, the active one first. Where it comes from the environment, the variable may not be set.",
 };
 
 const listOf = (description: string, ofItem = description): object => ({

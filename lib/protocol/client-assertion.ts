@@ -67,7 +67,7 @@ export const assertionReasons = {
   "assertion-lives-too-long":
     "the assertion has no iat, and expires more than 300 seconds from now (RFC 7523 §3): send iat, or an earlier exp",
   "assertion-from-the-future":
-    "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock",
+    "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock, and that it writes seconds, not milliseconds",
   "assertion-fits-no-key":
     "no key of the client fits alg of the assertion (RFC 8725 §3.1): check kty, crv, alg, use and key_ops of its keys, and the size of RSA keys",
   "assertion-signature-wrong":

@@ -31,7 +31,7 @@ export const parameterReasons = {
   "no-scope-registered": ({ client, apiId, allowed }: Lacking): string =>
     `scope has nothing that client ${client} may have at API ${apiId} (RFC 6749 §3.3): ask for some of ${allowed}, or widen subscriptions.${apiId}.scopes`,
   "scope-not-registered": ({ lacking, client, apiId, allowed }: Lacking): string =>
-    `client ${client} may not have ${lacking} at API ${apiId}, only ${allowed} (RFC 6749 §3.3): ask for less, widen subscriptions.${apiId}.scopes or the API's scopes, or set unknownScopes: "ignore" for the API`,
+    `client ${client} asks API ${apiId} for ${lacking}; it may have ${allowed} (RFC 6749 §3.3): ask for less, widen subscriptions.${apiId}.scopes or the API's scopes, or set unknownScopes: "ignore" for the API`,
   "scope-lost": ({ lacking, client, apiId }: Lacking): string =>
     `client ${client} has lost ${lacking} at API ${apiId} since the request arrived (RFC 6749 §3.3): ask again`,
 } as const;
@@ -99,7 +99,7 @@ export function invalidScope(
       lacking: lacking.length === 0 ? "a scope that the API does not have" : quoted(formatScope(lacking)),
       client: client.clientId,
       apiId: issuer.api.apiId,
-      allowed: quoted(formatScope(registered)),
+      allowed: registered.length === 0 ? "no scope" : quoted(formatScope(registered)),
     }),
   });
 }

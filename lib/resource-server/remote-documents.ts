@@ -43,6 +43,8 @@ export interface RemoteDocumentOptions<T> {
   readonly name: keyof typeof unusable;
   readonly clock: Clock;
   readonly parse: (value: object, url: string) => ParsedDocument<T>;
+  /** What to do when there is none. */
+  readonly fix?: string;
 }
 
 function parseText<T>(
@@ -81,7 +83,12 @@ function fetchInto<T>(parsed: Parsed<T>, parse: RemoteDocumentOptions<T>["parse"
  * Remembers documents as `rememberedDocuments` does. A wrong document is treated like one that did not arrive: the last good one stays in
  * use, for a day at most. What a document says is parsed once.
  */
-export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions<T>): RemoteDocuments<T> {
+export function remoteDocuments<T>({
+  name,
+  clock,
+  parse,
+  fix,
+}: RemoteDocumentOptions<T>): RemoteDocuments<T> {
   const parsed: Parsed<T> = new Map();
   const documents = rememberedDocuments({ clock, fetchDocument: fetchInto(parsed, parse) });
 
@@ -93,7 +100,10 @@ export function remoteDocuments<T>({ name, clock, parse }: RemoteDocumentOptions
   async function ask(how: "find" | "refresh", url: string): Promise<T> {
     const answer = await documents[how](url);
     if (answer.kind === "found") return valueAt(url);
-    throw lateError(unusable[name], `${name} at ${url} can't be used: ${answer.reason}`);
+    throw lateError(
+      unusable[name],
+      `${name} at ${url} can't be used: ${answer.reason}${fix === undefined ? "" : `. ${fix}`}`,
+    );
   }
 
   function fresh(url: string): T | undefined {

@@ -117,11 +117,10 @@ export function issuersOf({ issuers, baseUrl, audience, apiId }: ResourceApi, cl
     // two APIs on different origins may share the path of this document
     return resource === audience && own.length > 0
       ? { kind: "parsed", value: own }
-      : wrong(
-          `it lists no issuer of ${baseUrl} for the audience ${audience}. Compare baseUrl and audience with the options of createAuthServer, and mount auth.wellKnown there; or list the issuers in apis.${apiId}.issuers`,
-        );
+      : wrong(`it lists no issuer of ${baseUrl} for the audience ${audience}`);
   }
-  const documents = remoteDocuments({ name: "the metadata of the API", clock, parse });
+  const fix = `Compare baseUrl and audience (${audience}) with the options of createAuthServer, and mount auth.wellKnown there; or list the issuers in apis.${apiId}.issuers`;
+  const documents = remoteDocuments({ name: "the metadata of the API", clock, parse, fix });
   const url = `${new URL(baseUrl).origin}${new URL(protectedResourceMetadataUrl(audience)).pathname}`;
   return { find: () => documents.find(url), refresh: () => documents.refresh(url) };
 }
