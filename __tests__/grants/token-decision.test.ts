@@ -107,7 +107,12 @@ describe("tokens.decide is asked (RFC 6749 §4.1.3, §4.4, §6)", () => {
 });
 
 describe("claims (RFC 9068 §2.2)", () => {
-  const claims = { org: { id: "o-1", roles: ["admin"] }, plan: "gold" };
+  const claims = {
+    org: { id: "o-1", roles: ["admin"] },
+    roles: ["admin"],
+    groups: ["staff", "Büro"],
+    entitlements: ["export"],
+  };
 
   it.each(formats)("are with the request of the API, and introspected: %s", async (_, pair) => {
     const host = hostWith(() => ({ kind: "issue", claims: claims }));

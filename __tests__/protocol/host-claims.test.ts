@@ -18,10 +18,29 @@ describe("claims that the host adds (RFC 9068 §2.2.3, 7519 §4.3)", () => {
     "may not be %s, which only the server sets",
     (name) => {
       expect(hostClaimsProblem({ [name]: "x" })).toBe(
-        "claims names a claim that only the server may set (docs/tokens.md lists them)",
+        `claims.${name} is a claim that only the server may set (docs/tokens.md lists them)`,
       );
     },
   );
+
+  it.each(["roles", "groups", "entitlements"])("%s are lists of names (RFC 9068 §2.2.3.1)", (name) => {
+    const problem = `claims.${name} must be a list of at most 100 texts of 1 to 255 characters (RFC 9068 §2.2.3.1)`;
+    const many = Array.from({ length: 100 }, (_, index) => `role ${index}`);
+    for (const right of [[], ["admin"], many, ["ä".repeat(255)]])
+      expect(hostClaimsProblem({ [name]: right })).toBeUndefined();
+    for (const wrong of [
+      "admin",
+      null,
+      5,
+      {},
+      [""],
+      [5],
+      [{ value: "admin" }],
+      [...many, "one"],
+      ["x".repeat(256)],
+    ])
+      expect(hostClaimsProblem({ [name]: wrong })).toBe(problem);
+  });
 
   it.each([
     ["nothing", undefined],

@@ -21,7 +21,7 @@ let api: RemoteApi;
 
 beforeEach(async () => {
   server = await remoteServer({
-    tokens: { decide: () => ({ kind: "issue", claims: { plan: "gold" } }) },
+    tokens: { decide: () => ({ kind: "issue", claims: { plan: "gold", roles: ["admin"] } }) },
   });
   api = remoteApi(server, { introspection });
 });
@@ -61,7 +61,7 @@ describe("routes protected apart from the authorization server", () => {
     expect(body).toMatchObject({
       subject: "alice",
       issuer: issuerAt(server, pair),
-      claims: { plan: "gold" },
+      claims: { plan: "gold", roles: ["admin"] },
     });
   });
 

@@ -22,7 +22,7 @@ export type HostClaims = object & Readonly<Partial<Authmount.Claims>>;
  */
 const reserved = new Set(
   (
-    "iss sub aud exp nbf iat jti client_id scope auth_time acr amr roles groups entitlements active username token_type " +
+    "iss sub aud exp nbf iat jti client_id scope auth_time acr amr active username token_type " +
     "authorization_details cnf act may_act authorization_id client_end_mark __proto__"
   ).split(" "),
 );
@@ -30,10 +30,26 @@ const reserved = new Set(
 /** Of the JSON text of all claims. Tokens are sent with every request, and servers limit the size of headers. */
 const maxBytes = 4_096;
 
+/** Claims that gateways read: lists of names. @rfc 9068 §2.2.3.1 */
+const nameLists = ["roles", "groups", "entitlements"];
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value.length > 0 && value.length <= 255;
+}
+
+/** True for a list of at most 100 names. SCIM also has objects in it, which gateways do not read. */
+function isNameList(value: unknown): boolean {
+  return Array.isArray(value) && value.length <= 100 && value.every(isName);
+}
+
 /** What is wrong with claims that the host wants to add, or `undefined` when nothing is. */
 export function hostClaimsProblem(claims: HostClaims): string | undefined {
-  if (Object.keys(claims).some((name) => reserved.has(name)))
-    return "claims names a claim that only the server may set (docs/tokens.md lists them)";
+  const taken = Object.keys(claims).find((name) => reserved.has(name));
+  if (taken !== undefined)
+    return `claims.${taken} is a claim that only the server may set (docs/tokens.md lists them)`;
+  const wrongList = nameLists.find((name) => name in claims && !isNameList(Reflect.get(claims, name)));
+  if (wrongList !== undefined)
+    return `claims.${wrongList} must be a list of at most 100 texts of 1 to 255 characters (RFC 9068 §2.2.3.1)`;
   return Buffer.byteLength(JSON.stringify(claims)) > maxBytes
     ? `claims must not be larger than ${maxBytes} bytes as JSON`
     : undefined;
