@@ -119,6 +119,7 @@ const worldlyExceptions: Readonly<Record<string, string | readonly string[]>> = 
   "lib/adapters/postgres/storage.ts": "Date.now",
   // deleting a client takes no time and no value, so the mark that ends it is made here
   "lib/storage/end-marks.ts": "randomBytes",
+  "lib/adapters/memory/storage.ts": "Date.now",
   "lib/adapters/redis/storage.ts": "Date.now",
   // durations are measured by it, whatever is done to the clock
   "lib/recall/moment.ts": ["performance", "performance.now"],

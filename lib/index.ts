@@ -90,7 +90,7 @@ export {
   type SigningAlgorithm,
   type SigningKeySource,
 } from "./signing/signing-key";
-export type { MemoryStorageOptions } from "./adapters/memory/storage";
+export type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
 export { memoryStorage } from "./on-demand";
 export { maxConsents } from "./protocol/consent";
 export { maxAuthorizations } from "./storage/port";
@@ -100,6 +100,7 @@ export type {
   AuthorizationPage,
   AuthorizationSelection,
   AuthorizationStore,
+  ClientRegistry,
   ClientStore,
   ConsentStore,
   EndMarkStore,

@@ -1,6 +1,6 @@
 /** Parts that only some hosts need. Each is loaded when it is needed, so that others pay nothing for it. */
 import type * as Memory from "./adapters/memory/storage";
-import type { MemoryStorageOptions } from "./adapters/memory/storage";
+import type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
 import type * as Assessing from "./review/assess";
 import type { Assessment } from "./review/assess";
 import type * as DocumentFetching from "./fetching/fetch-document";
@@ -28,7 +28,7 @@ import type { Storage } from "./storage/port";
  *
  * @throws TypeError when an option or a client record is wrong.
  */
-export function memoryStorage(options: MemoryStorageOptions): Storage {
+export function memoryStorage(options: MemoryStorageOptions): MemoryStorage {
   const memory = require("./adapters/memory/storage") as typeof Memory;
   return memory.memoryStorage(options);
 }

@@ -1,4 +1,4 @@
-import { memoryStorage, type Storage } from "../../lib";
+import { type Client, type ClientStore, memoryStorage, type Storage } from "../../lib";
 import type { ListedClients } from "../../lib/clients/client-lookup";
 import {
   authorizationRecord,
@@ -22,10 +22,30 @@ describe("the clients of memoryStorage (RFC 6749 §2)", () => {
     expect(() => memoryStorage({ clients: [web, spa] })).not.toThrow();
   });
 
-  it("are listed, but not to code that iterates over the port", () => {
+  it("are listed as they are now, but not to code that iterates over the port", async () => {
     const { clients } = memoryStorage({ clients: [web, spa] });
-    expect((clients as ListedClients).records).toEqual([web, spa]);
-    expect(Object.keys(clients)).toEqual(["find", "isBrowserOrigin"]);
+    const { records } = clients as ClientStore as ListedClients;
+    expect(records).toEqual([web, spa]);
+    expect(Object.keys(clients)).toEqual(["find", "isBrowserOrigin", "save", "replace", "delete", "list"]);
+    await clients.save({ ...spa, name: "Another name" });
+    await clients.delete("web");
+    expect((clients as ClientStore as ListedClients).records).toEqual([{ ...spa, name: "Another name" }]);
+  });
+
+  it("are not changed by a wrong record, which is refused with a TypeError", async () => {
+    const { clients } = memoryStorage({ clients: [web] });
+    for (const wrong of [{ ...web, redirectUris: ["javascript:alert(1)"] }, undefined] as Client[]) {
+      await expect(clients.save(wrong)).rejects.toThrow(TypeError);
+      await expect(clients.replace({ from: web, to: wrong })).rejects.toThrow(TypeError);
+    }
+    expect(await clients.list({ limit: 10 })).toEqual([web]);
+  });
+
+  it("stay when there is no room for the end mark that their deletion needs", async () => {
+    const { clients, endMarks } = memoryStorage({ clients: [web], maxEntries: 1 });
+    await endMarks.save({ key: "a.b", mark: "a mark", expiresAt: Number.MAX_SAFE_INTEGER }, now);
+    await expect(clients.delete("web")).rejects.toMatchObject(full);
+    expect(await clients.find("web")).toEqual(web);
   });
 
   it("have the origins of their browser clients", async () => {

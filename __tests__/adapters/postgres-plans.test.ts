@@ -54,6 +54,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "clients.find": () => clients.find("client-7"),
     "clients.isBrowserOrigin": () => clients.isBrowserOrigin("https://7.example"),
     "clients.save": () => clients.save(spa),
+    "clients.replace": () => clients.replace({ from: spa, to: { ...spa, name: "Another name" } }),
     "clients.delete": () => clients.delete(spa.clientId),
     "clients.list": () => clients.list({ limit: 50 }),
     "clients.list, a later page": () => clients.list({ after: "client-7", limit: 50 }),

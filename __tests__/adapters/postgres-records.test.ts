@@ -82,6 +82,7 @@ function clientTests(): void {
     const { clients: registry } = await openStorage();
     await registry.save(webRecord);
     await expect(registry.save(wrong as Client)).rejects.toThrow(TypeError);
+    await expect(registry.replace({ from: webRecord, to: wrong as Client })).rejects.toThrow(TypeError);
     expect(await registry.find("web")).toEqual(webRecord);
   });
 

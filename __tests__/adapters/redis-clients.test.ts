@@ -79,8 +79,11 @@ function clientRecords(bed: () => Bed): void {
       { clientId: "spa" },
       undefined,
     ];
-    for (const record of wrong)
-      await expect(storage.clients.save(record as typeof spa)).rejects.toThrow(TypeError);
+    for (const record of wrong) {
+      const to = record as typeof spa;
+      await expect(storage.clients.save(to)).rejects.toThrow(TypeError);
+      await expect(storage.clients.replace({ from: undefined, to })).rejects.toThrow(TypeError);
+    }
     expect(await keysOf(bed().client, prefix)).toEqual([]);
   });
 }

@@ -252,6 +252,7 @@ describe("the indexes of sqliteStorage", () => {
     const plans = await plansOf(async (storage) => {
       const client = confidentialRecord();
       await storage.clients.save(client);
+      await storage.clients.replace({ from: client, to: { ...client, name: "Another name" } });
       await storage.clients.isBrowserOrigin("https://a.example");
       await storage.clients.list({ limit: 10 });
       await storage.clients.delete("web");

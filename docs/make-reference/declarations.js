@@ -81,7 +81,7 @@ function portSection({ name, node }, { describe, heritage }) {
 function portsPage(library) {
   const by = describerOf(library);
   const names = publicNames(library).filter(isPort);
-  const ports = [...new Map(names.map((name) => [name.name, name])).values()];
+  const ports = names.filter(({ name }, place) => names.findIndex((one) => one.name === name) === place);
   const list = ports.map(({ name, entry, node }) => [
     `[${code(name)}](#${anchor(name)})`,
     code(entry),

@@ -1,4 +1,5 @@
 /** The rules for client records, checked wherever one comes in. RFC 6749 §2. */
+import { isDeepStrictEqual } from "node:util";
 import { isFetchableUrl } from "../fetching/fetchable-url";
 import { isNear } from "../host/plain";
 import {
@@ -220,4 +221,10 @@ const kept: Readonly<
 export function ownClient(client: Client): Client {
   const parts = Object.entries(client).filter(([name]) => Object.hasOwn(kept, name));
   return JSON.parse(JSON.stringify(Object.fromEntries(parts))) as Client;
+}
+
+/** Tells whether a stored record has the values that this one has now, in whatever order its keys are. `undefined`: there is none. */
+export function sameRecordAs(client: Client | undefined): (stored: Client | undefined) => boolean {
+  const copy = client && (JSON.parse(JSON.stringify(client)) as Client);
+  return (stored) => isDeepStrictEqual(stored, copy);
 }

@@ -33,6 +33,17 @@ export interface ClientRegistry extends ClientStore {
    */
   save(client: Client): Promise<void>;
   /**
+   * Compare-and-set: stores `to` if the stored record still has the values of `from`, in whatever order their keys are; with `from: undefined`,
+   * if there is none with this id. Of simultaneous calls that would change the same `from`, exactly one gets `"replaced"`. All others get
+   * `"not-replaced"` and change nothing. Both records have the same `clientId`.
+   *
+   * @throws TypeError (as a rejection) when `to` is wrong.
+   */
+  replace(step: {
+    readonly from: Client | undefined;
+    readonly to: Client;
+  }): Promise<"replaced" | "not-replaced">;
+  /**
    * Deletes the client; nothing happens when there is none. After `revocationLagSeconds` at most, nothing that was issued to the client is
    * valid any more. It stores an end mark under `clientEndKey`, so that a later client with this id inherits nothing: in the same step, or
    * again after the deletion. A call that still finds the client must not have read that mark: what is issued to it then would belong to

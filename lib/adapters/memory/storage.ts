@@ -1,12 +1,12 @@
 /** Storage in the memory of one process: the built-in default, for development and for services with a single process. */
 import type { ListedClients } from "../../clients/client-lookup";
-import { checkClient, ownClient } from "../../clients/client-record";
+import { checkClient, sameRecordAs } from "../../clients/client-record";
 import type { Authorization, AuthorizationCode, RefreshToken } from "../../protocol/authorization";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { type Consent, type ConsentKey, maxConsents } from "../../protocol/consent";
 import { type EndMark, endsEverything, ownerOfMark } from "../../protocol/end-mark";
 import { mistakesOf } from "../../protocol/mistake";
-import type { EpochSeconds } from "../../protocol/time";
+import type { Clock, EpochSeconds } from "../../protocol/time";
 import type { TokenHandle } from "../../protocol/token-value";
 import type {
   ClientAssertionStore,
@@ -14,9 +14,11 @@ import type {
   ClientRegistrationStore,
   UsedAssertion,
 } from "../../storage/client-ports";
+import { newClientEnd } from "../../storage/end-marks";
 import type {
   AccessTokenStore,
   AuthorizationCodeStore,
+  ClientRegistry,
   ConsentStore,
   EndMarkStore,
   RefreshTokenStore,
@@ -73,7 +75,7 @@ function memoryRegistrations(): ClientRegistrationStore {
 const mark = Symbol.for("authmount.in-memory");
 
 /** The same storage; its ports can be told by `isInMemory`. The clients are not marked: they are given anew at each start. */
-export function markedInMemory(storage: Storage): Storage {
+export function markedInMemory<T extends Storage>(storage: T): T {
   for (const [name, port] of Object.entries(storage)) {
     // not enumerable: code that iterates over a port must find its methods only
     if (name !== "clients") Object.defineProperty(port, mark, { value: true });
@@ -97,7 +99,7 @@ const mistake = mistakesOf({
 
 /** The options of `memoryStorage`. */
 export interface MemoryStorageOptions {
-  /** The registered clients. */
+  /** The clients that are registered from the start. */
   readonly clients: readonly Client[];
   /**
    * Limit for each kind of record; default 1,000,000. A full store refuses new records and never drops an unexpired one. A client that
@@ -107,17 +109,70 @@ export interface MemoryStorageOptions {
   readonly maxEntries?: number;
 }
 
-function memoryClients(records: readonly Client[]): ListedClients {
-  const clients = new Map(records.map((record) => [checkClient(record).clientId, ownClient(record)]));
-  if (clients.size !== records.length) throw mistake("memory-clients-with-one-id");
-  const origins = new Set(records.flatMap(browserOriginsOf));
-  const store = {
-    find: async (clientId: string) => clients.get(clientId),
-    isBrowserOrigin: async (origin: string) => origins.has(origin),
-    records: [...clients.values()],
+/** Storage in the memory of this process. */
+export interface MemoryStorage extends Storage {
+  /** The registered clients, which can be saved, listed and deleted here. */
+  readonly clients: ClientRegistry;
+}
+
+// Within one process, a step without `await` is atomic: nothing else runs between its look and its write.
+
+/** Clients by their ids, and the origins of those that are there. */
+function keptClients() {
+  const clients = new Map<string, Client>();
+  let origins: ReadonlySet<string> | undefined;
+  const all = (): readonly Client[] => [...clients.values()];
+  return {
+    all,
+    get: (clientId: string): Client | undefined => clients.get(clientId),
+    set(client: Client): void {
+      clients.set(checkClient(client).clientId, frozenCopy(JSON.parse(JSON.stringify(client)) as Client));
+      origins = undefined;
+    },
+    delete(clientId: string): void {
+      clients.delete(clientId);
+      origins = undefined;
+    },
+    hasOrigin(origin: string): boolean {
+      origins ??= new Set(all().flatMap(browserOriginsOf));
+      return origins.has(origin);
+    },
+  };
+}
+
+function memoryClients(
+  records: readonly Client[],
+  { endMarks, clock }: { endMarks: ExpiringMap<EndMark>; clock: Clock },
+): ClientRegistry {
+  const clients = keptClients();
+  for (const record of records) clients.set(record);
+  if (clients.all().length !== records.length) throw mistake("memory-clients-with-one-id");
+  const store: ClientRegistry = {
+    find: async (clientId) => clients.get(clientId),
+    isBrowserOrigin: async (origin) => clients.hasOrigin(origin),
+    save: async (client) => clients.set(client),
+    replace: async ({ from, to }) => {
+      if (!sameRecordAs(from)(clients.get(checkClient(to).clientId))) return "not-replaced";
+      clients.set(to);
+      return "replaced";
+    },
+    delete: async (clientId) => {
+      if (!clients.get(clientId)) return;
+      const now = clock();
+      const endMark = newClientEnd(clientId, now);
+      // the step that can fail comes first
+      endMarks.set(endMark.key, endMark, now);
+      clients.delete(clientId);
+    },
+    list: async ({ after = "", limit }) =>
+      clients
+        .all()
+        .filter(({ clientId }) => clientId > after)
+        .toSorted((a, b) => (a.clientId < b.clientId ? -1 : 1))
+        .slice(0, limit),
   };
   // not enumerable: code that iterates over a port must find its methods only
-  return Object.defineProperty(store, "records", { enumerable: false });
+  return Object.defineProperty(store, "records" satisfies keyof ListedClients, { get: clients.all });
 }
 
 function consentId({ subject, clientId, apiId, contextKey = "" }: ConsentKey): string {
@@ -152,8 +207,6 @@ function memoryEndMarks(marks: ExpiringMap<EndMark>): EndMarkStore {
     save: async (endMark, now) => marks.set(endMark.key, endMark, now),
   };
 }
-
-// Within one process, a step without `await` is atomic: nothing else runs between its look and its write.
 
 function memoryAuthorizationCodes(
   codes: ExpiringMap<AuthorizationCode>,
@@ -231,7 +284,7 @@ function memoryAssertions(assertions: ExpiringMap<UsedAssertion>): ClientAsserti
  *
  * @throws TypeError when an option or a client record is wrong.
  */
-export function memoryStorage(options: MemoryStorageOptions): Storage {
+export function memoryStorage(options: MemoryStorageOptions): MemoryStorage {
   const { clients, maxEntries = 1_000_000 } = options ?? {};
   if (!Array.isArray(clients)) throw mistake("memory-clients-not-a-list");
   if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > mostEntries)
@@ -241,8 +294,9 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
   // a host may keep authorizations in another storage: then each one is its own owner
   const ownerOf = ({ authorizationId }: TokenHandle, now: EpochSeconds): string =>
     records.get(authorizationId, now)?.clientId ?? authorizationId;
+  const endMarks = expiringMap<EndMark>({ maxEntries, ownerOf: holderOf });
   return markedInMemory({
-    clients: memoryClients(clients),
+    clients: memoryClients(clients, { endMarks, clock: () => Math.floor(Date.now() / 1000) }),
     consents: memoryConsents(
       expiringMap<Consent>({ maxEntries, groupsOf: (consent) => [personOf(consent)], ownerOf: personOf }),
     ),
@@ -256,7 +310,7 @@ export function memoryStorage(options: MemoryStorageOptions): Storage {
       tokens: expiringMap<StoredAccessToken>({ maxEntries, ownerOf: clientOf }),
       revoked: expiringMap<RevokedAccessToken>({ maxEntries, ownerOf: clientOf }),
     }),
-    endMarks: memoryEndMarks(expiringMap<EndMark>({ maxEntries, ownerOf: holderOf })),
+    endMarks: memoryEndMarks(endMarks),
     clientAssertions: memoryAssertions(expiringMap<UsedAssertion>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
   });

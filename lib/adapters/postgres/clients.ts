@@ -1,5 +1,5 @@
 /** Clients in PostgreSQL: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
-import { checkClient } from "../../clients/client-record";
+import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock } from "../../protocol/time";
 import type { ClientAssertionStore, ClientRegistrationStore } from "../../storage/client-ports";
@@ -10,18 +10,54 @@ import { endMarkValues, saveEndMarks } from "./authorizations";
 import type { Query } from "./database";
 import type { Tables } from "./tables";
 
-async function save(query: Query, client: Client): Promise<void> {
+/** The values $1 to $3 of a client: its id, its record and its origins. */
+function toRow(client: Client): readonly [string, ...unknown[]] {
   const { clientId } = checkClient(client);
-  await query(
-    ({ clients, browser_origins: origins }) => `WITH saved AS (
-      INSERT INTO ${clients} (client_id, record) VALUES ($1, $2)
-      ON CONFLICT (client_id) DO UPDATE SET record = excluded.record RETURNING client_id
+  return [clientId, JSON.stringify(client), browserOriginsOf(client)];
+}
+
+const insertInto = (clients: string): string => `INSERT INTO ${clients} (client_id, record) VALUES ($1, $2)`;
+
+const selectFrom = (clients: string): string => `SELECT record FROM ${clients} WHERE client_id = $1`;
+
+/** Stores the record $2 of the client $1 by this statement and, only if that has, its origins $3. Returns one row then. */
+function withOrigins(store: string, { browser_origins: origins }: Tables): string {
+  return `WITH saved AS (${store} RETURNING client_id), known AS (
+      INSERT INTO ${origins} (origin, client_id)
+      SELECT origin, client_id FROM saved, unnest($3::text[]) AS origin
+      ON CONFLICT (origin, client_id) DO NOTHING
     )
-    INSERT INTO ${origins} (origin, client_id)
-    SELECT origin, client_id FROM saved, unnest($3::text[]) AS origin
-    ON CONFLICT (origin, client_id) DO NOTHING`,
-    [clientId, JSON.stringify(client), browserOriginsOf(client)],
+    SELECT 1 FROM saved`;
+}
+
+async function save(query: Query, client: Client): Promise<void> {
+  await query((tables) => {
+    const store = `${insertInto(tables.clients)} ON CONFLICT (client_id) DO UPDATE SET record = excluded.record`;
+    return withOrigins(store, tables);
+  }, toRow(client));
+}
+
+/**
+ * Whether the text that was read has the values of `from` is found out here, and whether it is still there by the statement that writes. The
+ * second of two waits for the first one's commit, and then finds another text.
+ */
+async function replace(
+  query: Query,
+  { from, to }: Parameters<ClientRegistry["replace"]>[0],
+): Promise<"replaced" | "not-replaced"> {
+  const [isSame, values] = [sameRecordAs(from), toRow(to)];
+  const [row] = await query(({ clients }) => selectFrom(clients), [values[0]]);
+  if (!isSame(row && readClient(row))) return "not-replaced";
+  const replaced = await query(
+    (tables) => {
+      const store = row
+        ? `UPDATE ${tables.clients} SET record = $2 WHERE client_id = $1 AND record = $4`
+        : `${insertInto(tables.clients)} ON CONFLICT (client_id) DO NOTHING`;
+      return withOrigins(store, tables);
+    },
+    row ? [...values, row["record"]] : values,
   );
+  return replaced.length === 1 ? "replaced" : "not-replaced";
 }
 
 /**
@@ -31,10 +67,7 @@ async function save(query: Query, client: Client): Promise<void> {
 export function postgresClients(query: Query, clock: Clock): ClientRegistry {
   return {
     async find(clientId) {
-      const [row] = await query(
-        ({ clients }) => `SELECT record FROM ${clients} WHERE client_id = $1`,
-        [clientId],
-      );
+      const [row] = await query(({ clients }) => selectFrom(clients), [clientId]);
       return row && readClient(row);
     },
     async isBrowserOrigin(origin) {
@@ -48,6 +81,7 @@ export function postgresClients(query: Query, clock: Clock): ClientRegistry {
       return rows.map(readClient).some((client) => browserOriginsOf(client).includes(origin));
     },
     save: (client) => save(query, client),
+    replace: (step) => replace(query, step),
     // one statement: either the client stays, or everything of it has ended
     async delete(clientId) {
       await query(

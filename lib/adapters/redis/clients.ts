@@ -1,5 +1,5 @@
 /** Clients in Redis: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
-import { checkClient } from "../../clients/client-record";
+import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { ClientAssertionStore, ClientRegistrationStore } from "../../storage/client-ports";
@@ -18,6 +18,11 @@ function clientListKey(prefix: string): string {
   return `${prefix}clients`;
 }
 
+/** The key of the sorted set of the ids of clients that have or once had this origin. */
+function originKey(prefix: string, origin: string): string {
+  return `${prefix}origin:${origin}`;
+}
+
 /**
  * Deletes the record. It always writes: `WAIT` waits for nothing behind a command that changes nothing, and an earlier call may have
  * failed before the replicas had its deletion.
@@ -25,6 +30,12 @@ function clientListKey(prefix: string): string {
 const deleteScript = `
 redis.call("SET", KEYS[1], "")
 return redis.call("DEL", KEYS[1])`;
+
+/** Stores the record ARGV[2] if the stored text is still ARGV[1], which is empty where there is none. */
+const replaceScript = `
+if (redis.call("GET", KEYS[1]) or "") ~= ARGV[1] then return 0 end
+redis.call("SET", KEYS[1], ARGV[2])
+return 1`;
 
 const readClient = (value: string | undefined): Client | undefined =>
   value === undefined ? undefined : (JSON.parse(value) as Client);
@@ -53,6 +64,21 @@ async function listPage(
   return clients.slice(0, limit);
 }
 
+/** What saving a client takes, as it is now: its key, its record, and the step that makes the record findable. */
+function saving(client: Client, { prefix, sendReplicated }: RedisStoreOptions) {
+  const { clientId } = checkClient(client);
+  const origins = browserOriginsOf(client).map((origin) => originKey(prefix, origin));
+  return {
+    key: clientKey(prefix, clientId),
+    record: JSON.stringify(client),
+    // the indexes first: if the last step fails, they lead to a record that does not have this, which is ignored
+    addToIndexes: async (): Promise<void> => {
+      for (const index of [...origins, clientListKey(prefix)])
+        await sendReplicated(index, ["ZADD", index, 0, clientId]);
+    },
+  };
+}
+
 /**
  * The client table. A client is at `client:<clientId>`, and that record decides: `origin:<origin>` only leads to the clients that
  * have or once had the origin, and `clients` to those that are or once were there. Nothing is ever removed from either, so
@@ -63,26 +89,28 @@ export function redisClients(
   { endMarks, clock }: { endMarks: EndMarkStore; clock: Clock },
 ): ClientRegistry {
   const { prefix, send, sendReplicated } = options;
-  const originKey = (origin: string): string => `${prefix}origin:${origin}`;
-  const list = clientListKey(prefix);
   return {
     async find(clientId) {
       const key = clientKey(prefix, clientId);
       return readClient(textOf(await send(key, ["GET", key])));
     },
     async isBrowserOrigin(origin) {
-      const key = originKey(origin);
+      const key = originKey(prefix, origin);
       const clients = await findAll(options, textsOf(await send(key, ["ZRANGE", key, 0, -1])));
       return clients.some((client) => browserOriginsOf(client).includes(origin));
     },
     async save(client) {
-      const { clientId } = checkClient(client);
-      // the indexes first: if the last step fails, they lead to a record that does not have this, which is ignored
-      for (const index of [...browserOriginsOf(client).map(originKey), list]) {
-        await sendReplicated(index, ["ZADD", index, 0, clientId]);
-      }
-      const key = clientKey(prefix, clientId);
-      await sendReplicated(key, ["SET", key, JSON.stringify(client)]);
+      const { key, record, addToIndexes } = saving(client, options);
+      await addToIndexes();
+      await sendReplicated(key, ["SET", key, record]);
+    },
+    async replace({ from, to }) {
+      const [isSame, { key, record, addToIndexes }] = [sameRecordAs(from), saving(to, options)];
+      const stored = textOf(await send(key, ["GET", key]));
+      if (!isSame(readClient(stored))) return "not-replaced";
+      await addToIndexes();
+      const step = { script: replaceScript, keys: [key], args: [stored ?? "", record] } as const;
+      return numberOf(await runScript(sendReplicated, step)) === 1 ? "replaced" : "not-replaced";
     },
     async delete(clientId) {
       const key = clientKey(prefix, clientId);

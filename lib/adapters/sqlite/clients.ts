@@ -1,6 +1,6 @@
 /** Clients in SQLite: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
-import { checkClient } from "../../clients/client-record";
-import { browserOriginsOf } from "../../protocol/client";
+import { checkClient, sameRecordAs } from "../../clients/client-record";
+import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock, EpochSeconds } from "../../protocol/time";
 import type {
   ClientAssertionStore,
@@ -14,12 +14,30 @@ import { saveEndMark } from "./authorizations";
 import type { Statements } from "./connection";
 import type { Database } from "./database";
 
+/** The step that stores this client, as it is now, with its origins. */
+function saving(client: Client): (on: Statements) => void {
+  const { clientId } = checkClient(client);
+  const [record, origins] = [JSON.stringify(client), browserOriginsOf(client)];
+  return ({ run }) => {
+    run(
+      `INSERT INTO authmount_clients (client_id, record) VALUES (?, ?)
+      ON CONFLICT (client_id) DO UPDATE SET record = excluded.record`,
+      clientId,
+      record,
+    );
+    run("DELETE FROM authmount_browser_origins WHERE client_id = ?", clientId);
+    for (const origin of new Set(origins))
+      run("INSERT INTO authmount_browser_origins (origin, client_id) VALUES (?, ?)", origin, clientId);
+  };
+}
+
+const byId = "SELECT record FROM authmount_clients WHERE client_id = ?";
+
 /** The client table. */
 export function sqliteClients({ read, write }: Database, clock: Clock): ClientRegistry {
   return {
     async find(clientId) {
-      const statement = "SELECT record FROM authmount_clients WHERE client_id = ?";
-      const [row] = await read(({ rows }) => rows(statement, clientId));
+      const [row] = await read(({ rows }) => rows(byId, clientId));
       return row && readClient(row);
     },
     async isBrowserOrigin(origin) {
@@ -27,18 +45,15 @@ export function sqliteClients({ read, write }: Database, clock: Clock): ClientRe
       return (await read(({ rows }) => rows(statement, origin))).length > 0;
     },
     async save(client) {
-      const { clientId } = checkClient(client);
-      const [record, origins] = [JSON.stringify(client), browserOriginsOf(client)];
-      await write(({ run }) => {
-        run(
-          `INSERT INTO authmount_clients (client_id, record) VALUES (?, ?)
-          ON CONFLICT (client_id) DO UPDATE SET record = excluded.record`,
-          clientId,
-          record,
-        );
-        run("DELETE FROM authmount_browser_origins WHERE client_id = ?", clientId);
-        for (const origin of new Set(origins))
-          run("INSERT INTO authmount_browser_origins (origin, client_id) VALUES (?, ?)", origin, clientId);
+      await write(saving(client));
+    },
+    async replace({ from, to }) {
+      const [isSame, save, { clientId }] = [sameRecordAs(from), saving(to), to];
+      return write((on) => {
+        const [row] = on.rows(byId, clientId);
+        if (!isSame(row && readClient(row))) return "not-replaced";
+        save(on);
+        return "replaced";
       });
     },
     // one step: either the client stays, or everything of it has ended

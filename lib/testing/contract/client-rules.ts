@@ -11,6 +11,7 @@ import {
   assertRecord,
   assertSame,
   race,
+  raceSizes,
   type Rules,
   type RuleSubject,
 } from "./rule";
@@ -30,7 +31,7 @@ async function checkOrigins(
 /** The same table, where it can be written. */
 function registryOf(clients: ClientStore): ClientRegistry | undefined {
   const table = clients as Partial<ClientRegistry>;
-  const methods: readonly unknown[] = [table.save, table.delete, table.list];
+  const methods: readonly unknown[] = [table.save, table.delete, table.list, table.replace];
   return methods.every((method) => typeof method === "function") ? (clients as ClientRegistry) : undefined;
 }
 
@@ -90,7 +91,70 @@ async function deleteWhileSeen(
   return seen.flat();
 }
 
-/** The rules of `clients`. A table that cannot be written keeps those of `save`, `delete` and `list`. @rfc 6749 §2, §2.2 */
+/** The same values with the keys of each object in the opposite order. */
+function turnedRound<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((part: unknown) => turnedRound(part)) as T;
+  if (typeof value !== "object" || value === null) return value;
+  const parts = Object.entries(value).map(([name, part]) => [name, turnedRound<unknown>(part)]);
+  return Object.fromEntries(parts.toReversed()) as T;
+}
+
+/** Another record for a new browser client: it keeps the first of its two origins, and has a new one in place of the second. */
+function changed(client: Client): Client {
+  const [, { redirectUris }] = newClients();
+  return {
+    ...client,
+    name: newId(),
+    redirectUris: [...client.redirectUris, ...redirectUris].slice(0, 3).toSpliced(1, 1),
+  };
+}
+
+/** Fails unless the table has this record, or none, and knows those of these origins that the record has. */
+async function assertStored(
+  clients: ClientStore,
+  { client, clientId, origins }: { client?: Client; clientId: string; origins: readonly string[] },
+): Promise<void> {
+  const found = await clients.find(clientId);
+  if (client) assertRecord(found, client, "clients.find");
+  else assertNothing(found, "clients.find");
+  const own = client ? browserOriginsOf(client) : [];
+  for (const origin of new Set([...own, ...origins]))
+    assertSame(await clients.isBrowserOrigin(origin), own.includes(origin), `isBrowserOrigin("${origin}")`);
+}
+
+/** Fails unless a `replace` of what is stored by something else is refused and leaves everything as it is. */
+async function assertNotReplaced(
+  [own, other]: readonly [ClientRegistry, ClientRegistry],
+  { stored, from, to }: { stored?: Client; from: Client | undefined; to: Client },
+): Promise<void> {
+  assertSame(await own.replace({ from, to }), "not-replaced", "the answer of clients.replace");
+  const origins = browserOriginsOf(to);
+  await assertStored(other, { ...(stored && { client: stored }), clientId: idOf(to), origins });
+}
+
+/** So many callers replace one record, each by another one. Returns that of the winner, and fails unless there is just one and it is stored. */
+async function winnerOf(
+  subject: RuleSubject,
+  { from, client, callers }: { from: Client | undefined; client: Client; callers: number },
+): Promise<Client> {
+  const tried = Array.from({ length: callers }, () => changed(client));
+  const answers = await race(subject, {
+    runners: callers,
+    run: ({ clients }, runner) => (clients as ClientRegistry).replace({ from, to: tried[runner] ?? client }),
+  });
+  for (const answer of answers)
+    if (answer !== "replaced") assertSame(answer, "not-replaced", "the answer to a loser");
+  const winners = tried.filter((_, runner) => answers[runner] === "replaced");
+  assertSame(winners.length, 1, `the winners among ${callers}`);
+  const [winner = client] = winners;
+  const [loser = client] = tried.filter((one) => one !== winner);
+  const origins = browserOriginsOf(loser).slice(1);
+  for (const { clients } of [subject.storage, subject.peer])
+    await assertStored(clients, { client: winner, clientId: idOf(client), origins });
+  return winner;
+}
+
+/** The rules of `clients`. A table that cannot be written keeps those of `save`, `replace`, `delete` and `list`. @rfc 6749 §2, §2.2 */
 export const clientRules: Rules = {
   "clients.isBrowserOrigin is true for each origin of a browser client": (subject) =>
     checkOrigins(subject, (own) => [own], true),
@@ -132,6 +196,86 @@ export const clientRules: Rules = {
     for (const secretDigests of [[`sha256:${newDigest()}`], [`sha256:${newDigest()}`]]) {
       await other.save({ ...after, secretDigests });
       assertRecord(await own.find(clientId), { ...after, secretDigests }, "clients.find");
+    }
+    await own.delete(clientId);
+  },
+  async "clients.replace stores the record if the stored one has the values of `from`, in whatever order their keys are"(
+    subject,
+  ) {
+    const [own, other] = registriesOf(subject) ?? [];
+    if (!own || !other) return;
+    const first: Client = { ...subject.clients[0], clientId: newId() };
+    await own.save(first);
+    const second = { ...first, name: newId() };
+    assertSame(await other.replace({ from: first, to: second }), "replaced", "as it was saved");
+    assertRecord(await own.find(idOf(first)), second, "clients.find");
+    assertSame(await own.replace({ from: turnedRound(second), to: first }), "replaced", "in another order");
+    assertRecord(await other.find(idOf(first)), first, "clients.find");
+    const found = await other.find(idOf(first));
+    assertSame(await own.replace({ from: found, to: second }), "replaced", "as it was found");
+    assertRecord(await other.find(idOf(first)), second, "clients.find");
+    await own.delete(idOf(first));
+  },
+  async "clients.replace changes neither record nor origins where the stored record is another one"(subject) {
+    const both = registriesOf(subject);
+    if (!both) return;
+    const [, client] = newClients();
+    const others: readonly Client[] = [
+      { ...client, name: `${client.name}.` },
+      { ...client, redirectUris: client.redirectUris.toReversed() },
+      { ...client, redirectUris: client.redirectUris.slice(1) },
+      { ...client, clientUri: "https://web.example/" },
+      { ...client, subscriptions: { ...client.subscriptions, reports: {} } },
+    ];
+    await both[0].save(client);
+    for (const from of others) await assertNotReplaced(both, { stored: client, from, to: changed(client) });
+    await both[0].delete(idOf(client));
+  },
+  async "clients.replace stores nothing where there is no client, and does not bring back one that was deleted"(
+    subject,
+  ) {
+    const both = registriesOf(subject);
+    if (!both) return;
+    const [, client] = newClients();
+    await assertNotReplaced(both, { from: client, to: changed(client) });
+    await both[1].save(client);
+    await both[0].delete(idOf(client));
+    await assertNotReplaced(both, { from: client, to: changed(client) });
+  },
+  async "clients.replace without `from` stores a client where there is none, and changes none that is there"(
+    subject,
+  ) {
+    const both = registriesOf(subject);
+    if (!both) return;
+    const [, client] = newClients();
+    for (let round = 0; round < 2; round += 1) {
+      assertSame(await both[0].replace({ from: undefined, to: client }), "replaced", "where there was none");
+      await assertStored(both[1], { client, clientId: idOf(client), origins: [] });
+      await assertNotReplaced(both, { stored: client, from: undefined, to: changed(client) });
+      await both[1].delete(idOf(client));
+    }
+  },
+  async "clients.replace has one winner, and only the winner's record and origins are there"(subject) {
+    if (!registriesOf(subject)) return;
+    for (const callers of raceSizes) {
+      const [, client] = newClients();
+      let from: Client | undefined;
+      for (let round = 0; round < 6; round += 1) from = await winnerOf(subject, { from, client, callers });
+      await registryOf(subject.storage.clients)?.delete(idOf(client));
+    }
+  },
+  async "clients.isBrowserOrigin follows a record that was replaced"(subject) {
+    const [own, other] = registriesOf(subject) ?? [];
+    if (!own || !other) return;
+    const [, two] = newClients();
+    const [clientId, origins] = [idOf(two), browserOriginsOf(two)];
+    const one: Client = { ...two, redirectUris: two.redirectUris.slice(0, 1) };
+    const none: Client = { ...subject.clients[0], clientId };
+    let from: Client | undefined;
+    for (const to of [one, two, none, one]) {
+      assertSame(await own.replace({ from, to }), "replaced", "the answer of clients.replace");
+      await assertStored(other, { client: to, clientId, origins });
+      from = to;
     }
     await own.delete(clientId);
   },

@@ -1,7 +1,7 @@
 /** Mistakes with clients, their assertions and their registrations. */
 import { browserOriginsOf, type Client, type Storage } from "../../../../lib";
 import type { ClientRegistry } from "../../../../lib/storage/port";
-import { type Database, isLive, newEnd, type RegistrationRow } from "./table-storage";
+import { type Database, isLive, isSameClient, newEnd, type RegistrationRow } from "./table-storage";
 import { newLock, ownNow, planted, type Process, wrong, type WrongAdapter } from "./wrong-adapter";
 
 const tail = (origin: string): string => new URL(origin).origin;
@@ -29,6 +29,15 @@ function ownersIn(database: Database): Map<string, string> {
   return owners;
 }
 
+/** The origins that no process of a database has been told of. */
+const missingOrigins = new WeakMap<Database, Set<string>>();
+
+function missingIn(database: Database): Set<string> {
+  const missing = missingOrigins.get(database) ?? new Set<string>();
+  missingOrigins.set(database, missing);
+  return missing;
+}
+
 /** `save` that stores this in place of what it was given, where there is a client with this id already. */
 function merging(mistake: string, merge: (stored: Client, saved: Client) => Client): WrongAdapter {
   return wrong("clients", {
@@ -50,6 +59,45 @@ function listing(mistake: string, list: (process: Process) => ClientRegistry["li
     caughtBy: ["clients.list has every client once"],
     change: (process): Partial<ClientRegistry> => ({ list: list(process) }),
   });
+}
+
+/** `replace` that does this. */
+function replacing(
+  mistake: string,
+  {
+    caughtBy,
+    replace,
+  }: { caughtBy: readonly string[]; replace: (process: Process) => ClientRegistry["replace"] },
+): WrongAdapter {
+  return wrong("clients", {
+    mistake: `replace ${mistake}`,
+    caughtBy,
+    change: (process): Partial<ClientRegistry> => ({ replace: replace(process) }),
+  });
+}
+
+/** `replace` that looks first, compares by this, and writes then. */
+function inTwoSteps(
+  { clients }: Database,
+  isExpected: (stored: Client | undefined, from: Client | undefined) => boolean,
+): ClientRegistry["replace"] {
+  return async ({ from, to }) => {
+    if (!isExpected(await clients.get(to.clientId), from)) return "not-replaced";
+    await clients.set(to.clientId, to);
+    return "replaced";
+  };
+}
+
+/** `replace` that compares by this and writes in one step, where there is a client; in one step too, where there is none. */
+function inOneStep(
+  { database: { clients }, storage }: Process,
+  isExpected: (stored: Client, from: Client) => boolean,
+): ClientRegistry["replace"] {
+  return async ({ from, to }) => {
+    if (!from) return (storage.clients as ClientRegistry).replace({ from, to });
+    const won = await clients.update(to.clientId, (stored) => (isExpected(stored, from) ? to : undefined));
+    return won ? "replaced" : "not-replaced";
+  };
 }
 
 const secretsOf = (client: Client): readonly string[] =>
@@ -122,6 +170,22 @@ const singleClientMistakes: readonly WrongAdapter[] = [
           ),
       }),
     },
+    "follows a record that was replaced | clients.replace without `from` | clients.replace has one winner": {
+      "replace stores no origins"({ storage, database }) {
+        const table = storage.clients as ClientRegistry;
+        return {
+          async replace(step) {
+            const before = step.from ? browserOriginsOf(step.from) : [];
+            const replaced = await table.replace(step);
+            for (const origin of browserOriginsOf(step.to))
+              if (replaced === "replaced" && !before.includes(origin)) missingIn(database).add(origin);
+            return replaced;
+          },
+          isBrowserOrigin: async (origin) =>
+            !missingIn(database).has(origin) && table.isBrowserOrigin(origin),
+        } satisfies Partial<ClientRegistry>;
+      },
+    },
     "an origin once its last client": {
       "an origin that a client had once stays a browser origin"({ storage }) {
         const known = new Set<string>();
@@ -159,6 +223,58 @@ const singleClientMistakes: readonly WrongAdapter[] = [
     subscriptions: { ...stored.subscriptions, ...saved.subscriptions },
   })),
   merging("keeps the first record", (stored) => stored),
+  replacing("ignores from", {
+    caughtBy: [
+      "clients.replace changes neither",
+      "clients.replace stores nothing",
+      "clients.replace without `from`",
+      "clients.replace has one winner",
+    ],
+    replace:
+      ({ database: { clients } }) =>
+      async ({ to }) => {
+        await clients.set(to.clientId, to);
+        return "replaced";
+      },
+  }),
+  replacing("compares only the id", {
+    caughtBy: ["clients.replace changes neither", "clients.replace has one winner"],
+    replace: (process) => inOneStep(process, (stored, from) => stored.clientId === from.clientId),
+  }),
+  replacing("compares texts", {
+    caughtBy: ["clients.replace stores the record if"],
+    replace: (process) =>
+      inOneStep(process, (stored, from) => JSON.stringify(stored) === JSON.stringify(from)),
+  }),
+  replacing("looks first and writes then", {
+    caughtBy: ["clients.replace has one winner"],
+    replace: ({ database }) => inTwoSteps(database, isSameClient),
+  }),
+  replacing("looks first and writes then, under a lock of its process", {
+    caughtBy: ["clients.replace has one winner"],
+    replace({ database }) {
+      const lock = newLock();
+      const replace = inTwoSteps(database, isSameClient);
+      return (step) => lock(() => replace(step));
+    },
+  }),
+  replacing("brings back a client that was deleted", {
+    caughtBy: ["clients.replace stores nothing"],
+    replace: (process) => async (step) => {
+      const right = process.storage.clients as ClientRegistry;
+      const replaced = await right.replace(step);
+      return replaced === "replaced" || (await right.find(step.to.clientId))
+        ? replaced
+        : right.replace({ ...step, from: undefined });
+    },
+  }),
+  replacing("takes whatever is there where from is undefined", {
+    caughtBy: ["clients.replace without `from`"],
+    replace: (process) => async (step) => {
+      const right = process.storage.clients as ClientRegistry;
+      return right.replace(step.from ? step : { ...step, from: await right.find(step.to.clientId) });
+    },
+  }),
   listing("is always empty", () => async () => []),
   listing(
     "has one page at most",

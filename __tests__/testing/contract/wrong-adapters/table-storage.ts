@@ -19,6 +19,7 @@ import {
   type StoredAccessToken,
   type UsedAssertion,
 } from "../../../../lib";
+import { sameRecordAs } from "../../../../lib/clients/client-record";
 import { newClientEnd } from "../../../../lib/storage/end-marks";
 import { surplusOf } from "../../../../lib/storage/ending-order";
 import type { ClientRegistry } from "../../../../lib/storage/port";
@@ -265,12 +266,24 @@ function tableRegistrations({ clientRegistrations }: Database): Storage["clientR
   };
 }
 
+/** True for two clients of the same values, or two times none. */
+export const isSameClient = (one: Client | undefined, other: Client | undefined): boolean =>
+  // JSON first: what `structuredClone` gives has other prototypes in Jest
+  sameRecordAs(other)(one && (JSON.parse(JSON.stringify(one)) as Client));
+
 /** The table of clients. Its end mark comes behind the deletion: nobody finds the client with it. */
 function tableClients({ clients, endMarks }: Database): ClientRegistry {
   return {
     find: (clientId) => clients.get(clientId),
     isBrowserOrigin: async (origin) => (await clients.all()).flatMap(browserOriginsOf).includes(origin),
     save: (client) => clients.set(client.clientId, client),
+    async replace({ from, to }) {
+      const sent = structuredClone(to);
+      const won = await (from === undefined
+        ? clients.add(to.clientId, to)
+        : clients.update(to.clientId, (stored) => (isSameClient(stored, from) ? sent : undefined)));
+      return won ? "replaced" : "not-replaced";
+    },
     async delete(clientId) {
       const endMark = newEnd(clientId);
       if (await clients.delete(clientId)) await endMarks.set(endMark.key, endMark);
