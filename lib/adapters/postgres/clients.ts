@@ -38,8 +38,8 @@ async function save(query: Query, client: Client): Promise<void> {
 }
 
 /**
- * Whether the text that was read has the values of `from` is found out here, and whether it is still there by the statement that writes. The
- * second of two waits for the first one's commit, and then finds another text.
+ * Compares values here, and lets the statement that writes compare the text that was read. The second of two statements waits for the
+ * first one's commit, or is undone and repeated, and then finds another text or a client where there was none.
  */
 async function replace(
   query: Query,

@@ -241,6 +241,14 @@ export const clientRules: Rules = {
     await both[1].save(client);
     await both[0].delete(idOf(client));
     await assertNotReplaced(both, { from: client, to: changed(client) });
+    const [own, other] = both;
+    for (let round = 0; round < rounds; round += 1) {
+      const to = changed(client);
+      await own.save(client);
+      // whichever comes first, nothing is left
+      await Promise.all([own.replace({ from: client, to }), other.delete(idOf(client))]);
+      await assertStored(own, { clientId: idOf(client), origins: browserOriginsOf(to) });
+    }
   },
   async "clients.replace without `from` stores a client where there is none, and changes none that is there"(
     subject,

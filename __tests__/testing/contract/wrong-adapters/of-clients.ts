@@ -247,7 +247,7 @@ const singleClientMistakes: readonly WrongAdapter[] = [
       inOneStep(process, (stored, from) => JSON.stringify(stored) === JSON.stringify(from)),
   }),
   replacing("looks first and writes then", {
-    caughtBy: ["clients.replace has one winner"],
+    caughtBy: ["clients.replace has one winner", "clients.replace stores nothing"],
     replace: ({ database }) => inTwoSteps(database, isSameClient),
   }),
   replacing("looks first and writes then, under a lock of its process", {
