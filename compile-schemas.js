@@ -13,7 +13,9 @@ function builtPath(name) {
   return path.join(__dirname, "dist", `${name}.js`);
 }
 
-const { schemaCompiler } = require(builtPath("schemas/compile"));
+const { schemaCompiler, schemaErrors, ...others } = require(builtPath("schemas/compile"));
+if (!schemaErrors || Object.keys(others).length > 0)
+  throw new Error("schemas/compile is replaced here, so it can export only schemaCompiler and schemaErrors.");
 const { optionSchema } = require(builtPath("options/schema"));
 const { resourceServerSchema } = require(builtPath("resource-server/options"));
 const { clientSchemas } = require(builtPath("clients/client-schema"));

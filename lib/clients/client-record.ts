@@ -1,7 +1,7 @@
 /** The rules for client records, checked wherever one comes in. RFC 6749 §2. */
 import { isDeepStrictEqual } from "node:util";
 import { isFetchableUrl } from "../fetching/fetchable-url";
-import { isNear } from "../host/plain";
+import { isNear, typeForms } from "../host/plain";
 import {
   type Client,
   isClientId,
@@ -17,7 +17,7 @@ import { parseSecretDigest } from "./client-secret";
 import { hasOrigin } from "../protocol/issuer";
 import { isRegistrableRedirectUri, redirectUriProblem } from "../protocol/redirect-uri";
 import { parseUrl } from "../protocol/parsed-url";
-import { type NamedSchema, type SchemaError, schemaErrors, typeForms } from "../schemas/compile";
+import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
 
 const mistake = mistakesOf({
   "wrong-client-record": (client: string, problem: string) => `client ${client}: ${problem}.`,

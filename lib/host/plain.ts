@@ -6,6 +6,15 @@ import { hostMistake } from "../protocol/mistake";
 export const plainRule =
   "must be a plain object, such as { ...object } with all that a class or a prototype gives written out";
 
+/** What a value must be, by its type in a schema. */
+export const typeForms: Readonly<Record<string, string>> = {
+  string: "a string",
+  array: "a list",
+  boolean: "true or false",
+  object: "an object",
+  integer: "a whole number",
+};
+
 /** What is wrong with an object. */
 export interface KeyProblem {
   readonly code: "not-plain" | "unknown-key" | "undefined-key";

@@ -1,7 +1,7 @@
 /** Copies the options, which the host may change later, and says in words what is wrong with their shape. RFC 6749 §10. */
-import { type NamedSchema, type SchemaError, schemaErrors, typeForms } from "../schemas/compile";
+import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/compile";
 import { type OptionProblem, type Wrong, wrong } from "./problem";
-import { copyPlain, type Parts } from "../host/plain";
+import { copyPlain, type Parts, typeForms } from "../host/plain";
 import type { AuthServerOptions } from "./options";
 
 interface DescribedSchema {

@@ -51,15 +51,6 @@ export function schemaCompiler(kind: SchemaKind, { source }: { readonly source: 
   return ajv;
 }
 
-/** What a value must be, by its type in a schema. */
-export const typeForms: Readonly<Record<string, string>> = {
-  string: "a string",
-  array: "a list",
-  boolean: "true or false",
-  object: "an object",
-  integer: "a whole number",
-};
-
 const compilers = {
   options: schemaCompiler("options", { source: false }),
   records: schemaCompiler("records", { source: false }),

@@ -23,8 +23,8 @@ const defects = [
   {
     name: "answer that is none is the first that is known",
     file: "lib/host/ask.ts",
-    find: "if (!ofKind) throw invalidAnswer(",
-    replace: "if (!ofKind) return { kind: kinds[0] };\n  if (!ofKind) throw invalidAnswer(",
+    find: "if (!ofKind)\n    throw invalidAnswer(",
+    replace: "if (!ofKind) return { kind: kinds[0] };\n  if (!ofKind)\n    throw invalidAnswer(",
     tests: ["flows/rate-limit-failures", "host/ask"],
   },
   {
