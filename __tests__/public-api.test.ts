@@ -38,7 +38,9 @@ function interactionIn({ headers }: Response): string {
 describe("the package", () => {
   it("exports these names at run time and no others", () => {
     expect(Object.keys(authmount).toSorted()).toEqual([
+      "addClient",
       "browserOriginsOf",
+      "changeClient",
       "createAuthServer",
       "defaultLifetimes",
       "digestClientSecret",
@@ -48,6 +50,7 @@ describe("the package", () => {
       "maxAuthorizations",
       "maxConsents",
       "memoryStorage",
+      "rotateClientSecret",
     ]);
   });
 

@@ -68,7 +68,10 @@ function portsOf(
     storage,
     clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes, selfDescribed }),
     redirectSchemes,
-    verifySecret: clientSecretVerifier(),
+    verifySecret: clientSecretVerifier({
+      tell: (clientId) => emit({ kind: "old-secret-used", clientId }),
+      clock,
+    }),
     fetchKeys: keysOnDemand({ registered: newDocuments(), strangers: documents }),
     tokens: options.tokens,
     successors: refreshSuccessors(options.secrets, random.randomId),

@@ -91,7 +91,8 @@ export {
   type SigningKeySource,
 } from "./signing/signing-key";
 export type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
-export { memoryStorage } from "./on-demand";
+export { addClient, changeClient, memoryStorage, rotateClientSecret } from "./on-demand";
+export type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";
 export { maxConsents } from "./protocol/consent";
 export { maxAuthorizations } from "./storage/port";
 export type {

@@ -8,6 +8,8 @@ import type * as DocumentMemory from "./fetching/remembered-documents";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import type * as SelfDescribed from "./strangers/document-clients";
 import type { FetchKeys } from "./clients/client-assertion";
+import type * as Managing from "./clients/manage-clients";
+import type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";
 import type { SelfDescribedClients } from "./clients/client-lookup";
 import type * as RateLimiting from "./endpoints/rate-limit";
 import type { RegistrationPorts } from "./endpoints/registration";
@@ -20,8 +22,10 @@ import type * as RegistrationRoute from "./http/registration-route";
 import type { RouterParts } from "./http/router";
 import type { ApiOptions, AuthServerOptions } from "./options/options";
 import type { ResolvedOptions } from "./options/resolve";
+import type { Client } from "./protocol/client";
 import type { Clock } from "./protocol/time";
 import type { Storage } from "./storage/port";
+import { systemClock } from "./system";
 
 /**
  * Storage in the memory of this process. Its records are lost when the process ends, and two processes do not share them.
@@ -31,6 +35,45 @@ import type { Storage } from "./storage/port";
 export function memoryStorage(options: MemoryStorageOptions): MemoryStorage {
   const memory = require("./adapters/memory/storage") as typeof Memory;
   return memory.memoryStorage(options);
+}
+
+function manageClients(): typeof Managing {
+  return require("./clients/manage-clients") as typeof Managing;
+}
+
+/** Adds a client, if its id is free. @throws TypeError (as a rejection) when the record is wrong or the id is taken */
+export async function addClient(registry: WritableClients, client: NewClient): Promise<AddedClient> {
+  return manageClients().addClient(registry, client);
+}
+
+/**
+ * Changes a client: finds it, asks `change` for the new record, and stores that unless somebody else has changed the client meanwhile. Then
+ * it tries again, five times at most, so `change` may be called more than once.
+ *
+ * @returns the new record, or `undefined` when there is no such client.
+ * @throws TypeError (as a rejection) when the new record is wrong, or others have changed the client each time
+ */
+export async function changeClient(
+  registry: WritableClients,
+  clientId: string,
+  change: (client: Client) => Client,
+): Promise<Client | undefined> {
+  return manageClients().changeClient(registry, clientId, change);
+}
+
+/**
+ * Makes a new secret for a client. Give it to the client now: it is stored nowhere. The one before works until the overlap is over, by
+ * default for seven days; older ones end at once.
+ *
+ * @throws TypeError (as a rejection) when there is no such client, or it has no secret
+ * @rfc 6749 §2.3.1
+ */
+export async function rotateClientSecret(
+  registry: WritableClients,
+  clientId: string,
+  { overlapSeconds }: { readonly overlapSeconds?: number } = {},
+): Promise<{ readonly secret: string }> {
+  return manageClients().rotateClientSecret(registry, { clientId, overlapSeconds, now: systemClock() });
 }
 
 /** Gives what `make` has made when it was first asked for. */

@@ -1,4 +1,4 @@
-import { type Client, memoryStorage } from "../../lib";
+import { type Client, generateClientSecret, memoryStorage } from "../../lib";
 import {
   checkListedClients,
   type ClientLookup,
@@ -11,6 +11,7 @@ import { type LoggedCall, loggedStorage } from "../host/call-log";
 import { confidentialRecord, issuerRecord, publicRecord } from "../records/records";
 
 const web = confidentialRecord();
+const otherRecord = confidentialRecord({ secretDigests: [generateClientSecret().digest] });
 const at = { issuer: issuerRecord(), mayFetch: () => false };
 const marks: LoggedCall = ["endMarks.find", [clientEndKey("web")], now];
 
@@ -73,6 +74,47 @@ describe("the client as it is now (RFC 6749 §2.2)", () => {
   it("is that of the table when there are both", async () => {
     const { clients } = lookup({ selfDescribed, records: [web] });
     expect(await clients.findCurrent("web", at)).toEqual(web);
+  });
+});
+
+describe("a disabled client (RFC 6749 §2)", () => {
+  const disabled = confidentialRecord({ disabled: true });
+
+  it("is not found, and no stranger of the same id is looked for", async () => {
+    const { clients } = lookup({ selfDescribed: {}, records: [disabled, disabled, disabled, disabled] });
+    expect(await clients.findCurrent("web", at)).toBeUndefined();
+    expect(await clients.findRegistered("web", at)).toBeUndefined();
+    for (const fresh of [true, false])
+      expect(await clients.findHolder("web", { apiId: "orders", fresh })).toBeUndefined();
+  });
+
+  it("keeps its id from end users", async () => {
+    expect(await lookup({ records: [disabled] }).clients.isTaken("web")).toBe(true);
+  });
+
+  it("is not remembered: it may call as soon as it is enabled", async () => {
+    const { clients } = lookup({ records: [disabled, web] });
+    expect(await clients.findRegistered("web", at)).toBeUndefined();
+    expect(await clients.findRegistered("web", at)).toMatchObject({ client: web });
+  });
+
+  it("is found again where it says disabled: false", async () => {
+    const enabled = confidentialRecord({ disabled: false });
+    expect(await lookup({ records: [enabled] }).clients.findCurrent("web", at)).toEqual(enabled);
+  });
+});
+
+describe("a second secret with an end (RFC 6749 §2.3.1)", () => {
+  const secretDigests = [confidentialRecord(), otherRecord].flatMap((client) => client.secretDigests);
+  const rotating = (oldSecretUntil: number) => confidentialRecord({ secretDigests, oldSecretUntil });
+
+  it.each([
+    [now + 1, secretDigests],
+    [now, secretDigests.slice(0, 1)],
+    [now - 1, secretDigests.slice(0, 1)],
+  ])("counts until then: %d", async (until, expected) => {
+    const { clients } = lookup({ records: [rotating(until)] });
+    expect(await clients.findCurrent("web", at)).toMatchObject({ secretDigests: expected });
   });
 });
 

@@ -56,6 +56,24 @@ describe("what is said of a client record (RFC 6749 §2)", () => {
       { ...native, ...subscriptions({ scope: [] }) },
     ],
     ["name must be the name that people read, at least one character", { ...native, name: 5 }],
+    ["disabled must be true or false", { ...native, disabled: "no" }],
+    ["disabled is undefined: leave the key out, or write true or false", { ...native, disabled: undefined }],
+    [
+      "oldSecretUntil is about a second digest, and secretDigests has one: leave it out",
+      { ...confidential, oldSecretUntil: 1_800_000_000 },
+    ],
+    [
+      "oldSecretUntil must be a whole number",
+      { ...confidential, secretDigests: [digest, digest], oldSecretUntil: "tomorrow" },
+    ],
+    [
+      "oldSecretUntil is not allowed for a public client, which cannot keep a secret",
+      { ...native, oldSecretUntil: 1_800_000_000 },
+    ],
+    [
+      "oldSecretUntil is not allowed beside jwks or jwksUri: a client has either secrets or keys",
+      { ...keyed, oldSecretUntil: 1_800_000_000 },
+    ],
     [
       "secretDigests.0 must be a digest from generateClientSecret() or digestClientSecret()",
       { ...confidential, secretDigests: ["hunter2", digest] },

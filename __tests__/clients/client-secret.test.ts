@@ -64,6 +64,40 @@ describe("the check of a secret (RFC 6749 §2.3.1)", () => {
     expect(await verify(both, generateClientSecret().secret)).toBe(false);
   });
 
+  it("tells of the second one, once a minute and client", async () => {
+    const told: string[] = [];
+    let time = 1_800_000_000;
+    const verify = clientSecretVerifier({ tell: (clientId) => void told.push(clientId), clock: () => time });
+    const [newest, old] = generated;
+    const other = confidentialRecord({ ...both, clientId: "other" });
+    await verify(both, newest.secret);
+    await verify(both, "wrong");
+    expect(told).toEqual([]);
+    for (const client of [both, both, other]) await verify(client, old.secret);
+    expect(told).toEqual([both.clientId, "other"]);
+    time += 59;
+    await verify(both, old.secret);
+    expect(told).toHaveLength(2);
+    time += 1;
+    await verify(both, old.secret);
+    expect(told).toEqual([both.clientId, "other", both.clientId]);
+  });
+
+  it("tells of a second one that a person chose, also when it is remembered", async () => {
+    const told: string[] = [];
+    let time = 1_800_000_000;
+    const verify = clientSecretVerifier({ tell: (clientId) => void told.push(clientId), clock: () => time });
+    const chosen = await digestClientSecret("chosen by a person");
+    const client = confidentialRecord({ secretDigests: [generated[0].digest, chosen] });
+    expect(await verify(client, "chosen by a person")).toBe(true);
+    time += 60;
+    expect(await verify(client, "chosen by a person")).toBe(true);
+    expect(told).toEqual([client.clientId, client.clientId]);
+    const alone = confidentialRecord({ clientId: "alone", secretDigests: [chosen] });
+    expect(await verify(alone, "chosen by a person")).toBe(true);
+    expect(told).toHaveLength(2);
+  });
+
   it("passes over what is no digest", async () => {
     const verify = clientSecretVerifier();
     const [{ secret, digest }] = generated;

@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes, scryptSync } from "node:crypto";
 import type { Express, Response as ExpressResponse } from "express";
 import request from "supertest";
 import { type AuthServerOptions, type Client, memoryStorage, type Storage } from "../../lib";
+import { storageMethods } from "../../lib/storage/port";
 import { type Pair, pairPath } from "./apis";
 import { codeVerifier } from "../browser/authorization-request";
 import { encode, type Fields } from "../browser/browser";
@@ -70,9 +71,9 @@ export function recordCalls(
   return Object.fromEntries(ports) as Storage;
 }
 
-/** Every method of a storage, such as `clients.find`. */
-export const methodNames = Object.entries(memoryStorage({ clients: [] })).flatMap(([portName, port]) =>
-  Object.keys(port as object).map((methodName) => `${portName}.${methodName}`),
+/** Every method of a storage that the server calls, such as `clients.find`. */
+export const methodNames = Object.entries(storageMethods).flatMap(([portName, methods]) =>
+  Object.keys(methods).map((methodName) => `${portName}.${methodName}`),
 );
 
 /** The secret that a person has chosen, for the client `human`. */

@@ -76,7 +76,10 @@ export interface Host {
   readonly signIn: (how: "in" | "out") => void;
   readonly rotateKeys: () => void;
   readonly rotateSecrets: () => void;
+  /** Changes all but whether it is disabled, as each change of one record is a compare-and-set. */
   readonly saveClient: (client: Client) => void;
+  /** Nothing happens where the client is deleted. */
+  readonly setDisabled: (disabled: boolean) => void;
   readonly removeClient: () => void;
   /** The secret parts of successors, with the random values of one process. */
   readonly successorsOf: (draw: () => string) => typeof successorsBefore;
@@ -126,7 +129,14 @@ export function newHost({ format, plant = (storage) => storage }: HostOptions): 
     signIn: (how) => void (isSignedIn = how === "in"),
     rotateKeys: () => ring.replace(keysAfter),
     rotateSecrets: () => void (successors = successorsAfter),
-    saveClient: (changed) => void clients.set(changed.clientId, changed),
+    saveClient(changed) {
+      const { disabled = false } = clients.get(changed.clientId) ?? {};
+      clients.set(changed.clientId, { ...changed, disabled });
+    },
+    setDisabled(disabled) {
+      const now = clients.get(client.clientId);
+      if (now) clients.set(client.clientId, { ...now, disabled });
+    },
     removeClient: () => void clients.delete(client.clientId),
     successorsOf: (draw) => ({
       derive(presented, at) {

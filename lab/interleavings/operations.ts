@@ -167,6 +167,10 @@ export const operations = {
     begin: step("clients.save", ({ saveClient }) => saveClient(changedClient)),
     succeeds: [undefined],
   },
+  "disable the client": {
+    begin: step("clients.save", ({ setDisabled }) => setDisabled(true)),
+    succeeds: [undefined],
+  },
   register: { begin: ({ process }) => process.register(), succeeds: ["client-registered"] },
   introspect: {
     begin: ({ process, family }) => process.post("introspect", { token: family.refreshTokens[2] }),

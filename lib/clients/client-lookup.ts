@@ -1,7 +1,7 @@
 /** Looks up clients in the host's table. Every answer is checked, and remembered for a moment. RFC 6749 §2. */
 import type { Advise } from "../events/port";
 import { suggestion } from "../host/plain";
-import { type Client, isClientId, subscriptionOf } from "../protocol/client";
+import { type Client, isClientId, subscriptionOf, withCurrentSecrets } from "../protocol/client";
 import { clientEndKey } from "../protocol/end-mark";
 import type { Issuer } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
@@ -140,18 +140,30 @@ type LookupPorts = Pick<Storage, "clients" | "endMarks">;
 
 type AskTable = (clientId: string) => Promise<Client | undefined>;
 
-/** Accepts only exactly the client that was asked for: a table that ignores case must not turn one client into another. */
-function askTable({ clients }: LookupPorts, { redirectSchemes }: ClientLookupOptions): AskTable {
+/**
+ * The client of the table, also a disabled one, with the secrets that work now. It must be exactly the one that was asked for: a table that
+ * ignores case must not turn one client into another.
+ */
+function askTable({ clients }: LookupPorts, { redirectSchemes, clock }: ClientLookupOptions): AskTable {
   return async (clientId) => {
     const found = await clients.find(clientId);
     if (!found) return undefined;
     const client = ownClient(checkRedirectSchemes(checkClient(found), redirectSchemes));
-    return client.clientId === clientId ? client : undefined;
+    return client.clientId === clientId ? withCurrentSecrets(client, clock()) : undefined;
   };
+}
+
+/** What was found, unless the client is disabled: nobody may tell it from one that does not exist. */
+function unlessDisabled<Found extends { readonly client: Client }>(
+  found: Found | undefined,
+): Found | undefined {
+  return found?.client.disabled ? undefined : found;
 }
 
 // what is not found is asked for again each time: a client may call as soon as it is registered
 const ifFound = { placesOf: (found: unknown) => (found ? 1 : 0) };
+/** Nor is a disabled one remembered: it may call as soon as it is enabled. */
+const ifEnabled = { placesOf: (found: RegisteredClient | undefined) => (unlessDisabled(found) ? 1 : 0) };
 
 const always = { placesOf: () => 1 };
 
@@ -170,6 +182,11 @@ function findingInTable(
     const client = endMark === stale?.endMark ? found : await ask(clientId);
     return client && { client, endMark, asOf };
   };
+}
+
+function holderOf({ client, endMark, asOf }: RegisteredClient, apiId: string): TokenHolder | undefined {
+  const hasSubscription = subscriptionOf(client, apiId) !== undefined;
+  return client.disabled ? undefined : { hasSubscription, isSelfDescribed: false, endMark, asOf };
 }
 
 type FindSelfDescribed = Pick<ClientLookup, "findRegistered" | "findHolder">;
@@ -211,7 +228,7 @@ export function clientLookup(storage: LookupPorts, options: ClientLookupOptions)
   const { selfDescribed } = options;
   const ask = askTable(storage, options);
   const find = findingInTable(storage, { ask, options });
-  const known = lagMemory<RegisteredClient | undefined>(options, ifFound);
+  const known = lagMemory<RegisteredClient | undefined>(options, ifEnabled);
   const readAgain = lagMemory<true>({ ...options, lagSeconds: 1 }, always);
   const others = selfDescribed && selfDescribedLookup(storage, { selfDescribed, options });
   const origins = lagMemory<boolean>(options, ifFound);
@@ -219,7 +236,9 @@ export function clientLookup(storage: LookupPorts, options: ClientLookupOptions)
   return {
     async findRegistered(clientId, at) {
       if (!isClientId(clientId)) return undefined;
-      return (await known(clientId, find)) ?? others?.findRegistered(clientId, at);
+      const registered = await known(clientId, find);
+      // what a stranger with the id of a disabled client was given is not good either
+      return registered ? unlessDisabled(registered) : others?.findRegistered(clientId, at);
     },
     async findNewer(refused) {
       const { clientId, selfDescription } = refused.client;
@@ -227,16 +246,16 @@ export function clientLookup(storage: LookupPorts, options: ClientLookupOptions)
       if (selfDescription || options.lagSeconds === 0) return undefined;
       await readAgain(clientId, () => known(clientId, find, 0).then(() => true));
       const newest = await known(clientId, find);
-      return newest === refused ? undefined : newest;
+      return newest === refused ? undefined : unlessDisabled(newest);
     },
-    findCurrent: async (clientId, at) => (await ask(clientId)) ?? selfDescribed?.find(clientId, at),
+    async findCurrent(clientId, at) {
+      const client = await ask(clientId);
+      return client ? unlessDisabled({ client })?.client : selfDescribed?.find(clientId, at);
+    },
     async findHolder(clientId, { apiId, fresh }) {
       if (!isClientId(clientId)) return undefined;
       const registered = await (fresh ? find(clientId) : known(clientId, find));
-      if (!registered) return others?.findHolder(clientId, { apiId, fresh });
-      const { client, endMark, asOf } = registered;
-      const hasSubscription = subscriptionOf(client, apiId) !== undefined;
-      return { hasSubscription, isSelfDescribed: false, endMark, asOf };
+      return registered ? holderOf(registered, apiId) : others?.findHolder(clientId, { apiId, fresh });
     },
     async isBrowserOrigin(origin) {
       if (!isOrigin(origin)) return false;

@@ -121,19 +121,26 @@ function shapeProblem(value: unknown): string | undefined {
   }
 }
 
-/** The keys that can narrow what a client may do. */
-const narrowing = ["scopes", "grantTypes", "trusted"];
+/** The keys that can narrow what a client may do, and what they are. */
+const narrowing: Readonly<Record<string, string>> = {
+  scopes: "a list",
+  grantTypes: "a list",
+  trusted: "true or false",
+  disabled: "true or false",
+  oldSecretUntil: "seconds since 1970",
+};
 
 /** A key that is present must not be undefined: a misspelt constant would silently widen what the client may do. */
 function undefinedProblem(client: Client): string | undefined {
   const subscriptions = Object.entries(client.subscriptions);
   const records = subscriptions.map(([apiId, atApi]) => [`subscriptions.${apiId}.`, atApi] as const);
   for (const [path, record] of [["", client] as const, ...records]) {
-    const name = narrowing.find((key) => key in record && Reflect.get(record, key) === undefined);
-    const value = name === "trusted" ? "true or false" : "a list";
-    if (name !== undefined) return `${path}${name} is undefined: leave the key out, or write ${value}`;
+    const names = Object.keys(narrowing).filter((key) => key in record);
+    const name = names.find((key) => Reflect.get(record, key) === undefined);
+    if (name !== undefined)
+      return `${path}${name} is undefined: leave the key out, or write ${narrowing[name]}`;
     // the copy that is kept has only own properties: an inherited restriction would be lost
-    const inherited = narrowing.find((key) => key in record && !Object.hasOwn(record, key));
+    const inherited = names.find((key) => !Object.hasOwn(record, key));
     if (inherited !== undefined) return `${path}${inherited} is inherited: use plain objects`;
   }
   return undefined;
@@ -158,6 +165,8 @@ function valueProblem(client: Client): string | undefined {
   }
   if (!client.confidential) return undefined;
   if (isKeyClient(client)) return keyProblem(client);
+  if (client.oldSecretUntil !== undefined && client.secretDigests.length < 2)
+    return "oldSecretUntil is about a second digest, and secretDigests has one: leave it out";
   const unknown = client.secretDigests.findIndex((digest) => !parseSecretDigest(digest));
   return unknown < 0
     ? undefined
@@ -209,8 +218,10 @@ const kept: Readonly<
   clientUri: true,
   policyUri: true,
   tosUri: true,
+  disabled: true,
   confidential: true,
   secretDigests: true,
+  oldSecretUntil: true,
   jwks: true,
   jwksUri: true,
   allowTokenEndpointAudience: true,

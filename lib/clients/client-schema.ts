@@ -39,6 +39,7 @@ const properties = {
   clientUri: link,
   policyUri: link,
   tosUri: link,
+  disabled: { type: "boolean" },
   // other servers have these for a whole client; overlooked here, they would narrow nothing
   scopes: false,
   grantTypes: false,
@@ -48,7 +49,11 @@ const secretClient = {
   $id: "secretClient",
   type: "object",
   required: [...required, "secretDigests"],
-  properties: { ...properties, secretDigests: { ...strings, minItems: 1, maxItems: 2 } },
+  properties: {
+    ...properties,
+    secretDigests: { ...strings, minItems: 1, maxItems: 2 },
+    oldSecretUntil: { type: "integer" },
+  },
 };
 const publicKey = { type: "object", required: ["kty"], properties: { kty: { type: "string" } } };
 const keyClient = {
@@ -65,6 +70,7 @@ const keyClient = {
     jwksUri: keySetUri,
     allowTokenEndpointAudience: { type: "boolean" },
     secretDigests: false,
+    oldSecretUntil: false,
   },
   oneOf: [{ required: ["jwks"] }, { required: ["jwksUri"] }],
 };
@@ -76,6 +82,7 @@ const publicClient = {
     ...properties,
     platform: { enum: ["native", "browser"] },
     secretDigests: false,
+    oldSecretUntil: false,
     jwks: false,
     jwksUri: false,
   },

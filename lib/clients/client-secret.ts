@@ -10,6 +10,7 @@ import {
 import type { ConfidentialClient } from "../protocol/client";
 import { hostMistake } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
+import type { Clock, EpochSeconds } from "../protocol/time";
 import { boundedCache } from "../recall/bounded-cache";
 import { type Flight, flights } from "../recall/single-flight";
 import { type InTurn, takingTurns } from "../recall/turns";
@@ -107,6 +108,7 @@ export async function digestClientSecret(secret: string): Promise<string> {
 export type VerifyClientSecret = (client: ConfidentialClient, clientSecret: string) => Promise<boolean>;
 
 const maxRemembered = 10_000;
+const maxWatched = 1_000;
 
 /** The refusal of a flood. */
 export const secretReasons = {
@@ -136,6 +138,25 @@ export function derivationTurns(): InTurn {
 interface SlowCheck {
   readonly digest: SecretDigest;
   readonly key: string;
+  /** True for the second secret of a client. */
+  readonly isOld: boolean;
+}
+
+/** Who hears of clients that use their second secret. */
+export interface OldSecretWatch {
+  readonly tell: (clientId: string) => void;
+  readonly clock: Clock;
+}
+
+/** Tells of each client at most once a minute. */
+function watcher({ tell, clock }: OldSecretWatch): (clientId: string) => void {
+  const told = boundedCache<EpochSeconds>(maxWatched);
+  return (clientId) => {
+    const now = clock();
+    if (Math.abs(now - (told.get(clientId) ?? -Infinity)) < 60) return;
+    told.set(clientId, now);
+    tell(clientId);
+  };
 }
 
 /**
@@ -143,40 +164,47 @@ interface SlowCheck {
  * derivation. Failures are never remembered, so no number of wrong secrets can push out a success. Equal checks that arrive at
  * the same time share one derivation.
  */
-export function clientSecretVerifier(): VerifyClientSecret {
+export function clientSecretVerifier(oldSecrets?: OldSecretWatch): VerifyClientSecret {
   // a key of this process only, so that guesses cannot be tested against what is remembered
   const memoryKey = randomBytes(32);
   const remembered = boundedCache<true>(maxRemembered);
-  const underWay = flights<Flight<boolean>>();
+  const underWay = flights<Flight<SlowCheck | undefined>>();
   const inTurn = derivationTurns();
+  const watch = oldSecrets && watcher(oldSecrets);
 
   function keyOf(...parts: readonly string[]): string {
     return createHmac("sha256", memoryKey).update(JSON.stringify(parts)).digest("base64url");
   }
 
-  async function derive(secret: string, checks: readonly SlowCheck[]): Promise<boolean> {
-    for (const { digest, key } of checks) {
-      if (!(await secretMatches(secret, digest))) continue;
-      remembered.set(key, true);
-      return true;
+  async function derive(secret: string, checks: readonly SlowCheck[]): Promise<SlowCheck | undefined> {
+    for (const check of checks) {
+      if (!(await secretMatches(secret, check.digest))) continue;
+      remembered.set(check.key, true);
+      return check;
     }
-    return false;
+    return undefined;
   }
 
   function share(clientId: string, { secret, slow }: { secret: string; slow: readonly SlowCheck[] }) {
     const name = slow.map(({ key }) => key).join();
-    const begin = (): Promise<boolean> => inTurn(clientId, () => derive(secret, slow));
+    const begin = (): Promise<SlowCheck | undefined> => inTurn(clientId, () => derive(secret, slow));
     return (underWay.get(name) ?? underWay.show(name, { answer: begin() })).answer;
   }
 
   return async ({ clientId, secretDigests }, secret) => {
     const slow: SlowCheck[] = [];
-    for (const text of secretDigests) {
+    for (const [index, text] of secretDigests.entries()) {
+      const isOld = index > 0;
       const digest = parseSecretDigest(text);
-      if (digest?.kind === "scrypt") slow.push({ digest, key: keyOf(clientId, text, secret) });
-      else if (digest && (await secretMatches(secret, digest))) return true;
+      if (digest?.kind === "scrypt") slow.push({ digest, key: keyOf(clientId, text, secret), isOld });
+      else if (digest && (await secretMatches(secret, digest))) {
+        if (isOld) watch?.(clientId);
+        return true;
+      }
     }
-    if (slow.some(({ key }) => remembered.get(key))) return true;
-    return slow.length > 0 && share(clientId, { secret, slow });
+    if (slow.length === 0) return false;
+    const matching = slow.find(({ key }) => remembered.get(key)) ?? (await share(clientId, { secret, slow }));
+    if (matching?.isOld) watch?.(clientId);
+    return matching !== undefined;
   };
 }

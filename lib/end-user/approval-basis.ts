@@ -98,7 +98,7 @@ export async function findBasis(
 
 /** What the approval relies on. Secrets may have changed before everything was ended: approvals do not use them. */
 function withoutSecrets(client: Client | undefined): object | undefined {
-  return client && { ...client, secretDigests: undefined, jwks: undefined };
+  return client && { ...client, secretDigests: undefined, oldSecretUntil: undefined, jwks: undefined };
 }
 
 /**

@@ -77,6 +77,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "client-registered" }
     /** A registration was refused: its metadata is wrong, `approve` refused it, or there is no room. Nothing was stored. */
     | ({ readonly kind: "registration-refused"; readonly error: OAuthErrorCode } & RefusalReason)
+    /** A client has used the second of its secrets, told once a minute and process. While this event stays away, the secret can go. */
+    | { readonly kind: "old-secret-used" }
     /** `auth.clients.revoke`: everything that was issued to this client has ended. */
     | { readonly kind: "client-ended" }
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */

@@ -1,6 +1,7 @@
 /** The client record and what it is registered for. RFC 6749 §2. */
 import { intersect } from "./scope";
 import type { Issuer } from "./issuer";
+import type { EpochSeconds } from "./time";
 
 /**
  * The grants of the token endpoint. The union, the schema of client records, the metadata and the texts follow from this list.
@@ -52,6 +53,8 @@ interface ClientBase {
   readonly policyUri?: string;
   /** The client's terms of service, linked on the consent page. */
   readonly tosUri?: string;
+  /** `true`: the client is unknown everywhere, and so are its tokens. Nothing of it is deleted, so that it can be enabled again. */
+  readonly disabled?: boolean;
   /** Set by the server for clients that nobody registered. */
   readonly selfDescription?: SelfDescription;
 }
@@ -59,8 +62,10 @@ interface ClientBase {
 /** A client that can keep a secret, and proves itself with it. @rfc 6749 §2.3.1 */
 export interface ConfidentialClient extends ClientBase {
   readonly confidential: true;
-  /** Digests from `generateClientSecret()` or `digestClientSecret()`. Two during a rotation: either secret works. */
+  /** Digests from `generateClientSecret()` or `digestClientSecret()`. Two during a rotation, the newest first: either secret works. */
   readonly secretDigests: readonly string[];
+  /** When the second secret stops working, in seconds since 1970. Left out: when its digest is removed. */
+  readonly oldSecretUntil?: EpochSeconds;
 }
 
 /** A public key as a JWK. @rfc 7517 §4 */
@@ -110,6 +115,13 @@ export function isClientId(text: string): boolean {
 /** True when the client proves itself with a private key. */
 export function isKeyClient(client: Client): client is KeyClient {
   return client.confidential && (client as Partial<ConfidentialClient>).secretDigests === undefined;
+}
+
+/** The client without a second secret whose time is over. */
+export function withCurrentSecrets(client: Client, now: EpochSeconds): Client {
+  const { secretDigests = [], oldSecretUntil } = client as Partial<ConfidentialClient>;
+  if (oldSecretUntil === undefined || now < oldSecretUntil) return client;
+  return { ...client, secretDigests: secretDigests.slice(0, 1) } as ConfidentialClient;
 }
 
 type ClientKind = "confidential" | PublicClient["platform"];
