@@ -160,6 +160,13 @@ describe("an answer of the host (RFC 6749 §3.3)", () => {
     expect(() => readAnswer<Answer>("authenticate", { given, keys })).toThrow(/Or an await is missing\.$/);
   });
 
+  it("may have a promise in it, which is named", () => {
+    const given = { kind: "some", scopes: Promise.resolve(["read"]) };
+    expect(() => readAnswer<Answer>("authenticate", { given, keys })).toThrow(
+      "authenticate returned an invalid answer: scopes is a promise: an await is missing.",
+    );
+  });
+
   it("is waited for in limited time", async () => {
     expect(await askHost<Answer>("tokens.decide", { ask: async () => plain, keys })).toEqual(plain);
     const onLate = jest.fn();

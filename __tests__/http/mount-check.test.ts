@@ -25,6 +25,13 @@ function watchedCheck(baseUrl = `${origin}/login`): { check: MountCheck; warning
   return { check: mountCheck({ baseUrl, issuers, documents, warn: advise }), warnings };
 }
 
+/** Collects what a check warns of, with the ids. */
+function collected() {
+  const warnings: string[] = [];
+  const warn = (code: string, message: string): void => void warnings.push(`${code}: ${message}`);
+  return { warn, warnings };
+}
+
 const metadata = "/.well-known/oauth-authorization-server/login/auth/password/api/orders";
 const token = "/login/auth/password/api/orders/token";
 const misspelt = "/login/auth/password/api/orders/tokens";
@@ -279,5 +286,54 @@ describe("the answers of the process", () => {
     for (const { check } of [before, newer]) watchAnswers(check, `${origin}/login`);
     publish(exchange(token));
     expect([before, newer].map(({ warnings }) => warnings.length)).toEqual([0, 1]);
+  });
+});
+
+describe("a preflight at a route of an API (Fetch standard, CORS)", () => {
+  const asking = { "access-control-request-headers": "content-type, Authorization" };
+  const allow = { Allow: "GET, HEAD" };
+
+  function answered(
+    url: string,
+    {
+      method = "OPTIONS",
+      asked = asking,
+      status = 200,
+      headers = allow,
+    }: { method?: string; asked?: object; status?: number; headers?: object } = {},
+  ): string[] {
+    const { warn, warnings } = collected();
+    const documents = [`${origin}/.well-known/oauth-protected-resource/orders`];
+    const check = mountCheck({ baseUrl: origin, issuers: [], documents, warn });
+    const { req, res } = exchange(url);
+    Object.assign(req, { method });
+    Object.assign(req.headers, asked);
+    res.statusCode = status;
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value as string);
+    check.atAnswer(req, res);
+    return warnings;
+  }
+
+  it.each(["/orders", "/Orders/5?full=1"])("%s is named when Express has answered it", (url) => {
+    const path = url.split("?")[0];
+    expect(answered(url)).toEqual([
+      `preflight-of-api-unanswered: A page asked whether it may call ${path} with an access token, and the answer had no CORS headers, so its browser does not call. Put CORS middleware in front of the route, for OPTIONS too: app.use("${path}", cors({ origin: [/* yours */], allowedHeaders: ["Authorization"] })).`,
+    ]);
+  });
+
+  it.each<[string, string, Parameters<typeof answered>[1]]>([
+    ["of another path", "/ordersheet", {}],
+    ["that asks for no token", "/orders", { asked: { "access-control-request-headers": "content-type" } }],
+    ["that asks for nothing", "/orders", { asked: {} }],
+    ["that is none", "/orders", { method: "GET" }],
+    [
+      "that CORS middleware has answered",
+      "/orders",
+      { headers: { ...allow, "Access-Control-Allow-Origin": "*" } },
+    ],
+    ["that a handler has answered", "/orders", { headers: {} }],
+    ["that was refused", "/orders", { status: 401 }],
+  ])("is not named %s", (_, url, how) => {
+    expect(answered(url, how)).toEqual([]);
   });
 });

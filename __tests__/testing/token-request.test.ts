@@ -97,7 +97,7 @@ describe("what a test asks for", () => {
     ["a context that is a text", { ...alice, context: "acme" }, "wrong-person-of-token", "context must "],
     ["a time to come", { ...alice, authTime: now * 1000 }, "wrong-person-of-token", "authTime must "],
     ["claims that are no JSON", { ...alice, claims: { a: NaN } }, "wrong-claims", "claims must "],
-    ["claims of OAuth", { ...alice, claims: { sub: "bob" } }, "wrong-claims", "claims names "],
+    ["claims of OAuth", { ...alice, claims: { sub: "bob" } }, "wrong-claims", "claims\\."],
     ["no time at all", { ...alice, seconds: 0 }, "wrong-seconds-of-token", "600"],
     ["part of a second", { ...alice, seconds: 1.5 }, "wrong-seconds-of-token", "600"],
     ["more than the API gives", { ...alice, seconds: 601 }, "wrong-seconds-of-token", "600"],

@@ -1,4 +1,5 @@
 /** How code of the host is asked: in limited time, and what it answers is copied and checked. RFC 6749 §4.1.2.1, §5.2, §10. */
+import { types } from "node:util";
 import { isPlain, ownRecord } from "../protocol/host-json";
 import { hostMistake } from "../protocol/mistake";
 import { lateError } from "../protocol/oauth-error";
@@ -97,6 +98,8 @@ export function readAnswer<Answer extends HostAnswer>(
   // a property of a promise is undefined
   const mayLackAwait = name === "authenticate" && problem?.code === "undefined-key";
   if (problem) throw invalidAnswer(name, `${problem.text}${mayLackAwait ? ". Or an await is missing" : ""}`);
+  const promised = Object.keys(answer).find((key) => types.isPromise(answer[key]));
+  if (promised !== undefined) throw invalidAnswer(name, `${promised} is a promise: an await is missing`);
   return answer as unknown as Answer;
 }
 

@@ -45,6 +45,10 @@ function openedText(opened: string, origin: string): string {
   return `A browser has opened ${opened}, but the origin of baseUrl is ${origin}: people are sent on to baseUrl, where their session and the pending request of the other address are missing. Open the site at baseUrl, or write the address that people use into baseUrl. If a proxy is in front of this app, let it send X-Forwarded-Host and X-Forwarded-Proto.`;
 }
 
+function preflightText(path: string): string {
+  return `A page asked whether it may call ${path} with an access token, and the answer had no CORS headers, so its browser does not call. Put CORS middleware in front of the route, for OPTIONS too: app.use("${path}", cors({ origin: [/* yours */], allowedHeaders: ["Authorization"] })).`;
+}
+
 /** What the check knows. */
 export interface MountCheckOptions {
   readonly baseUrl: string;
@@ -69,6 +73,7 @@ function answerReader({
 ) => Mistake | undefined {
   const readNotFound = notFoundReader({ mountPath: mountPathOf(baseUrl), issuers, documents });
   const readPage = pageReader({ documents });
+  const isOfApi = apiReader(documents);
   const judged = new WeakSet<ServerResponse>();
   return (url, { res, router }) => {
     // the router for metadata and the process may both show it
@@ -76,9 +81,29 @@ function answerReader({
     judged.add(res);
     const [path = ""] = url.split("?", 1);
     if (res.statusCode === 404) return readNotFound(path, router);
+    if (isUnansweredPreflight(res) && isOfApi(path))
+      return mountMistake("preflight-of-api-unanswered", preflightText(path.slice(0, maxShownPath)));
     const isPage = res.statusCode === 200 && String(res.getHeader("content-type")).startsWith("text/html");
     return isPage ? readPage(path) : undefined;
   };
+}
+
+/** True for a preflight of a call with an access token that Express has answered, which it does for every route. */
+function isUnansweredPreflight(res: ServerResponse): boolean {
+  const { method, headers } = res.req;
+  if (method !== "OPTIONS" || res.statusCode !== 200 || !res.hasHeader("allow")) return false;
+  const asksForToken = /\bauthorization\b/i.test(headers["access-control-request-headers"] ?? "");
+  return asksForToken && !res.hasHeader("access-control-allow-origin");
+}
+
+/** True for paths of APIs, as the documents about them have these. */
+function apiReader(documents: readonly string[]): (path: string) => boolean {
+  const start = "/.well-known/oauth-protected-resource/";
+  const paths = documents
+    .map((url) => new URL(url).pathname.toLowerCase())
+    .filter((path) => path.startsWith(start) && path.length > start.length)
+    .map((path) => path.slice(start.length - 1));
+  return (shown) => paths.some((path) => `${shown.toLowerCase()}/`.startsWith(path.replace(/\/?$/, "/")));
 }
 
 /** Names the address where a browser has opened a page, if it is not that of `baseUrl`. Programs may well call another one. */

@@ -9,7 +9,8 @@ export type MountWarningCode =
   | "base-path-missing"
   | "unknown-address"
   | "openid-metadata-asked"
-  | "opened-at-other-address";
+  | "opened-at-other-address"
+  | "preflight-of-api-unanswered";
 
 /** A mistake in how the routers are mounted or asked, and the warning about it. */
 export interface Mistake {

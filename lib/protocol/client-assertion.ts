@@ -65,7 +65,7 @@ export const assertionReasons = {
   "assertion-expired": "the assertion has expired (RFC 7523 §3): sign a new one for each request",
   "assertion-too-old": "the assertion was signed over 300 seconds ago (RFC 7523 §3): sign one per request",
   "assertion-lives-too-long":
-    "the assertion has no iat, and expires more than 300 seconds from now (RFC 7523 §3): send iat, or an earlier exp",
+    "the assertion has no iat, and expires more than 300 seconds from now (RFC 7523 §3): send iat, or an earlier exp; both are seconds, not milliseconds",
   "assertion-from-the-future":
     "iat or nbf of the assertion is in the future (RFC 7523 §3): check the client's clock, and that it writes seconds, not milliseconds",
   "assertion-fits-no-key":

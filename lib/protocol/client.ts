@@ -148,7 +148,10 @@ type GrantUse = Readonly<{ apiId: string; grantType: GrantType }>;
 /** Why the client may not use the grant at this API, or `undefined`. The end of a sentence that begins with the client. */
 export function grantUseProblem(client: Client, { apiId, grantType }: GrantUse): string | undefined {
   const subscription = subscriptionOf(client, apiId);
-  if (!subscription) return `has no subscription to API ${apiId}`;
+  if (!subscription) {
+    const others = Object.keys(client.subscriptions).slice(0, 5).join(", ");
+    return `has no subscription to API ${apiId}${others === "" ? "" : `, only to ${others}`}`;
+  }
   const kind = client.confidential ? "confidential" : client.platform;
   if (!clientKinds[grantType].includes(kind))
     return `is a ${kind} client, and ${grantType} is only for ${clientKinds[grantType].join(" and ")} clients`;

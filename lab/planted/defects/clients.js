@@ -175,7 +175,7 @@ const defects = [
   {
     name: "client table that ignores case gives another client",
     file: "lib/clients/client-lookup.ts",
-    find: "return client.clientId === clientId ? client : undefined;",
+    find: "return client.clientId === clientId ? withCurrentSecrets(client, clock()) : undefined;",
     replace: "return client;",
     tests: ["endpoints/token-client-authentication"],
   },
