@@ -28,6 +28,7 @@ describe("a client that is added (RFC 6749 §2)", () => {
   it.each<[string, Client]>([
     ["digests", web],
     ["keys", keyed],
+    ["the address of its keys", { ...withoutSecret, clientId: "web", jwksUri: "https://web.example/keys" }],
     ["no need to prove itself", publicRecord("native")],
   ])("gets no secret when it has %s", async (_name, client) => {
     expect(await addClient(tableOf(), client)).toEqual({ client });

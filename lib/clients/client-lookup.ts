@@ -237,8 +237,9 @@ export function clientLookup(storage: LookupPorts, options: ClientLookupOptions)
     async findRegistered(clientId, at) {
       if (!isClientId(clientId)) return undefined;
       const registered = await known(clientId, find);
-      // what a stranger with the id of a disabled client was given is not good either
-      return registered ? unlessDisabled(registered) : others?.findRegistered(clientId, at);
+      if (!registered) return others?.findRegistered(clientId, at);
+      // nor is a stranger with its id looked for: what that one was given is not good either
+      return registered.client.disabled ? undefined : registered;
     },
     async findNewer(refused) {
       const { clientId, selfDescription } = refused.client;

@@ -9,7 +9,7 @@ import { generateClientSecret } from "./client-secret";
 
 const mistake = mistakesOf({
   "client-table-read-only":
-    "storage.clients cannot be written: it lacks find or replace. Use the storage of authmount/postgres, /redis or /sqlite, or give your table replace(step).",
+    "storage.clients cannot be written: it lacks replace. Use the storage of authmount/postgres, /redis or /sqlite, or give your table replace(step).",
   "client-id-taken": (clientId: string) =>
     `addClient: there is a client "${clientId}" already. Choose another clientId, or leave it out.`,
   "client-id-changed": (clientId: string) =>
@@ -43,8 +43,8 @@ export type WritableClients = Pick<ClientRegistry, "find" | "replace">;
 
 const tries = 5;
 
-function checkRegistry({ find, replace }: Partial<WritableClients>): void {
-  if (typeof find !== "function" || typeof replace !== "function") throw mistake("client-table-read-only");
+function checkRegistry({ replace }: Partial<WritableClients>): void {
+  if (typeof replace !== "function") throw mistake("client-table-read-only");
 }
 
 /** See the function of this name in `on-demand.ts`. */
