@@ -65,6 +65,7 @@ const world: World = {
   nodeVersion: process.version,
   readInput,
   importFile: async (written) => (await import(pathToFileURL(fileAt(written)).href)) as object,
+  readFile: (written) => readFileSync(fileAt(written), "utf8"),
   openPostgres,
   within,
   useProduction: () => void (process.env["NODE_ENV"] = "production"),

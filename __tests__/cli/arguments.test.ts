@@ -5,7 +5,11 @@ import { type Command, everywhere, isUsageError, usageError } from "../../lib/cl
 const plain: Command = {
   name: "make",
   summary: "Make it.",
-  options: { fast: { text: "Fast." }, size: { value: "N", text: "How big." } },
+  options: {
+    fast: { text: "Fast." },
+    size: { value: "N", text: "How big." },
+    part: { value: "P", text: "A part.", repeats: true },
+  },
   help: "Help.",
   run: () => ({ exitCode: 0, text: "", advice: "", json: {} }),
 };
@@ -19,6 +23,10 @@ describe("arguments of a command", () => {
     [
       ["--size", "3", "--fast", "--json"],
       { command: plain, operand: undefined, options: { size: "3", fast: "", json: "" } },
+    ],
+    [
+      ["--part", "a", "--part=b"],
+      { command: plain, operand: undefined, options: { part: "b" }, repeated: { part: ["a", "b"] } },
     ],
     [["--size=3"], { command: plain, operand: undefined, options: { size: "3" } }],
     [["--size=-3"], { command: plain, operand: undefined, options: { size: "-3" } }],
@@ -38,7 +46,7 @@ describe("arguments of a command", () => {
     expect(readArguments(command, args)).toEqual(given);
   });
 
-  const known = "Known options: --fast, --size, --json, --help.";
+  const known = "Known options: --fast, --size, --part, --json, --help.";
   it.each([
     [["--bogus"], plain, `Unknown option "--bogus". ${known}`],
     [["--sise", "3"], plain, `Unknown option "--sise". Did you mean "size"? ${known}`],

@@ -13,6 +13,7 @@ Usage: npx authmount <command> [options]
   check          Check your options: what would be refused, what is weak, what clients find.
   migrate        Create the tables of a storage, or update them to the latest version.
   migrations     Print the SQL of the migrations, for your own migration tool.
+  clients        List, add and change the clients in your storage.
 
   help <command> gives details and examples. --json prints JSON. --version prints the version.
 
@@ -212,6 +213,34 @@ Next: npx authmount check ./auth-options.js
 `,
     ],
     [
+      "clients",
+      `List, add and change the clients in your storage.
+
+Usage: npx authmount clients <command> [options]
+
+  clients list     List clients: id, name, kind, APIs, and whether each is enabled.
+  clients show     Show a client, without its secrets.
+  clients add      Add a client. Its secret is printed once.
+  clients rotate   Make a new secret for a client. The old one works for a while.
+  clients disable  Switch a client off. Nothing is deleted.
+  clients enable   Switch a client on again.
+  clients end      End all codes and tokens of a client, and keep the client.
+  clients remove   Delete a client, and end all codes and tokens of it.
+
+  --json  Print JSON: results on stdout, errors on stderr.
+  --help  Show help for this command.
+
+Each takes the module that exports your options, as check does. The module is imported, so its code runs; no server starts.
+
+  npx authmount clients list ./auth-options.mjs
+  npx authmount clients add --help
+
+Secrets are printed once, on stdout, and are never arguments.
+
+Next: docs/manage-clients.md
+`,
+    ],
+    [
       "migrations",
       `Print the SQL of the migrations, for your own migration tool.
 
@@ -277,7 +306,7 @@ Next: docs/storage-postgres.md lists the rights that the server needs. To run th
     );
     expect(await ran(["help", "chekc"])).toEqual(
       wronglyWritten(
-        'Unknown command "chekc". Did you mean "check"? Known commands: secret, signing-key, client-secret, client-key, check, migrate, migrations, help.',
+        'Unknown command "chekc". Did you mean "check"? Known commands: secret, signing-key, client-secret, client-key, check, migrate, migrations, clients, help.',
       ),
     );
   });

@@ -4,7 +4,7 @@ import { failure } from "../../lib/cli/run";
 import { failed, ran, randomToken, wronglyWritten } from "./world";
 
 const known =
-  "Known commands: secret, signing-key, client-secret, client-key, check, migrate, migrations, help.";
+  "Known commands: secret, signing-key, client-secret, client-key, check, migrate, migrations, clients, help.";
 const advice =
   "This is a secret for the secrets option. Store it where you keep secrets. Every process needs the same one.\n";
 

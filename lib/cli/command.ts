@@ -8,6 +8,8 @@ export interface CommandOption {
   /** What stands for its value in the help. */
   readonly value?: string;
   readonly text: string;
+  /** True where it may be written several times. */
+  readonly repeats?: true;
 }
 
 /** What was written after the name of the command, checked. */
@@ -15,6 +17,8 @@ export interface Given {
   readonly operand: string | undefined;
   /** Those that were written: the value, or `""` for an option without one. */
   readonly options: Readonly<Record<string, string>>;
+  /** All values of those that may be repeated, and were written. */
+  readonly repeated?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** What a command gives back. */
@@ -45,6 +49,8 @@ export interface World {
   readonly readInput: () => Promise<string>;
   /** What a file exports. Its path is relative to where the program was started. */
   readonly importFile: (file: string) => Promise<object>;
+  /** The text of a file. */
+  readonly readFile: (file: string) => string;
   /** Opens a pool by the `pg` of the host. @throws Error when there is none */
   readonly openPostgres: (url: string) => OpenedPool;
   /** Rejects when `work` takes longer; the process cannot end meanwhile. */
@@ -63,6 +69,7 @@ export interface World {
 
 /** A command of the command line. */
 export interface Command {
+  /** One word, or that of the group in front of its own. */
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
@@ -70,6 +77,8 @@ export interface Command {
   readonly options: Readonly<Record<string, CommandOption>>;
   /** What it does, an example, and what to do next. */
   readonly help: string;
+  /** The commands of a group, each with a second word. */
+  readonly parts?: readonly Command[];
   readonly run: (given: Given, world: World) => Answer | Promise<Answer>;
 }
 

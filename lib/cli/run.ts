@@ -10,8 +10,9 @@ import {
   type World,
 } from "./command";
 import { idOf } from "../protocol/mistake";
-import { errorText, quoted } from "./wording";
+import { errorText, printable, quoted } from "./wording";
 import { check } from "./check";
+import { clients } from "./clients";
 import { clientKey, clientSecret, secret } from "./make-secrets";
 import { migrate } from "./migrate";
 import { migrations } from "./migrations";
@@ -76,15 +77,17 @@ export function readArguments(command: Command, args: readonly string[]): Given 
     tokens: true,
   });
   const given: Record<string, string> = {};
+  const repeated: Record<string, readonly string[]> = {};
   for (const token of tokens) {
     if (token.kind !== "option") continue;
     const value = checkOption(token, known);
-    if (Object.hasOwn(given, token.name)) throw usageError(`--${token.name} is given twice.`);
+    if (known[token.name]?.repeats) repeated[token.name] = [...(repeated[token.name] ?? []), value];
+    else if (Object.hasOwn(given, token.name)) throw usageError(`--${token.name} is given twice.`);
     given[token.name] = value;
   }
   // with --help, nothing else has to be there
   const operand = given["help"] === undefined ? checkOperand(command, positionals) : undefined;
-  return { operand, options: given };
+  return { operand, options: given, ...(Object.keys(repeated).length > 0 && { repeated }) };
 }
 
 function rows(entries: readonly (readonly [string, string])[]): string {
@@ -120,14 +123,15 @@ Exit codes: 0 success; 1 problems were found, or the command failed; 2 wrong usa
 }
 
 /** The help of one command. */
-export function commandHelp({ name, summary, operand, options, help }: Command): string {
+export function commandHelp({ name, summary, operand, options, help, parts }: Command): string {
   const shown = operand && (operand.isRequired ? ` ${operand.name}` : ` [${operand.name}]`);
   const operandRow = operand ? [[operand.name, operand.text] as const] : [];
+  const partRows = parts ? `${rows(parts.map((part) => [part.name, part.summary]))}\n` : "";
   return `${summary}
 
-Usage: npx authmount ${name}${shown ?? ""} [options]
+Usage: npx authmount ${name}${parts ? " <command>" : ""}${shown ?? ""} [options]
 
-${rows([...operandRow, ...optionRows({ ...options, ...everywhere })])}
+${partRows}${rows([...operandRow, ...optionRows({ ...options, ...everywhere })])}
 ${help}
 `;
 }
@@ -141,6 +145,7 @@ export const commands: readonly Command[] = [
   check,
   migrate,
   migrations,
+  clients,
 ];
 
 /** What the process prints, and how it ends. */
@@ -157,8 +162,9 @@ export interface Call {
   readonly version: string;
 }
 
+/** What a terminal must not get is only in strings, where JSON has the same escapes. */
 function print(json: object): string {
-  return `${JSON.stringify(json, undefined, 2)}\n`;
+  return `${JSON.stringify(json, undefined, 2).split("\n").map(printable).join("\n")}\n`;
 }
 
 /** What is printed of an error: a line, or with `--json` an object with the id of the error, on stderr. */
@@ -166,7 +172,7 @@ export function failure(error: unknown, args: readonly string[]): Result {
   const exitCode = isUsageError(error) ? 2 : 1;
   const message = isUsageError(error)
     ? (error as Error).message
-    : errorText(error).replace(/^TypeError: /, "");
+    : errorText(error).replace(/^TypeError: (?:(?:add|change|rotate)Client\w*: )?/, "");
   const code = exitCode === 2 ? "usage" : (idOf(error) ?? "failed");
   const stderr = wantsJson(args) ? print({ error: { code, message } }) : `authmount: ${message}\n`;
   return { exitCode, stdout: "", stderr };
@@ -177,19 +183,35 @@ function wantsJson(args: readonly string[]): boolean {
   return args.slice(0, end < 0 ? args.length : end).includes("--json");
 }
 
-function findCommand(name: string): Command {
-  const found = commands.find((command) => command.name === name);
+function findPart({ name, parts = [] }: Command, word: string): Command {
+  const found = parts.find((part) => part.name === `${name} ${word}`);
   if (found) return found;
+  const words = parts.map((part) => part.name.slice(name.length + 1));
+  throw usageError(
+    `Unknown command ${quoted(`${name} ${word}`)}.${suggestion(word, words)} Known words after ${name}: ${words.join(", ")}.`,
+  );
+}
+
+/** The command whose name is the first of these words, or the first two. */
+function findCommand([name = "", word]: readonly string[]): Command {
+  const found = commands.find((command) => command.name === name);
+  if (found) return found.parts && word !== undefined ? findPart(found, word) : found;
   const names = commands.map((command) => command.name);
   throw usageError(
     `Unknown command ${quoted(name)}.${suggestion(name, [...names, "help"])} Known commands: ${names.join(", ")}, help.`,
   );
 }
 
+function wordsOf({ name }: Command): readonly string[] {
+  return name.split(" ");
+}
+
 function helpOn(args: readonly string[]): Result {
-  const [name, ...others] = args.filter((arg) => arg !== "--json");
-  if (others.length > 0) throw usageError("help takes the name of one command.");
-  const text = name === undefined ? overview(commands) : commandHelp(findCommand(name));
+  const words = args.filter((arg) => arg !== "--json");
+  const command = words.length > 0 ? findCommand(words) : undefined;
+  if (words.length > (command ? wordsOf(command).length : 0))
+    throw usageError("help takes the name of one command.");
+  const text = command ? commandHelp(command) : overview(commands);
   return { exitCode: 0, stdout: wantsJson(args) ? print({ help: text }) : text, stderr: "" };
 }
 
@@ -203,12 +225,15 @@ async function runCommand(
   args: readonly string[],
   { first, world }: { first: string; world: World },
 ): Promise<Result> {
-  const name = args.find((arg) => !arg.startsWith("-"));
-  if (name === undefined) throw usageError(`Unknown option ${quoted(first)}. See: authmount help.`);
-  const command = findCommand(name);
-  const others = args.toSpliced(args.indexOf(name), 1).map((arg) => (arg === "-h" ? "--help" : arg));
+  const words = args.filter((arg) => !arg.startsWith("-"));
+  if (words.length === 0) throw usageError(`Unknown option ${quoted(first)}. See: authmount help.`);
+  const command = findCommand(words);
+  const others = wordsOf(command)
+    .reduce((rest, word) => rest.toSpliced(rest.indexOf(word), 1), args)
+    .map((arg) => (arg === "-h" ? "--help" : arg));
   const given = readArguments(command, others);
-  if (given.options["help"] !== undefined) return helpOn([name, ...(wantsJson(args) ? ["--json"] : [])]);
+  if (given.options["help"] !== undefined)
+    return helpOn([...wordsOf(command), ...(wantsJson(args) ? ["--json"] : [])]);
   const { exitCode, text, advice, json } = await command.run(given, world);
   return wantsJson(args)
     ? { exitCode, stdout: print(json), stderr: "" }

@@ -14,9 +14,9 @@ import {
   type SigningKeySource,
 } from "../signing/signing-key";
 import { type Answer, type Command, usageError, type World } from "./command";
+import { parseDuration, timeInWords } from "./duration";
 import { aboutUmask, quoted } from "./wording";
 
-const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** The longest life that an access token can have: no token of a key that was replaced longer ago is valid. */
 const longestTokenSeconds = 86_400;
 /** How long a new key is published before it signs, where nobody says otherwise. */
@@ -24,8 +24,8 @@ const defaultDelay = "+10m";
 const timeForms = "+10m, +2h or +1d from now, or a time such as 2027-01-31T04:00:00Z";
 
 function parseTime(text: string, now: EpochSeconds): EpochSeconds | undefined {
-  const unit = units[text.slice(-1)];
-  if (unit !== undefined && /^\+\d{1,6}\D$/.test(text)) return now + Number.parseInt(text, 10) * unit;
+  const duration = text.startsWith("+") && text !== "+0" ? parseDuration(text.slice(1)) : undefined;
+  if (duration !== undefined) return now + duration;
   // without a zone, the time would be another one on another machine
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
   const time = Date.parse(text) / 1000;
@@ -88,10 +88,6 @@ function stillNeeded(keys: readonly SigningKeySource[], now: EpochSeconds): read
   return read.filter(({ key }) => needed.includes(key)).map(({ source }) => source);
 }
 
-function inWords(signsFrom: EpochSeconds): string {
-  return new Date(signsFrom * 1000).toISOString().replace(".000Z", "Z");
-}
-
 function added(name: string, { key, signsFrom, world }: ScheduledKey & { world: World }): Answer {
   const keys = keysIn(name, world);
   const kept = stillNeeded(keys, world.clock());
@@ -100,7 +96,7 @@ function added(name: string, { key, signsFrom, world }: ScheduledKey & { world: 
   return {
     exitCode: 0,
     text: `${JSON.stringify(list)}\n`,
-    advice: `The line on stdout is the new value of ${name}, with the new key first. The new key signs from ${inWords(signsFrom)}.
+    advice: `The line on stdout is the new value of ${name}, with the new key first. The new key signs from ${timeInWords(signsFrom)}.
 ${gone === 0 ? "" : `Old keys removed: ${gone}. None of their tokens can still be valid.\n`}Give the new value to every process at least five minutes before that time: APIs cache the published keys for that long.
 `,
     json: { signingKeys: list, signsFrom, leftOut: gone },

@@ -16,10 +16,14 @@ export interface ListedClients extends ClientStore {
   readonly records: readonly Client[];
 }
 
+/** True for a store whose clients are known from the start. */
+export function listsRecords(clients: ClientStore): clients is ListedClients {
+  return Array.isArray((clients as Partial<ListedClients>).records);
+}
+
 /** The clients of a store that are known from the start; none of other stores. */
 export function listedClients(clients: ClientStore): readonly Client[] {
-  const { records } = clients as Partial<ListedClients>;
-  return Array.isArray(records) ? (records as readonly Client[]) : [];
+  return listsRecords(clients) ? clients.records : [];
 }
 
 /**
