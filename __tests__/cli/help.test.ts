@@ -158,6 +158,7 @@ Usage: npx authmount check FILE [options]
 
   FILE               A module that exports the options.
   --production       Check for production. Sets NODE_ENV=production while the module loads, too.
+  --clients          Check the clients in the table of the storage too: it is read, 10000 records at most.
   --strict           Treat weak spots as problems: exit code 1.
   --export NAME      The name of the export to use.
   --timeout SECONDS  How long to wait for the module to load. Default: 30.
@@ -171,12 +172,13 @@ of it, or a function without parameters that returns it. CommonJS and ES modules
 
 The check lists everything that createAuthServer would refuse, what is weak and how to fix it, the documents that clients find at
 the root of your origin, and how the options compare with RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json lists each item).
-It starts no server, opens no connection, reads no clients from a database, and prints no secrets or keys. But it imports the
-module, so the module's code runs: a module that listens on a port does so until the check ends.
+It starts no server, opens no connection, reads no clients from a database unless you add --clients, and prints no secrets or keys. But
+it imports the module, so the module's code runs: a module that listens on a port does so until the check ends.
 If the module awaits storage.migrate(), its warnings are listed as weak spots.
 What the module prints goes to stderr.
 
-Exit codes: 0 if nothing is refused; 1 if something is refused, if the module cannot be loaded, or with --strict if something is weak.
+Exit codes: 0 if nothing is refused; 1 if options or clients are refused, if the module cannot be loaded, or with --strict if something
+is weak.
 
 Next: docs/deployment.md covers what a check of the options cannot show.
 `,

@@ -64,6 +64,7 @@ function limited(name: string, most: number): readonly Row[] {
 }
 
 const [random = ""] = confidentialRecord().secretDigests ?? [];
+const twoDigests = [random, random];
 const codes = "authorizationCodeSeconds";
 
 /** Each rule with options of which it finds these paths, or nothing. */
@@ -160,6 +161,12 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
     [subscribed({ files: { scopes: ["a", "b"] } })],
   ],
   "chosen-client-secret": [[strongWithClients(confidentialRecord())], [strongWithClients(keyClient())]],
+  "old-secret-without-end": [
+    [strongWithClients(confidentialRecord({ secretDigests: twoDigests })), 'client "web": secretDigests'],
+    [strongWithClients(confidentialRecord({ secretDigests: twoDigests, oldSecretUntil: 5 }))],
+    [strongWithClients(confidentialRecord())],
+    [strongWithClients(keyClient())],
+  ],
   "token-endpoint-audience": [
     [
       strongWithClients(keyClient({ allowTokenEndpointAudience: true })),

@@ -7,6 +7,10 @@ import { resolveOptions } from "../options/resolve";
 import { type Weakness, weaknessesOf } from "../review/weaknesses";
 import { generateSigningKey } from "../signing/signing-key";
 import { type HostMistake, hostMistake } from "../protocol/mistake";
+import type { ListedClients } from "../clients/client-lookup";
+import { listsClients } from "../review/find";
+import { type Storage, storagePortNames } from "../storage/port";
+import { type ReadTable, readTable } from "./client-table";
 import type { Answer, Command, World } from "./command";
 import { type Found, foundByClients, foundText } from "./documents";
 import { fromModule, moduleOptions, optionsIn } from "./load-module";
@@ -19,6 +23,8 @@ interface Findings {
   readonly weaknesses: readonly Weakness[];
   readonly found: Found | undefined;
   readonly assessment: Assessment | undefined;
+  /** With `--clients`, what was read; `undefined` for clients that are known from the start. */
+  readonly table?: ReadTable;
 }
 
 /** The same with what would be generated, so that no warning says that it was. */
@@ -63,6 +69,16 @@ function examine(given: AuthServerOptions, world: World): Findings {
   };
 }
 
+/** The same with the records of the table, as if they were known from the start: the rules for clients then look at them. */
+async function withTable(findings: Findings, options: AuthServerOptions): Promise<Findings> {
+  if (findings.refused.length > 0 || listsClients(options)) return findings;
+  const table = await readTable(options);
+  const ports = Object.fromEntries(storagePortNames.map((name) => [name, options.storage[name]])) as unknown;
+  const storage = { ...(ports as Storage), clients: { records: table.records } as ListedClients };
+  const known = { ...options, storage };
+  return { ...findings, weaknesses: weaknessesOf(known), assessment: assess(known), table };
+}
+
 /** A getter of the host may throw. */
 function examineSafely(options: AuthServerOptions, world: World): Findings {
   try {
@@ -89,7 +105,16 @@ function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? "" : `${title}\n${lines.join("")}\n`;
 }
 
-function report({ refused, weaknesses, found, assessment }: Findings, production: boolean): string {
+function refusedText({ code, message }: Pick<RefusedOption, "code" | "message">): string {
+  return `  - ${printable(message)} [${code}]\n`;
+}
+
+/** How many clients were looked at. */
+function tableText({ records, wrong, hasMore }: ReadTable): string {
+  return `Clients: ${records.length + wrong.length} read${hasMore ? ", not all that there are" : ""}.\n`;
+}
+
+function report({ refused, weaknesses, found, assessment, table }: Findings, production: boolean): string {
   const ofLevel = (level: Weakness["level"]): readonly Weakness[] =>
     weaknesses.filter((one) => one.level === level);
   const [weak, notes] = [ofLevel("weak"), ofLevel("note")];
@@ -99,14 +124,13 @@ function report({ refused, weaknesses, found, assessment }: Findings, production
       ? `Checked ${mode}: ${count(refused, "problem")}. Fix them to see weak spots.`
       : `Checked ${mode}: no problems, ${count(weak, "weak spot")}, ${count(notes, "note")}.`;
   return [
-    section(
-      "createAuthServer would refuse:",
-      refused.map(({ code, message }) => `  - ${printable(message)} [${code}]\n`),
-    ),
+    section("createAuthServer would refuse:", refused.map(refusedText)),
+    section("Clients that the server refuses when it finds them:", table?.wrong.map(refusedText) ?? []),
     section("Weak:", weak.map(weaknessText)),
     section("Notes:", notes.map(weaknessText)),
     found ? `${foundText(found)}\n` : "",
     assessment ? `Standards (docs/assessment.md explains each item):\n${assessmentLines(assessment)}\n` : "",
+    table ? tableText(table) : "",
     `${summary}\n`,
   ].join("");
 }
@@ -127,6 +151,9 @@ export const check: Command = {
   operand: { name: "FILE", text: "A module that exports the options.", isRequired: true },
   options: {
     production: { text: "Check for production. Sets NODE_ENV=production while the module loads, too." },
+    clients: {
+      text: "Check the clients in the table of the storage too: it is read, 10000 records at most.",
+    },
     strict: { text: "Treat weak spots as problems: exit code 1." },
     ...moduleOptions,
   },
@@ -137,21 +164,24 @@ of it, or a function without parameters that returns it. CommonJS and ES modules
 
 The check lists everything that createAuthServer would refuse, what is weak and how to fix it, the documents that clients find at
 the root of your origin, and how the options compare with RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 (--json lists each item).
-It starts no server, opens no connection, reads no clients from a database, and prints no secrets or keys. But it imports the
-module, so the module's code runs: a module that listens on a port does so until the check ends.
+It starts no server, opens no connection, reads no clients from a database unless you add --clients, and prints no secrets or keys. But
+it imports the module, so the module's code runs: a module that listens on a port does so until the check ends.
 If the module awaits storage.migrate(), its warnings are listed as weak spots.
 What the module prints goes to stderr.
 
-Exit codes: 0 if nothing is refused; 1 if something is refused, if the module cannot be loaded, or with --strict if something is weak.
+Exit codes: 0 if nothing is refused; 1 if options or clients are refused, if the module cannot be loaded, or with --strict if something
+is weak.
 
 Next: docs/deployment.md covers what a check of the options cannot show.`,
   async run(given, world): Promise<Answer> {
     if (given.options["production"] !== undefined) world.useProduction();
     const options = await fromModule(given, { world, find: optionsIn });
-    const findings = examineSafely(options, world);
-    const { refused, weaknesses, found, assessment } = findings;
+    const byOptions = examineSafely(options, world);
+    const findings = given.options["clients"] === undefined ? byOptions : await withTable(byOptions, options);
+    const { refused, weaknesses, found, assessment, table } = findings;
     const isWeak = weaknesses.some(({ level }) => level === "weak");
-    const isRefused = refused.length > 0 || (given.options["strict"] !== undefined && isWeak);
+    const isWrong = refused.length > 0 || (table?.wrong ?? []).length > 0;
+    const isRefused = isWrong || (given.options["strict"] !== undefined && isWeak);
     const effects = sideEffects(world);
     return {
       exitCode: isRefused ? 1 : 0,
@@ -164,6 +194,7 @@ Next: docs/deployment.md covers what a check of the options cannot show.`,
         weaknesses,
         ...(found && { documents: found.documents, jwksUri: found.jwksUri, keys: found.keys }),
         ...(assessment && { assessment }),
+        ...(table && { clients: { ...table, records: table.records.length } }),
         notes: effects,
       },
     };

@@ -102,6 +102,9 @@ const counted = [
   ["host", "for you to do"],
 ] as const;
 
+/** How many weak options are named for an item: there may be thousands of clients. */
+const mostNamed = 10;
+
 /**
  * The short form of a report: a line for each standard, and what is weakened. The lines end in a newline. What is not met or for you to
  * do is only counted.
@@ -113,8 +116,9 @@ export function assessmentText({ items, summary }: Assessment): string {
       const weakened = items
         .filter((item) => item.standard === standard && item.state === "weakened")
         .map(({ section, title, by }) => {
-          const found = by.map(({ code, path }) => `${path} [${code}]`).join(", ");
-          return `    ${section} ${title}: weakened by ${found}\n`;
+          const found = by.slice(0, mostNamed).map(({ code, path }) => `${path} [${code}]`);
+          const others = by.length > mostNamed ? [`${by.length - mostNamed} more`] : [];
+          return `    ${section} ${title}: weakened by ${[...found, ...others].join(", ")}\n`;
         });
       return `  ${standard}: ${counts}\n${weakened.join("")}`;
     })

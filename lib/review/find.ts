@@ -1,8 +1,12 @@
 /** Where rules about weak options look: at every API, every lifetime that is written, and every client that is known from the start. RFC 9700 §2. */
-import { type ListedClients, listedClients } from "../clients/client-lookup";
+import { isInMemory } from "../adapters/memory/storage";
+import { listedClients, listsRecords } from "../clients/client-lookup";
 import type { ApiOptions, AuthServerOptions } from "../options/options";
+import { resolveLifetimes } from "../options/resolve";
 import type { Client, Subscription } from "../protocol/client";
 import type { Lifetimes } from "../protocol/issuer";
+import { storagePortNames } from "../storage/port";
+import { risksOf } from "../storage/risks";
 
 /** A place where options are weak. */
 export interface Place {
@@ -54,7 +58,7 @@ export function inClients(names: (client: Client, options: AuthServerOptions) =>
 
 /** False when the storage keeps clients that it does not list. */
 export function listsClients({ storage }: AuthServerOptions): boolean {
-  return Array.isArray((storage.clients as Partial<ListedClients>).records);
+  return listsRecords(storage.clients);
 }
 
 /** The redirect URIs of clients that are of this kind. */
@@ -76,3 +80,29 @@ export function subscriptions(
     }),
   );
 }
+
+/** The ports that are in the memory of the process. */
+export const storageInMemory: Find = ({ storage }) => {
+  const names = storagePortNames.filter((name) => isInMemory(storage[name]));
+  if (names.length === 0) return [];
+  // clients are never kept there: they are given anew at each start
+  const isAll = names.length === storagePortNames.length - 1;
+  return [{ path: isAll ? "storage" : `storage.${names.join(", storage.")}` }];
+};
+
+/** The storage, if a crash of its database may lose what it has acknowledged. */
+export const storageAtRisk: Find = ({ storage }) => {
+  const risks = storagePortNames.flatMap((name) => risksOf(storage[name]));
+  const all = (of: "problem" | "fix", between: string): string =>
+    [...new Set(risks.map((risk) => risk[of]))].join(between);
+  const problem = `may lose what it has acknowledged: ${all("problem", ", ")}`;
+  return risks.length === 0 ? [] : [{ path: "storage", problem, fix: all("fix", " ") }];
+};
+
+/** The lifetimes of codes that are more than a minute. */
+export const codesOverAMinute: Find = (options) =>
+  Object.entries(options.apis).flatMap(([apiId, api]) => {
+    if (resolveLifetimes(options, api).authorizationCodeSeconds <= 60) return [];
+    const isOwn = api.lifetimes?.authorizationCodeSeconds !== undefined;
+    return [{ path: `${isOwn ? `apis.${apiId}.` : ""}lifetimes.authorizationCodeSeconds` }];
+  });

@@ -1,11 +1,20 @@
 /** What is weak about options that are accepted: a table of rules with their ids. RFC 6749 §4.1.2, §10; 6819 §5; 8252 §7, §8; 9700 §2, §4. */
-import { isInMemory } from "../adapters/memory/storage";
 import type { ApiOptions, AuthServerOptions } from "../options/options";
 import { resolveLifetimes } from "../options/resolve";
 import { type Client, isKeyClient, type KeyClient } from "../protocol/client";
-import { storagePortNames } from "../storage/port";
-import { lossOfRecords, risksOf } from "../storage/risks";
-import { type Find, inApis, inClients, lifetimeAbove, option, redirectUris, subscriptions } from "./find";
+import { lossOfRecords } from "../storage/risks";
+import {
+  codesOverAMinute,
+  type Find,
+  inApis,
+  inClients,
+  lifetimeAbove,
+  option,
+  redirectUris,
+  storageAtRisk,
+  storageInMemory,
+  subscriptions,
+} from "./find";
 
 /** The id of a weakness. It never changes its meaning; the texts beside it may be improved. */
 export type WeaknessCode =
@@ -31,6 +40,7 @@ export type WeaknessCode =
   | "subscription-to-unknown-api"
   | "subscription-to-unknown-scope"
   | "chosen-client-secret"
+  | "old-secret-without-end"
   | "token-endpoint-audience"
   | "unregistered-clients"
   | "refresh-retry-off"
@@ -83,32 +93,9 @@ const isChosen = (secret: string): boolean => new Set(secret).size < 8 || chosen
 const isNative = (client: Client): boolean => !client.confidential && client.platform === "native";
 const isDotless = (uri: string): boolean => /^[^.:/]+:/.test(uri) && !/^https?:/.test(uri);
 
-const inMemory: Find = ({ storage }) => {
-  const names = storagePortNames.filter((name) => isInMemory(storage[name]));
-  if (names.length === 0) return [];
-  // clients are never kept there: they are given anew at each start
-  const isAll = names.length === storagePortNames.length - 1;
-  return [{ path: isAll ? "storage" : `storage.${names.join(", storage.")}` }];
-};
-
-const atRisk: Find = ({ storage }) => {
-  const risks = storagePortNames.flatMap((name) => risksOf(storage[name]));
-  const all = (of: "problem" | "fix", between: string): string =>
-    [...new Set(risks.map((risk) => risk[of]))].join(between);
-  const problem = `may lose what it has acknowledged: ${all("problem", ", ")}`;
-  return risks.length === 0 ? [] : [{ path: "storage", problem, fix: all("fix", " ") }];
-};
-
 /** How clients come in that nobody has registered. */
 const waysIn = (api: ApiOptions): readonly string[] =>
   (["clientRegistration", "clientMetadataDocuments"] as const).filter((name) => api[name]);
-
-const codesOverAMinute: Find = (options) =>
-  Object.entries(options.apis).flatMap(([apiId, api]) => {
-    if (resolveLifetimes(options, api).authorizationCodeSeconds <= 60) return [];
-    const isOwn = api.lifetimes?.authorizationCodeSeconds !== undefined;
-    return [{ path: `${isOwn ? `apis.${apiId}.` : ""}lifetimes.authorizationCodeSeconds` }];
-  });
 
 const httpUrls: Find = (options) => [
   ...option("baseUrl", ({ baseUrl }) => baseUrl.startsWith("http:"))(options),
@@ -144,14 +131,14 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     problem: "is in the memory of the process",
     why: "A restart loses it, and revocations with it. A second process does not see it, so a code could be used twice.",
     fix: "Write sqliteStorage for one machine, postgresStorage or redisStorage for several. Memory is for tests and development.",
-    find: inMemory,
+    find: storageInMemory,
   },
   "storage-may-lose-records": {
     level: "weak",
     problem: "may lose what it has acknowledged",
     why: lossOfRecords,
     fix: "Change the setting of the database that is named.",
-    find: atRisk,
+    find: storageAtRisk,
   },
   "http-url": {
     level: "weak",
@@ -281,6 +268,17 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
         ? client.secretDigests.flatMap((digest, index) =>
             digest.startsWith("scrypt:") ? [`secretDigests.${index}`] : [],
           )
+        : [],
+    ),
+  },
+  "old-secret-without-end": {
+    level: "note",
+    problem: "has a second secret, and no oldSecretUntil",
+    why: "The old secret works for ever, though the client may have the new one for long.",
+    fix: "Remove the second digest once the client uses the new secret, or make a new one with: npx authmount clients rotate.",
+    find: inClients((client) =>
+      "secretDigests" in client && client.secretDigests.length > 1 && client.oldSecretUntil === undefined
+        ? ["secretDigests"]
         : [],
     ),
   },
