@@ -13,11 +13,11 @@ import { type Client, isClientId } from "../protocol/client";
 import { hostMistake, mistakesOf } from "../protocol/mistake";
 import { newClientEnd } from "../storage/end-marks";
 import { type ClientTable, endMarksIn, tableIn, type TableNeeds } from "./client-table";
-import { listed, listedText, shownRecord, shownText } from "./client-text";
+import { listed, listedText, shownRecord } from "./client-text";
 import { type Answer, type Command, type Given, usageError, type World } from "./command";
 import { parseDuration, timeInWords } from "./duration";
 import { moduleOptions } from "./load-module";
-import { aboutUmask, errorSentence, printable, quoted } from "./wording";
+import { aboutUmask, errorSentence, jsonText, printable, quoted } from "./wording";
 
 const mistake = mistakesOf({
   "client-not-in-table": (clientId: string) =>
@@ -135,12 +135,12 @@ Next: npx authmount clients show ${file} --id ID`,
 const show = aboutClient({
   name: "clients show",
   summary: "Show a client, without its secrets.",
-  help: "It says how many secrets the client has, which is the old one, and until when that works.",
+  help: "It prints the record as JSON, with the number of secrets that work in place of their digests, and when the old one ends.",
   next: "npx authmount help clients rotate",
-  work: ({ world }, client) => ({
-    ...told({ client: shownRecord(checkClient(client)) }),
-    text: shownText(client, world.clock()),
-  }),
+  work({ world }, client) {
+    const shown = shownRecord(checkClient(client), world.clock());
+    return { ...told({ client: shown }), text: jsonText(shown) };
+  },
 });
 
 /** Public keys from a file, whose text is in no error: it may hold a private key. */

@@ -10,7 +10,7 @@ import {
   type World,
 } from "./command";
 import { idOf } from "../protocol/mistake";
-import { errorText, printable, quoted } from "./wording";
+import { errorText, jsonText, quoted } from "./wording";
 import { check } from "./check";
 import { clients } from "./clients";
 import { clientKey, clientSecret, secret } from "./make-secrets";
@@ -162,11 +162,6 @@ export interface Call {
   readonly version: string;
 }
 
-/** What a terminal must not get is only in strings, where JSON has the same escapes. */
-function print(json: object): string {
-  return `${JSON.stringify(json, undefined, 2).split("\n").map(printable).join("\n")}\n`;
-}
-
 /** What is printed of an error: a line, or with `--json` an object with the id of the error, on stderr. */
 export function failure(error: unknown, args: readonly string[]): Result {
   const exitCode = isUsageError(error) ? 2 : 1;
@@ -174,7 +169,7 @@ export function failure(error: unknown, args: readonly string[]): Result {
     ? (error as Error).message
     : errorText(error).replace(/^TypeError: (?:(?:add|change|rotate)Client\w*: )?/, "");
   const code = exitCode === 2 ? "usage" : (idOf(error) ?? "failed");
-  const stderr = wantsJson(args) ? print({ error: { code, message } }) : `authmount: ${message}\n`;
+  const stderr = wantsJson(args) ? jsonText({ error: { code, message } }) : `authmount: ${message}\n`;
   return { exitCode, stdout: "", stderr };
 }
 
@@ -212,7 +207,7 @@ function helpOn(args: readonly string[]): Result {
   if (words.length > (command ? wordsOf(command).length : 0))
     throw usageError("help takes the name of one command.");
   const text = command ? commandHelp(command) : overview(commands);
-  return { exitCode: 0, stdout: wantsJson(args) ? print({ help: text }) : text, stderr: "" };
+  return { exitCode: 0, stdout: wantsJson(args) ? jsonText({ help: text }) : text, stderr: "" };
 }
 
 function withoutCommand(args: readonly string[]): Result {
@@ -236,7 +231,7 @@ async function runCommand(
     return helpOn([...wordsOf(command), ...(wantsJson(args) ? ["--json"] : [])]);
   const { exitCode, text, advice, json } = await command.run(given, world);
   return wantsJson(args)
-    ? { exitCode, stdout: print(json), stderr: "" }
+    ? { exitCode, stdout: jsonText(json), stderr: "" }
     : { exitCode, stdout: text, stderr: advice };
 }
 
@@ -244,7 +239,7 @@ async function answer({ args, version }: Call, world: World): Promise<Result> {
   const [first] = args.filter((arg) => arg !== "--json");
   if (first === undefined) return withoutCommand(args);
   if (first === "--version" || first === "-v")
-    return { exitCode: 0, stdout: wantsJson(args) ? print({ version }) : `${version}\n`, stderr: "" };
+    return { exitCode: 0, stdout: wantsJson(args) ? jsonText({ version }) : `${version}\n`, stderr: "" };
   if (first === "help" || first === "--help" || first === "-h")
     return helpOn(args.filter((arg) => arg !== first));
   return runCommand(args, { first, world });

@@ -22,6 +22,11 @@ export function quoted(text: string): string {
   return `"${printable(cut)}"`;
 }
 
+/** JSON with line breaks. What a terminal must not get is only in strings, where JSON has the same escapes. */
+export function jsonText(json: object): string {
+  return `${JSON.stringify(json, undefined, 2).split("\n").map(printable).join("\n")}\n`;
+}
+
 /**
  * What drivers and parsers quote: a URL with a password, a key that was taken for the name of a file, and whatever `JSON.parse` or a function
  * of Node.js cannot read, which may be a key from the environment.
