@@ -2,8 +2,10 @@
 import { type AuthServerOptions, type Client, generateClientKey, memoryStorage } from "../../lib";
 import type { World } from "../../lib/cli/command";
 import { commandHelp, commands } from "../../lib/cli/run";
+import { clientEndKey } from "../../lib/protocol/end-mark";
 import { goodOptions } from "../records/options";
 import { confidentialRecord, publicRecord, secretDigest } from "../records/records";
+import { keyed } from "../requests/client-assertions";
 import { now, ran, ranWith, wronglyWritten } from "./world";
 
 /** Options whose storage is not known to be in memory. */
@@ -331,5 +333,90 @@ describe("the help of authmount clients", () => {
     const { stdout } = await ran(["clients", "add", "--help"]);
     expect(stdout).toContain("  (umask 077; npx authmount clients add");
     expect(stdout).toContain("--redirect URI ");
+  });
+});
+
+const answered = async (options: AuthServerOptions, args: readonly string[]): Promise<unknown> => {
+  const { exitCode, stdout, stderr } = await run(options, [...args, "--json"]);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout);
+};
+
+describe("authmount clients, done", () => {
+  const one = ["a.js", "--id", "web"];
+
+  it("disables, enables, ends and removes, and says so as JSON", async () => {
+    const options = tableOf([web]);
+    const { clients, endMarks } = options.storage;
+    expect(await answered(options, ["disable", ...one])).toEqual({ clientId: "web", disabled: true });
+    expect(await clients.find("web")).toEqual({ ...web, disabled: true });
+    expect(await answered(options, ["list", "a.js"])).toEqual({
+      clients: [{ clientId: "web", name: web.name, kind: "secret", apis: ["orders"], disabled: true }],
+    });
+    expect(await answered(options, ["enable", ...one])).toEqual({ clientId: "web", disabled: false });
+    expect(await clients.find("web")).toEqual(web);
+    expect(await answered(options, ["end", ...one, "--yes"])).toEqual({ clientId: "web", ended: true });
+    const [mark] = await endMarks.find([clientEndKey("web")], now);
+    expect(mark).toBeDefined();
+    expect(await answered(options, ["remove", ...one, "--yes"])).toEqual({ clientId: "web", removed: true });
+    expect(await clients.find("web")).toBeUndefined();
+    expect(await endMarks.find([clientEndKey("web")], now)).not.toEqual([mark]);
+  });
+
+  it("adds: with a secret, or with none for a client that has keys", async () => {
+    const options = tableOf([]);
+    const secret = expect.stringMatching(/^[\w-]{43}$/) as string;
+    expect(await answered(options, [...all, "--id", "shop"])).toEqual({ clientId: "shop", secret });
+    const native = [...add, "--scopes", " orders:read  orders:read ", "--native", "--redirect", "com.a.b:/c"];
+    expect(await answered(options, [...native, "--id", "phone"])).toEqual({ clientId: "phone" });
+    expect(await options.storage.clients.find("phone")).toEqual({
+      clientId: "phone",
+      name: "Shop",
+      confidential: false,
+      platform: "native",
+      redirectUris: ["com.a.b:/c"],
+      subscriptions: { orders: { scopes: ["orders:read", "orders:read"] } },
+    });
+    expect(await options.storage.clients.find("shop")).toMatchObject({
+      redirectUris: [],
+      subscriptions: { orders: {} },
+    });
+  });
+
+  it("rotates for a year at most", async () => {
+    const options = tableOf([web]);
+    expect(await answered(options, ["rotate", ...one, "--overlap", "366d"])).toMatchObject({
+      clientId: "web",
+      oldSecretUntil: now + 366 * 86_400,
+    });
+  });
+
+  it.each([
+    [publicRecord("native"), "native"],
+    [publicRecord("browser"), "browser"],
+    [confidentialRecord(), "secret"],
+    [keyed, "key"],
+    [{ ...publicRecord("native"), platform: "tv" } as unknown as Client, "wrong"],
+  ])("lists the kind: %#", async (record, kind) => {
+    const options = tableOf([], { list: async () => [record] });
+    expect(await answered(options, ["list", "a.js"])).toMatchObject({ clients: [{ kind, disabled: false }] });
+  });
+
+  it.each([
+    [1_000, undefined],
+    [1_001, "c999"],
+  ])("lists %d clients in a page of 1,000", async (count, next) => {
+    const records = Array.from({ length: count }, (_, index) =>
+      confidentialRecord({ clientId: `c${index}` }),
+    );
+    const asked: object[] = [];
+    const list = async (page: object) => {
+      asked.push(page);
+      return records;
+    };
+    const told = await answered(tableOf([], { list }), ["list", "a.js", "--after", "b"]);
+    expect(told).toMatchObject({ clients: { length: 1_000 } });
+    expect((told as { next?: string }).next).toBe(next);
+    expect(asked).toEqual([{ limit: 1_001, after: "b" }]);
   });
 });
