@@ -134,8 +134,8 @@ export function newHost({ format, plant = (storage) => storage }: HostOptions): 
       clients.set(changed.clientId, { ...changed, disabled });
     },
     setDisabled(disabled) {
-      const now = clients.get(client.clientId);
-      if (now) clients.set(client.clientId, { ...now, disabled });
+      const record = clients.get(client.clientId);
+      if (record) clients.set(client.clientId, { ...record, disabled });
     },
     removeClient: () => void clients.delete(client.clientId),
     successorsOf: (draw) => ({
