@@ -295,6 +295,17 @@ describe("what the host is told of a code (RFC 6749 §5.1, §5.2)", () => {
   );
 });
 
+it("a code that is too old is told for how long it has been (RFC 6749 §4.1.2)", async () => {
+  const host = testHost();
+  const code = await obtainCode(host, { client: "web" });
+  clock.advance(65);
+  await redeem(host, { client: "web", code });
+  expect(host.events.at(-1)).toMatchObject({
+    code: "code-expired",
+    reason: expect.stringContaining("the code expired 5 seconds ago") as string,
+  });
+});
+
 describe("replay of an authorization code (RFC 6749 §4.1.2, 9700 §4.5)", () => {
   it("revokes what came of the code, rotated refresh tokens too, and nothing else", async () => {
     const host = testHost({ revocationLagSeconds: 0 });

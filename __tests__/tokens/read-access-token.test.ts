@@ -1,6 +1,7 @@
 import { memoryStorage } from "../../lib";
 import type { TokenHolder } from "../../lib/clients/client-lookup";
 import { accessTokenClaims } from "../../lib/protocol/access-token";
+import { clientEndKey } from "../../lib/protocol/end-mark";
 import { digestToken } from "../../lib/protocol/token-value";
 import { readSigningKey } from "../../lib/signing/signing-key";
 import { readAccessToken, validityOf } from "../../lib/tokens/read-access-token";
@@ -52,8 +53,11 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     isRevoked = false,
     token = accessTokenRecord(),
     fresh = undefined as boolean | undefined,
+    stored = undefined as string | undefined,
   } = {}) {
     const storage = memoryStorage({ clients: [] });
+    const newest = { key: clientEndKey(token.clientId), mark: stored ?? "", expiresAt: now + 100 };
+    if (stored !== undefined) await storage.endMarks.save(newest, now);
     await storage.authorizations.create(authorizationRecord({ endMarks: [] }), now);
     const { tokenId, expiresAt } = token;
     if (isRevoked) await storage.accessTokens.revoke({ tokenId, expiresAt }, now);
@@ -76,6 +80,18 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     const { told, askedForMarks } = await validity();
     expect(told).toEqual({ kind: "valid", asOf: 1_095 });
     expect(askedForMarks).toBe(0);
+  });
+
+  it("lasts for a client's own from after an end that is newer than what is remembered", async () => {
+    const stored = "n".repeat(22);
+    const given = {
+      tokenHolder: { ...holder, endMark: mark },
+      token: { ...own, clientEndMark: stored },
+      stored,
+    };
+    const { told, askedForMarks } = await validity(given);
+    expect(told).toEqual({ kind: "valid", asOf: 1_095 });
+    expect(askedForMarks).toBe(1);
   });
 
   it.each([
