@@ -84,9 +84,34 @@ describe("a change of a client (RFC 6749 §2)", () => {
     expect(name.split(" ").toSorted()).toEqual([...web.name.split(" "), ...names].toSorted());
   });
 
+  it("is made once where the answer was lost and the table was asked again: a rotation keeps the old secret", async () => {
+    const table = tableOf(web);
+    const deaf = {
+      find: (clientId: string) => table.find(clientId),
+      async replace(step: Parameters<typeof table.replace>[0]) {
+        await table.replace(step);
+        return table.replace(step);
+      },
+    };
+    const { secret } = await rotateClientSecret(deaf, "web");
+    const client = (await table.find("web")) as typeof web;
+    expect(client.secretDigests).toEqual([expect.any(String), web.secretDigests[0]]);
+    expect(await isSecretOf({ ...client, secretDigests: client.secretDigests.slice(0, 1) }, secret)).toBe(
+      true,
+    );
+  });
+
+  it("is not made to a client whose id differs in case", async () => {
+    const table = tableOf(web);
+    const careless = { ...table, find: (clientId: string) => table.find(clientId.toLowerCase()) };
+    const change = jest.fn();
+    expect(await changeClient(careless, "WEB", change)).toBeUndefined();
+    expect(change).not.toHaveBeenCalled();
+  });
+
   it("is given up when others have changed the client five times", async () => {
     const table = { ...tableOf(web), replace: jest.fn(async () => "not-replaced" as const) };
-    await expect(changeClient(table, "web", (client) => client)).rejects.toMatchObject({
+    await expect(changeClient(table, "web", (client) => ({ ...client, name: "New" }))).rejects.toMatchObject({
       code: "client-changed-meanwhile",
     });
     expect(table.replace).toHaveBeenCalledTimes(5);

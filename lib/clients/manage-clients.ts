@@ -4,7 +4,7 @@ import type { Client, ConfidentialClient, KeyClient, PublicClient } from "../pro
 import { mistakesOf } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 import type { ClientRegistry } from "../storage/port";
-import { checkClient } from "./client-record";
+import { checkClient, sameRecordAs } from "./client-record";
 import { generateClientSecret } from "./client-secret";
 
 const mistake = mistakesOf({
@@ -67,11 +67,16 @@ export async function changeClient(
   change: (client: Client) => Client,
 ): Promise<Client | undefined> {
   checkRegistry(registry);
+  let tried: Client | undefined;
   for (let count = 0; count < tries; count += 1) {
     const from = await registry.find(clientId);
-    if (!from) return undefined;
+    // a table that ignores case must not turn one client into another
+    if (from?.clientId !== clientId) return undefined;
+    // a database that did not hear an answer was asked twice, and has refused the second time what it had done the first
+    if (tried && sameRecordAs(tried)(from)) return from;
     const to = checkClient(change(from));
-    if (to.clientId !== from.clientId) throw mistake("client-id-changed", clientId);
+    if (to.clientId !== clientId) throw mistake("client-id-changed", clientId);
+    tried = to;
     if ((await registry.replace({ from, to })) === "replaced") return to;
   }
   throw mistake("client-changed-meanwhile", clientId);
