@@ -363,6 +363,16 @@ describe("authmount clients, done", () => {
     expect(await endMarks.find([clientEndKey("web")], now)).not.toEqual([mark]);
   });
 
+  it.each(["disable", "enable"])(
+    "does not say that it could %s a client that was deleted meanwhile",
+    async (word) => {
+      let looks = 0;
+      const options = tableOf([], { find: async () => (looks++ === 0 ? web : undefined) });
+      const { exitCode, stderr } = await run(options, [word, ...one, "--json"]);
+      expect([exitCode, JSON.parse(stderr)]).toMatchObject([1, { error: { code: "client-not-in-table" } }]);
+    },
+  );
+
   it("adds: with a secret, or with none for a client that has keys", async () => {
     const options = tableOf([]);
     const secret = expect.stringMatching(/^[\w-]{43}$/) as string;

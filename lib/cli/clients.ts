@@ -278,6 +278,16 @@ If a secret has leaked, add --overlap 0, and then run clients end.`,
   },
 });
 
+/** Switches a client off or on. It may be deleted by now. */
+async function setDisabled({ clients: table, id }: Place, disabled: boolean): Promise<Answer> {
+  const changed = await changeClient(table, id, (client) => {
+    const { disabled: _, ...enabled } = client;
+    return disabled ? { ...enabled, disabled } : enabled;
+  });
+  if (!changed) throw mistake("client-not-in-table", id);
+  return told({ clientId: id, disabled }, `Client "${id}" is ${disabled ? "disabled" : "enabled"}.`);
+}
+
 const disable = aboutClient({
   name: "clients disable",
   summary: "Switch a client off. Nothing is deleted.",
@@ -285,10 +295,7 @@ const disable = aboutClient({
 in other processes stay valid until they expire. Nothing is deleted: after clients enable, its refresh tokens work again.`,
   next: "npx authmount help clients enable, or clients end, which ends its tokens for good",
   needs: writing,
-  async work({ clients: table, id }) {
-    await changeClient(table, id, (client) => ({ ...client, disabled: true }));
-    return told({ clientId: id, disabled: true }, `Client "${id}" is disabled.`);
-  },
+  work: (place) => setDisabled(place, true),
 });
 
 const enable = aboutClient({
@@ -297,13 +304,7 @@ const enable = aboutClient({
   help: "It works at once, with the tokens that it had.",
   next: `npx authmount clients show ${file} --id shop`,
   needs: writing,
-  async work({ clients: table, id }) {
-    await changeClient(table, id, (client) => {
-      const { disabled: _, ...enabled } = client;
-      return enabled;
-    });
-    return told({ clientId: id, disabled: false }, `Client "${id}" is enabled.`);
-  },
+  work: (place) => setDisabled(place, false),
 });
 
 const end = aboutClient({
