@@ -59,10 +59,11 @@ function modelProblem(value: unknown): string | undefined {
  */
 function misspeltProblem(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  const missing = Object.keys(kept).filter((known) => known.length > 5 && !Object.hasOwn(value, known));
   for (const name of Object.keys(value)) {
     if (Object.hasOwn(kept, name)) continue;
-    const meant = missing.find((known) => isNear(name, known));
+    const meant = Object.keys(kept).find(
+      (known) => known.length > 5 && !Object.hasOwn(value, known) && isNear(name, known),
+    );
     if (meant !== undefined) return `${name} is not a known key: write ${meant}, or rename the key`;
   }
   return undefined;

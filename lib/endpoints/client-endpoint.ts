@@ -132,9 +132,10 @@ export function adviseOfOrigin(
   { advise }: Pick<ClientEndpointPorts, "advise">,
   { issuer, headers, client }: Pick<EndpointRequest, "issuer" | "headers"> & { client?: Client | undefined },
 ): void {
+  if (!advise) return;
   const { origin = "" } = headers;
   const isOrigin = origin === "null" || parseUrl(origin)?.origin === origin;
-  if (!advise || !isOrigin || origin === new URL(issuer.identifier).origin) return;
+  if (!isOrigin || origin === new URL(issuer.identifier).origin) return;
   const registered = client ? browserOriginsOf(client).join(", ") : "";
   const has = registered === "" ? 'it has no platform: "browser"' : `its redirectUris have ${registered}`;
   const [caller, why] = client ? [` for the client ${client.clientId}`, ` (${has})`] : ["", ""];

@@ -102,8 +102,8 @@ function apiReader(documents: readonly string[]): (path: string) => boolean {
   const paths = documents
     .map((url) => new URL(url).pathname.toLowerCase())
     .filter((path) => path.startsWith(start) && path.length > start.length)
-    .map((path) => path.slice(start.length - 1));
-  return (shown) => paths.some((path) => `${shown.toLowerCase()}/`.startsWith(path.replace(/\/?$/, "/")));
+    .map((path) => path.slice(start.length - 1).replace(/\/?$/, "/"));
+  return (shown) => paths.some((path) => `${shown.toLowerCase()}/`.startsWith(path));
 }
 
 /** Names the address where a browser has opened a page, if it is not that of `baseUrl`. Programs may well call another one. */

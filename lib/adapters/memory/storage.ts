@@ -5,6 +5,7 @@ import type { Authorization, AuthorizationCode, RefreshToken } from "../../proto
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { type Consent, type ConsentKey, maxConsents } from "../../protocol/consent";
 import { type EndMark, endsEverything, ownerOfMark } from "../../protocol/end-mark";
+import { frozen } from "../../protocol/host-json";
 import { mistakesOf } from "../../protocol/mistake";
 import type { Clock, EpochSeconds } from "../../protocol/time";
 import type { TokenHandle } from "../../protocol/token-value";
@@ -126,7 +127,7 @@ function keptClients() {
     all,
     get: (clientId: string): Client | undefined => clients.get(clientId),
     set(client: Client): void {
-      clients.set(checkClient(client).clientId, frozenCopy(JSON.parse(JSON.stringify(client)) as Client));
+      clients.set(checkClient(client).clientId, frozen(JSON.parse(JSON.stringify(client)) as Client));
       origins = undefined;
     },
     delete(clientId: string): void {
