@@ -111,7 +111,7 @@ describe("an authorization server", () => {
       "subjects",
       "wellKnown",
     ]);
-    expect(Object.keys(server.consents).toSorted()).toEqual(["list", "revoke"]);
+    expect(Object.keys(server.consents).toSorted()).toEqual(["list", "narrow", "revoke"]);
     expect(Object.keys(server.authorizations).toSorted()).toEqual(["list", "revoke"]);
     expect(Object.keys(server.subjects).toSorted()).toEqual(["erase", "revoke"]);
     expect(Object.keys(server.clients)).toEqual(["revoke"]);

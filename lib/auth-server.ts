@@ -118,6 +118,17 @@ export interface AuthServer {
      * @throws TypeError (as a rejection) when a part of the selection is missing.
      */
     readonly revoke: (selection: ConsentSelection) => Promise<void>;
+    /**
+     * Takes back a part: keeps only `scopes`, and what they imply, of what the end user has allowed the client at the API, in the context
+     * `contextKey`, or in every context when that is left out. It applies to all sign-ins and to the remembered consent; scopes that were
+     * not granted are not added. Refresh tokens have fewer scopes at once, access tokens within `revocationLagSeconds`; a JWT that an API
+     * elsewhere checks by its signature alone keeps them until it expires. A client that asks for more again has to ask the person. If
+     * the promise rejects, call it again.
+     *
+     * @throws TypeError (as a rejection) when a part of the selection or every scope is missing, or the client is trusted: nobody is asked
+     * about it, so it would get the scopes back.
+     */
+    readonly narrow: (step: ConsentSelection & { readonly scopes: readonly string[] }) => Promise<void>;
   };
   /** Active authorizations, for the host's account page: one for each sign-in to a client. */
   readonly authorizations: {

@@ -12,7 +12,7 @@ import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
 import type { RegistrationPorts } from "./endpoints/registration";
 import { keySetEndpoint, type RootDocuments, rootDocuments } from "./endpoints/documents";
-import type { EndPorts } from "./end-user/ends";
+import type { NarrowPorts } from "./end-user/narrow";
 import type { Advise, EmitEvent } from "./events/port";
 import { adviser } from "./events/report";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
@@ -31,6 +31,7 @@ import {
   keysOnDemand,
   listsOnDemand,
   mountCheckOnDemand,
+  narrowingOnDemand,
   rateLimitOnDemand,
   routesOnDemand,
   selfDescribedOnDemand,
@@ -50,7 +51,7 @@ import { accessTokenVerifier } from "./tokens/verify-access-token";
 
 /** Everything that the rules get from outside: storage, keys, time, random values and the host's event listener. */
 type Ports = AuthorizationPorts &
-  ClientEndpointPorts & { readonly advise: Advise | undefined } & EndPorts &
+  ClientEndpointPorts & { readonly advise: Advise | undefined } & NarrowPorts &
   Omit<RegistrationPorts, "adapter" | "insecureLoopback"> & { readonly clients: ClientLookup };
 
 function portsOf(
@@ -138,6 +139,8 @@ function endsOf(
     consents: {
       list: (subject, page = {}) => listsOnDemand().listConsents(ports, { subject, page }),
       revoke: (selection) => endsOnDemand().withdrawConsent(ports, { selection, ...life }),
+      narrow: async (step) =>
+        narrowingOnDemand().narrowConsent(ports, { step, apis: issuers.map(({ api }) => api), ...life }),
     },
     authorizations: {
       list: (subject, page = {}) => listsOnDemand().listAuthorizations(ports, { subject, page }),

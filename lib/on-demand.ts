@@ -15,6 +15,7 @@ import type * as RateLimiting from "./endpoints/rate-limit";
 import type { RegistrationPorts } from "./endpoints/registration";
 import type * as Ends from "./end-user/ends";
 import type * as Lists from "./end-user/list-authorizations";
+import type * as Narrowing from "./end-user/narrow";
 import type { EmitEvent } from "./events/port";
 import type * as MountChecking from "./http/mount-check";
 import type { MountCheck, MountCheckOptions } from "./http/mount-check";
@@ -188,6 +189,11 @@ export function mountCheckOnDemand(options: MountCheckOptions): MountCheck {
 /** What the host can end. It is loaded when the host first does. */
 export function endsOnDemand(): typeof Ends {
   return require("./end-user/ends") as typeof Ends;
+}
+
+/** Taking back a part of a consent. It is loaded when the host first does. */
+export function narrowingOnDemand(): typeof Narrowing {
+  return require("./end-user/narrow") as typeof Narrowing;
 }
 
 /** What the host can list of a person. It is loaded when the host first does. */

@@ -114,6 +114,14 @@ describe("memoryStorage looks at the records of one person alone, however many t
     expect(looks.count).toBeLessThan(10);
   });
 
+  it("in authorizations.narrowAll", async () => {
+    const { storage, looks } = await crowded();
+    await storage.authorizations.create(authorizationRecord({ authorizationId: "alice's" }), now);
+    looks.count = 0;
+    expect(await storage.authorizations.narrowAll({ selection: key, scopes: [] }, now)).toBe(1);
+    expect(looks.count).toBe(0);
+  });
+
   it("in authorizations.list, erase and create", async () => {
     const { storage, looks } = await crowded();
     const { authorizations } = storage;

@@ -19,7 +19,7 @@ const columns: Readonly<Record<string, string>> = {
   browser_origins: "'https://' || n || '.example', 'client-' || n",
   consents: "'user-' || n, 'client-' || n % 1000, 'orders', '', '{}', n",
   authorizations:
-    "'authorization-' || n, 'user-' || n, 'client-' || n % 1000, 'orders', '', '{}', false, 0, n",
+    "'authorization-' || n, 'user-' || n, 'client-' || n % 1000, 'orders', '', '{\"grantedScopes\":[\"orders:write\",\"orders:read\"]}', false, 0, n",
   authorization_codes: "'code-' || n, '{}', n",
   refresh_tokens: "'token-' || n, '{}', n",
   spent_tokens: "'code-' || n, '', n",
@@ -48,6 +48,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
   const inContext = { ...key, contextKey: "acme" };
   const consent = { ...key, scopes: [], grantedAt: 1, endMarks: [], expiresAt: 2 * rows };
   const exceptEndMark = "a mark";
+  const scopes = ["orders:read"];
   const page = { limit: 50, after: "authorization-7" };
   const one = { subject: "user-7", authorizationId: "authorization-7" };
   return {
@@ -73,6 +74,11 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "authorizations.revokeAll": () => authorizations.revokeAll({ subject: "user-7" }, 1),
     "authorizations.revokeAll, of a client": () => authorizations.revokeAll(key, 1),
     "authorizations.revokeAll, in a context": () => authorizations.revokeAll(inContext, 1),
+    "authorizations.narrowAll": () =>
+      authorizations.narrowAll({ selection: { subject: "user-8" }, scopes }, 1),
+    "authorizations.narrowAll, of a client": () => authorizations.narrowAll({ selection: key, scopes }, 1),
+    "authorizations.narrowAll, in a context": () =>
+      authorizations.narrowAll({ selection: inContext, scopes }, 1),
     "authorizations.list": () => authorizations.list("user-7", { limit: 50 }, 1),
     "authorizations.list, a later page": () => authorizations.list("user-7", page, 1),
     "authorizations.erase": () => authorizations.erase({ subject: "user-6" }, 1),
@@ -257,19 +263,19 @@ function insertAuthorizations(values: string, count: number): Promise<unknown> {
 async function addBusyPerson(): Promise<void> {
   const end = 2 * rows;
   await insertAuthorizations(
-    `'revoked-' || n, 'busy', 'client-1', 'orders', '{}', true, 0, ${end} + n, ''`,
+    `'revoked-' || n, 'busy', 'client-1', 'orders', '{"grantedScopes":["orders:read"]}', true, 0, ${end} + n, ''`,
     3_000,
   );
   await insertAuthorizations(
-    `'plain-' || n, 'busy', 'client-1', 'orders', '{}', false, 0, ${end} + n, ''`,
+    `'plain-' || n, 'busy', 'client-1', 'orders', '{"grantedScopes":["orders:read"]}', false, 0, ${end} + n, ''`,
     150,
   );
   await insertAuthorizations(
-    `'acme-' || n, 'busy', 'client-1', 'orders', '{}', false, 0, ${end} + n, 'acme'`,
+    `'acme-' || n, 'busy', 'client-1', 'orders', '{"grantedScopes":["orders:read"]}', false, 0, ${end} + n, 'acme'`,
     120,
   );
   await insertAuthorizations(
-    `'other-' || n, 'busy', 'client-' || 2 + n % 20, 'orders', '{}', false, 0, ${end} + n, ''`,
+    `'other-' || n, 'busy', 'client-' || 2 + n % 20, 'orders', '{"grantedScopes":["orders:read"]}', false, 0, ${end} + n, ''`,
     200,
   );
 }
@@ -376,6 +382,12 @@ describeWith(postgres, {
         ["the end of all", ({ authorizations }) => authorizations.revokeAll({ subject }, 1), [940]],
         ["the end of a client", ({ authorizations }) => authorizations.revokeAll(ofClient, 1), [540]],
         ["the end of a context", ({ authorizations }) => authorizations.revokeAll(inContext, 1), [240]],
+        [
+          "taking a part of a client",
+          ({ authorizations }) =>
+            authorizations.narrowAll({ selection: ofClient, scopes: ["orders:read"] }, 1),
+          [270],
+        ],
         ["a new one beyond the limit", ({ authorizations }) => authorizations.create(record, 1), [150, 51]],
         [
           "erasing one",

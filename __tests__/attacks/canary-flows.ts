@@ -69,7 +69,9 @@ export async function allGrants(world: World): Promise<void> {
   await assert(world);
   await registration(world);
   await world.auth.consents.list("alice");
-  await world.auth.consents.revoke({ subject: "alice", clientId: "web", apiId: "orders" });
+  const ofWeb = { subject: "alice", clientId: "web", apiId: "orders" };
+  await world.auth.consents.narrow({ ...ofWeb, scopes: ["orders:read"] });
+  await world.auth.consents.revoke(ofWeb);
   await world.auth.authorizations.list("alice");
   await world.auth.subjects.revoke("alice");
   await world.auth.clients.revoke("web");

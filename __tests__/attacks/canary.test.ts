@@ -52,7 +52,7 @@ describe("no secret in events, storage, refusals or output (RFC 6749 §10; 9700 
     const failed = world.calls.some(({ name }) => name === broken);
     const reported = world.events.some(({ kind }) => kind === "server-error");
     // only the host's own pages list and end
-    const ofTheHost = /^(?:consents\.(?:list|delete)|authorizations\.(?:list|revokeAll|erase))$/;
+    const ofTheHost = /^(?:consents\.(?:list|delete)|authorizations\.(?:list|revokeAll|narrowAll|erase))$/;
     expect({ failed, reported }).toEqual({ failed: true, reported: !ofTheHost.test(broken) });
     expectNoLeak(world);
   });

@@ -132,7 +132,7 @@ describe("what is remembered of access tokens (house rule: it is bounded)", () =
           return { kind: "genuine", accessToken: { ...accessToken, tokenId, claims }, key: undefined };
         },
         trusts: () => true,
-        validityOf: async () => ({ kind: "valid", asOf: now }),
+        validityOf: async (token) => ({ kind: "valid", accessToken: token, asOf: now }),
       },
       { clock: () => now, lagSeconds: 5 },
     );

@@ -5,6 +5,7 @@ import {
   clientEndKey,
   consentEndKey,
   endKeysOf,
+  lessenedKey,
   subjectConsentsEndKey,
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
@@ -25,6 +26,7 @@ const keys = {
   everyContext: consentEndKey(pair),
   oneContext: consentEndKey(key),
   narrowed: endKeysOf(key).narrowed,
+  lessened: lessenedKey(pair),
 };
 type MarkName = keyof typeof keys;
 

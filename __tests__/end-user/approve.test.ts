@@ -27,7 +27,7 @@ async function down(): Promise<never> {
 
 /** No end mark when the request begins, and a failure at the last look. */
 function downAtLast(): () => Promise<unknown> {
-  const answers = [() => Promise.resolve(Array.from({ length: 7 }))];
+  const answers = [() => Promise.resolve(Array.from({ length: 8 }))];
   return () => (answers.pop() ?? down)();
 }
 

@@ -127,7 +127,7 @@ describe("a withdrawal of consent (RFC 7009 §2.1)", () => {
     [
       "a context that may be a failed look-up",
       { ...pair, contextKey: undefined },
-      'contextKey must be a string, "" for what has no context. Leave it out to end every context.',
+      'contextKey must be a string, "" for what has no context. Leave it out for every context.',
     ],
   ])("is refused before anything is stored: %s", async (_, selection, problem) => {
     const { calls, error } = await withdrawn({}, selection);

@@ -54,11 +54,12 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     token = accessTokenRecord(),
     fresh = undefined as boolean | undefined,
     stored = undefined as string | undefined,
+    authorization = {},
   } = {}) {
     const storage = memoryStorage({ clients: [] });
     const newest = { key: clientEndKey(token.clientId), mark: stored ?? "", expiresAt: now + 100 };
     if (stored !== undefined) await storage.endMarks.save(newest, now);
-    await storage.authorizations.create(authorizationRecord({ endMarks: [] }), now);
+    await storage.authorizations.create(authorizationRecord({ endMarks: [], ...authorization }), now);
     const { tokenId, expiresAt } = token;
     if (isRevoked) await storage.accessTokens.revoke({ tokenId, expiresAt }, now);
     const findHolder = jest.fn(() => Promise.resolve(tokenHolder));
@@ -78,7 +79,7 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
 
   it("lasts, and the answer is as old as what is remembered of its client", async () => {
     const { told, askedForMarks } = await validity();
-    expect(told).toEqual({ kind: "valid", asOf: 1_095 });
+    expect(told).toMatchObject({ kind: "valid", asOf: 1_095 });
     expect(askedForMarks).toBe(0);
   });
 
@@ -90,7 +91,7 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
       stored,
     };
     const { told, askedForMarks } = await validity(given);
-    expect(told).toEqual({ kind: "valid", asOf: 1_095 });
+    expect(told).toMatchObject({ kind: "valid", asOf: 1_095 });
     expect(askedForMarks).toBe(1);
   });
 
@@ -127,11 +128,30 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     expect(told).toEqual({ kind: "ended", code });
   });
 
+  describe("when the end user has taken back a part (RFC 6749 §1.5)", () => {
+    const scopes = ["orders:write", "orders:read", "orders:list"];
+    const read = { grantedScopes: ["orders:read", "orders:list"], approvedScopes: scopes };
+
+    it.each<[string, object, readonly string[], readonly string[] | undefined]>([
+      ["has fewer scopes", read, scopes, ["orders:read", "orders:list"]],
+      ["keeps what it has", read, ["orders:read"], ["orders:read"]],
+      ["keeps no scopes if it had none", read, [], []],
+      ["ends where nothing is left", read, ["orders:write"], undefined],
+      // a token of before a scope was granted in another way is none of the person's business
+      ["keeps all where nothing was taken back", { grantedScopes: ["orders:read"] }, scopes, scopes],
+    ])("%s", async (_, authorization, before, left) => {
+      const token = accessTokenRecord({ scopes: before });
+      const { told } = await validity({ token, authorization });
+      if (left) expect(told).toMatchObject({ kind: "valid", accessToken: { ...token, scopes: left } });
+      else expect(told).toEqual({ kind: "ended", code: "token-taken-back" });
+    });
+  });
+
   it("lasts for a client's own token from after the last end", async () => {
     const token = { ...own, clientEndMark: mark };
     const given = { tokenHolder: { ...holder, endMark: mark }, token };
     const { told, askedForMarks } = await validity(given);
-    expect(told).toEqual({ kind: "valid", asOf: 1_095 });
+    expect(told).toMatchObject({ kind: "valid", asOf: 1_095 });
     expect(askedForMarks).toBe(0);
   });
 

@@ -14,7 +14,7 @@ function watchedVerifier(
   { signedBy }: { signedBy: VerificationKey | undefined } = { signedBy: key },
 ) {
   const clock = { now: 1_000 };
-  const state = { validity: { kind: "valid", asOf: 1_000 } as Validity, trusts: true };
+  const state = { validity: { kind: "valid", accessToken, asOf: 1_000 } as Validity, trusts: true };
   const asked: string[] = [];
   const checks: TokenChecks = {
     async read() {
@@ -73,7 +73,7 @@ describe("a token that was found valid (RFC 7662 §4)", () => {
           : { kind: "invalid", code: "token-unknown", reason: "it is forged" };
       },
       trusts: () => true,
-      validityOf: async () => ({ kind: "valid", asOf: 1_000 }),
+      validityOf: async (accessToken) => ({ kind: "valid", accessToken, asOf: 1_000 }),
     };
     const verify = rememberingVerifier(checks, { lagSeconds: 5, clock: () => 1_000 });
     await verify("good");
@@ -96,8 +96,9 @@ describe("a token that was found valid (RFC 7662 §4)", () => {
   });
 
   it("is asked about again once what its answer relied on is as old as the lag", async () => {
-    const { asked, clock, state, verify } = watchedVerifier(accessTokenRecord());
-    state.validity = { kind: "valid", asOf: 997 };
+    const accessToken = accessTokenRecord();
+    const { asked, clock, state, verify } = watchedVerifier(accessToken);
+    state.validity = { kind: "valid", accessToken, asOf: 997 };
     await verify();
     clock.now = 1_001;
     await verify();

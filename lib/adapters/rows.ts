@@ -34,6 +34,19 @@ export function readAuthorization(row: Row): Authorization {
   return { ...readApproval(row), authorizationId, revoked: Boolean(revoked) } as Authorization;
 }
 
+/** What lies in the column `record` of an authorization. */
+export function recordOf({
+  authorizationId: _id,
+  subject: _subject,
+  clientId: _client,
+  apiId: _api,
+  revoked: _revoked,
+  expiresAt: _end,
+  ...rest
+}: Authorization): string {
+  return JSON.stringify(rest);
+}
+
 /** An authorization with its last use, which is 0 where there was none. */
 export function readListed(row: Row): ListedAuthorization {
   const lastUsedAt = Number(row["last_used_at"]);

@@ -42,10 +42,19 @@ export function endedMeanwhile(): OAuthError {
   });
 }
 
+/** Those that end consents. The others end authorizations only. */
+export function consentMarks({
+  subject: _subject,
+  approval: _approval,
+  ...marks
+}: CurrentMarks): Partial<CurrentMarks> {
+  return marks;
+}
+
 /** True when the person, the client, or what the one allowed the other was ended after these marks were read. */
 export function approvalsEndedSince(born: readonly string[] | undefined, { marks }: ApprovalBasis): boolean {
-  const { subject, client, approval } = marks;
-  return !isBornUnder(born ?? [], { subject, client, approval });
+  const { subject, client, approval, lessened } = marks;
+  return !isBornUnder(born ?? [], { subject, client, approval, lessened });
 }
 
 /**
@@ -80,11 +89,8 @@ export async function findBasis(
     withConsent ? ports.storage.consents.find(key, now) : undefined,
   ]);
   if (no !== undefined) throw answeredBefore();
-  // the others end authorizations only
-  const { client, consents, everyContext, oneContext, narrowed } = marks;
-  const ofConsent = { client, consents, everyContext, oneContext, narrowed };
   const counts = ({ endMarks, clientDigest: digest }: Consent): boolean =>
-    isBornUnder(endMarks, ofConsent) && digest === clientDigest;
+    isBornUnder(endMarks, consentMarks(marks)) && digest === clientDigest;
   return {
     key,
     endKeys,

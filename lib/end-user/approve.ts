@@ -69,7 +69,7 @@ async function forgetConsent(
   const { remember, basis } = consent;
   if (!remember) return;
   const isNew = (mark: CurrentMark): mark is string => !isBornUnder(basis.endMarks, { mark });
-  const { subject, client, approval, consents, everyContext, oneContext, narrowed } = marks;
+  const { subject, client, approval, consents, everyContext, oneContext, narrowed, lessened } = marks;
   const withdrawals = [everyContext, oneContext].filter(isNew);
   const { consents: key } = basis.endKeys;
   const keys = Object.fromEntries(withdrawals.map((mark) => [mark, endedKey({ key, mark })]));
@@ -78,7 +78,7 @@ async function forgetConsent(
   // ended nothing may stay
   const isUnderWay =
     !isNew(consents) && (ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0));
-  const [exceptEndMark] = [...withdrawals, consents, subject, client, narrowed].filter(isNew);
+  const [exceptEndMark] = [...withdrawals, consents, subject, client, narrowed, lessened].filter(isNew);
   if (isUnderWay || exceptEndMark === undefined) return;
   await storage.consents.delete({ selection: basis.key, exceptEndMark }, now);
 }

@@ -20,8 +20,8 @@ import type { Storage } from "../storage/port";
 
 const mistake = mistakesOf({
   "text-missing": (of: string, name: string) => `${of}: ${name} must be a non-empty string.`,
-  "unclear-context-key":
-    'auth.consents.revoke: contextKey must be a string, "" for what has no context. Leave it out to end every context.',
+  "unclear-context-key": (of: string) =>
+    `${of}: contextKey must be a string, "" for what has no context. Leave it out for every context.`,
   "unclear-end-of-subject":
     'auth.subjects.revoke takes { consents: "keep" } or { consents: "revoke" } as options, or none.',
 });
@@ -46,8 +46,17 @@ function checkTexts(
   }
 }
 
+/** A selection without anything else. @throws TypeError when a part is missing, or it is unclear which contexts are meant */
+export function checkedSelection(given: ConsentSelection, of: string): ConsentSelection {
+  checkTexts(given, { of, names: ["subject", "clientId", "apiId"] });
+  const { subject, clientId, apiId, contextKey } = given;
+  if (Object.hasOwn(given, "contextKey") && typeof contextKey !== "string")
+    throw mistake("unclear-context-key", of);
+  return { subject, clientId, apiId, ...(contextKey !== undefined && { contextKey }) };
+}
+
 /** Stores a new mark under this key and returns it. Each key gets its own: an approval that is born between two has the first only. */
-async function saveMark(
+export async function saveMark(
   { storage, randomId }: EndPorts,
   { key, longestLifeSeconds, now }: { key: string; longestLifeSeconds: number; now: EpochSeconds },
 ): Promise<string> {
@@ -66,11 +75,8 @@ export async function withdrawConsent(
   { selection: given, longestLifeSeconds }: { selection: ConsentSelection; longestLifeSeconds: number },
 ): Promise<void> {
   const { storage, emit, clock } = ports;
-  checkTexts(given, { of: "auth.consents.revoke", names: ["subject", "clientId", "apiId"] });
-  const { subject, clientId, apiId, contextKey } = given;
-  if (Object.hasOwn(given, "contextKey") && typeof contextKey !== "string")
-    throw mistake("unclear-context-key");
-  const selection = { subject, clientId, apiId, ...(contextKey !== undefined && { contextKey }) };
+  const selection = checkedSelection(given, "auth.consents.revoke");
+  const { subject, clientId, apiId } = selection;
   const now = clock();
   const life = { longestLifeSeconds, now };
   // in this order: nobody who knows the consent's mark can have missed the other one

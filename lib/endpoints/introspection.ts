@@ -55,7 +55,7 @@ async function introspectAccessToken(
   if (client.selfDescription && accessToken.clientId !== client.clientId) return inactive;
   // fresh, because the resource server remembers the answer for its own lag
   const validity = await validityOf(ports, { accessToken, apiId: issuer.api.apiId, now, fresh: true });
-  return validity.kind === "valid" ? activeAccessToken(accessToken, issuer) : inactive;
+  return validity.kind === "valid" ? activeAccessToken(validity.accessToken, issuer) : inactive;
 }
 
 /** A refresh token concerns only its own client and the server, so to all others it is inactive. */

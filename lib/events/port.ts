@@ -65,7 +65,14 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | ({ readonly kind: "client-authentication-failed" } & RefusalReason)
     /** `auth.consents.revoke` ended a consent, and everything that descended from it. */
     | { readonly kind: "consent-revoked"; readonly apiId: string }
-    /** `auth.consents.revoke` or `auth.authorizations.revoke` found nothing of this end user to revoke. */
+    /** `auth.consents.narrow` took back a part of what an end user had allowed. */
+    | {
+        readonly kind: "consent-narrowed";
+        readonly apiId: string;
+        /** What stays. */
+        readonly scopes: readonly string[];
+      }
+    /** `auth.consents.narrow`, `auth.consents.revoke` or `auth.authorizations.revoke` found nothing of this end user to revoke. */
     | { readonly kind: "nothing-to-revoke"; readonly apiId?: string }
     /** `auth.subjects.revoke`: every authorization of this end user has ended. */
     | { readonly kind: "subject-ended" }

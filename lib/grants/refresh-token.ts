@@ -11,7 +11,7 @@ import {
 import { because, OAuthError } from "../protocol/oauth-error";
 import { quoted } from "../protocol/parameters";
 import { readNamedScopes } from "../protocol/requested-scopes";
-import { formatScope, isSubset } from "../protocol/scope";
+import { formatScope, intersect, isSubset } from "../protocol/scope";
 import { clockDriftSeconds } from "../protocol/time";
 import { digestToken, formatToken, parseTokenHandle } from "../protocol/token-value";
 import { invalidScope, requireParameter } from "../requests/check-parameters";
@@ -100,18 +100,23 @@ function notDerivable(): OAuthError {
   });
 }
 
-/** The scopes to issue: all granted ones or fewer, and never more than the client may have today. @rfc 6749 §6 */
+/**
+ * The scopes to issue: all granted ones or fewer, and never more than the client may have today. A client may go on naming what the person
+ * has taken back since: it was originally granted. @rfc 6749 §6
+ */
 function scopesToIssue(
   { emit }: GrantPorts,
   { request, authorization }: { request: ClientRequest; authorization: Authorization },
 ): readonly string[] {
-  const { grantedScopes, subject, authorizationId } = authorization;
+  const { grantedScopes, approvedScopes = grantedScopes, subject, authorizationId } = authorization;
   const scope = request.parameters.get("scope");
   // left out, it stands for all that was granted
   if (scope === undefined) return stillRegistered(grantedScopes, request);
   const named = readNamedScopes(scope, request);
   if (named === "no-scope-registered") throw invalidScope(named, { scope, by: request });
-  if (typeof named === "string" || !isSubset(named.requestedScopes, grantedScopes)) {
+  const asked = typeof named === "string" ? [] : named.requestedScopes;
+  const left = intersect(asked, grantedScopes);
+  if (typeof named === "string" || !isSubset(asked, approvedScopes) || left.length === 0) {
     throw new OAuthError("invalid_scope", {
       description: "The scope is malformed or goes beyond what the end user granted.",
       ...because(exchangeReasons, "refresh-beyond-grant", quoted(formatScope(grantedScopes))),
@@ -122,7 +127,7 @@ function scopesToIssue(
     ignoredScopes: named.ignoredScopes,
     about: { subject, authorizationId },
   });
-  return stillRegistered(named.requestedScopes, request);
+  return stillRegistered(left, request);
 }
 
 /** Rotates the token. Of any number of simultaneous refreshes exactly one wins; the others repeat its answer, or are treated as replays. */

@@ -3,6 +3,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import type { AuthorizationContext } from "./authorization-context";
 import { type Client, isKeyClient } from "./client";
 import { quoted } from "./parameters";
+import { intersect, isSubset } from "./scope";
 import type { EpochSeconds } from "./time";
 import type { Issuer } from "./issuer";
 import type { TokenHandle } from "./token-value";
@@ -58,6 +59,8 @@ export interface Authorization extends AuthenticationFacts {
   readonly subject: string;
   /** What the end user allowed, implied scopes included. Tokens may have fewer, never more. */
   readonly grantedScopes: readonly string[];
+  /** What they allowed at first; `undefined` unless they have taken some of it back. */
+  readonly approvedScopes?: readonly string[];
   /** What the person chose; `undefined` when they chose nothing. */
   readonly context?: AuthorizationContext;
   readonly createdAt: EpochSeconds;
@@ -171,6 +174,17 @@ export const grantReasons = {
 
 /** Which of them. */
 export type GrantProblem = keyof typeof grantReasons;
+
+/**
+ * The authorization with these of its scopes only, or `undefined` where it has no others. Revoked when none is left: a client takes an empty
+ * scope for what it has asked for.
+ */
+export function narrowed(authorization: Authorization, scopes: readonly string[]): Authorization | undefined {
+  const { grantedScopes, approvedScopes = grantedScopes } = authorization;
+  if (authorization.revoked || isSubset(grantedScopes, scopes)) return undefined;
+  const left = intersect(grantedScopes, scopes);
+  return { ...authorization, grantedScopes: left, approvedScopes, revoked: left.length === 0 };
+}
 
 /** What a client presents with a code at the token endpoint. */
 export interface Redemption {

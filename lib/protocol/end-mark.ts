@@ -92,6 +92,11 @@ export function approvalEndKey({ subject, clientId, apiId }: ConsentSelection): 
   return keyOf(subject, "approval", clientId, apiId);
 }
 
+/** The key of the mark that ends consents of the two at the API which were given before the end user took back a part of them. */
+export function lessenedKey({ subject, clientId, apiId }: ConsentSelection): string {
+  return keyOf(subject, "lessened", clientId, apiId);
+}
+
 /** The keys of all marks that can end what an end user allows a client at an API. The first three end approvals, the others consents. */
 export interface EndKeys {
   /** Ends everything of the end user. */
@@ -108,6 +113,8 @@ export interface EndKeys {
   readonly oneContext: string;
   /** Ends it because of a consent to less, which is no withdrawal and must not take the place of one. */
   readonly narrowed: string;
+  /** Ends approvals and consents of the two at the API because a part of them was taken back. What stays is stored again under it. */
+  readonly lessened: string;
 }
 
 /** A mark as it was read; `undefined` where nothing was ended. */
@@ -128,6 +135,7 @@ export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: Consent
     everyContext: keyIn(owner, "consent", clientId, apiId),
     oneContext: keyIn(owner, "consent", clientId, apiId, contextKey),
     narrowed: keyIn(owner, "narrowed", clientId, apiId, contextKey),
+    lessened: keyIn(owner, "lessened", clientId, apiId),
   };
 }
 

@@ -2,6 +2,7 @@
 import { type AccessToken, type AccessTokenClaims, readAccessTokenClaims } from "../protocol/access-token";
 import { hostMistake } from "../protocol/mistake";
 import { metadataUrlBelow } from "../protocol/issuer";
+import { intersect, isSubset } from "../protocol/scope";
 import type { Clock } from "../protocol/time";
 import { isRandomToken } from "../protocol/token-value";
 import { claimsOf, isSignedBy, parseJwt, type PresentedJwt } from "../signing/verify-jwt";
@@ -135,13 +136,19 @@ async function readOpaque(ports: RemoteVerifyPorts, presented: PresentedToken): 
   return (await isIssuerOf(ports.issuers, { identifier, baseUrl: api.baseUrl })) ? read : ofAnotherApi;
 }
 
-async function stillStands(
+/** The token as the authorization server tells of it now, which may be of fewer scopes; `undefined` when it has ended. */
+async function asItStands(
   ports: RemoteVerifyPorts,
   { accessToken, ...presented }: PresentedToken & { accessToken: AccessToken },
-): Promise<boolean> {
+): Promise<AccessToken | undefined> {
   const introspected = await ask(ports, { ...presented, issuer: accessToken.issuer });
+  if (!introspected.active) return undefined;
+  const told = readAccessTokenClaims(introspected.claims, presented.api.audience);
   // the answer is about this token, or it is worth nothing
-  return introspected.active && introspected.claims["jti"] === accessToken.tokenId;
+  if (told?.tokenId !== accessToken.tokenId) return undefined;
+  return isSubset(accessToken.scopes, told.scopes)
+    ? accessToken
+    : { ...accessToken, scopes: intersect(accessToken.scopes, told.scopes) };
 }
 
 /** A verifier for one API. It throws when the authorization server is needed and does not answer. */
@@ -158,7 +165,7 @@ export function remoteVerifier(
       return published.keySets.fresh(publishedAt)?.get(kid) === key;
     },
     async validityOf(accessToken, { token, now }): Promise<Validity> {
-      const valid = { kind: "valid", asOf: now } as const;
+      const valid = { kind: "valid", accessToken, asOf: now } as const;
       // what was asked about an opaque token has said so
       if (!isJwt(token)) return valid;
       // a JWT that is remembered is not read again, and its issuer may have gone since
@@ -166,8 +173,8 @@ export function remoteVerifier(
       if (!(await isIssuerOf(ports.issuers, { identifier, baseUrl: api.baseUrl })))
         return { kind: "ended", code: ofAnotherApi.code };
       if (!introspection) return valid;
-      const stands = await stillStands(ports, { token, api, accessToken });
-      return stands ? valid : { kind: "ended", code: "token-inactive" };
+      const left = await asItStands(ports, { token, api, accessToken });
+      return left ? { ...valid, accessToken: left } : { kind: "ended", code: "token-inactive" };
     },
   };
   return rememberingVerifier(checks, { lagSeconds, clock });

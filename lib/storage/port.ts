@@ -141,6 +141,16 @@ export interface AuthorizationStore {
    */
   revokeAll(selection: AuthorizationSelection, now: EpochSeconds): Promise<number>;
   /**
+   * Of the scopes of each authorization of this selection that is not revoked, keeps only these, as `narrowed` says it: the first time
+   * `approvedScopes` gets what was there, and one that keeps none is revoked. Later and simultaneous calls only take away more. An
+   * authorization whose `create` has resolved before the call is always found, as by `revokeAll`. Returns how many were changed. It need
+   * not be atomic as a whole.
+   */
+  narrowAll(
+    step: { readonly selection: AuthorizationSelection; readonly scopes: readonly string[] },
+    now: EpochSeconds,
+  ): Promise<number>;
+  /**
    * The active authorizations of this end user, neither revoked nor expired at `now`: the one that expires last comes first. A page with
    * fewer than `limit` is the last one. Reads no other end user's records.
    */
@@ -247,7 +257,15 @@ export const storageMethods: {
 } = {
   clients: { find: true, isBrowserOrigin: true },
   consents: { find: true, save: true, list: true, delete: true },
-  authorizations: { create: true, find: true, revoke: true, revokeAll: true, list: true, erase: true },
+  authorizations: {
+    create: true,
+    find: true,
+    revoke: true,
+    revokeAll: true,
+    narrowAll: true,
+    list: true,
+    erase: true,
+  },
   authorizationCodes: { create: true, find: true, consume: true },
   refreshTokens: { create: true, find: true, rotate: true },
   accessTokens: { create: true, find: true, revoke: true, isRevoked: true },

@@ -1,9 +1,10 @@
 /** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
 import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
-import { isOfUnregistered } from "../protocol/authorization";
+import { type Authorization, isOfUnregistered } from "../protocol/authorization";
 import type { ClientLookup } from "../clients/client-lookup";
 import { ownHostClaims } from "../protocol/host-claims";
 import type { Api } from "../protocol/issuer";
+import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
@@ -94,6 +95,8 @@ export const tokenReasons = {
     `client ${clientId} of the token was deleted: get a token for a client that is registered`,
   "token-subscription-lost": ({ clientId }: AccessToken): string =>
     `client ${clientId} of the token no longer has a subscription to this API: add it to the client's subscriptions`,
+  "token-taken-back": ({ clientId }: AccessToken): string =>
+    `the end user has taken back every scope of the token of client ${clientId}: the client must refresh`,
   "token-authorization-ended": ({ clientId }: AccessToken): string =>
     `the authorization of the token was revoked, alone or with all others of client ${clientId} or of the end user: the client must start a new authorization request`,
 } as const;
@@ -105,6 +108,8 @@ export type InvalidTokenProblem = keyof typeof tokenReasons;
 export type Validity =
   | {
       readonly kind: "valid";
+      /** The token, with fewer scopes if the end user has taken back a part of them. */
+      readonly accessToken: AccessToken;
       /** When the oldest of what was looked at was read: a remembered client may be as old as the lag. */
       readonly asOf: EpochSeconds;
     }
@@ -112,6 +117,16 @@ export type Validity =
 
 function ended(code: InvalidTokenProblem): Validity {
   return { kind: "ended", code };
+}
+
+/** The token with those of its scopes that are still granted, or `undefined` when it had some and has none left. */
+function stillAllowed(
+  accessToken: AccessToken,
+  { grantedScopes, approvedScopes }: Authorization,
+): AccessToken | undefined {
+  if (!approvedScopes || isSubset(accessToken.scopes, grantedScopes)) return accessToken;
+  const scopes = intersect(accessToken.scopes, grantedScopes);
+  return scopes.length > 0 ? { ...accessToken, scopes } : undefined;
 }
 
 /** A token, and how its client is looked up. */
@@ -149,5 +164,7 @@ export async function validityOf(
     authorizationId === undefined
       ? await isBornUnderClient({ storage }, { born, clientId, remembered: holder, now })
       : await authorizationStands({ storage }, { authorization, registered: holder, now });
-  return stands ? { kind: "valid", asOf: holder.asOf } : ended("token-authorization-ended");
+  if (!stands) return ended("token-authorization-ended");
+  const left = authorization ? stillAllowed(accessToken, authorization) : accessToken;
+  return left ? { kind: "valid", accessToken: left, asOf: holder.asOf } : ended("token-taken-back");
 }

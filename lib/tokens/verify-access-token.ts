@@ -109,7 +109,7 @@ export function rememberingVerifier(
     if (accessToken.expiresAt <= now) return invalid("token-expired", accessToken);
     const validity = await checks.validityOf(accessToken, { token, now });
     return validity.kind === "valid"
-      ? { kind: "valid", accessToken, key, asOf: validity.asOf }
+      ? { kind: "valid", accessToken: validity.accessToken, key, asOf: validity.asOf }
       : validity.code === ofAnotherApi.code
         ? ofAnotherApi
         : invalid(validity.code, accessToken);

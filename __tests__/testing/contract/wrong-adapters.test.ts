@@ -6,6 +6,7 @@ import { authorizationMistakes } from "./wrong-adapters/of-authorizations";
 import { clientMistakes } from "./wrong-adapters/of-clients";
 import { consentMistakes } from "./wrong-adapters/of-consents";
 import { limitMistakes } from "./wrong-adapters/of-limits";
+import { narrowingMistakes } from "./wrong-adapters/of-narrowing";
 import { subjectMistakes } from "./wrong-adapters/of-subjects";
 import { tokenMistakes } from "./wrong-adapters/of-tokens";
 import { type Database, newDatabase, tableStorage } from "./wrong-adapters/table-storage";
@@ -17,6 +18,7 @@ const wrongAdapters: readonly WrongAdapter[] = [
   ...consentMistakes,
   ...authorizationMistakes,
   ...limitMistakes,
+  ...narrowingMistakes,
   ...tokenMistakes,
   ...mistakesOfAllKinds,
   ...subjectMistakes,

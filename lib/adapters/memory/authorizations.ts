@@ -1,5 +1,5 @@
 /** Authorizations in the memory of one process, found by their id and by the end user. */
-import type { Authorization } from "../../protocol/authorization";
+import { type Authorization, narrowed } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { ExpiringMap } from "./expiring-map";
 import { surplusOf } from "../../storage/ending-order";
@@ -56,9 +56,27 @@ export function noteUse({ records, lastUses }: KeptAuthorizations, { authorizati
   if (used) lastUses.set(used, now);
 }
 
+/** Takes scopes from an authorization, and says whether it had others than these. Its last use stays. */
+function narrow(
+  kept: KeptAuthorizations,
+  { one, scopes }: { one: Authorization; scopes: readonly string[] },
+): boolean {
+  const lesser = narrowed(one, scopes);
+  if (!lesser) return false;
+  const { authorizationId } = one;
+  const lastUsedAt = kept.lastUses.get(one);
+  kept.records.change(authorizationId, lesser);
+  if (lastUsedAt !== undefined) noteUse(kept, { authorizationId, now: lastUsedAt });
+  return true;
+}
+
 /** The authorizations that are kept here. */
-export function memoryAuthorizations({ records, lastUses }: KeptAuthorizations): AuthorizationStore {
+export function memoryAuthorizations(kept: KeptAuthorizations): AuthorizationStore {
+  const { records, lastUses } = kept;
   const revoke = (id: string): void => records.change(id, { revoked: true });
+  // what the caller's clock calls expired may still be used where a clock is behind
+  const livingIn = (selection: AuthorizationSelection): readonly Authorization[] =>
+    records.inGroup(livingOf(selection.subject), -Infinity).filter(isSelected(selection));
   const withUse = (one: Authorization): ListedAuthorization => {
     const lastUsedAt = lastUses.get(one);
     return lastUsedAt === undefined ? one : { ...one, lastUsedAt };
@@ -74,12 +92,12 @@ export function memoryAuthorizations({ records, lastUses }: KeptAuthorizations):
     find: async (authorizationId, now) => records.get(authorizationId, now),
     revoke: async (authorizationId) => revoke(authorizationId),
     revokeAll: async (selection) => {
-      // what the caller's clock calls expired may still be used where a clock is behind
-      const living = records.inGroup(livingOf(selection.subject), -Infinity);
-      const notRevoked = living.filter(isSelected(selection));
+      const notRevoked = livingIn(selection);
       for (const { authorizationId } of notRevoked) revoke(authorizationId);
       return notRevoked.length;
     },
+    narrowAll: async ({ selection, scopes }) =>
+      livingIn(selection).filter((one) => narrow(kept, { one, scopes })).length,
     list: async (subject, { after, limit }, now) => {
       const last = after === undefined ? undefined : records.get(after, now);
       if (after !== undefined && last?.subject !== subject) return [];

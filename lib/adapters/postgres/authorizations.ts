@@ -1,5 +1,5 @@
 /** Authorizations and end marks in PostgreSQL. RFC 6749 §1.3, 7009 §2.1. */
-import type { Authorization } from "../../protocol/authorization";
+import { type Authorization, narrowed } from "../../protocol/authorization";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import type {
@@ -9,7 +9,7 @@ import type {
   EndMarkStore,
   ListedAuthorization,
 } from "../../storage/port";
-import { readAuthorization, readListed, surplusIn } from "../rows";
+import { readAuthorization, readListed, recordOf, surplusIn } from "../rows";
 import { ofKey, type Query } from "./database";
 import type { Tables } from "./tables";
 
@@ -77,8 +77,8 @@ async function create(
   query: Query,
   { authorization, now }: { authorization: Authorization; now: EpochSeconds },
 ): Promise<void> {
-  const { authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest } = authorization;
-  const contextKey = rest.context?.key ?? "";
+  const { authorizationId, subject, clientId, apiId, revoked, expiresAt, context } = authorization;
+  const contextKey = context?.key ?? "";
   const surplus = await query(
     ({ authorizations }) => `WITH created AS (
       INSERT INTO ${authorizations}
@@ -89,7 +89,7 @@ async function create(
       WHERE ${ofKey} AND context_key = $4 AND NOT revoked AND expires_at > $9 ORDER BY ${indexOrder}
     )
     ${surplusIn("living", createdAtOf)}`,
-    [subject, clientId, apiId, contextKey, authorizationId, JSON.stringify(rest), revoked, expiresAt, now],
+    [subject, clientId, apiId, contextKey, authorizationId, recordOf(authorization), revoked, expiresAt, now],
   );
   if (surplus.length === 0) return;
   // a separate statement, because not every engine changes one table twice in one
@@ -121,6 +121,34 @@ async function list(
   return rows.map(readListed);
 }
 
+/** Changes what still is as it was read, and looks again until there is nothing to change. */
+async function narrowAll(
+  query: Query,
+  { selection, scopes }: Parameters<AuthorizationStore["narrowAll"]>[0],
+): Promise<number> {
+  const { where, values } = livingOf(selection);
+  for (let changed = 0; ;) {
+    const rows = await query(
+      ({ authorizations }) =>
+        `SELECT ${columns} FROM ${authorizations} WHERE ${where} ORDER BY ${indexOrder}`,
+      values,
+    );
+    const wide = rows.flatMap((row) => {
+      const lesser = narrowed(readAuthorization(row), scopes);
+      return lesser ? [{ from: row["record"], lesser }] : [];
+    });
+    if (wide.length === 0) return changed;
+    for (const { from, lesser } of wide) {
+      const done = await query(
+        ({ authorizations }) => `UPDATE ${authorizations} SET record = $3, revoked = revoked OR $4
+          WHERE authorization_id = $1 AND record = $2 RETURNING 1`,
+        [lesser.authorizationId, from, recordOf(lesser), lesser.revoked],
+      );
+      changed += done.length;
+    }
+  }
+}
+
 const ofBatch = "authorization_id IN (SELECT authorization_id FROM batch)";
 
 /** Authorizations: one row each. `deleteExpired` removes expired ones. @rfc 6749 §1.3 */
@@ -150,6 +178,7 @@ export function postgresAuthorizations(query: Query): AuthorizationStore {
         change: (table) => `UPDATE ${table} SET revoked = true WHERE ${ofBatch} AND NOT revoked`,
       });
     },
+    narrowAll: (step) => narrowAll(query, step),
     list: (subject, page, now) => list(query, { subject, page, now }),
     async erase({ subject, authorizationId }) {
       const all = { where: "subject = $1", values: [subject] };

@@ -1,5 +1,5 @@
 /** Authorizations and end marks in Redis: one key each, and two indexes for each end user. Redis removes expired ones. RFC 6749 §1.3, 7009 §2.1. */
-import type { Authorization } from "../../protocol/authorization";
+import { type Authorization, narrowed } from "../../protocol/authorization";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import { allStored } from "../../storage/calls";
@@ -12,16 +12,19 @@ import {
   type ListedAuthorization,
   maxAuthorizations,
 } from "../../storage/port";
-import { numberOf } from "./answers";
+import { numberOf, textOf } from "./answers";
 import { type AuthorizationIndexes, authorizationIndexes, type IndexEntry } from "./authorization-index";
 import {
   atOnce,
   authorizationKey,
   chunksOf,
+  newRest,
   readAuthorization,
   readListed,
   readRecord,
   readValues,
+  replaceRest,
+  restOf,
   type RedisStoreOptions,
   runScript,
   setAuthorization,
@@ -110,6 +113,42 @@ async function revokeSelection(
   // those that have expired too: the caller's clock may be ahead of others
   const found = await records.read(ids, 0);
   return records.revoke(found.filter((one) => contextKeyOf(one) === contextKey).map(idOf));
+}
+
+/**
+ * Narrows all of a selection: replaces what still is as it was read, and looks again until there is nothing to change. Those that are
+ * narrow already are written once more: a call whose answer was lost has changed them, and replicas may lack that.
+ */
+async function narrowSelection(
+  { indexes }: AuthorizationSets,
+  options: RedisStoreOptions,
+  { selection, scopes }: Parameters<AuthorizationStore["narrowAll"]>[0],
+): Promise<number> {
+  const { subject, clientId, apiId, contextKey } = selection;
+  const index =
+    clientId === undefined || apiId === undefined
+      ? indexes.ofSubject(subject)
+      : indexes.ofClient({ subject, clientId, apiId });
+  const keys = (await indexes.all(index)).map((id) => authorizationKey(options.prefix, id));
+  const narrow = async (key: string, isAgain = false): Promise<number> => {
+    const stored = textOf(await options.send(key, ["GET", key]));
+    const found = readAuthorization(stored, 0);
+    if (stored === undefined || !found || found.revoked) return 0;
+    if (contextKey !== undefined && contextKeyOf(found) !== contextKey) return 0;
+    const lesser = narrowed(found, scopes);
+    if (!lesser && (isAgain || !found.approvedScopes)) return 0;
+    const next = lesser ?? found;
+    const args = [restOf(stored), newRest(next), next.revoked ? 1 : 0];
+    const isReplaced = await runScript(options.sendReplicated, { script: replaceRest, keys: [key], args });
+    if (numberOf(isReplaced) === 0) return narrow(key, true);
+    return lesser ? 1 : 0;
+  };
+  let changed = 0;
+  for (const some of chunksOf(keys)) {
+    const counts = await Promise.all(some.map((key) => narrow(key)));
+    changed += counts.reduce((sum, count) => sum + count, 0);
+  }
+  return changed;
 }
 
 /** A new authorization, and the time of its creation. */
@@ -286,6 +325,7 @@ export function redisAuthorizations(options: RedisStoreOptions): AuthorizationSt
       await records.revoke([authorizationId]);
     },
     revokeAll: (selection) => revokeSelection(sets, selection),
+    narrowAll: (step) => narrowSelection(sets, options, step),
     list: (subject, page, now) => listPage(sets, { subject, page, now }),
     erase: (target, now) => eraseOf(sets, { ...target, now }),
   };

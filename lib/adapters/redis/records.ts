@@ -24,12 +24,8 @@ interface StoredAuthorization extends Omit<Authorization, "revoked"> {
 }
 
 /** The command that stores a new authorization until Redis may remove it. */
-export function setAuthorization(
-  key: string,
-  { revoked, ...authorization }: Authorization,
-): readonly (string | number)[] {
-  const rest = JSON.stringify(authorization).slice(1);
-  const value = `${revoked ? 1 : 0}${beginning}${lastUse(0)},${rest}`;
+export function setAuthorization(key: string, authorization: Authorization): readonly (string | number)[] {
+  const value = `${authorization.revoked ? 1 : 0}${beginning}${lastUse(0)}${newRest(authorization)}`;
   return ["SET", key, value, "EXAT", forgetAt(authorization)];
 }
 
@@ -48,6 +44,30 @@ export function readAuthorization(answer: unknown, now: EpochSeconds): Authoriza
   const { lastUsedAt: _, ...authorization } = listed;
   return authorization;
 }
+
+/** How long the part of a stored authorization is that changes in place: its flag and its last use. */
+const headLength = 1 + beginning.length + width;
+
+/** What follows that part. */
+export function restOf(stored: string): string {
+  return stored.slice(headLength);
+}
+
+/** The same for an authorization that takes the place of a stored one. */
+export function newRest({ revoked: _flag, ...authorization }: Authorization): string {
+  return `,${JSON.stringify(authorization).slice(1)}`;
+}
+
+/**
+ * Replaces the rest ARGV[1] of the authorization KEYS[1] with ARGV[2], and revokes it if ARGV[3] is 1. Returns 0 where the rest is another
+ * one by now.
+ */
+export const replaceRest: string = `
+local value = redis.call("GET", KEYS[1])
+if not value or string.sub(value, ${headLength + 1}) ~= ARGV[1] then return 0 end
+if ARGV[3] == "1" then value = "1" .. string.sub(value, 2) end
+redis.call("SET", KEYS[1], string.sub(value, 1, ${headLength}) .. ARGV[2], "KEEPTTL")
+return 1`;
 
 /** The argument of a script for a last use at this time. */
 export function lastUse(now: EpochSeconds): string {

@@ -1,5 +1,5 @@
 /** Authorizations and end marks in SQLite. RFC 6749 §1.3, 7009 §2.1. */
-import type { Authorization } from "../../protocol/authorization";
+import { type Authorization, narrowed } from "../../protocol/authorization";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import type {
@@ -8,7 +8,7 @@ import type {
   AuthorizationStore,
   EndMarkStore,
 } from "../../storage/port";
-import { readAuthorization, readListed, surplusIn } from "../rows";
+import { readAuthorization, readListed, recordOf, surplusIn } from "../rows";
 import type { SqliteRow, SqliteValue, Statements } from "./connection";
 import type { Database } from "./database";
 
@@ -52,8 +52,8 @@ async function changeAll(
 }
 
 function create({ rows, run }: Statements, authorization: Authorization, now: EpochSeconds): void {
-  const { authorizationId, subject, clientId, apiId, revoked, expiresAt, ...rest } = authorization;
-  const ofContext = [subject, clientId, apiId, rest.context?.key ?? ""];
+  const { authorizationId, subject, clientId, apiId, revoked, expiresAt, context } = authorization;
+  const ofContext = [subject, clientId, apiId, context?.key ?? ""];
   const living = `authmount_authorizations
     WHERE subject = ? AND client_id = ? AND api_id = ? AND context_key = ? AND NOT revoked AND expires_at > ?`;
   const surplus = rows(surplusIn(living, "json_extract(record, '$.createdAt')"), ...ofContext, now);
@@ -69,10 +69,28 @@ function create({ rows, run }: Statements, authorization: Authorization, now: Ep
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
     ...ofContext,
     authorizationId,
-    JSON.stringify(rest),
+    recordOf(authorization),
     Number(revoked),
     expiresAt,
   );
+}
+
+function narrowAll(
+  { rows, run }: Statements,
+  { selection, scopes }: Parameters<AuthorizationStore["narrowAll"]>[0],
+): number {
+  const { where, values } = livingOf(selection);
+  const living = rows(`SELECT * FROM authmount_authorizations WHERE ${where}`, ...values);
+  const lesser = living.flatMap((row) => narrowed(readAuthorization(row), scopes) ?? []);
+  for (const one of lesser) {
+    run(
+      "UPDATE authmount_authorizations SET record = ?, revoked = ? WHERE authorization_id = ?",
+      recordOf(one),
+      Number(one.revoked),
+      one.authorizationId,
+    );
+  }
+  return lesser.length;
 }
 
 function list(
@@ -112,6 +130,7 @@ export function sqliteAuthorizations(database: Database): AuthorizationStore {
         ),
       ),
     revokeAll: (selection) => changeAll(database, { ...livingOf(selection), change: "UPDATE" }),
+    narrowAll: (step) => write((on) => narrowAll(on, step)),
     list: async (subject, page, now) =>
       (await read((on) => list(on, { subject, page, now }))).map(readListed),
     erase: ({ subject, authorizationId }) =>

@@ -57,9 +57,28 @@ interface Ending {
 
 type EndAlone = (storage: Storage, call: { record: Authorization; now: EpochSeconds }) => Promise<unknown>;
 
+/** What stays of the scopes of an authorization that is narrowed. */
+const keptScopes = ["orders:read"];
+
+type Ended = "revoked" | "narrowed" | "deleted";
+
+function assertEnded(
+  storage: Storage,
+  { ended, record, now }: { ended: Ended; record: Authorization; now: EpochSeconds },
+): Promise<void> {
+  if (ended === "deleted") return assertGone(storage, { records: [record], now });
+  const { grantedScopes: approvedScopes } = record;
+  const narrow = { ...record, grantedScopes: keptScopes, approvedScopes };
+  return assertAll(storage, {
+    records: [ended === "narrowed" ? narrow : record],
+    now,
+    revoked: ended === "revoked",
+  });
+}
+
 /** Authorizations of one key, by several methods and with what the host adds. */
 const newAuthorizations =
-  (isKept: boolean, endAlone: EndAlone): Ending["newOnes"] =>
+  (ended: Ended, endAlone?: EndAlone): Ending["newOnes"] =>
   (key, { now, expiresAt = now + 600 }) => {
     const { context, ...own } = ofKey(key);
     const data = { n: 1, text: brokenText };
@@ -70,11 +89,8 @@ const newAuthorizations =
         return {
           store: (storage, at) => createAll(storage, records, at),
           assertLiving: (storage, at) => assertAll(storage, { records, now: at, revoked: false }),
-          assertEnded: (storage, at) =>
-            isKept
-              ? assertAll(storage, { records, now: at, revoked: true })
-              : assertGone(storage, { records, now: at }),
-          endAlone: (storage, at) => endAlone(storage, { record, now: at }),
+          assertEnded: (storage, at) => assertEnded(storage, { ended, record, now: at }),
+          ...(endAlone && { endAlone: (storage, at) => endAlone(storage, { record, now: at }) }),
         };
       },
     );
@@ -84,10 +100,20 @@ const revokeAll: Ending = {
   call: "authorizations.revokeAll",
   ends: "revokes",
   many: "authorizations",
-  newOnes: newAuthorizations(true, ({ authorizations }, { record, now }) =>
+  newOnes: newAuthorizations("revoked", ({ authorizations }, { record, now }) =>
     authorizations.revoke(record.authorizationId, now),
   ),
   end: ({ authorizations }, { selection, now }) => authorizations.revokeAll(selection, now),
+  answer: (count) => count,
+};
+
+const narrowAll: Ending = {
+  call: "authorizations.narrowAll",
+  ends: "narrows",
+  many: "authorizations",
+  newOnes: newAuthorizations("narrowed"),
+  end: ({ authorizations }, { selection, now }) =>
+    authorizations.narrowAll({ selection, scopes: keptScopes }, now),
   answer: (count) => count,
 };
 
@@ -95,7 +121,7 @@ const erase: Ending = {
   call: "authorizations.erase",
   ends: "deletes",
   many: "authorizations",
-  newOnes: newAuthorizations(false, ({ authorizations }, { record: { subject, authorizationId }, now }) =>
+  newOnes: newAuthorizations("deleted", ({ authorizations }, { record: { subject, authorizationId }, now }) =>
     authorizations.erase({ subject, authorizationId }, now),
   ),
   end: ({ authorizations }, { selection: { subject }, now }) => authorizations.erase({ subject }, now),
@@ -253,11 +279,11 @@ function expiredRule({ call, newOnes, end, answer }: Ending): Rules {
 
 /** The rules of calls that take a selection. @rfc 7009 §2.1, 6749 §10.2 */
 export const selectionRules: readonly Rules[] = [
-  ...[revokeAll, deleteConsents].flatMap((ending) => [
+  ...[revokeAll, narrowAll, deleteConsents].flatMap((ending) => [
     choiceRule(ending, byKey),
     choiceRule(ending, byContext),
   ]),
-  ...[revokeAll, deleteConsents, erase].flatMap((ending) => [
+  ...[revokeAll, narrowAll, deleteConsents, erase].flatMap((ending) => [
     choiceRule(ending, bySubject),
     expiredRule(ending),
   ]),

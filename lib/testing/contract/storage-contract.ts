@@ -8,6 +8,7 @@ import { consentRules } from "./consent-rules";
 import { endingRules } from "./ending-rules";
 import { kindRules } from "./kind-rules";
 import { plenty } from "./kinds";
+import { narrowRules } from "./narrow-rules";
 import {
   newAccessToken,
   newAssertion,
@@ -42,6 +43,7 @@ const rules: readonly Rules[] = [
   ...selectionRules,
   endingRules,
   authorizationRules,
+  narrowRules,
   consentRules,
   clientRules,
   ...registrationRules,
@@ -70,6 +72,8 @@ export function everyCall(
     "authorizations.find": () => authorizations.find(authorization.authorizationId, now),
     "authorizations.revoke": () => authorizations.revoke(authorization.authorizationId, now),
     "authorizations.revokeAll": () => authorizations.revokeAll({ subject: authorization.subject }, now),
+    "authorizations.narrowAll": () =>
+      authorizations.narrowAll({ selection: { subject: authorization.subject }, scopes: [] }, now),
     "authorizations.list": () => authorizations.list(authorization.subject, { limit: 10 }, now),
     "authorizations.erase": () => authorizations.erase({ subject: authorization.subject }, now),
     "authorizationCodes.create": () => authorizationCodes.create(code, now),

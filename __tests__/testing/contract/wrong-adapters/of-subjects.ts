@@ -115,6 +115,26 @@ const blurs: readonly {
     }),
   },
   {
+    method: "authorizations.narrowAll",
+    takesIds: true,
+    caughtBy: "narrowAll narrows all authorizations of one",
+    blur: (storage, { database, see }) => ({
+      ...storage,
+      authorizations: {
+        ...storage.authorizations,
+        async narrowAll({ selection, scopes }, now) {
+          const found = (await database.authorizations.all()).filter(
+            (one) => !one.revoked && isSame(see, selection)(keyOf(one)),
+          );
+          const counts = found.map((one) =>
+            storage.authorizations.narrowAll({ selection: keyOf(one), scopes }, now),
+          );
+          return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+        },
+      },
+    }),
+  },
+  {
     method: "authorizations.list",
     caughtBy: "list returns the living",
     blur: (storage, { database, see }) => ({

@@ -20,6 +20,7 @@ import {
   type UsedAssertion,
 } from "../../../../lib";
 import { sameRecordAs } from "../../../../lib/clients/client-record";
+import { narrowed } from "../../../../lib/protocol/authorization";
 import { newClientEnd } from "../../../../lib/storage/end-marks";
 import { surplusOf } from "../../../../lib/storage/ending-order";
 import type { ClientRegistry } from "../../../../lib/storage/port";
@@ -220,6 +221,15 @@ function tableAuthorizations(database: Database): Storage["authorizations"] {
     async revokeAll(selection) {
       const own = await notRevoked(database, selection);
       await Promise.all(own.map(({ authorizationId }) => revoke(authorizationId)));
+      return own.length;
+    },
+    async narrowAll({ selection, scopes }) {
+      const own = (await notRevoked(database, selection)).filter((one) => narrowed(one, scopes));
+      await Promise.all(
+        own.map(({ authorizationId }) =>
+          authorizations.update(authorizationId, (record) => ({ ...record, ...narrowed(record, scopes) })),
+        ),
+      );
       return own.length;
     },
     async list(subject, { after, limit }, now) {
