@@ -71,6 +71,26 @@ describe("a list of authorizations in memory (RFC 7009 §2.1)", () => {
     expect(await listed()).toStrictEqual([{ ...authorizationRecord(), lastUsedAt: 1_010 }]);
   });
 
+  it("goes on to say it when a part of the scopes is taken back", async () => {
+    const grantedScopes = ["orders:read", "orders:write"];
+    const storage = memoryStorage({ clients: [] });
+    const [used, unused] = ["used", "unused"].map((authorizationId) =>
+      authorizationRecord({ authorizationId, grantedScopes }),
+    );
+    for (const one of [used, unused]) if (one) await storage.authorizations.create(one, now);
+    const code = { authorizationId: "used", digest: "D".repeat(43), redirectUri: "https://web.example/" };
+    const times = { redeemBefore: 1_060, expiresAt: 1_600, consumed: false };
+    await storage.authorizationCodes.create({ ...code, ...times }, now);
+    await storage.authorizationCodes.consume(code, 1_010);
+    const step = { selection: { subject: "alice" }, scopes: ["orders:read"] };
+    expect(await storage.authorizations.narrowAll(step, now)).toBe(2);
+    const narrow = { grantedScopes: ["orders:read"], approvedScopes: grantedScopes };
+    expect(await storage.authorizations.list("alice", { limit: 9 }, now)).toStrictEqual([
+      { ...used, ...narrow, lastUsedAt: 1_010 },
+      { ...unused, ...narrow },
+    ]);
+  });
+
   it.each([
     ["is gone", "gone"],
     ["is another person's", "bob's"],

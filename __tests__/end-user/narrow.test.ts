@@ -12,6 +12,7 @@ const pair = { subject: "alice", clientId: "web", apiId: "orders" };
 const scopes = ["orders:write", "orders:read", "orders:list"];
 const consent: Consent = { ...pair, scopes, grantedAt: 900, endMarks: [], expiresAt: 9_000 };
 const apis = [
+  { apiId: "files", impliedScopes: new Map([["orders:read", ["orders:list"]]]) },
   {
     apiId: "orders",
     impliedScopes: new Map([["orders:write", ["orders:read"]]]),
@@ -137,6 +138,15 @@ describe("what is taken back of a consent (RFC 6749 §1.5)", () => {
     ]);
   });
 
+  it("brings no consent of one context back because that of another counts", async () => {
+    const acme = { ...consent, contextKey: "acme" };
+    const { consents } = await narrowed({
+      consents: [consent, acme],
+      marks: { [endKeysOf(acme).oneContext]: "withdrawn" },
+    });
+    expect(consents.map(({ contextKey }) => contextKey)).toEqual([undefined]);
+  });
+
   it("leaves what belongs to others", async () => {
     const others = [
       { ...consent, clientId: "phone" },
@@ -231,6 +241,9 @@ describe("what is refused before anything is stored", () => {
   ])("a trusted client, which would get everything back", async (client) => {
     const { calls, error } = await narrowed({ registered: [client] });
     expect(written(calls)).toEqual([]);
-    expect(error).toMatchObject({ code: "client-is-trusted" });
+    expect(error).toMatchObject({
+      code: "client-is-trusted",
+      message: expect.stringContaining('client "web" is trusted at API "orders"') as string,
+    });
   });
 });

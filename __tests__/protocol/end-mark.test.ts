@@ -7,6 +7,7 @@ import {
   endedKey,
   endsEverything,
   endKeysOf,
+  lessenedKey,
   subjectConsentsEndKey,
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
@@ -24,6 +25,7 @@ describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
       everyContext: consentEndKey(all),
       oneContext: consentEndKey(one),
       narrowed: expect.any(String) as string,
+      lessened: lessenedKey(all),
     });
   });
 
@@ -35,9 +37,9 @@ describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
     expect(new Set(keys).size).toBe(8);
   });
 
-  it("are seven different ones, and others for each context", () => {
+  it("are eight different ones, and others for each context", () => {
     const keys = ["", "acme"].flatMap((contextKey) => Object.values(endKeysOf({ ...all, contextKey })));
-    expect(new Set(keys).size).toBe(9);
+    expect(new Set(keys).size).toBe(10);
   });
 });
 

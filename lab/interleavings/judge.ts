@@ -1,6 +1,6 @@
 /** What must hold once all operations have ended. */
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
-import { authorizationOf, type Held, otherSelection, type Owner } from "./family";
+import { authorizationOf, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { assertions, registrations } from "./judge-clients";
 import {
   broughtBy,
@@ -26,6 +26,7 @@ const successes: readonly (Heard["kind"] | undefined)[] = [
   "token-refreshed",
   "refresh-retried",
   "authorization-granted",
+  "consent-narrowed",
   "consent-revoked",
   "nothing-to-revoke",
   "token-revoked",
@@ -117,7 +118,7 @@ function saidScopes(all: Case, living: readonly Living[]): readonly string[] {
     ({ outcome }) => outcome?.kind === "done" && outcome.body?.["scope"] !== "orders:read",
   );
   const [ofTokens] = all.family.authorizationIds;
-  const narrowed = living.filter(
+  const narrowed = (has(all, "take back a part") ? [] : living).filter(
     ({ kind, authorizationId, scope }) =>
       kind === "refresh token" && authorizationId === ofTokens && scope !== "orders:read orders:write",
   );
@@ -126,6 +127,26 @@ function saidScopes(all: Case, living: readonly Living[]): readonly string[] {
     ...(others.length > 0 ? ["the host has said fewer scopes, and the client is told others"] : []),
     ...(narrowed.length > 0 ? ["a refresh token has lost scopes that the person has granted"] : []),
   ];
+}
+
+/** The operations that take back writing from this owner. */
+const takersOf = ({ ran }: Case, owner: Owner): readonly Ran[] =>
+  ran.filter(({ operation }) => operation.takesWriting?.includes(owner) === true);
+
+/** What was taken back does not work, and comes back only by a page. */
+async function takenBack(
+  all: Case,
+  { process, living }: { process: Process; living: readonly Living[] },
+): Promise<readonly string[]> {
+  const problems = living
+    .filter(({ owner, scope }) => isWide(scope) && takersOf(all, owner).length > 0)
+    .map((held) => `writing was taken back, and ${named(held)} has it`);
+  for (const owner of ["family", "other context"] as const) {
+    if (takersOf(all, owner).length === 0) continue;
+    const { code } = await process.silent(visitOf(owner, all.family), "orders:write");
+    if (code !== undefined) problems.push("writing was taken back, and the next visit for it is silent");
+  }
+  return problems;
 }
 
 /** A code or a refresh token has one living successor at most, and is not used without having one. */
@@ -238,6 +259,20 @@ function told(all: Case, one: Ran): readonly string[] {
   return problems;
 }
 
+/**
+ * True when what stays of a consent may have been forgotten: it was taken back twice, in part or as a whole, while an approval was under
+ * way, or with a fault.
+ */
+function isForgottenWithAPart({ ran }: Case): boolean {
+  const takers = ran.filter(({ operation: { takesWriting, takesConsent } }) => takesWriting ?? takesConsent);
+  const approvals = ran.filter(({ name }) => /^(?:approve|deny)/.test(name));
+  const isPart = takers.some(({ operation }) => operation.takesWriting !== undefined);
+  return (
+    isPart &&
+    (takers.length > 1 || approvals.length > 0 || takers.some(({ faultAt }) => faultAt !== undefined))
+  );
+}
+
 /** What has remained of what the person has allowed this owner. */
 async function consentAt(
   all: Case,
@@ -257,6 +292,7 @@ async function consentAt(
   const isOverwritten = approvals.some(
     ({ outcome, stepOf }) => outcome?.kind !== "done" && (isEnded || stepOf("consents.save") !== undefined),
   );
+  if (takers.length === 0 && isForgottenWithAPart(all)) return [];
   if (takers.length === 0 && (!isGiven || isOverwritten)) return [];
   const code = await silentVisit(process, { owner, family });
   if (takers.length > 0)
@@ -363,7 +399,8 @@ function unlisted(living: readonly Living[], listed: ReadonlySet<string>): reado
 async function repeatEnds({ host, family, ran }: Case): Promise<void> {
   for (const [number, one] of ran.entries()) {
     const { word } = one.operation;
-    if (!one.operation.ends || isAcknowledged(one)) continue;
+    const { ends, takesWriting } = one.operation;
+    if ((!ends && !takesWriting) || isAcknowledged(one)) continue;
     // whom the host has refused something else is not asked again
     if (word && one.outcome?.kind === "refused") continue;
     const process = newProcess(host, { name: `again ${number}`, lagSeconds: 0, word });
@@ -417,6 +454,7 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
     ...successors(all, living),
     ...takenScopes(all, living),
     ...saidScopes(all, living),
+    ...(await takenBack(all, { process, living })),
     ...(again.length > 0 ? [] : lostOnes(all, { loot, living })),
     ...unlisted(living, listed),
     ...(await leftOvers(all)),

@@ -20,6 +20,8 @@ export interface Operation {
   readonly sparesLater?: true;
   /** Where approvals without a page no longer work either: what the person has allowed there is taken back. */
   readonly takesConsent?: readonly Owner[];
+  /** Whose `orders:write` works no longer, and does not come back without a page, once it has resolved. */
+  readonly takesWriting?: readonly Owner[];
   /** Whose is what it brings; the family's when left out. */
   readonly brings?: Owner;
   /** What it needs beside the family. */

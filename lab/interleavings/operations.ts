@@ -1,5 +1,5 @@
 /** What can happen, as data: how each operation begins, what it ends, and which events tell of it. */
-import type { TokenDecision } from "../../lib";
+import type { ConsentSelection, TokenDecision } from "../../lib";
 import {
   endAuthorization,
   endClient,
@@ -7,6 +7,7 @@ import {
   type SubjectEnd,
   withdrawConsent,
 } from "../../lib/end-user/ends";
+import { narrowConsent } from "../../lib/end-user/narrow";
 import { authorizationOf, type Family, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { changedClient, client, clientEnd, type Host, start } from "./host";
 import { sameAssertion } from "./keyed-client";
@@ -42,6 +43,18 @@ const refreshing = (place: 0 | 1 | 2): Pick<Operation, "begin" | "succeeds" | "p
   succeeds: ["token-refreshed", "refresh-retried"],
   presents: (family) => family.refreshTokens[place],
 });
+
+/** The person lets the client only read from now on. */
+const taking =
+  (from: ConsentSelection): Operation["begin"] =>
+  ({ host, process }) => {
+    const question = {
+      step: { ...from, scopes: ["orders:read"] },
+      apis: [host.issuer.api],
+      longestLifeSeconds,
+    };
+    return ended(narrowConsent(process.ports, question));
+  };
 
 const isOf =
   (...owners: readonly Owner[]) =>
@@ -124,6 +137,17 @@ export const operations = {
     ends: isOf("family"),
     takesConsent: ["family"],
     succeeds: ["consent-revoked", "nothing-to-revoke"],
+  },
+  "take back a part": {
+    begin: taking(selection),
+    takesWriting: allowedClient,
+    succeeds: ["consent-narrowed", "nothing-to-revoke"],
+  },
+  "take back a part in the other context": {
+    needs: "other context",
+    begin: taking(otherSelection),
+    takesWriting: ["other context"],
+    succeeds: ["consent-narrowed", "nothing-to-revoke"],
   },
   "revoke the refresh token": {
     begin: ({ process, family }) => process.post("revoke", { token: family.refreshTokens[2] }),

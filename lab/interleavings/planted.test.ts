@@ -106,6 +106,30 @@ const others: Readonly<Record<string, Mistake>> = {
       return { ...storage, consents: { ...storage.consents, delete: forget } };
     },
   },
+  "what is taken back leaves no mark": {
+    names: ["take back a part", "approve"],
+    found: /writing was taken back, and (?:a code of the family has it|the next visit for it is silent)/,
+    plant: (storage) => ({ ...storage, endMarks: { ...storage.endMarks, save: async () => undefined } }),
+  },
+  "what is taken back stays in authorizations": {
+    names: ["take back a part", "refresh"],
+    found: /writing was taken back, and a refresh token of the family has it/,
+    plant: (storage) => ({
+      ...storage,
+      authorizations: { ...storage.authorizations, narrowAll: async () => 0 },
+    }),
+  },
+  "what is taken back does not look at the context": {
+    names: ["take back a part in the other context", "refresh"],
+    found: /a refresh token has lost scopes that the person has granted/,
+    plant(storage) {
+      const narrowAll: Storage["authorizations"]["narrowAll"] = ({ selection, scopes }, now) => {
+        const { contextKey: _key, ...all } = selection;
+        return storage.authorizations.narrowAll({ selection: all, scopes }, now);
+      };
+      return { ...storage, authorizations: { ...storage.authorizations, narrowAll } };
+    },
+  },
   "the host's no is told before it has ended anything": {
     names: ["refresh to the host's no", "introspect"],
     plan: "all",

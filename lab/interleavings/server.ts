@@ -16,7 +16,7 @@ import { introspectionEndpoint } from "../../lib/endpoints/introspection";
 import { registrationEndpoint, type RegistrationPorts } from "../../lib/endpoints/registration";
 import { revocationEndpoint } from "../../lib/endpoints/revocation";
 import { tokenEndpoint } from "../../lib/endpoints/token";
-import type { EndPorts } from "../../lib/end-user/ends";
+import type { NarrowPorts } from "../../lib/end-user/narrow";
 import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { jwtSigner } from "../../lib/signing/jwt-signer";
@@ -63,7 +63,7 @@ export interface Visit {
   readonly context?: AuthorizationContext;
 }
 
-type AllPorts = AuthorizationPorts & ClientEndpointPorts & EndPorts & RegistrationPorts;
+type AllPorts = AuthorizationPorts & ClientEndpointPorts & NarrowPorts & RegistrationPorts;
 
 /** How clients are looked up: those of the table, and those that have registered themselves. */
 function lookupOf(

@@ -39,6 +39,7 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "authorizations.find": (authorizationId: string) => reads(`authorization:${authorizationId}`),
   "authorizations.revoke": (authorizationId: string) => writes(`authorization:${authorizationId}`),
   "authorizations.revokeAll": () => writes("authorization:*"),
+  "authorizations.narrowAll": () => writes("authorization:*"),
   "authorizations.erase": () => writes("authorization:*", "use:*"),
   "authorizations.list": () => reads("authorization:*", "use:*"),
   "authorizationCodes.create": ({ digest }: TokenHandle) => writes(`code:${digest}`),
