@@ -75,6 +75,20 @@ describe("no secret in events, storage, refusals or output (RFC 6749 §10; 9700 
     expectNoLeak(world);
   });
 
+  it("what a person knows a sign-in by: nobody but the host reads it, and it goes with the person (RFC 9700 §4.15)", async () => {
+    const world = newWorld();
+    const signedInFrom = world.secrets.mark("sign-in", randomBytes(24).toString("base64url"));
+    world.session = { ...signedIn, signedInFrom };
+    await allGrants(world);
+    const stored = world.calls.filter(({ args }) => deepText(args).includes(signedInFrom));
+    expect(new Set(stored.map(({ name }) => name))).toEqual(new Set(["authorizations.create"]));
+    expect(world.leaks).toEqual([]);
+    for (const seen of [deepText(world.events), deepText(world.published), world.printed()])
+      expect(world.secrets.findIn(seen)).toEqual([]);
+    // allGrants has erased her
+    expect((await world.auth.authorizations.list("alice")).authorizations).toEqual([]);
+  });
+
   it("a client table that holds secrets in plain text", async () => {
     const secret = randomBytes(24).toString("base64url");
     const memory = memoryStorage({ clients: [] });

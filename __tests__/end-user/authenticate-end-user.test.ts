@@ -57,6 +57,7 @@ describe("the person who is signed in (RFC 9068 §2.2.1)", () => {
     ["when", { authTime: 900 }, { facts: { authTime: 900 } }],
     ["by what means", { amr: ["pwd"] }, { facts: { amr: ["pwd"] } }],
     ["in which class", { acr: "2" }, { facts: { acr: "2" } }],
+    ["from where", { signedInFrom: "Chrome" }, { facts: { signedInFrom: "Chrome" } }],
     ["all three", { authTime: 900, amr: [], acr: "" }, { facts: { authTime: 900, amr: [], acr: "" } }],
     ["a context", { context: { key: "acme" } }, { context: { key: "acme" } }],
   ])("has what the host says, and no member without a value: %s", async (_, said, known) => {

@@ -27,7 +27,9 @@ describe("an end user whom the host names (RFC 9068 §2.2)", () => {
   const future = "authTime must not be in the future; it is in seconds, not milliseconds";
   const list = "amr must be a list of strings";
 
-  it.each<[string, object, string | undefined]>([
+  const shortText = "signedInFrom must be text of at most 200 characters, without control characters";
+
+  it.each<readonly [string, object, string | undefined]>([
     ["no subject", { subject: undefined }, text],
     ["a number for a subject", { subject: 7 }, text],
     ["an empty subject", { subject: "" }, text],
@@ -47,6 +49,16 @@ describe("an end user whom the host names (RFC 9068 §2.2)", () => {
     ["two methods", { amr: ["pwd", "otp"] }, undefined],
     ["a number for a class", { acr: 2 }, "acr must be a string"],
     ["a class", { acr: "2" }, undefined],
+    ["a number for where", { signedInFrom: 7 }, shortText],
+    ["nothing for where", { signedInFrom: null }, shortText],
+    ["201 characters for where", { signedInFrom: "a".repeat(201) }, shortText],
+    ["200 characters for where", { signedInFrom: "😀".repeat(200) }, undefined],
+    ["no character for where", { signedInFrom: "" }, undefined],
+    ...["\0", "\n", "\u001b", "\u007f", "\u0085"].map(
+      (control) =>
+        [`where with ${JSON.stringify(control)}`, { signedInFrom: `a${control}` }, shortText] as const,
+    ),
+    ["where in any script", { signedInFrom: "Chrome, \u202bالقاهرة 👩‍💻" }, undefined],
     ["a subject alone", {}, undefined],
   ])("%s", (_, changes, problem) => {
     expect(endUserProblem({ subject: "alice", ...changes }, now)).toBe(problem);

@@ -50,6 +50,7 @@ describe("the living authorizations of an end user (RFC 6749 §1.3)", () => {
   it.each<[string, object, object]>([
     ["unused", {}, {}],
     ["used", { lastUsedAt: 1_050 }, { lastUsedAt: 1_050 }],
+    ["from somewhere", { signedInFrom: "Chrome" }, { signedInFrom: "Chrome" }],
     ["in a context", { context: { key: "acme" } }, { contextKey: "acme" }],
   ])("are shown without what has no value: one %s", async (_, changes, more) => {
     const answers = { "authorizations.list": async () => [{ ...authorizationRecord(), ...changes }] };

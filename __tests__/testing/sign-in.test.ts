@@ -70,6 +70,14 @@ describe("testSignIn", () => {
     expect(await tokenOf(bed, await ask(bed))).toMatchObject({ subject: "bob" });
   });
 
+  it("says from where, which no token tells", async () => {
+    const bed = bedOf();
+    bed.fake.signIn({ subject: "alice", signedInFrom: "Chrome on Windows, Berlin" });
+    expect(await tokenOf(bed, await ask(bed))).not.toHaveProperty("signedInFrom");
+    const { authorizations } = await bed.host.auth.authorizations.list("alice");
+    expect(authorizations).toEqual([expect.objectContaining({ signedInFrom: "Chrome on Windows, Berlin" })]);
+  });
+
   it("signs in again for prompt=login and max_age, and so renews the time", async () => {
     const bed = bedOf();
     const clock = testClock();
@@ -119,6 +127,7 @@ describe("testSignIn", () => {
     [{ subject: "alice", sub: "alice" }, "unknown-key"],
     [{ subject: "alice", authTime: Date.now() }, "wrong-person"],
     [{ subject: "alice", context: "acme" }, "wrong-person"],
+    [{ subject: "alice", signedInFrom: "Chrome\n" }, "wrong-person"],
   ])("refuses to sign in %j", (person, code) => {
     const { signIn } = testSignIn();
     expect(() => signIn(person as string)).toThrow(expect.objectContaining({ code }) as Error);

@@ -97,7 +97,7 @@ function notChosen(): OAuthError {
 }
 
 function toEndUser(answer: Authenticated): EndUser {
-  const { subject, displayName, authTime, amr, acr } = answer;
+  const { subject, displayName, authTime, amr, acr, signedInFrom } = answer;
   return {
     subject: ownText(subject),
     displayName: displayName ?? subject,
@@ -105,6 +105,7 @@ function toEndUser(answer: Authenticated): EndUser {
       ...(authTime !== undefined && { authTime }),
       ...(amr !== undefined && { amr }),
       ...(acr !== undefined && { acr }),
+      ...(signedInFrom !== undefined && { signedInFrom }),
     },
     context: ownContext(answer, "authenticate"),
   };

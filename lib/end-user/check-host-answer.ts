@@ -21,7 +21,7 @@ const pageUrlRule =
 
 /** What is wrong with an end user that the host names, or `undefined` when nothing is. */
 export function endUserProblem(
-  { subject, displayName, authTime, amr, acr }: Omit<Authenticated, "kind">,
+  { subject, displayName, authTime, amr, acr, signedInFrom }: Omit<Authenticated, "kind">,
   now: EpochSeconds,
 ): string | undefined {
   if (!isText(subject) || subject === "" || subject.length > 255)
@@ -36,7 +36,10 @@ export function endUserProblem(
       return "authTime must not be in the future; it is in seconds, not milliseconds";
   }
   if (amr !== undefined && !(Array.isArray(amr) && amr.every(isText))) return "amr must be a list of strings";
-  return acr === undefined || isText(acr) ? undefined : "acr must be a string";
+  if (acr !== undefined && !isText(acr)) return "acr must be a string";
+  return signedInFrom === undefined || (isText(signedInFrom) && /^\P{Cc}{0,200}$/u.test(signedInFrom))
+    ? undefined
+    : "signedInFrom must be text of at most 200 characters, without control characters";
 }
 
 function authenticationProblem(answer: Authentication, now: EpochSeconds): string | undefined {

@@ -19,6 +19,8 @@ export interface ActiveAuthorization {
   readonly scopes: readonly string[];
   /** The key of the context that the person chose; `""` when there is none. */
   readonly contextKey: string;
+  /** By what the person will know this sign-in, as `authenticate` said it; `undefined` when it said nothing. Escape it. */
+  readonly signedInFrom?: string;
   readonly createdAt: EpochSeconds;
   /** When tokens were last issued under it; `undefined` when none were. */
   readonly lastUsedAt?: EpochSeconds;
@@ -46,8 +48,8 @@ type BornForClient = Pick<Authorization, "clientId" | "endMarks">;
 const pageSize = 100;
 
 function active(listed: ListedAuthorization): ActiveAuthorization {
-  const { authorizationId, clientId, apiId, authMethodId, context, createdAt, lastUsedAt, expiresAt } =
-    listed;
+  const { authorizationId, clientId, apiId, authMethodId, context, createdAt, expiresAt } = listed;
+  const { signedInFrom, lastUsedAt } = listed;
   return {
     authorizationId,
     clientId,
@@ -55,6 +57,7 @@ function active(listed: ListedAuthorization): ActiveAuthorization {
     authMethodId,
     scopes: [...listed.grantedScopes],
     contextKey: context?.key ?? "",
+    ...(signedInFrom !== undefined && { signedInFrom }),
     createdAt,
     ...(lastUsedAt !== undefined && { lastUsedAt }),
     expiresAt,

@@ -1,5 +1,5 @@
 /** The port through which the authorization endpoint asks the host about the person at the browser. RFC 6749 §3.1, §10.2. */
-import type { AuthenticationFacts } from "../protocol/authorization";
+import type { AuthenticationFacts, SignInFacts } from "../protocol/authorization";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { ShownScopes } from "../protocol/requested-scopes";
@@ -15,6 +15,11 @@ export type Authentication =
       readonly displayName?: string;
       /** What the person has chosen while they signed in, such as an organization. The consent step may choose another. */
       readonly context?: AuthorizationContext;
+      /**
+       * By what the person will know this sign-in, such as "Chrome on Windows, Berlin": at most 200 characters, no control characters.
+       * `auth.authorizations.list` gives it back. No token and no event has it. It may be text from a stranger: escape it.
+       */
+      readonly signedInFrom?: string;
     } & AuthenticationFacts)
   /** Nobody is signed in, or not recently enough. `url` is the host's sign-in page: absolute, or a path of this origin. */
   | { readonly kind: "interaction"; readonly url: string }
@@ -43,8 +48,8 @@ export interface EndUser {
   readonly subject: string;
   /** Their name on the consent page. */
   readonly displayName: string;
-  /** How and when they signed in. */
-  readonly facts: AuthenticationFacts;
+  /** How, when and from where they signed in. */
+  readonly facts: SignInFacts;
   /** What they chose while they signed in. */
   readonly context: AuthorizationContext | undefined;
 }

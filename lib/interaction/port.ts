@@ -68,7 +68,15 @@ export interface HostAdapters {
 }
 
 const authenticationKeys: AnswerKeys<Authentication> = {
-  authenticated: { subject: true, displayName: true, context: true, authTime: true, amr: true, acr: true },
+  authenticated: {
+    subject: true,
+    displayName: true,
+    context: true,
+    signedInFrom: true,
+    authTime: true,
+    amr: true,
+    acr: true,
+  },
   interaction: { url: true },
   denied: { description: true },
 };

@@ -63,6 +63,8 @@ export interface Authorization extends AuthenticationFacts {
   readonly approvedScopes?: readonly string[];
   /** What the person chose; `undefined` when they chose nothing. */
   readonly context?: AuthorizationContext;
+  /** By what the person will know this sign-in, as the host says it. */
+  readonly signedInFrom?: string;
   readonly createdAt: EpochSeconds;
   /** When its last refresh token expires; rotation does not move it. `undefined` when it has no refresh tokens. */
   readonly refreshableUntil?: EpochSeconds;
@@ -75,6 +77,9 @@ export interface Authorization extends AuthenticationFacts {
   /** `true` once revoked: every code and token that carries its id is then refused. */
   readonly revoked: boolean;
 }
+
+/** What an authorization keeps of a sign-in. Tokens tell only the `AuthenticationFacts` of it. */
+export type SignInFacts = Pick<Authorization, keyof AuthenticationFacts | "signedInFrom">;
 
 /**
  * True when a stored record belongs to this issuer. Nothing that one pair issued works at another pair, or at the same pair of

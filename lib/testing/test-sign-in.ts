@@ -17,6 +17,8 @@ export interface TestPerson extends AuthenticationFacts {
   readonly displayName?: string;
   /** What the person chose while they signed in, such as an organization. */
   readonly context?: AuthorizationContext;
+  /** By what the person will know this sign-in. */
+  readonly signedInFrom?: string;
 }
 
 /** A fake authentication method, and who is signed in there. */
@@ -41,10 +43,12 @@ export interface TestSignInOptions {
 
 type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
 
+const personKeys = ["subject", "displayName", "context", "signedInFrom", "authTime", "acr", "amr"];
+
 function readPerson(given: string | TestPerson): Authenticated {
   const by = "signIn";
   const person = typeof given === "string" ? { subject: given } : given;
-  checkKeys(person, { by, known: ["subject", "displayName", "context", "authTime", "acr", "amr"] });
+  checkKeys(person, { by, known: personKeys });
   const { context } = person;
   const read = context === undefined ? undefined : readContext(context);
   const problem = typeof read === "string" ? read : endUserProblem(person, currentTime());

@@ -1,9 +1,9 @@
 /** Issues an authorization code and the authorization that it stands for. RFC 6749 §4.1.2; 9700 §4.14. */
 import {
-  type AuthenticationFacts,
   type Authorization,
   type AuthorizationCode,
   proofKindOf,
+  type SignInFacts,
 } from "../protocol/authorization";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
@@ -27,7 +27,7 @@ export interface AllowedAccess {
   readonly request: Pick<AuthorizationRequest, "issuer" | "client">;
   /** The stable id of the end user. */
   readonly subject: string;
-  readonly facts: AuthenticationFacts;
+  readonly facts: SignInFacts;
   /** The scopes that the end user allowed, with those that they imply. */
   readonly grantedScopes: readonly string[];
   /** What the end user chose along the way. */

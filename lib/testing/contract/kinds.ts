@@ -170,6 +170,7 @@ export const authorizations: Kind<Authorization> = {
       newAuthorization(now, { refreshableUntil: now + 500, expiresAt: now + 4_000_000_000 }),
       newAuthorization(now, { subject: `${newId()}${awkwardText}` }),
       newAuthorization(now, { clientAuthentication: "key" }),
+      newAuthorization(now, { signedInFrom: awkwardText }),
       newAuthorization(now, { context: { key: awkwardText }, endMarks: [] }),
       newAuthorization(now, { context: { key: "acme", data: { long: longText } } }),
       newAuthorization(now, {

@@ -113,6 +113,7 @@ const droppedFields = {
     "context",
     "endMarks",
     "clientAuthentication",
+    "signedInFrom",
   ],
   authorizationCodes: ["codeChallenge", "redirectUri", "redeemBefore"],
   refreshTokens: ["authorizationId"],
