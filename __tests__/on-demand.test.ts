@@ -215,6 +215,7 @@ describe("clients that nobody has registered (RFC 7591 §3)", () => {
 describe("what a server in production does not need", () => {
   const parts = [
     "adapters/memory/storage",
+    "bearer/note-use",
     "clients/client-assertion",
     "end-user/ends",
     "end-user/list-authorizations",

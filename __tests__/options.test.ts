@@ -177,6 +177,7 @@ const shapes: readonly Mistake[] = [
     "revocationLagSeconds",
     "option-of-wrong-form",
   ],
+  ["another kind of use", { lastUses: "requests" }, "lastUses", "option-of-wrong-form"],
   ["an unknown option of pages", { pages: { colour: "#123456" } }, "pages.colour", "option-unknown"],
   ["a function for pages", { pages: () => "" }, "pages", "option-of-wrong-form"],
   ["a number for the host's name", { pages: { name: 5 } }, "pages.name", "option-of-wrong-form"],

@@ -35,6 +35,7 @@ import {
   rateLimitOnDemand,
   routesOnDemand,
   selfDescribedOnDemand,
+  usesOnDemand,
 } from "./on-demand";
 import type { AuthServerOptions } from "./options/options";
 import { isProduction, type ResolvedOptions, resolveOptions } from "./options/resolve";
@@ -121,12 +122,13 @@ function flowOf(
 }
 
 /** The host's routes are protected by what this server knows of its own tokens. */
-function protectionOf(ports: Ports, { issuers, revocationLagSeconds }: ResolvedOptions): ProtectionPorts {
+function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
+  const { issuers, revocationLagSeconds } = options;
   const apis = [...new Set(issuers.map(({ api }) => api))].map((api) => ({
     api,
     verify: accessTokenVerifier(ports, { api, revocationLagSeconds }),
   }));
-  return { apis, emit: ports.emit };
+  return { apis, noteUse: usesOnDemand(options, ports), emit: ports.emit };
 }
 
 /** What the host can see and end. */

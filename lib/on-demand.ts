@@ -1,6 +1,8 @@
 /** Parts that only some hosts need. Each is loaded when it is needed, so that others pay nothing for it. */
 import type * as Memory from "./adapters/memory/storage";
 import type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
+import type * as NotingUses from "./bearer/note-use";
+import type { NoteUse, UsePorts } from "./bearer/note-use";
 import type * as Assessing from "./review/assess";
 import type { Assessment } from "./review/assess";
 import type * as DocumentFetching from "./fetching/fetch-document";
@@ -176,6 +178,13 @@ export function rateLimitOnDemand({ rateLimit: ask }: ResolvedOptions): RouterPa
   if (!ask) return undefined;
   const { answerWithinLimit } = require("./endpoints/rate-limit") as typeof RateLimiting;
   return { ask, answerWithinLimit };
+}
+
+/** Notes calls of the host's API as uses; `undefined` where only what issues tokens is one. */
+export function usesOnDemand({ lastUses }: ResolvedOptions, ports: UsePorts): NoteUse | undefined {
+  if (lastUses === "refresh") return undefined;
+  const { useNotes } = require("./bearer/note-use") as typeof NotingUses;
+  return useNotes(ports);
 }
 
 /** A check of how the routers are mounted, which sees the answers of the process. It is for development only. */

@@ -83,6 +83,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "authorizations.list, a later page": () => authorizations.list("user-7", page, 1),
     "authorizations.erase": () => authorizations.erase({ subject: "user-6" }, 1),
     "authorizations.erase, one": () => authorizations.erase(one, 1),
+    "authorizations.noteUse": () => authorizations.noteUse("authorization-7", 1),
     "authorizationCodes.create": () => authorizationCodes.create(codeRecord(), 1),
     "authorizationCodes.find": () => authorizationCodes.find(handle, 1),
     "authorizationCodes.consume": () => authorizationCodes.consume(handle, 1),

@@ -117,7 +117,7 @@ function endTests(): void {
     expect(sent).toHaveLength(1);
   });
 
-  it("sends one statement for a code, a refresh, a list and a new authorization", async () => {
+  it("sends one statement for a code, a refresh, a list, a use and a new authorization", async () => {
     const { watched, sent } = await watchedStorage();
     const from = refreshTokenRecord();
     await watched.authorizations.create(authorizationRecord(), 1_000);
@@ -127,7 +127,8 @@ function endTests(): void {
     await watched.refreshTokens.rotate({ from, to: refreshTokenRecord("next"), use }, 1_000);
     await watched.authorizations.list("alice", { limit: 9 }, 1_000);
     await watched.endMarks.find(["one", "two"], 1_000);
-    expect(sent).toHaveLength(7);
+    await watched.authorizations.noteUse(authorizationRecord().authorizationId, 1_000);
+    expect(sent).toHaveLength(8);
   });
 
   it("sends one statement for a consent, a second one where another one must go, and one to delete all", async () => {

@@ -168,7 +168,7 @@ function keyTags(bed: () => Bed): void {
     const { storage, commands } = bed().fresh();
     await journey(storage);
     const scripts = commands.filter(([name]) => name === "EVAL");
-    expect(new Set(scripts.map(([, script]) => script)).size).toBe(8);
+    expect(new Set(scripts.map(([, script]) => script)).size).toBe(9);
     for (const [, script = "", count = "", ...rest] of scripts) {
       const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
       const named = rest.slice(0, Number(count));

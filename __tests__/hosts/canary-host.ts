@@ -167,6 +167,7 @@ export function newWorld({ broken, records, before, ...options }: WorldOptions =
     secrets: sealing,
     signingKeys: [signingKey.export({ type: "pkcs8", format: "pem" }) as string, retiredKey],
     revocationLagSeconds: 0,
+    lastUses: "calls",
     apis: apisWithRegistration({}),
     ...options,
     storage: recordCalls(options.storage ?? memory, { calls, ...(broken !== undefined && { broken }) }),

@@ -263,7 +263,15 @@ describe("an option that is undefined: a misspelt constant, say, must not count 
     "lifetimes",
   ];
 
-  const ofServer = ["consent", "tokens", "rateLimit", "lifetimes", "revocationLagSeconds", "redirectSchemes"];
+  const ofServer = [
+    "consent",
+    "tokens",
+    "rateLimit",
+    "lifetimes",
+    "revocationLagSeconds",
+    "lastUses",
+    "redirectSchemes",
+  ];
 
   it.each<readonly [path: string, changes: object]>([
     ...ofServer.map((name) => [name, { [name]: undefined }] as const),

@@ -45,6 +45,7 @@ describe("what is left out", () => {
       signingKeys: [expect.any(Object)],
       temporary: [],
       revocationLagSeconds: 5,
+      lastUses: "refresh",
       redirectSchemes: [],
       insecureLoopbackClients: false,
     });
@@ -89,6 +90,7 @@ describe("what is given", () => {
       consent: { decide: () => ({ kind: "ask" }) },
       pages: { name: "Shop" },
       revocationLagSeconds: 0,
+      lastUses: "calls",
       redirectSchemes: ["cursor"],
       insecureLoopbackClients: true,
     };

@@ -89,6 +89,8 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
   const rotated = await refreshTokens.rotate({ from, to, use }, now);
   const again = await refreshTokens.rotate({ from, to: { ...to, digest: newDigest() } }, now);
   await accessTokens.revoke({ tokenId: token.tokenId, expiresAt: now + 750 }, now);
+  await authorizations.noteUse(authorizationId, now + 5);
+  await authorizations.noteUse(authorizationId, now + 3);
   const listed = await authorizations.list(authorization.subject, { limit: 10 }, now);
   await authorizations.revokeAll(authorization, now);
   const assertion = newAssertion(now, { expiresAt: now + 760 });
@@ -118,7 +120,7 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
     ],
   };
   const expected: typeof said = {
-    listed: [{ ...authorization, lastUsedAt: now }],
+    listed: [{ ...authorization, lastUsedAt: now + 5 }],
     client: spa,
     clients: [spa],
     origin: true,

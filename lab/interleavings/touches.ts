@@ -42,6 +42,10 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "authorizations.narrowAll": () => writes("authorization:*"),
   "authorizations.erase": () => writes("authorization:*", "use:*"),
   "authorizations.list": () => reads("authorization:*", "use:*"),
+  "authorizations.noteUse": (authorizationId: string) => [
+    ...reads(`authorization:${authorizationId}`),
+    ...writes(`use:${authorizationId}`),
+  ],
   "authorizationCodes.create": ({ digest }: TokenHandle) => writes(`code:${digest}`),
   "authorizationCodes.find": ({ digest }: TokenHandle) => reads(`code:${digest}`),
   "authorizationCodes.consume": ({ digest, authorizationId }: TokenHandle) =>

@@ -9,6 +9,7 @@ import { isSubset } from "../protocol/scope";
 import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./access-tokens";
 import { mcpAuthReader, type ReadMcpAuth } from "./mcp-auth";
 import { noScopes, scopesByTools } from "./mcp-scopes";
+import type { NoteUse } from "./note-use";
 import {
   type BearerGuard,
   type BearerHandler,
@@ -198,16 +199,18 @@ function readHandler(handlers: readonly unknown[]): BearerHandler | undefined {
 export interface ProtectionPorts {
   /** Every API. Routes of one API share what its verifier remembers. */
   readonly apis: readonly VerifiedApi[];
+  /** Is told of each request that has passed. Left out where nobody wants to know. */
+  readonly noteUse?: NoteUse | undefined;
   readonly emit: EmitEvent;
 }
 
 /** `requireBearer`, `accessToken`, `mcpAuth`, `mcpScopes` and `challenge` for every API. */
-export function protectRoutes({ apis: listed, emit }: ProtectionPorts): RouteProtection {
+export function protectRoutes({ apis: listed, noteUse, emit }: ProtectionPorts): RouteProtection {
   const apis: VerifiedApis = new Map(listed.map((each) => [each.api.apiId, each]));
   const accessTokens = newAccessTokens();
   return {
     requireBearer: (options: RequireBearerOptions, ...handlers: readonly unknown[]) =>
-      bearerMiddleware({ ...readGuard(options, apis), accessTokens, emit }, readHandler(handlers)),
+      bearerMiddleware({ ...readGuard(options, apis), accessTokens, noteUse, emit }, readHandler(handlers)),
     accessToken: accessTokenReader(accessTokens),
     mcpAuth: mcpAuthReader(accessTokens),
     mcpScopes: (options) => readMcpScopes(options, apis),

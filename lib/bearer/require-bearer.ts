@@ -11,6 +11,7 @@ import { quoted } from "../protocol/parameters";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
 import type { AccessTokens } from "./access-tokens";
+import type { NoteUse } from "./note-use";
 import { hasSeveralAuthorizationHeaders, readQuery } from "../http/request";
 import { type OpenTrace, tracedRequests, traceRequest } from "../http/request-trace";
 import { exposing, writeResponse } from "../http/response";
@@ -97,6 +98,8 @@ export interface BearerGuard {
   readonly verify: (token: string) => Promise<AccessTokenVerdict>;
   /** The tokens of requests that have passed. */
   readonly accessTokens: AccessTokens;
+  /** Is told of each request that has passed. Left out where nobody wants to know. */
+  readonly noteUse?: NoteUse | undefined;
   readonly emit: EmitEvent;
 }
 
@@ -247,6 +250,7 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
     const accessToken = ownRecord(result);
     guarded.accessTokens.set(req, { accessToken, audience: guarded.api.audience });
     (req as AuthorizedRequest).auth = accessToken;
+    guarded.noteUse?.(result);
     return true;
   } catch (cause) {
     guarded.emit({ kind: "server-error", cause });

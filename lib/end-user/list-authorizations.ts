@@ -22,7 +22,7 @@ export interface ActiveAuthorization {
   /** By what the person will know this sign-in, as `authenticate` said it; `undefined` when it said nothing. Escape it. */
   readonly signedInFrom?: string;
   readonly createdAt: EpochSeconds;
-  /** When tokens were last issued under it; `undefined` when none were. */
+  /** When tokens were last issued under it, with `lastUses: "calls"` also when one has called; `undefined` when none were issued. */
   readonly lastUsedAt?: EpochSeconds;
   /** By then, everything that was issued under it has expired. */
   readonly expiresAt: EpochSeconds;

@@ -202,6 +202,7 @@ function* undefinedOptions(options: AuthServerOptions): Iterable<string> {
     "rateLimit",
     "lifetimes",
     "revocationLagSeconds",
+    "lastUses",
     "redirectSchemes",
   ] as const;
   yield* names.filter((name) => name in options && options[name] === undefined);

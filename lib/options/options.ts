@@ -129,6 +129,11 @@ export interface AuthServerOptions {
    */
   readonly revocationLagSeconds?: number;
   /**
+   * What moves `lastUsedAt` of `auth.authorizations.list`. `"refresh"` (default): only what issues tokens. `"calls"`: also requests that
+   * pass `requireBearer` of this server. Each process writes that once an hour for each authorization, and no request waits for it.
+   */
+  readonly lastUses?: "refresh" | "calls";
+  /**
    * Lower-case schemes without a dot that native clients may use in their redirect URIs: `["cursor"]` for `cursor://…`.
    * Default: none, because RFC 8252 §7.1 asks for a reversed domain name, which has a dot. Schemes that browsers know
    * (`javascript`, `data`, `file`, `mailto` …) are refused.

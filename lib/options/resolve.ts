@@ -23,7 +23,9 @@ type GivenAsTheyAre = Pick<
 
 /** The options with every default filled in, and everything that can be computed from them alone. */
 export interface ResolvedOptions
-  extends GivenAsTheyAre, Required<Pick<AuthServerOptions, "consent" | "pages" | "insecureLoopbackClients">> {
+  extends
+    GivenAsTheyAre,
+    Required<Pick<AuthServerOptions, "consent" | "pages" | "lastUses" | "insecureLoopbackClients">> {
   /** One issuer for each valid (authentication method, API) pair. */
   readonly issuers: readonly Issuer[];
   /** The secrets that seal pending requests, the newest first. Derived from the host's secrets for this `baseUrl`. */
@@ -145,6 +147,7 @@ export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): R
     signingKeys: readSigningKeys(signingKeys ?? [generateSigningKey()], { by: "createAuthServer", now }),
     temporary: [secrets ? [] : ["secrets" as const], signingKeys ? [] : ["signingKeys" as const]].flat(),
     revocationLagSeconds: options.revocationLagSeconds ?? defaultRevocationLagSeconds,
+    lastUses: options.lastUses ?? "refresh",
     redirectSchemes: options.redirectSchemes ?? [],
     insecureLoopbackClients: options.insecureLoopbackClients ?? false,
   };

@@ -212,6 +212,7 @@ const serverSchema = {
     },
     lifetimes,
     revocationLagSeconds: seconds(0, 300),
+    lastUses: choice("refresh", "calls"),
     redirectSchemes: listOf(fixes.schemes),
     insecureLoopbackClients: { type: "boolean", description: "Write true only in tests and development." },
     onEvent: { isFunction: true, description: "Write a function that takes an event." },

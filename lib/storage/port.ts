@@ -102,7 +102,7 @@ export interface AuthorizationSelection {
 
 /** An authorization in a list. */
 export interface ListedAuthorization extends Authorization {
-  /** When its code was consumed or its refresh token last rotated; `undefined` before that. */
+  /** When its code was consumed, its refresh token last rotated, or a use was noted; `undefined` before that. */
   readonly lastUsedAt?: EpochSeconds;
 }
 
@@ -163,6 +163,11 @@ export interface AuthorizationStore {
     target: { readonly subject: string; readonly authorizationId?: string },
     now: EpochSeconds,
   ): Promise<number>;
+  /**
+   * Moves `lastUsedAt` to `now`, never back: of simultaneous calls, the latest `now` stays. Nothing happens when there is none with this
+   * id, or it was revoked. The server calls it with `lastUses: "calls"` only, and nobody waits for it: it need not reach replicas.
+   */
+  noteUse(authorizationId: string, now: EpochSeconds): Promise<void>;
 }
 
 /** Authorization codes. The adapter removes those whose `expiresAt` has passed, consumed or not. */
@@ -265,6 +270,7 @@ export const storageMethods: {
     narrowAll: true,
     list: true,
     erase: true,
+    noteUse: true,
   },
   authorizationCodes: { create: true, find: true, consume: true },
   refreshTokens: { create: true, find: true, rotate: true },

@@ -112,5 +112,9 @@ export function memoryAuthorizations(kept: KeptAuthorizations): AuthorizationSto
       for (const one of erased) records.delete(one.authorizationId);
       return erased.length;
     },
+    noteUse: async (authorizationId, now) => {
+      const used = records.get(authorizationId, now);
+      if (used && (lastUses.get(used) ?? 0) < now) lastUses.set(used, now);
+    },
   };
 }

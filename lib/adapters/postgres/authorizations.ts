@@ -188,6 +188,13 @@ export function postgresAuthorizations(query: Query): AuthorizationStore {
         change: (table) => `DELETE FROM ${table} WHERE ${ofBatch}`,
       });
     },
+    async noteUse(authorizationId, now) {
+      await query(
+        ({ authorizations }) =>
+          `UPDATE ${authorizations} SET last_used_at = $2 WHERE authorization_id = $1 AND NOT revoked AND last_used_at < $2`,
+        [authorizationId, now],
+      );
+    },
   };
 }
 

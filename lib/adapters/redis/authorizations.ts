@@ -18,6 +18,8 @@ import {
   atOnce,
   authorizationKey,
   chunksOf,
+  lastUse,
+  moveLastUse,
   newRest,
   readAuthorization,
   readListed,
@@ -328,6 +330,10 @@ export function redisAuthorizations(options: RedisStoreOptions): AuthorizationSt
     narrowAll: (step) => narrowSelection(sets, options, step),
     list: (subject, page, now) => listPage(sets, { subject, page, now }),
     erase: (target, now) => eraseOf(sets, { ...target, now }),
+    async noteUse(authorizationId, now) {
+      const keys = [authorizationKey(prefix, authorizationId)] as const;
+      await runScript(send, { script: moveLastUse, keys, args: [lastUse(now)] });
+    },
   };
 }
 

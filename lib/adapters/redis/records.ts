@@ -80,6 +80,15 @@ if redis.call("GETRANGE", KEYS[2], 1, ${beginning.length}) == '${beginning}' the
   redis.call("SETRANGE", KEYS[2], ${beginning.length + 1}, ARGV[2])
 end`;
 
+/** Moves the last use of the authorization KEYS[1] to ARGV[1], never back. Never creates one, and leaves a revoked one alone. */
+export const moveLastUse: string = `
+local head = '0${beginning}'
+local found = redis.call("GETRANGE", KEYS[1], 0, #head + ${width - 1})
+if string.sub(found, 1, #head) ~= head then return 0 end
+if tonumber(string.sub(found, #head + 1)) >= tonumber(ARGV[1]) then return 0 end
+redis.call("SETRANGE", KEYS[1], #head, ARGV[1])
+return 1`;
+
 /** What the stores of the adapter share. */
 export interface RedisStoreOptions {
   /** The beginning of every key. */

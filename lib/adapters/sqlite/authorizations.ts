@@ -140,6 +140,11 @@ export function sqliteAuthorizations(database: Database): AuthorizationStore {
           : { where: "authorization_id = ? AND subject = ?", values: [authorizationId, subject] }),
         change: "DELETE",
       }),
+    noteUse(authorizationId, now) {
+      const statement = `UPDATE authmount_authorizations SET last_used_at = ?
+        WHERE authorization_id = ? AND NOT revoked AND last_used_at < ?`;
+      return write(({ run }) => run(statement, now, authorizationId, now));
+    },
   };
 }
 

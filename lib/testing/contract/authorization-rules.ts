@@ -147,7 +147,7 @@ const listRules: Rules = {
 };
 
 /** Stores a code and a refresh token of this authorization. */
-async function usesOf(
+export async function usesOf(
   storage: Storage,
   { authorization: { authorizationId }, now }: { authorization: Authorization; now: EpochSeconds },
 ): Promise<readonly [Single, Single]> {
@@ -157,7 +157,8 @@ async function usesOf(
   return uses;
 }
 
-async function assertLastUse(
+/** Fails unless this is the last use of the authorization in its list, and nothing else has changed. */
+export async function assertLastUse(
   { storage, peer, now }: RuleSubject,
   { record, lastUsedAt }: { record: Authorization; lastUsedAt: EpochSeconds | undefined },
 ): Promise<void> {
@@ -213,11 +214,12 @@ const lastUseRules: Rules = {
       await createAll(storage, [record], now);
       const uses = await usesOf(storage, { authorization: record, now });
       await race(test, {
-        runners: 6,
+        runners: 7,
         run: async (store, runner) => {
-          const turn = (runner + round) % 6;
+          const turn = (runner + round) % 7;
           const use = turn < 4 ? uses[turn % 2] : undefined;
           if (use) await use.use(store, now);
+          else if (turn === 6) await store.authorizations.noteUse(record.authorizationId, now + 1);
           else if (turn === 4) await store.authorizations.revoke(record.authorizationId, now);
           else await store.authorizations.revokeAll(key, now);
         },

@@ -9,6 +9,7 @@ import { endingRules } from "./ending-rules";
 import { kindRules } from "./kind-rules";
 import { plenty } from "./kinds";
 import { narrowRules } from "./narrow-rules";
+import { noteUseRules } from "./note-use-rules";
 import {
   newAccessToken,
   newAssertion,
@@ -44,6 +45,7 @@ const rules: readonly Rules[] = [
   endingRules,
   authorizationRules,
   narrowRules,
+  noteUseRules,
   consentRules,
   clientRules,
   ...registrationRules,
@@ -76,6 +78,7 @@ export function everyCall(
       authorizations.narrowAll({ selection: { subject: authorization.subject }, scopes: [] }, now),
     "authorizations.list": () => authorizations.list(authorization.subject, { limit: 10 }, now),
     "authorizations.erase": () => authorizations.erase({ subject: authorization.subject }, now),
+    "authorizations.noteUse": () => authorizations.noteUse(authorization.authorizationId, now),
     "authorizationCodes.create": () => authorizationCodes.create(code, now),
     "authorizationCodes.find": () => authorizationCodes.find(code, now),
     "authorizationCodes.consume": () => authorizationCodes.consume(code, now),

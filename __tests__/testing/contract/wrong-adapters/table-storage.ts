@@ -245,6 +245,10 @@ function tableAuthorizations(database: Database): Storage["authorizations"] {
           one.subject === subject &&
           (authorizationId === undefined || one.authorizationId === authorizationId),
       ),
+    noteUse: async (id, now) =>
+      void (await authorizations.update(id, (record) =>
+        record.revoked || (record.lastUsedAt ?? 0) >= now ? undefined : { ...record, lastUsedAt: now },
+      )),
   };
 }
 
