@@ -56,6 +56,11 @@ export function noteUse({ records, lastUses }: KeptAuthorizations, { authorizati
   if (used) lastUses.set(used, now);
 }
 
+function withLastUse({ lastUses }: KeptAuthorizations, one: Authorization): ListedAuthorization {
+  const lastUsedAt = lastUses.get(one);
+  return lastUsedAt === undefined ? one : { ...one, lastUsedAt };
+}
+
 /** Takes scopes from an authorization, and says whether it had others than these. Its last use stays. */
 function narrow(
   kept: KeptAuthorizations,
@@ -77,10 +82,7 @@ export function memoryAuthorizations(kept: KeptAuthorizations): AuthorizationSto
   // what the caller's clock calls expired may still be used where a clock is behind
   const livingIn = (selection: AuthorizationSelection): readonly Authorization[] =>
     records.inGroup(livingOf(selection.subject), -Infinity).filter(isSelected(selection));
-  const withUse = (one: Authorization): ListedAuthorization => {
-    const lastUsedAt = lastUses.get(one);
-    return lastUsedAt === undefined ? one : { ...one, lastUsedAt };
-  };
+  const withUse = (one: Authorization): ListedAuthorization => withLastUse(kept, one);
 
   return {
     create: async (authorization, now) => {

@@ -85,6 +85,7 @@ export const narrowRules: Rules = {
         run: async (store, runner) => {
           const turn = (runner + round) % 6;
           if (turn === 0 && round % 2 === 0) await store.authorizations.revoke(authorizationId, now);
+          else if (turn === 4) await store.authorizations.noteUse(authorizationId, now);
           else if (turn % 2 === 0) await use.use(store, now);
           else await store.authorizations.narrowAll({ selection: { subject }, scopes: ["orders:read"] }, now);
         },

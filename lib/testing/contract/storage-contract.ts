@@ -74,8 +74,7 @@ export function everyCall(
     "authorizations.find": () => authorizations.find(authorization.authorizationId, now),
     "authorizations.revoke": () => authorizations.revoke(authorization.authorizationId, now),
     "authorizations.revokeAll": () => authorizations.revokeAll({ subject: authorization.subject }, now),
-    "authorizations.narrowAll": () =>
-      authorizations.narrowAll({ selection: { subject: authorization.subject }, scopes: [] }, now),
+    "authorizations.narrowAll": () => authorizations.narrowAll({ selection: authorization, scopes: [] }, now),
     "authorizations.list": () => authorizations.list(authorization.subject, { limit: 10 }, now),
     "authorizations.erase": () => authorizations.erase({ subject: authorization.subject }, now),
     "authorizations.noteUse": () => authorizations.noteUse(authorization.authorizationId, now),
