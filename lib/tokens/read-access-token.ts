@@ -1,6 +1,6 @@
 /** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
 import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
-import { type Authorization, isOfUnregistered } from "../protocol/authorization";
+import { isOfUnregistered } from "../protocol/authorization";
 import type { ClientLookup } from "../clients/client-lookup";
 import { ownHostClaims } from "../protocol/host-claims";
 import type { Api } from "../protocol/issuer";
@@ -120,11 +120,8 @@ function ended(code: InvalidTokenProblem): Validity {
 }
 
 /** The token with those of its scopes that are still granted, or `undefined` when it had some and has none left. */
-function stillAllowed(
-  accessToken: AccessToken,
-  { grantedScopes, approvedScopes }: Authorization,
-): AccessToken | undefined {
-  if (!approvedScopes || isSubset(accessToken.scopes, grantedScopes)) return accessToken;
+function stillAllowed(accessToken: AccessToken, grantedScopes: readonly string[]): AccessToken | undefined {
+  if (isSubset(accessToken.scopes, grantedScopes)) return accessToken;
   const scopes = intersect(accessToken.scopes, grantedScopes);
   return scopes.length > 0 ? { ...accessToken, scopes } : undefined;
 }
@@ -165,6 +162,8 @@ export async function validityOf(
       ? await isBornUnderClient({ storage }, { born, clientId, remembered: holder, now })
       : await authorizationStands({ storage }, { authorization, registered: holder, now });
   if (!stands) return ended("token-authorization-ended");
-  const left = authorization ? stillAllowed(accessToken, authorization) : accessToken;
+  const left = authorization?.approvedScopes
+    ? stillAllowed(accessToken, authorization.grantedScopes)
+    : accessToken;
   return left ? { kind: "valid", accessToken: left, asOf: holder.asOf } : ended("token-taken-back");
 }
