@@ -9,6 +9,8 @@ const long: readonly (readonly OperationName[])[] = [
   ["approve in the other context", "withdraw the other context", "refresh"],
   ["refresh to fewer scopes", "refresh", "revoke the refresh token"],
   ["refresh to fewer scopes", "refresh to the host's no", "refresh"],
+  ["take back a part", "withdraw", "approve silently"],
+  ["take back a part", "approve fewer scopes", "refresh"],
 ];
 
 /** With each fault at each call, it would have 2.7 million schedules. */
