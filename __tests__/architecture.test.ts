@@ -69,6 +69,7 @@ const layers: Readonly<Record<string, number>> = {
   http: 8,
   review: 9,
   bearer: 9,
+  portal: 9,
   "resource-server": 9,
   testing: 9,
   cli: 10,
@@ -297,9 +298,9 @@ const laws: readonly Law[] = [
     ],
   },
   {
-    law: "express is imported in http/, bearer/, interaction/ and root files only",
+    law: "express is imported in http/, bearer/, interaction/, portal/ and root files only",
     files: library,
-    offenders: onlyInside("express", ["http", "bearer", "interaction", ""]),
+    offenders: onlyInside("express", ["http", "bearer", "interaction", "portal", ""]),
     bait: [{ path: "lib/endpoints/a.ts", text: 'import type { Request } from "express";' }],
   },
   {

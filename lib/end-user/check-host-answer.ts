@@ -42,7 +42,8 @@ export function endUserProblem(
     : "signedInFrom must be text of at most 200 characters, without control characters";
 }
 
-function authenticationProblem(answer: Authentication, now: EpochSeconds): string | undefined {
+/** What is wrong with an answer about the person at a browser, or `undefined` when nothing is. */
+export function authenticationProblem(answer: Authentication, now: EpochSeconds): string | undefined {
   switch (answer.kind) {
     case "authenticated":
       return endUserProblem(answer, now);

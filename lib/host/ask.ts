@@ -65,6 +65,7 @@ const wrongAnswers = {
   rateLimit: "wrong-answer-of-rate-limit",
   "clientRegistration.approve": "wrong-answer-about-registration",
   "clientMetadataDocuments.accept": "wrong-answer-about-document",
+  person: "wrong-answer-of-person",
 } as const;
 
 /** A callback of the host. */

@@ -177,7 +177,7 @@ export async function readForm(req: HttpRequest): Promise<Form> {
 export const httpReasons = {
   "several-authorization-headers": "the request has several Authorization headers (RFC 6749 §2.3): send one",
   "body-taken":
-    "something ahead of auth.router has read the body and left nothing in req.body (req.rawBody and req.fields are not looked at): mount auth.router ahead of it",
+    "something ahead of auth.router, or of pages of authmount/portal, has read the body and left nothing in req.body (req.rawBody and req.fields are not looked at): mount them ahead of it",
   "form-too-large":
     "the body is larger than 64 KB, which no request of RFC 6749 needs: send only the parameters",
   "form-not-utf8":

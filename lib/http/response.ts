@@ -43,7 +43,11 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
         body: "",
       };
     case "page":
-      return { status: 200, headers: pageHeaders(response.html, response.formTargets), body: response.html };
+      return {
+        status: response.status ?? 200,
+        headers: pageHeaders(response.html, response.formTargets),
+        body: response.html,
+      };
     case "error-page": {
       const { req, pages = pagesOf() } = destination;
       if (prefersJson(req)) return toWritten(destination, jsonError(response.error));

@@ -67,7 +67,8 @@ export interface HostAdapters {
   readonly consent: ConsentAdapter;
 }
 
-const authenticationKeys: AnswerKeys<Authentication> = {
+/** What an answer about the person at a browser may have. */
+export const authenticationKeys: AnswerKeys<Authentication> = {
   authenticated: {
     subject: true,
     displayName: true,

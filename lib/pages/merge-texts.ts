@@ -12,11 +12,20 @@ export interface TextInLanguage {
   readonly language: string | undefined;
 }
 
-type Texts = Readonly<Record<keyof PageTexts, TextInLanguage>>;
+/** The texts of a page by their names, each with its language. */
+export type Texts<Name extends string = keyof PageTexts> = Readonly<Record<Name, TextInLanguage>>;
 
-function inLanguage(language: string, texts: Partial<PageTexts>): Partial<Texts> {
+/** Texts by their names. */
+type Written<Name extends string> = Readonly<Record<Name, string>>;
+
+function inLanguage<Name extends string>(
+  language: string,
+  texts: Partial<Written<Name>>,
+): Partial<Texts<Name>> {
   const defined = Object.entries(texts).filter(([, text]) => text !== undefined);
-  return Object.fromEntries(defined.map(([name, text]) => [name, { text, language }]));
+  return Object.fromEntries(defined.map(([name, text]) => [name, { text, language }])) as Partial<
+    Texts<Name>
+  >;
 }
 
 /** The title and advice that the host has written for errors apply to each kind of error, unless it has written one for that kind. */
@@ -37,30 +46,49 @@ function forEachSituation({ errorTitle, errorAdvice }: Partial<PageTexts>): Part
   };
 }
 
+/** Texts that a library has, those of the host in their place, and texts of the host that stand for several others. */
+export interface TextSources<Name extends string> {
+  readonly builtIn: Readonly<Record<string, Written<Name>>>;
+  readonly ofHost?: Readonly<Record<string, Partial<Written<Name>>>> | undefined;
+  readonly standIns?: (texts: Partial<Written<Name>>) => Partial<Written<Name>>;
+}
+
 /**
  * Language → its texts: the built-in ones, overridden by those of the host. Where the host leaves out a text, it comes from the
  * nearest built-in language (German for `de-AT`), or else from English.
  */
-export function mergeTexts(
-  ofHost: Readonly<Record<string, Partial<PageTexts>>> = {},
-): Readonly<Record<string, Texts>> {
+export function mergeTextsOf<Name extends string>({
+  builtIn: texts,
+  ofHost = {},
+  standIns = () => ({}),
+}: TextSources<Name>): Readonly<Record<string, Texts<Name>>> {
   const builtIn = Object.fromEntries(
-    Object.entries(builtInTexts).map(([language, texts]) => [language, inLanguage(language, texts)]),
+    Object.entries(texts).map(([language, ofLanguage]) => [language, inLanguage(language, ofLanguage)]),
   );
-  const own = Object.entries(ofHost).map(([language, texts]) => {
+  const own = Object.entries(ofHost).map(([language, ofLanguage]) => {
     const nearest = chooseLanguage([language], Object.keys(builtIn)) ?? fallbackLanguage;
     const name = nearest === language.toLowerCase() ? nearest : language;
-    const written = [forEachSituation(texts), texts].map((each) => inLanguage(name, each));
-    return [name, Object.assign({}, builtIn[nearest], ...written) as Texts];
+    const written = [standIns(ofLanguage), ofLanguage].map((each) => inLanguage(name, each));
+    return [name, Object.assign({}, builtIn[nearest], ...written) as Texts<Name>];
   });
-  return { ...builtIn, ...Object.fromEntries(own) } as Readonly<Record<string, Texts>>;
+  return { ...builtIn, ...Object.fromEntries(own) } as Readonly<Record<string, Texts<Name>>>;
+}
+
+/** The same of the pages of the server. */
+export function mergeTexts(
+  ofHost?: Readonly<Record<string, Partial<PageTexts>>>,
+): Readonly<Record<string, Texts>> {
+  return mergeTextsOf({ builtIn: builtInTexts, ofHost, standIns: forEachSituation });
 }
 
 /** Gives one of the texts as HTML, with the names filled in. */
-export type Say = (name: keyof PageTexts, names?: Readonly<Record<string, string>>) => string;
+export type Say<Name extends string = keyof PageTexts> = (
+  name: Name,
+  names?: Readonly<Record<string, string>>,
+) => string;
 
 /** The texts of a page in one language. Those that come from another language say so. */
-export function saying(texts: Texts, page: string): Say {
+export function saying<Name extends string>(texts: Texts<Name>, page: string): Say<Name> {
   return (name, names = {}) => {
     const { text, language } = texts[name];
     return markLanguage(fillIn(text, names), { language, page });

@@ -88,7 +88,7 @@ function summarizeClient({
 }
 
 /** The sentence in the first of these languages that it has, else in English, else in the language that is listed first. */
-function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): TextInLanguage {
+export function sentenceIn(wanted: () => readonly string[], sentence: ScopeSentence): TextInLanguage {
   if (typeof sentence === "string") return { text: sentence, language: undefined };
   const languages = Object.keys(sentence);
   const language = chooseLanguage([...wanted(), fallbackLanguage], languages) ?? languages[0] ?? "";

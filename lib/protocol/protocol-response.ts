@@ -25,6 +25,8 @@ export interface RedirectResponse {
 /** A page for a person. It can never be framed. */
 export interface PageResponse {
   readonly kind: "page";
+  /** Left out: 200. */
+  readonly status?: number;
   readonly html: string;
   /** Where the answer of its form may redirect, as CSP sources besides `'self'`. */
   readonly formTargets: readonly string[];
