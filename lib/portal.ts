@@ -1,3 +1,2 @@
 /** The public names of `authmount/portal`. */
-export type { PortalOptions } from "./portal/portal-options";
-export type { PortalPage } from "./portal/portal";
+export type { PortalOptions, PortalPage } from "./portal/portal-options";

@@ -3,36 +3,33 @@ import express, { type Express, type Router } from "express";
 import request, { type Response } from "supertest";
 import type { Authentication } from "../../lib";
 import type { PortalOptions } from "../../lib/portal";
-import { type FormOutcome, type PortalPage, type PortalPages, portalRouter } from "../../lib/portal/portal";
+import { type FormOutcome, type PortalPages, portalRouter } from "../../lib/portal/portal";
 import { encode, type Fields, formFields } from "../browser/browser";
 import { origin } from "../hosts/apis";
 import { bob, signedIn, type TestHost, testHost } from "../hosts/host";
 
-export interface CounterPage extends PortalPage {
-  readonly count: number;
-  readonly isOutdated: boolean;
-  readonly seen: string;
-}
 type Texts = { readonly title: string };
-export type CounterOptions = Partial<PortalOptions<CounterPage, Texts, number>>;
+export type CounterOptions = Partial<PortalOptions<Texts, number>>;
 
 /** What a button does that is not pressed for its count. */
-export type Pressed = (value: string) => FormOutcome<CounterPage, number> | undefined;
+export type Pressed = (value: string) => FormOutcome<number> | undefined;
 
-export function counterPages(
-  pressed: Pressed = () => undefined,
-): PortalPages<CounterPage, "title", number> & { count: number } {
-  const pages: PortalPages<CounterPage, "title", number> & { count: number } = {
+export interface CounterPages extends PortalPages<"title", number> {
+  count: number;
+}
+
+export function counterPages(pressed: Pressed = () => undefined): CounterPages {
+  const pages: CounterPages = {
     count: 0,
+    by: "counterPages",
     texts: { en: { title: "Counter of {name}" }, de: { title: "Zähler von {name}" } },
-    show: async ({ language, direction, say, displayName: name, isOutdated, seen }) => ({
-      language,
-      direction,
-      title: say("title", { name }),
-      count: pages.count,
-      isOutdated,
-      seen: seen(pages.count),
-    }),
+    async show({ say, displayName: name, isOutdated, seen }) {
+      const { count } = pages;
+      const title = say("title", { name });
+      const hidden = `<input type="hidden" name="seen" value="${seen(count)}">`;
+      const main = `<h1>${title}</h1><p>${count}${isOutdated ? " outdated" : ""}</p><form method="post">${hidden}<button>Count</button></form>`;
+      return { title, main };
+    },
     async change({ seen }, form) {
       const press = form.get("press");
       if (press !== undefined) return pressed(press);
@@ -40,8 +37,6 @@ export function counterPages(
       pages.count += 1;
       return { kind: "done", change: pages.count };
     },
-    main: ({ title, count, isOutdated, seen }) =>
-      `<h1>${title}</h1><p>${count}${isOutdated ? " outdated" : ""}</p><form method="post"><input type="hidden" name="seen" value="${seen}"><button>Count</button></form>`,
   };
   return pages;
 }
@@ -120,17 +115,10 @@ export function basicOptions(made: Pick<PortalHost, "host" | "person">) {
 /** A host with the counter. */
 export function counterHost(
   options: CounterOptions = {},
-  {
-    pages = counterPages(),
-    ...about
-  }: Parameters<typeof portalHost>[1] & { pages?: ReturnType<typeof counterPages> } = {},
+  { pages = counterPages(), ...about }: Parameters<typeof portalHost>[1] & { pages?: CounterPages } = {},
 ): PortalHost {
   return portalHost((made) => {
     const given = { ...basicOptions(made), ...options };
-    return portalRouter<CounterPage, "title", number>(given, {
-      by: "counterPages",
-      pages,
-      clock: () => 1_800_000_000,
-    });
+    return portalRouter<"title", number>(given, { pages, clock: () => 1_800_000_000 });
   }, about);
 }

@@ -63,7 +63,7 @@ describe("a page of the portal (RFC 9700 §4.16)", () => {
 
   it("is rendered by the host, or by the library where that leaves it", async () => {
     const made = counterHost({
-      render: ({ count: shown, title }) => (shown === 0 ? undefined : `<p>${shown}\r\n${title}`),
+      render: ({ main, title }) => (main.includes("<p>0") ? undefined : `<p>1\r\n${title}`),
     });
     const page = await made.get();
     expect(page.text).toContain("<!doctype html>");
@@ -175,7 +175,7 @@ describe("a form of the portal (RFC 6749 §10.12)", () => {
         : {
             kind: "page",
             change: 7,
-            page: { language: "en", direction: "ltr", title: "S", count: 7, isOutdated: false, seen: "" },
+            page: { title: "S", main: "<p>7</p>" },
           },
     );
     const made = counterHost({ onChange }, { pages });

@@ -6,8 +6,20 @@ import type { AuthServerOptions } from "../options/options";
 import { mistakesOf } from "../protocol/mistake";
 import type { Storage } from "../storage/port";
 
+/** A page that a host may render. All but the language and the direction is HTML. */
+export interface PortalPage {
+  /** BCP 47. */
+  readonly language: string;
+  /** The writing direction of the language, for `dir`. */
+  readonly direction: "ltr" | "rtl";
+  /** The heading; it may have markup that the `title` element may not have. */
+  readonly title: string;
+  /** Everything that the page shows, the heading and the forms included. */
+  readonly main: string;
+}
+
 /** What all pages of `authmount/portal` are given. */
-export interface PortalOptions<Page, Texts, Change> {
+export interface PortalOptions<Texts, Change> {
   /** What `createAuthServer` was given. Only names, sentences, the client table and the look are read. */
   readonly options: Pick<AuthServerOptions, "baseUrl" | "apis" | "pages"> & {
     readonly storage: Pick<Storage, "clients" | "clientRegistrations">;
@@ -23,8 +35,8 @@ export interface PortalOptions<Page, Texts, Change> {
   }) => Authentication | Promise<Authentication>;
   /** Where browsers see the pages, such as `"https://accounts.example"`. Left out: the origin of `baseUrl`. */
   readonly origin?: string;
-  /** Renders a page in place of the built-in one, or returns `undefined`. `<style>` is allowed; scripts and outside requests are not. */
-  readonly render?: (page: Page) => string | undefined;
+  /** Puts a page into a frame of yours, or returns `undefined`. `<style>` is allowed; scripts and outside requests are not. */
+  readonly render?: (page: PortalPage) => string | undefined;
   /** Language (BCP 47) → texts that override or add to the built-in ones. */
   readonly texts?: Readonly<Record<string, Partial<Texts>>>;
   /** Is told after each change. What it throws goes to your error handler, and the change stays. */
@@ -32,7 +44,7 @@ export interface PortalOptions<Page, Texts, Change> {
 }
 
 /** Options of pages of any kind. */
-export type AnyPortalOptions = PortalOptions<never, object, never> & { readonly auth: object };
+export type AnyPortalOptions = PortalOptions<object, never> & { readonly auth: object };
 
 const mistake = mistakesOf({
   "portal-not-a-function": (by: string, name: string) => `${by}: ${name} must be a function.`,

@@ -20,7 +20,7 @@ import { because, OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
 import { methodNotAllowed, type PageResponse, type ProtocolResponse } from "../protocol/protocol-response";
 import type { Clock, EpochSeconds } from "../protocol/time";
-import { checkPortalOptions, type PortalOptions } from "./portal-options";
+import { checkPortalOptions, type PortalOptions, type PortalPage } from "./portal-options";
 
 const mistake = mistakesOf({
   "portal-page-not-rendered": "render returned neither a string nor undefined. Return the HTML of the page.",
@@ -32,20 +32,18 @@ const reasons = {
     "the Origin of the form is missing, null, or not that of these pages: check the option origin, and that nothing changes their Referrer-Policy",
 } as const;
 
-/** What every page has. */
-export interface PortalPage {
-  /** BCP 47. */
-  readonly language: string;
-  /** The writing direction of the language, for `dir`. */
-  readonly direction: "ltr" | "rtl";
+/** What a page shows, as HTML. */
+export interface PageContent {
   /** The heading. */
   readonly title: string;
+  /** What stands inside `main`, the heading included. */
+  readonly main: string;
 }
 
 /** What the pages show of an API. */
 export type ShownApi = Pick<ApiOptions, "scopes"> & { readonly name: string };
 
-/** A visit of a person who is signed in. What its functions give is HTML. */
+/** A visit of a person who is signed in. */
 export interface Visit<Name extends string> extends Pick<PortalPage, "language" | "direction"> {
   /** Who it is. It never comes from a form. */
   readonly subject: string;
@@ -58,11 +56,11 @@ export interface Visit<Name extends string> extends Pick<PortalPage, "language" 
   /** API id → what to show of it. */
   readonly apis: ReadonlyMap<string, ShownApi>;
   readonly now: EpochSeconds;
-  /** A text in the language of the page. */
+  /** A text in the language of the page, as HTML. It escapes what it fills in. */
   readonly say: Say<Name>;
-  /** The sentence of a scope. */
+  /** The sentence of a scope, as HTML. */
   readonly sentence: (sentence: ScopeSentence) => string;
-  /** A day, in UTC. */
+  /** A day in UTC, to be filled in. */
   readonly date: (at: EpochSeconds) => string;
   /**
    * A digest of the person and of what the page shows. A form has it as the field `seen`: when it is not that of what would be shown now,
@@ -72,28 +70,30 @@ export interface Visit<Name extends string> extends Pick<PortalPage, "language" 
 }
 
 /** What has become of a form. */
-export type FormOutcome<Page, Change> =
+export type FormOutcome<Change> =
   /** The browser goes on to the page with the query `to`, such as `"?client=shop"`. Left out: to the one without. */
   | { readonly kind: "done"; readonly change: Change | undefined; readonly to?: string }
   /** The answer itself is a page, because it shows a secret. */
-  | { readonly kind: "page"; readonly page: Page; readonly change: Change }
+  | { readonly kind: "page"; readonly page: PageContent; readonly change: Change }
   /** It was for somebody else, or for what is no longer as it was shown: nothing was done, and the page comes again. */
   | { readonly kind: "outdated" };
 
 /** What makes pages of one kind. `undefined` is for a person who may not see them: the host's next handler answers. */
-export interface PortalPages<Page extends PortalPage, Name extends string, Change> {
+export interface PortalPages<Name extends string, Change> {
+  /** The function that the host calls. */
+  readonly by: string;
+  /** Options of these pages alone, all of them functions. */
+  readonly functions?: readonly string[];
   readonly texts: TextSources<Name>["builtIn"];
-  readonly show: (visit: Visit<Name>) => Promise<Page | undefined>;
+  readonly show: (visit: Visit<Name>) => Promise<PageContent | undefined>;
   /** Does what a form of these pages asks for. */
-  readonly change: (visit: Visit<Name>, form: Parameters) => Promise<FormOutcome<Page, Change> | undefined>;
-  /** The HTML inside the built-in page's `main`. */
-  readonly main: (page: Page) => string;
+  readonly change: (visit: Visit<Name>, form: Parameters) => Promise<FormOutcome<Change> | undefined>;
 }
 
-interface Portal<Page extends PortalPage, Name extends string, Change> {
-  readonly given: Pick<PortalOptions<Page, never, Change>, "person" | "render" | "onChange">;
+interface Portal<Name extends string, Change> {
+  readonly given: Pick<PortalOptions<never, Change>, "person" | "render" | "onChange">;
   readonly look: PagesOptions;
-  readonly pages: PortalPages<Page, Name, Change>;
+  readonly pages: PortalPages<Name, Change>;
   readonly texts: ReturnType<typeof mergeTextsOf<Name>>;
   readonly origin: string;
   readonly apis: Visit<Name>["apis"];
@@ -102,8 +102,8 @@ interface Portal<Page extends PortalPage, Name extends string, Change> {
 
 type Person = Extract<Authentication, { kind: "authenticated" }>;
 
-function visitOf<Page extends PortalPage, Name extends string, Change>(
-  { texts, apis, clock }: Portal<Page, Name, Change>,
+function visitOf<Name extends string, Change>(
+  { texts, apis, clock }: Portal<Name, Change>,
   { req, person: { subject, displayName = subject } }: { req: Request; person: Person },
 ): Visit<Name> {
   const wanted = wantedLanguages(req, { uiLocales: undefined, isStranger: true });
@@ -123,7 +123,7 @@ function visitOf<Page extends PortalPage, Name extends string, Change>(
       const { text, language } = sentenceIn(() => wanted, scope);
       return markLanguage(escapeHtml(text), { language, page });
     },
-    date: (at) => escapeHtml(days.format(at * 1000)),
+    date: (at) => days.format(at * 1000),
     seen: (shown) =>
       createHash("sha256")
         .update(JSON.stringify([subject, shown]))
@@ -131,9 +131,9 @@ function visitOf<Page extends PortalPage, Name extends string, Change>(
   };
 }
 
-function pageResponse<Page extends PortalPage, Name extends string, Change>(
-  { given, look, pages, origin }: Portal<Page, Name, Change>,
-  { page, status = 200 }: { page: Page; status?: number },
+function pageResponse(
+  { given, look, origin }: Pick<Portal<never, never>, "given" | "look" | "origin">,
+  { page, status }: { page: PortalPage; status: number },
 ): PageResponse {
   const own: unknown = given.render?.(page);
   if (own !== undefined && typeof own !== "string") {
@@ -143,8 +143,7 @@ function pageResponse<Page extends PortalPage, Name extends string, Change>(
   }
   const { name = "", logo, accentColor } = look;
   const frame = { ...page, name: escapeHtml(name), logo, accentColor };
-  const html =
-    own ?? renderPage(frame, { title: page.title.replaceAll(/<[^>]*>/g, ""), main: pages.main(page) });
+  const html = own ?? renderPage(frame, { ...page, title: page.title.replaceAll(/<[^>]*>/g, "") });
   // the page where people sign in again may have another origin, and browsers hold the redirect to it against this
   const formTargets = origin.startsWith("https:") ? ["https:"] : ["http:", "https:"];
   // browsers turn CRLF into LF before they hash a style
@@ -173,8 +172,8 @@ async function askPerson(ask: () => unknown, now: EpochSeconds): Promise<Authent
 }
 
 /** The answer, or `undefined` when it is the host's. */
-async function answerOf<Page extends PortalPage, Name extends string, Change>(
-  portal: Portal<Page, Name, Change>,
+async function answerOf<Name extends string, Change>(
+  portal: Portal<Name, Change>,
   req: Request,
 ): Promise<ProtocolResponse | undefined> {
   const { given, pages, origin, clock } = portal;
@@ -186,27 +185,17 @@ async function answerOf<Page extends PortalPage, Name extends string, Change>(
   if (person.kind === "interaction") return { kind: "redirect", location: person.url };
   if (person.kind === "denied") return undefined;
   const visit = visitOf(portal, { req, person });
+  const { language, direction } = visit;
   const outcome = form && (await pages.change(visit, form));
   if (form && !outcome) return undefined;
-  if (outcome?.kind === "done" || outcome?.kind === "page") {
-    const { change } = outcome;
-    if (change !== undefined) await inTime("onChange", () => given.onChange?.(change));
-    return outcome.kind === "page"
-      ? pageResponse(portal, { page: outcome.page })
-      : { kind: "redirect", location: outcome.to ?? "?" };
-  }
-  const page = await pages.show({ ...visit, isOutdated: isForm });
-  return page && pageResponse(portal, { page, status: isForm ? 409 : 200 });
-}
-
-/** What `portalRouter` makes pages of. */
-export interface PortalParts<Page extends PortalPage, Name extends string, Change> {
-  /** The function that the host calls. */
-  readonly by: string;
-  /** Options of these pages alone, all of them functions. */
-  readonly functions?: readonly string[];
-  readonly pages: PortalPages<Page, Name, Change>;
-  readonly clock: Clock;
+  const change = outcome && "change" in outcome ? outcome.change : undefined;
+  if (change !== undefined) await inTime("onChange", () => given.onChange?.(change));
+  if (outcome?.kind === "done") return { kind: "redirect", location: outcome.to ?? "?" };
+  const isOutdated = outcome?.kind === "outdated";
+  const page = outcome?.kind === "page" ? outcome.page : await pages.show({ ...visit, isOutdated });
+  return (
+    page && pageResponse(portal, { page: { ...page, language, direction }, status: isOutdated ? 409 : 200 })
+  );
 }
 
 /**
@@ -214,18 +203,18 @@ export interface PortalParts<Page extends PortalPage, Name extends string, Chang
  *
  * @throws TypeError when an option is wrong
  */
-export function portalRouter<Page extends PortalPage, Name extends string, Change>(
-  options: PortalOptions<Page, Readonly<Record<Name, string>>, Change> & { readonly auth: object },
-  { by, functions = [], pages, clock }: PortalParts<Page, Name, Change>,
+export function portalRouter<Name extends string, Change>(
+  options: PortalOptions<Readonly<Record<Name, string>>, Change> & { readonly auth: object },
+  { pages, clock }: { readonly pages: PortalPages<Name, Change>; readonly clock: Clock },
 ): Router {
-  const names = Object.keys(pages.texts["en"] ?? {});
-  checkPortalOptions(options, { by, functions, names });
+  const { by, functions = [] } = pages;
+  checkPortalOptions(options, { by, functions, names: Object.keys(pages.texts["en"] ?? {}) });
   // copies: the host may change its objects later
   const look = { ...options.options.pages };
   const apis = Object.entries(options.options.apis).map(
     ([apiId, { name = apiId, scopes }]) => [apiId, { name, scopes: structuredClone(scopes) }] as const,
   );
-  const portal: Portal<Page, Name, Change> = {
+  const portal: Portal<Name, Change> = {
     given: { ...options },
     look,
     pages,
@@ -234,7 +223,6 @@ export function portalRouter<Page extends PortalPage, Name extends string, Chang
     apis: new Map(apis),
     clock,
   };
-  // a page that the host renders must not fail where the built-in one can be shown
   const errorPages = pagesOf(look, { showReason: !isProduction(), onFailure: () => undefined });
   return Router().use((req, res, next) => {
     if (readPath(req) !== "/") return next();
