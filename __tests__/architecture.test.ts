@@ -233,6 +233,31 @@ function leavesOut(file: SourceFile): readonly string[] {
   });
 }
 
+/** True for an import that is gone in the compiled code. */
+function isOfTypes(node: ts.Node): boolean {
+  if (!ts.isImportDeclaration(node) || !node.importClause) return false;
+  const { phaseModifier, namedBindings } = node.importClause;
+  const isOne = namedBindings && ts.isNamedImports(namedBindings) && namedBindings.elements.length > 0;
+  return (
+    phaseModifier === ts.SyntaxKind.TypeKeyword ||
+    (isOne === true && namedBindings.elements.every((element) => element.isTypeOnly))
+  );
+}
+
+/** What `portal/` runs of other rooms, besides those that it shares as a whole: facts about options, and the rule of `authenticate`. */
+const facts = ["options/resolve", "options/options", "interaction/port", "end-user/check-host-answer"];
+
+/** Code of the server that a host could not call. */
+function reachesIntoServer(file: SourceFile): readonly string[] {
+  if (folderOf(file.path) !== "portal") return [];
+  return offences(file, (node) => {
+    const name = importedBy(node);
+    if (name === undefined || isOfTypes(node)) return undefined;
+    const isShared = /^(?:express|node:crypto|\.\/.+|\.\.\/(?:pages|http|host|protocol)\/.+)$/.test(name);
+    return isShared || facts.some((fact) => name === `../${fact}`) ? undefined : `imports "${name}"`;
+  });
+}
+
 interface Law {
   readonly law: string;
   readonly files: readonly SourceFile[];
@@ -302,6 +327,17 @@ const laws: readonly Law[] = [
     files: library,
     offenders: onlyInside("express", ["http", "bearer", "interaction", "portal", ""]),
     bait: [{ path: "lib/endpoints/a.ts", text: 'import type { Request } from "express";' }],
+  },
+  {
+    law: "portal/ does what a host could do: it asks the server by what createAuthServer returned",
+    files: library,
+    offenders: reachesIntoServer,
+    bait: [
+      { path: "lib/portal/a.ts", text: 'import { withdrawConsent } from "../end-user/ends";' },
+      { path: "lib/portal/a.ts", text: 'import { type A, b } from "../clients/client-secret";' },
+      { path: "lib/portal/a.ts", text: 'export { a } from "../storage/end-marks";' },
+      { path: "lib/portal/a.ts", text: 'const a = require("../tokens/issue-tokens");' },
+    ],
   },
   {
     law: "cookie-parser is imported in interaction/ only",

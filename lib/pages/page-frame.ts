@@ -32,6 +32,9 @@ header { display: flex; align-items: center; gap: .75rem; padding: 0 .25rem; fon
 main { min-width: 0; padding: 2rem 2rem 1.25rem; border: 1px solid var(--edge); border-radius: 1rem; background: var(--paper); color: var(--ink); box-shadow: 0 1px 2px #0000000a, 0 12px 32px #00000012 }
 img { max-width: 8rem; height: 2.5rem; width: auto; object-fit: contain }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; font-weight: 650; line-height: 1.25; text-wrap: balance }
+h2 { margin: 0 0 .5rem; font-size: 1.125rem; font-weight: 650; line-height: 1.3 }
+section { margin-top: 1.5rem; padding-top: 1.25rem; border-top: 1px solid var(--edge) }
+ul { margin: 0 0 .75rem; padding-inline-start: 1.25rem }
 p { margin: 0 0 .75rem }
 a { color: inherit }
 small, code { font-size: .875rem }
