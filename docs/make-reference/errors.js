@@ -219,6 +219,7 @@ const rooms = [
   ["Redis storage", /^lib\/adapters\/redis\//],
   ["SQLite storage", /^lib\/adapters\/sqlite\//],
   ["Tools for tests", /^lib\/testing\//],
+  ["Account and staff pages", /^lib\/portal\//],
   ["APIs in another process", /^lib\/resource-server\//],
   ["Command line", /^lib\/cli\b/],
   ["Others", /./],
