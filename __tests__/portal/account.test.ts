@@ -1,5 +1,6 @@
 /** `accountPages`: what people see of their apps, and what they take back. RFC 6749 §1.3, §10.2. */
 import type { AuthServer, Client, Consent, MemoryStorage } from "../../lib";
+import type { AccountPagesOptions } from "../../lib/portal";
 import { accountTexts } from "../../lib/portal/account-texts";
 import type { Fields } from "../browser/browser";
 import { allow, bothScopes, outcomeOfVisit, rememberedScopes } from "../browser/consent";
@@ -69,6 +70,17 @@ describe("the page of connected apps", () => {
       "Can use <bdi>Orders</bdi> to:",
       "Can use <bdi>Orders</bdi> to:",
     ]);
+  });
+
+  it.each<[string, AccountPagesOptions["contextName"], string]>([
+    ["a name", () => "Tea & Co", "Tea &amp; Co"],
+    ["a name later", async (key) => `Name of ${key}`, "Name of org-tea"],
+    ["nothing", () => undefined, "org-tea"],
+  ])("shows a context by the host's name for it, or by its key: %s", async (_, contextName, shown) => {
+    const made = accountHost(contextName && { contextName });
+    made.host.session = aliceIn(tea);
+    await allow(made.host);
+    expect((await made.get()).text).toContain(`for <bdi>${shown}</bdi> to:`);
   });
 
   it("shows a trusted app without boxes, and says that it may come back", async () => {

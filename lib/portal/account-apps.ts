@@ -26,10 +26,14 @@ export interface AppSources {
     readonly consents: { readonly list: List<RememberedConsents> };
   };
   readonly options: Pick<PortalOptions<never, never>["options"], "storage">;
+  readonly contextName?:
+    ((contextKey: string) => string | undefined | Promise<string | undefined>) | undefined;
 }
 
 /** What an app may do at one API in one context. */
 export interface Access extends Required<Omit<ConsentSelection, "subject">> {
+  /** What people know the context by; empty where there is none. */
+  readonly contextName: string;
   /** In the order of the API. */
   readonly scopes: readonly string[];
   /** Those that are not implied by others of them, each with what it implies. */
@@ -96,7 +100,7 @@ function groupsOf(listed: readonly Listed[], keyOf: (one: Listed) => string): re
 
 function accessOf(
   listed: readonly Listed[],
-  { visit, isFixed }: { visit: AccountVisit; isFixed: boolean },
+  { visit, isFixed, contextName }: { visit: AccountVisit; isFixed: boolean; contextName: string },
 ): Access {
   const [{ clientId, apiId, contextKey = "" }] = listed as [Listed];
   const api = visit.apis.get(apiId) ?? { scopes: {} };
@@ -111,6 +115,7 @@ function accessOf(
     clientId,
     apiId,
     contextKey,
+    contextName,
     scopes,
     boxes: boxed.map((scope) => ({ scope, implied: impliedBy(scope) })),
     isFixed,
@@ -142,31 +147,36 @@ function kindOf(
 
 async function appOf(
   listed: readonly Listed[],
-  { options, visit }: { options: AppSources["options"]; visit: AccountVisit },
+  { options, contextName, visit }: Omit<AppSources, "auth"> & { readonly visit: AccountVisit },
 ): Promise<App> {
   const [{ clientId }] = listed as [Listed];
   const client = await findClient(options.storage, { clientId, now: visit.now });
   // the id of a client that nobody registered is the URL of its document
-  const host = URL.canParse(clientId) ? new URL(clientId).host : undefined;
+  const host = /^https?:/.test(clientId) && URL.canParse(clientId) ? new URL(clientId).host : undefined;
   const trustedAt = listed.flatMap(({ apiId }) => (client && isTrusted(client, apiId) ? apiId : []));
   const kind = kindOf(client, { host, trustedAt });
-  const accesses = groupsOf(listed, ({ apiId, contextKey = "" }) => JSON.stringify([apiId, contextKey]));
+  const accesses: Access[] = [];
+  for (const group of groupsOf(listed, ({ apiId, contextKey = "" }) => JSON.stringify([apiId, contextKey]))) {
+    const [{ apiId, contextKey = "" }] = group as [Listed];
+    const name = contextKey === "" ? "" : await inTime("contextName", () => contextName?.(contextKey));
+    const isFixed = kind === "gone" || trustedAt.includes(apiId);
+    accesses.push(
+      accessOf(group, { visit, isFixed, contextName: typeof name === "string" ? name : contextKey }),
+    );
+  }
   return {
     clientId,
     kind,
     name: client?.name ?? host ?? clientId,
     isNamedByItself: client?.selfDescription !== undefined,
-    accesses: accesses.map((group) => {
-      const isFixed = kind === "gone" || trustedAt.includes(group[0]?.apiId ?? "");
-      return accessOf(group, { visit, isFixed });
-    }),
+    accesses,
     signIns: listed.filter((one) => "createdAt" in one),
     seen: visit.seen([clientId]),
   };
 }
 
 /** The apps of the person, the one that came last first. Rejects with whatever storage rejects with. */
-export async function readApps({ auth, options }: AppSources, visit: AccountVisit): Promise<Apps> {
+export async function readApps({ auth, ...shown }: AppSources, visit: AccountVisit): Promise<Apps> {
   const { subject } = visit;
   const [allowed, signedIn] = await Promise.all([
     firstPages(async (after) => {
@@ -182,7 +192,7 @@ export async function readApps({ auth, options }: AppSources, visit: AccountVisi
   const groups = groupsOf(listed, ({ clientId }) => clientId);
   const apps: App[] = [];
   // one after the other: a page must not ask the table for fifty clients at once
-  for (const group of groups.slice(0, mostApps)) apps.push(await appOf(group, { options, visit }));
+  for (const group of groups.slice(0, mostApps)) apps.push(await appOf(group, { ...shown, visit }));
   const isAnyLeft = [allowed, signedIn].some(({ next }) => next !== undefined);
   return { apps, areAll: !isAnyLeft && groups.length <= mostApps };
 }

@@ -14,7 +14,7 @@ function accessHtml(
   { say, date, sentence, apis }: AccountVisit,
   { access, by }: { access: Access; by: string },
 ): string {
-  const { apiId, contextKey: context, scopes, boxes, isFixed, since, until, seen } = access;
+  const { apiId, contextName: context, scopes, boxes, isFixed, since, until, seen } = access;
   const { name: api, scopes: known } = apis.get(apiId) ?? { name: apiId, scopes: {} };
   const written = (scope: string): string => {
     const found = Object.hasOwn(known, scope) ? known[scope] : undefined;

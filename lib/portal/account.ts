@@ -40,6 +40,8 @@ export interface AccountServer {
 export interface AccountPagesOptions extends PortalOptions<AccountTexts, AccountChange> {
   /** What `createAuthServer` returned. */
   readonly auth: AccountServer;
+  /** The name that people know a context by, such as that of an organization. Left out, or where it gives nothing: the key. */
+  readonly contextName?: (contextKey: string) => string | undefined | Promise<string | undefined>;
 }
 
 // INTEGRATION: until `auth.consents.narrow` has landed. Then it is a line of `AccountServer`, and this type goes.
@@ -69,7 +71,7 @@ async function narrow(
 
 /** Takes back what the form asks for. Its `seen` says what that is about, and the rest is read again: nothing of a form is quoted. */
 async function takeBack(
-  sources: Pick<AccountPagesOptions, "auth" | "options">,
+  sources: Pick<AccountPagesOptions, "auth" | "options" | "contextName">,
   { visit, form }: { visit: AccountVisit; form: Parameters },
 ): Promise<FormOutcome<AccountChange>> {
   const { authorizations, consents, subjects } = sources.auth;
@@ -104,6 +106,7 @@ export function accountRouter(options: AccountPagesOptions, clock: Clock): Route
     clock,
     pages: {
       by: "accountPages",
+      functions: ["contextName"],
       texts: accountTexts,
       show: async (visit) => accountPage(visit, await readApps(sources, visit)),
       change: (visit, form) => takeBack(sources, { visit, form }),

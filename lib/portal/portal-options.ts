@@ -69,7 +69,7 @@ function isOrigin(text: string): boolean {
 }
 
 const known = ["auth", "options", "person", "origin", "render", "texts", "onChange"];
-const mayBeLeftOut = ["render", "onChange", "links"];
+const mayBeLeftOut = ["render", "onChange", "links", "contextName"];
 
 /**
  * Checks the options that all pages have. `by` is the function that was called, `functions` are options of its pages alone, and `names` those
