@@ -119,7 +119,14 @@ async function refreshed({ refresh_token }: Tokens): Promise<Tokens> {
 const silently = (browser: WebBrowser) => browser.open(host.authorizeUrl("shop", { prompt: "none" }));
 const account = (browser: WebBrowser) => browser.open(`${host.example.origin}/account`);
 /** The consents of the account page: the names of the organizations. */
-const consentsOf = ({ text }: Page): string[] => text.match(/(?<=Access to Orders for <strong>)[^<]+/g) ?? [];
+const consentsOf = ({ text }: Page): string[] =>
+  text.match(/(?<=Can use <bdi>Orders<\/bdi> for <bdi>)[^<]+/g) ?? [];
+/** Unticks everything that the Shop may do for an organization. */
+async function withdraw(browser: WebBrowser, organization: string): Promise<Page> {
+  const form = formOf(await account(browser), `<bdi>${organization}</bdi>`);
+  const boxes = form.text.match(/(?<=name=")scope_\d+/g) ?? [];
+  return browser.submit(form, { do: "save", ...Object.fromEntries(boxes.map((box) => [box, ""])) });
+}
 /** The organizations that the consent page offers. */
 const offeredBy = ({ text }: Page): string[] => text.match(/(?<=name="organization"\s+value=")[^"]+/g) ?? [];
 /** A question to `tokens.decide`. */
@@ -155,9 +162,9 @@ describe("examples/own-consent: organizations", () => {
   it("lose only their own when a consent is withdrawn", async () => {
     const tea = await allowFor(alice, "org-tea");
     const bikes = await allowFor(alice, "org-bikes");
-    const after = await alice.submit(formOf(await account(alice), 'name="context_key" value="org-tea"'), {});
+    const after = await withdraw(alice, "Tea Traders");
     expect(consentsOf(after)).toEqual(["Bike Builders"]);
-    expect(after.text).not.toContain("It uses Orders for <strong>Tea Traders");
+    expect(after.text).not.toContain("Tea Traders");
     expect(await orders(tea)).toBe(401);
     expect(await refreshed(tea)).toMatchObject({ error: "invalid_grant" });
     expect(await orders(bikes)).toEqual(bikeOrders);
@@ -179,7 +186,7 @@ describe("examples/own-consent: organizations", () => {
     const browser = await signedIn(host, "alice");
     await allowFor(browser, "org-tea");
     await allowFor(browser, "org-bikes");
-    await browser.submit(formOf(await account(browser), 'name="context_key" value="org-bikes"'), {});
+    await withdraw(browser, "Bike Builders");
     expect(answerOf(await silently(browser))).toMatchObject({ error: "interaction_required" });
   });
 

@@ -2,11 +2,12 @@
 /** A host with a page where people see where they are signed in and what they have allowed, and end it. */
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
+const { accountPages } = require("authmount/portal");
 const { requireFormToken } = require("../own-sign-in/form");
 const { clientPage, look, pageHeaders } = require("../own-sign-in/page");
 const { newPeople } = require("../own-sign-in/people");
 const { sessions, signInPages } = require("../own-sign-in/sign-in");
-const { accountPages } = require("./account");
+const { endingPages, person } = require("./account");
 const { endableAccount, forgetEndedSessions } = require("./sessions");
 
 const { PORT = "3000" } = process.env;
@@ -49,14 +50,16 @@ async function start() {
     { subject: "person-1", name: "alice", password: passwords.alice },
     { subject: "person-2", name: "bob", password: passwords.bob },
   ]);
-  const auth = createAuthServer({
+  /** @type {import("authmount").AuthServerOptions} */
+  const options = {
     baseUrl: `${origin}/oauth`,
     storage,
     authMethods: { account: endableAccount(people) },
     apis,
     // requireBearer asks storage at every call; with the default, an end takes effect within five seconds
     revocationLagSeconds: 0,
-  });
+  };
+  const auth = createAuthServer(options);
   const app = express();
   app.use(sessions({ secure: origin.startsWith("https:") }));
   app.use("/oauth", auth.router);
@@ -65,13 +68,12 @@ async function start() {
   app.get("/orders", forPeople, (req, res) => {
     res.json({ ordersOf: auth.accessToken(req).subject });
   });
+  app.use(forgetEndedSessions(people));
+  // ahead of the form tokens: its forms are protected in another way
+  app.use("/account/apps", accountPages({ auth, options, person }));
   app.use(look, pageHeaders, express.urlencoded({ extended: false }));
   app.use(requireFormToken({ auth, home: "/account" }));
-  app.use(forgetEndedSessions(people));
-  app.use(
-    signInPages({ auth, people, home: "/account" }),
-    accountPages({ auth, people, clients: storage.clients, apis }),
-  );
+  app.use(signInPages({ auth, people, home: "/account" }), endingPages({ auth, people }));
   app.get("/callback", clientPage);
 
   const issuer = `${origin}/oauth/auth/account/api/orders`;

@@ -3,7 +3,8 @@
 const { randomBytes } = require("node:crypto");
 const express = require("express");
 const { createAuthServer, generateClientSecret, memoryStorage } = require("authmount");
-const { accountPages } = require("../account-page/account");
+const { accountPages } = require("authmount/portal");
+const { person } = require("../account-page/account");
 const { endableAccount, forgetEndedSessions } = require("../account-page/sessions");
 const { requireFormToken } = require("../own-sign-in/form");
 const { clientPage, look, pageHeaders } = require("../own-sign-in/page");
@@ -51,7 +52,8 @@ async function start() {
     { subject: "person-1", name: "alice", password: passwords.alice },
     { subject: "person-2", name: "bob", password: passwords.bob },
   ]);
-  const auth = createAuthServer({
+  /** @type {import("authmount").AuthServerOptions} */
+  const options = {
     baseUrl: `${origin}/oauth`,
     storage,
     authMethods: { account: withOrganization(endableAccount(people)) },
@@ -61,7 +63,8 @@ async function start() {
     apis: { orders: { ...apis.orders, clientRegistration: { approve: () => ({ kind: "approved" }) } } },
     // requireBearer asks storage at every call; with the default, an end takes effect within five seconds
     revocationLagSeconds: 0,
-  });
+  };
+  const auth = createAuthServer(options);
   const app = express();
   app.use(sessions({ secure: origin.startsWith("https:") }));
   app.use("/oauth", auth.router);
@@ -72,14 +75,11 @@ async function start() {
     const { org } = auth.accessToken(req).claims ?? {};
     res.json({ organization: org?.name, orders: orders.get(org?.id ?? "") ?? [] });
   });
+  app.use(forgetEndedSessions(people));
+  app.use("/account", accountPages({ auth, options, person, contextName }));
   app.use(look, pageHeaders, express.urlencoded({ extended: false }));
   app.use(requireFormToken({ auth, home: "/" }));
-  app.use(forgetEndedSessions(people));
-  app.use(
-    signInPages({ auth, people, home: "/" }),
-    consentPages(auth),
-    accountPages({ auth, people, clients: storage.clients, apis, contextName }),
-  );
+  app.use(signInPages({ auth, people, home: "/" }), consentPages(auth));
   app.get("/", homePage);
   app.get("/callback", clientPage);
 

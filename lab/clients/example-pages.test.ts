@@ -139,10 +139,12 @@ const visits: readonly Visit[] = [
       await signInAtHost(page, aliceOf(example));
       await allow(page);
       await page.waitForURL(/\/callback/);
-      await page.goto(`${example.origin}/account`);
+      await page.goto(`${example.origin}/account/apps`);
       yield;
-      await page.getByRole("button", { name: "Remove access" }).click();
-      await page.getByText("No apps have access.").waitFor();
+      await page.getByRole("button", { name: "Remove this app" }).click();
+      await page.getByText("No app has access to your account.").waitFor();
+      yield;
+      await page.goto(`${example.origin}/account`);
       yield;
       await page.getByRole("link", { name: "Delete my account" }).click();
       await page.getByText("This can’t be undone.").waitFor();
