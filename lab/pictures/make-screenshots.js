@@ -15,6 +15,7 @@ const express = require("express");
 const { chromium } = require("playwright-core");
 const sharp = require("sharp");
 const { createAuthServer, generateSigningKey, memoryStorage } = require("../..");
+const { accountPages } = require("../../dist/portal");
 const { takePlaygroundPictures } = require("./playground-pictures");
 
 /** @typedef {import("../../lib/index").PagesOptions} PagesOptions */
@@ -52,6 +53,21 @@ const storage = memoryStorage({
   })),
 });
 
+const scopes = {
+  "orders:read": {
+    en: "See your orders",
+    de: "Ihre Bestellungen sehen",
+    fr: "Voir vos commandes",
+    ar: "الاطلاع على طلباتك",
+  },
+  "orders:write": {
+    en: "Change your orders",
+    de: "Ihre Bestellungen ändern",
+    fr: "Modifier vos commandes",
+    ar: "تعديل طلباتك",
+  },
+};
+
 /** @param {{ baseUrl: string, pages: PagesOptions, isOpen: boolean }} options */
 function authServer({ baseUrl, pages, isOpen }) {
   return createAuthServer({
@@ -71,25 +87,54 @@ function authServer({ baseUrl, pages, isOpen }) {
         name: "Orders",
         audience: "https://api.example/orders",
         authMethods: ["password"],
-        scopes: {
-          "orders:read": {
-            en: "See your orders",
-            de: "Ihre Bestellungen sehen",
-            fr: "Voir vos commandes",
-            ar: "الاطلاع على طلباتك",
-          },
-          "orders:write": {
-            en: "Change your orders",
-            de: "Ihre Bestellungen ändern",
-            fr: "Modifier vos commandes",
-            ar: "تعديل طلباتك",
-          },
-        },
+        scopes,
         ...(isOpen && { clientMetadataDocuments: { accept: () => ({ kind: "accepted" }) } }),
       },
     },
   });
 }
+
+/** A day of 2026, at noon. @param {string} day */
+const at = (day) => Date.parse(`2026-${day}T12:00:00Z`) / 1000;
+
+/** What the page of alice's apps finds: a registered app that was used, and one that nobody registered. */
+const lists = {
+  consents: [
+    {
+      clientId: "shop",
+      scopes: ["orders:read", "orders:write"],
+      grantedAt: at("04-02"),
+      expiresAt: at("12-30"),
+    },
+    {
+      clientId: "https://editor.example/client.json",
+      scopes: ["orders:read"],
+      grantedAt: at("03-05"),
+      expiresAt: at("09-05"),
+    },
+  ].map((consent) => ({ ...consent, subject: "alice", apiId: "orders", contextKey: "", endMarks: [] })),
+  authorizations: [
+    {
+      authorizationId: "a",
+      clientId: "shop",
+      apiId: "orders",
+      contextKey: "",
+      authMethodId: "password",
+      scopes: ["orders:read"],
+      createdAt: at("04-02"),
+      lastUsedAt: at("05-20"),
+      expiresAt: at("07-02"),
+    },
+  ],
+};
+
+const nothing = async () => undefined;
+/** As a server would give it. */
+const listing = {
+  consents: { list: async () => ({ consents: lists.consents }), revoke: nothing },
+  authorizations: { list: async () => ({ authorizations: lists.authorizations }), revoke: nothing },
+  subjects: { revoke: nothing },
+};
 
 /** @type {Readonly<Record<string, PagesOptions>>} Path where a server is mounted → its pages. */
 const hosts = {
@@ -100,6 +145,9 @@ const hosts = {
 };
 
 /** @typedef {{ host: string, fields: Readonly<Record<string, string>>, status: number }} Visit */
+
+/** The page of alice's apps, which is no page of an authorization request. */
+const apps = { host: "apps", fields: {}, status: 200 };
 
 const consent = { host: "plain", fields: {}, status: 200 };
 const arabicConsent = { ...consent, fields: { ui_locales: "ar" } };
@@ -115,6 +163,7 @@ const refusal = { host: "plain", fields: { client_id: "nobody" }, status: 400 };
 const tall = { width: 640, height: 700 };
 const taller = { width: 640, height: 770 };
 const tallest = { width: 640, height: 920 };
+const highest = { width: 640, height: 1110 };
 const low = { width: 640, height: 440 };
 const desktop = { width: 1280, height: 800 };
 const narrow = { width: 390, height: 700 };
@@ -137,6 +186,9 @@ const pictures = [
   { name: "error-dark", visit: refusal, viewport: low, colorScheme: "dark" },
   { name: "error-narrow", visit: refusal, viewport: narrow },
   { name: "error-right-to-left", visit: refusal, viewport: low, locale: "ar" },
+  { name: "apps-light", visit: apps, viewport: highest },
+  { name: "apps-dark", visit: apps, viewport: highest, colorScheme: "dark" },
+  { name: "apps-right-to-left", visit: apps, viewport: highest, locale: "ar" },
 ];
 
 /** The metadata document of the stranger is served here, and its pictures show another host name. */
@@ -144,7 +196,8 @@ const documentPath = "/client.json";
 const strangersHost = "editor.example";
 
 /** @type {(origins: { host: string, stranger: string }, visit: Visit) => string} */
-function authorizeUrl(origins, { host, fields }) {
+function urlOf(origins, { host, fields }) {
+  if (host === apps.host) return `${origins.host}/apps`;
   const query = new URLSearchParams({
     client_id: host === "open" ? origins.stranger + documentPath : "shop",
     response_type: "code",
@@ -190,6 +243,13 @@ async function startHosts() {
     process.env["NODE_ENV"] = isOpen ? "development" : "production";
     app.use(`/${host}`, authServer({ baseUrl: `${origin}/${host}`, pages, isOpen }).router);
   }
+  const api = { name: "Orders", audience: "https://api.example/orders", authMethods: ["password"], scopes };
+  const shown = accountPages({
+    auth: listing,
+    options: { baseUrl: `${origin}/plain`, apis: { orders: api }, storage },
+    person: () => ({ kind: "authenticated", subject: "alice", displayName: "alice@example.com" }),
+  });
+  app.use("/apps", shown);
   return { origin, server };
 }
 
@@ -211,7 +271,7 @@ async function takePagePictures(browser) {
       const context = await browser.newContext({ locale: "en", colorScheme: "light", ...look });
       const page = await context.newPage();
       if (visit.host === "open") await renameStranger(page, origins);
-      const response = await page.goto(authorizeUrl(origins, visit));
+      const response = await page.goto(urlOf(origins, visit));
       if (response?.status() !== visit.status) throw new Error(`${name}: status ${response?.status()}`);
       await page.screenshot({ path: path.join(folder, `${name}.png`) });
       await context.close();

@@ -51,7 +51,7 @@ const en: AccountTexts = {
   none: "No app has access to your account.",
   tooMany: "You have more apps and sign-ins than this page can show. You can remove all apps below.",
   callsItself: "Calls itself “{name}”",
-  unverified: "This site hasn’t verified this app. Anyone can use this name.",
+  unverified: "This site hasn’t verified this app.",
   gone: "This app is no longer registered here.",
   trusted: "This app belongs to this site, so it doesn’t ask you. If you remove it, it may come back.",
   access: "Can use {api} to:",
@@ -76,7 +76,7 @@ const de: AccountTexts = {
   tooMany:
     "Sie haben mehr Apps und Anmeldungen, als diese Seite zeigen kann. Unten können Sie alle Apps entfernen.",
   callsItself: "Nennt sich „{name}“",
-  unverified: "Diese Website hat diese App nicht überprüft. Jeder kann diesen Namen verwenden.",
+  unverified: "Diese Website hat diese App nicht überprüft.",
   gone: "Diese App ist hier nicht mehr registriert.",
   trusted:
     "Diese App gehört zu dieser Website und fragt Sie deshalb nicht. Wenn Sie sie entfernen, kann sie wiederkommen.",
@@ -102,7 +102,7 @@ const fr: AccountTexts = {
   tooMany:
     "Vous avez plus d’applications et de connexions que cette page ne peut en afficher. Vous pouvez toutes les retirer ci-dessous.",
   callsItself: "Se présente comme «\u00a0{name}\u00a0»",
-  unverified: "Ce site n’a pas vérifié cette application. N’importe qui peut utiliser ce nom.",
+  unverified: "Ce site n’a pas vérifié cette application.",
   gone: "Cette application n’est plus enregistrée ici.",
   trusted:
     "Cette application appartient à ce site et ne vous demande donc rien. Si vous la retirez, elle peut revenir.",
@@ -128,7 +128,7 @@ const ar: AccountTexts = {
   tooMany:
     "لديك تطبيقات وعمليات تسجيل دخول أكثر مما يمكن لهذه الصفحة عرضه. يمكنك إزالة جميع التطبيقات أدناه.",
   callsItself: "يسمّي نفسه «{name}»",
-  unverified: "لم يتحقق هذا الموقع من هذا التطبيق. يمكن لأي شخص استخدام هذا الاسم.",
+  unverified: "لم يتحقق هذا الموقع من هذا التطبيق.",
   gone: "لم يعد هذا التطبيق مسجّلًا هنا.",
   trusted: "هذا التطبيق تابع لهذا الموقع، لذلك لا يطلب إذنك. إذا أزلته فقد يعود.",
   access: "يمكنه عبر {api}:",
