@@ -373,6 +373,28 @@ describe("forms of the page, stolen, old or made up", () => {
   });
 });
 
+describe("a storage that fails", () => {
+  const down = (): Promise<never> => Promise.reject(new Error("no database"));
+
+  it("shows nothing of the page, and its failure goes to the host", async () => {
+    const host = testHost();
+    await allow(host);
+    const auth = { ...host.auth, authorizations: { ...host.auth.authorizations, list: down } };
+    const made = accountHost({ auth }, { host });
+    expect(await made.get()).toMatchObject({ status: 500, text: "the host's own error page" });
+    expect(made.failures).toMatchObject([{ message: "no database" }]);
+  });
+
+  it("tells onChange of nothing that was not done", async () => {
+    const host = testHost();
+    await allow(host);
+    const auth = { ...host.auth, consents: { ...host.auth.consents, revoke: down } };
+    const made = accountHost({ auth }, { host });
+    expect((await made.press(await made.get(), remove)).status).toBe(500);
+    expect([made.changes, await rememberedScopes(host)]).toEqual([[], [["orders:read"]]]);
+  });
+});
+
 describe("the texts", () => {
   it.each(Object.entries(accountTexts))(
     "are all there in %s, at most 30, each with its places",

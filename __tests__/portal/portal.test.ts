@@ -312,6 +312,14 @@ describe("the options", () => {
   it.each<[string, object, string]>([
     ["no auth", { auth: {} }, "portal-without-server"],
     ["no storage", { options: { baseUrl: "https://host.example", apis: {} } }, "portal-without-server"],
+    ["no options", { options: null }, "portal-without-server"],
+    [
+      "an address that is none",
+      { options: { ...counterOptions(), baseUrl: "/oauth" } },
+      "portal-without-server",
+    ],
+    ["no APIs", { options: { ...counterOptions(), apis: [] } }, "portal-without-server"],
+    ["no texts for a language", { texts: { de: null } }, "portal-texts-wrong"],
     ["a misspelt option", { texte: {} }, "unknown-key"],
     ["an undefined one", { onChange: nothing }, "undefined-key"],
     ["a person that is no function", { person: {} }, "portal-not-a-function"],

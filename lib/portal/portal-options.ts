@@ -3,6 +3,7 @@ import type { Request } from "express";
 import type { Authentication } from "../end-user/port";
 import { checkKeys } from "../host/plain";
 import type { AuthServerOptions } from "../options/options";
+import { isPlain } from "../protocol/host-json";
 import { mistakesOf } from "../protocol/mistake";
 import type { Storage } from "../storage/port";
 
@@ -68,6 +69,11 @@ function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
+function isOfServer(options: Partial<AnyPortalOptions["options"]> | undefined): boolean {
+  const { baseUrl = "", apis, storage } = options ?? {};
+  return URL.canParse(baseUrl) && isPlain(apis) && Boolean(storage?.clients && storage.clientRegistrations);
+}
+
 const known = ["auth", "options", "person", "origin", "render", "texts", "onChange"];
 const mayBeLeftOut = ["render", "onChange", "links", "contextName"];
 
@@ -83,8 +89,7 @@ export function checkPortalOptions(
 ): void {
   checkKeys(given, { by, known: [...known, ...functions] });
   const { auth, options, origin, texts = {} } = given;
-  if (!("subjects" in Object(auth)) || !Object(Object(options).storage).clients)
-    throw mistake("portal-without-server", by);
+  if (!("subjects" in Object(auth)) || !isOfServer(options)) throw mistake("portal-without-server", by);
   for (const name of ["person", "render", "onChange", ...functions]) {
     const isThere = Object.hasOwn(given, name) || !mayBeLeftOut.includes(name);
     if (isThere && typeof Reflect.get(given, name) !== "function")
@@ -92,9 +97,9 @@ export function checkPortalOptions(
   }
   if (origin !== undefined && !isOrigin(origin)) throw mistake("portal-origin-wrong", by);
   for (const [language, ofLanguage] of Object.entries(texts)) {
-    const areTexts = Object.entries(ofLanguage).every(
-      ([name, text]) => names.includes(name) && typeof text === "string",
-    );
+    const areTexts =
+      isPlain(ofLanguage) &&
+      Object.entries(ofLanguage).every(([name, text]) => names.includes(name) && typeof text === "string");
     if (!isLanguage(language) || !areTexts) throw mistake("portal-texts-wrong", by, names.join(", "));
   }
 }
