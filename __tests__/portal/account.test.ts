@@ -373,9 +373,9 @@ describe("forms of the page, stolen, old or made up", () => {
   });
 });
 
-describe("a storage that fails", () => {
-  const down = (): Promise<never> => Promise.reject(new Error("no database"));
+const down = (): Promise<never> => Promise.reject(new Error("no database"));
 
+describe("a storage that fails", () => {
   it("shows nothing of the page, and its failure goes to the host", async () => {
     const host = testHost();
     await allow(host);
