@@ -57,6 +57,7 @@ const order = [
   "review",
   "fetching",
   "resource-server",
+  "portal",
   "testing",
   "flows",
 ];
