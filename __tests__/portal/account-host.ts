@@ -22,11 +22,13 @@ export interface AccountHost extends PortalHost {
   ): Promise<Response>;
 }
 
-// INTEGRATION: until `auth.consents.narrow` has landed. Then tests ask what the person's tokens may do.
-function withNarrow(auth: AuthServer, narrowed: Narrowed[]): AuthServer {
-  const narrow = async (selection: Narrowed): Promise<void> => void narrowed.push(selection);
-  const consents = { ...auth.consents, narrow };
-  return { ...auth, consents };
+/** The same server, and what it was asked to narrow. */
+function watchingNarrow(auth: AuthServer, narrowed: Narrowed[]): AuthServer {
+  const narrow: AuthServer["consents"]["narrow"] = async (step) => {
+    narrowed.push(step);
+    await auth.consents.narrow(step);
+  };
+  return { ...auth, consents: { ...auth.consents, narrow } };
 }
 
 /** The forms of a page as text, each up to the next one. */
@@ -58,7 +60,7 @@ export function accountHost(
       const basic = basicOptions(portal);
       return accountPages({
         ...basic,
-        auth: withNarrow(host.auth, narrowed),
+        auth: watchingNarrow(host.auth, narrowed),
         options: { ...basic.options, apis, ...ofServer },
         onChange: (change) => void changes.push(change),
         ...options,

@@ -220,7 +220,22 @@ describe("what people take back", () => {
     expect(made.changes).toMatchObject([{ kind: "access-removed", contextKey: "org-tea" }]);
   });
 
-  it("leaves what a ticked scope implies, which has no box", async () => {
+  it("is what tokens lose as well", async () => {
+    const made = accountHost();
+    const { access_token: token } = await obtainTokens(made.host, { client: "web", fields: bothScopes });
+    const changes = async () => (await callApi(made.host, "/orders/changes", token)).status;
+    expect(await changes()).toBe(200);
+    await made.press(await made.get(), { ...save, fields: { do: "save", scope_1: undefined } });
+    clock.advance(5);
+    expect([await changes(), (await callApi(made.host, "/orders", token)).status]).toEqual([403, 200]);
+    const page = await made.get();
+    expect(page.text).not.toContain("Change your orders");
+  });
+
+  it.each([
+    ["scope_1", ["orders:write", "orders:read"]],
+    ["scope_0", ["orders:pay"]],
+  ])("leaves what a ticked scope implies, which has no box: without %s", async (unticked, left) => {
     const scopes = {
       "orders:write": { text: "Change your orders", implies: ["orders:read"] },
       "orders:read": "See your orders",
@@ -233,10 +248,10 @@ describe("what people take back", () => {
     const page = await made.get();
     expect(page.text).toContain("<span>Change your orders<small>+ See your orders</small></span>");
     expect(page.text.match(/type="checkbox"/g)).toHaveLength(2);
-    await made.press(page, { ...save, fields: { do: "save", scope_1: undefined } });
-    expect(made.narrowed).toMatchObject([{ scopes: ["orders:write", "orders:read"] }]);
-    await made.press(page, { ...save, fields: { do: "save", scope_0: undefined } });
-    expect(made.narrowed.at(-1)).toMatchObject({ scopes: ["orders:pay"] });
+    await made.press(page, { ...save, fields: { do: "save", [unticked]: undefined } });
+    expect(made.narrowed).toMatchObject([{ scopes: left }]);
+    const { authorizations } = await made.host.auth.authorizations.list("alice");
+    expect(authorizations.map(({ scopes: granted }) => granted)).toEqual([left]);
   });
 
   it("is an app, with every API of it and its tokens; others stay", async () => {

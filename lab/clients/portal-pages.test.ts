@@ -2,7 +2,7 @@
 import type { Express } from "express";
 import helmet from "helmet";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import type { Authentication, ConsentSelection } from "../../lib";
+import type { Authentication } from "../../lib";
 import { type AccountChange, accountPages, type AccountPagesOptions } from "../../lib/portal";
 import { describeWith } from "../../__tests__/servers/server-process";
 import { accessibilityFindings } from "./accessibility";
@@ -55,12 +55,13 @@ async function openApps({
   const host = await startWebHost({ before, ...(clientName !== undefined && { clientName }) });
   const changes: AccountChange[] = [];
   const narrowed: Shown["narrowed"] = [];
-  // INTEGRATION: until `auth.consents.narrow` has landed
-  const narrow = async ({
-    scopes,
-  }: ConsentSelection & { readonly scopes: readonly string[] }): Promise<void> => void narrowed.push(scopes);
+  const { consents } = host.auth;
+  const narrow: typeof consents.narrow = async (step) => {
+    narrowed.push(step.scopes);
+    await consents.narrow(step);
+  };
   const pages = accountPages({
-    auth: { ...host.auth, consents: { ...host.auth.consents, narrow } as WebHost["auth"]["consents"] },
+    auth: { ...host.auth, consents: { ...consents, narrow } },
     options: { baseUrl: `${host.origin}/login`, apis: ordersOf(), storage: host.storage },
     person: ({ req }) => alice(req),
     onChange: (change) => void changes.push(change),

@@ -32,10 +32,10 @@ function accessHtml(
 ${period}<p class="choices"><button name="do" value="save" aria-describedby="${by}">${say("save")}</button></p></form>`;
 }
 
-// INTEGRATION: until `signedInFrom` is a field of `ActiveAuthorization`. Then this is `App["signIns"][number]`.
-type SignIn = App["signIns"][number] & { readonly signedInFrom?: string };
-
-function signInHtml({ say, date }: AccountVisit, { signIn, by }: { signIn: SignIn; by: string }): string {
+function signInHtml(
+  { say, date }: AccountVisit,
+  { signIn, by }: { signIn: App["signIns"][number]; by: string },
+): string {
   const { authorizationId, authMethodId: method, createdAt, lastUsedAt, signedInFrom } = signIn;
   const lines = [
     ...(signedInFrom === undefined ? [] : [`<bdi>${escapeHtml(signedInFrom)}</bdi>`]),

@@ -30,6 +30,7 @@ export interface AccountServer {
   };
   readonly consents: AppSources["auth"]["consents"] & {
     readonly revoke: (selection: ConsentSelection) => Promise<void>;
+    readonly narrow: (step: ConsentSelection & { readonly scopes: readonly string[] }) => Promise<void>;
   };
   readonly subjects: {
     readonly revoke: (subject: string, options: { readonly consents: "revoke" }) => Promise<void>;
@@ -42,11 +43,6 @@ export interface AccountPagesOptions extends PortalOptions<AccountTexts, Account
   readonly auth: AccountServer;
   /** The name that people know a context by, such as that of an organization. Left out, or where it gives nothing: the key. */
   readonly contextName?: (contextKey: string) => string | undefined | Promise<string | undefined>;
-}
-
-// INTEGRATION: until `auth.consents.narrow` has landed. Then it is a line of `AccountServer`, and this type goes.
-interface Narrowing {
-  readonly narrow: (selection: ConsentSelection & { readonly scopes: readonly string[] }) => Promise<void>;
 }
 
 async function narrow(
@@ -65,7 +61,7 @@ async function narrow(
     await consents.revoke(selection);
     return { kind: "access-removed", ...selection };
   }
-  await (consents as typeof consents & Narrowing).narrow({ ...selection, scopes: kept });
+  await consents.narrow({ ...selection, scopes: kept });
   return { kind: "access-narrowed", ...selection, scopes: kept };
 }
 
