@@ -14,8 +14,8 @@ const path = require("node:path");
 const express = require("express");
 const { chromium } = require("playwright-core");
 const sharp = require("sharp");
-const { createAuthServer, generateSigningKey, memoryStorage } = require("../..");
-const { accountPages } = require("../../dist/portal");
+const { createAuthServer, generateClientSecret, generateSigningKey, memoryStorage } = require("../..");
+const { accountPages, staffPages } = require("../../dist/portal");
 const { takePlaygroundPictures } = require("./playground-pictures");
 
 /** @typedef {import("../../lib/index").PagesOptions} PagesOptions */
@@ -51,6 +51,30 @@ const storage = memoryStorage({
     subscriptions: { orders: {} },
     ...logo,
   })),
+});
+
+/** What the pages for staff show. */
+const managed = memoryStorage({
+  clients: [
+    {
+      clientId: "shop",
+      name: "Tea Shop",
+      confidential: true,
+      secretDigests: [generateClientSecret(), generateClientSecret()].map(({ digest }) => digest),
+      oldSecretUntil: Date.parse("2027-01-07T12:00:00Z") / 1000,
+      redirectUris: ["https://shop.example/callback"],
+      subscriptions: { orders: { scopes: ["orders:read", "orders:write"] } },
+    },
+    {
+      clientId: "till",
+      name: "Till",
+      confidential: false,
+      platform: "native",
+      disabled: true,
+      redirectUris: ["com.example.till:/callback"],
+      subscriptions: { orders: {} },
+    },
+  ],
 });
 
 const scopes = {
@@ -131,7 +155,7 @@ const lists = {
 const nothing = async () => undefined;
 /** As a server would give it. */
 const listing = {
-  consents: { list: async () => ({ consents: lists.consents }), revoke: nothing },
+  consents: { list: async () => ({ consents: lists.consents }), revoke: nothing, narrow: nothing },
   authorizations: { list: async () => ({ authorizations: lists.authorizations }), revoke: nothing },
   subjects: { revoke: nothing },
 };
@@ -148,6 +172,9 @@ const hosts = {
 
 /** The page of alice's apps, which is no page of an authorization request. */
 const apps = { host: "apps", fields: {}, status: 200 };
+/** The pages for staff: all clients, and one of them. */
+const allClients = { host: "clients", fields: {}, status: 200 };
+const oneClient = { ...allClients, fields: { client: "shop" } };
 
 const consent = { host: "plain", fields: {}, status: 200 };
 const arabicConsent = { ...consent, fields: { ui_locales: "ar" } };
@@ -189,6 +216,9 @@ const pictures = [
   { name: "apps-light", visit: apps, viewport: highest },
   { name: "apps-dark", visit: apps, viewport: highest, colorScheme: "dark" },
   { name: "apps-right-to-left", visit: apps, viewport: highest, locale: "ar" },
+  { name: "clients-light", visit: allClients, viewport: tall },
+  { name: "client-light", visit: oneClient, viewport: highest },
+  { name: "client-dark", visit: oneClient, viewport: highest, colorScheme: "dark" },
 ];
 
 /** The metadata document of the stranger is served here, and its pictures show another host name. */
@@ -198,6 +228,7 @@ const strangersHost = "editor.example";
 /** @type {(origins: { host: string, stranger: string }, visit: Visit) => string} */
 function urlOf(origins, { host, fields }) {
   if (host === apps.host) return `${origins.host}/apps`;
+  if (host === allClients.host) return `${origins.host}/clients?${new URLSearchParams(fields).toString()}`;
   const query = new URLSearchParams({
     client_id: host === "open" ? origins.stranger + documentPath : "shop",
     response_type: "code",
@@ -250,6 +281,13 @@ async function startHosts() {
     person: () => ({ kind: "authenticated", subject: "alice", displayName: "alice@example.com" }),
   });
   app.use("/apps", shown);
+  const managing = staffPages({
+    auth: { ...listing, clients: { revoke: nothing } },
+    options: { baseUrl: `${origin}/plain`, apis: { orders: api }, storage: managed },
+    person: () => ({ kind: "authenticated", subject: "sam" }),
+    mayManage: () => true,
+  });
+  app.use("/clients", managing);
   return { origin, server };
 }
 

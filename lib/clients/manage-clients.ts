@@ -82,7 +82,20 @@ export async function changeClient(
   throw mistake("client-changed-meanwhile", clientId);
 }
 
-const weekSeconds = 604_800;
+/** How long an old secret works beside a new one, unless somebody says otherwise. */
+export const weekSeconds = 604_800;
+
+/** The client with one more secret. The one before works for `overlapSeconds` from `now`, and older ones no longer. */
+export function withNewSecret(
+  client: ConfidentialClient,
+  { digest, overlapSeconds, now }: { digest: string; overlapSeconds: number; now: EpochSeconds },
+): ConfidentialClient {
+  const { oldSecretUntil: _, ...kept } = client;
+  const [newest = ""] = client.secretDigests;
+  return overlapSeconds === 0
+    ? { ...kept, secretDigests: [digest] }
+    : { ...kept, secretDigests: [digest, newest], oldSecretUntil: now + overlapSeconds };
+}
 
 /** See the function of this name in `on-demand.ts`. The old secret works for `overlapSeconds` from `now`. */
 export async function rotateClientSecret(
@@ -97,11 +110,7 @@ export async function rotateClientSecret(
   const { secret, digest } = generateClientSecret();
   const changed = await changeClient(registry, clientId, (client) => {
     if (!("secretDigests" in client)) throw mistake("client-without-secrets", clientId);
-    const { oldSecretUntil: _, ...kept } = client;
-    const [newest = ""] = client.secretDigests;
-    return overlapSeconds === 0
-      ? { ...kept, secretDigests: [digest] }
-      : { ...kept, secretDigests: [digest, newest], oldSecretUntil: now + overlapSeconds };
+    return withNewSecret(client, { digest, overlapSeconds, now });
   });
   if (!changed) throw mistake("client-not-found", clientId);
   return { secret };

@@ -58,6 +58,7 @@ label:last-child { border-bottom: 1px solid var(--edge) }
 label span { min-width: 0 }
 label small { display: block; color: var(--soft) }
 input { flex: none; width: 1.25rem; height: 1.25rem; margin: .125rem 0 0; border-radius: .2rem; accent-color: var(--accent); outline: 1px solid var(--line) }
+input[type=search], input[type=text] { flex: 1; min-width: 0; height: auto; margin: 0; padding: .375rem .625rem; border: 0; background: transparent; color: inherit; font: inherit }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.5rem 0 .75rem }
 button { flex: 1 1 9.5rem; min-height: 2.875rem; padding: .625rem .75rem; border: 1px solid var(--line); border-radius: .625rem; background: transparent; color: inherit; font: inherit; font-weight: 600; cursor: pointer }
 button:hover { text-decoration: underline }

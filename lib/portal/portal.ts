@@ -73,8 +73,8 @@ export interface Visit<Name extends string> extends Pick<PortalPage, "language" 
 export type FormOutcome<Change> =
   /** The browser goes on to the page with the query `to`, such as `"?client=shop"`. Left out: to the one without. */
   | { readonly kind: "done"; readonly change: Change | undefined; readonly to?: string }
-  /** The answer itself is a page, because it shows a secret. */
-  | { readonly kind: "page"; readonly page: PageContent; readonly change: Change }
+  /** The answer itself is a page, because it shows a secret, or says what is wrong with the form. */
+  | { readonly kind: "page"; readonly page: PageContent; readonly change: Change | undefined }
   /** It was for somebody else, or for what is no longer as it was shown: nothing was done, and the page comes again. */
   | { readonly kind: "outdated" };
 
