@@ -93,6 +93,7 @@ describe("an authorization server", () => {
     const server = authServer(undefined);
     expect(Object.keys(server).toSorted()).toEqual([
       "accessToken",
+      "apis",
       "approve",
       "assessment",
       "authorizations",
@@ -115,6 +116,7 @@ describe("an authorization server", () => {
     expect(Object.keys(server.authorizations).toSorted()).toEqual(["list", "revoke"]);
     expect(Object.keys(server.subjects).toSorted()).toEqual(["erase", "revoke"]);
     expect(Object.keys(server.clients)).toEqual(["revoke"]);
+    expect(Object.keys(server.apis)).toEqual(["revoke"]);
   });
 
   it("works in parts, without this", async () => {

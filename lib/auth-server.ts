@@ -181,6 +181,18 @@ export interface AuthServer {
      */
     readonly revoke: (clientId: string) => Promise<void>;
   };
+  /** Everything of one API. */
+  readonly apis: {
+    /**
+     * Revokes everything that was issued for this API, to all clients and of all end users: consents, codes, tokens, those of client
+     * credentials too, and approvals that are under way. `requireBearer`, introspection and the token endpoint see it within
+     * `revocationLagSeconds`; APIs that check signatures alone learn nothing. Nobody is locked out: end the sessions of your app first, or
+     * whoever is signed in can approve anew, and client credentials clients just ask again.
+     *
+     * @throws TypeError (as a rejection) when the server has no such API.
+     */
+    readonly revoke: (apiId: string) => Promise<void>;
+  };
   /**
    * Compares the options of this server with RFC 9700, OAuth 2.1, FAPI 2.0 and OWASP ASVS 5.0 chapter 10: each item is met, weakened (by
    * which options), not met, or left to you. It looks at the options as they were at the start and connects to nothing, so it does not see

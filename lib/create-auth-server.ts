@@ -41,7 +41,7 @@ import type { AuthServerOptions } from "./options/options";
 import { isProduction, type ResolvedOptions, resolveOptions } from "./options/resolve";
 import { readSigningKeys } from "./options/signing-keys";
 import { type Pages, pagesOf } from "./pages/pages";
-import { type Issuer, mountPathOf } from "./protocol/issuer";
+import { apisOf, type Issuer, mountPathOf } from "./protocol/issuer";
 import type { JsonResponse, ProtocolResponse } from "./protocol/protocol-response";
 import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
@@ -62,13 +62,14 @@ function portsOf(
   const { redirectSchemes, revocationLagSeconds: lagSeconds } = options;
   // all calls go through the limited storage: a database that hangs must not hold requests and their sockets
   const storage = timeLimited(options.storage);
+  const apis = apisOf(options.issuers);
   const newDocuments = (): RememberedDocuments => documentsOnDemand(options.insecureLoopbackClients, clock);
   const documents = newDocuments();
   const selfDescribed = selfDescribedOnDemand(options, { storage, documents, emit, clock });
   const random = randomValues();
   return {
     storage,
-    clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes, selfDescribed }),
+    clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes, apis, selfDescribed }),
     redirectSchemes,
     verifySecret: clientSecretVerifier({
       tell: (clientId) => emit({ kind: "old-secret-used", clientId }),
@@ -124,7 +125,7 @@ function flowOf(
 /** The host's routes are protected by what this server knows of its own tokens. */
 function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
   const { issuers, revocationLagSeconds } = options;
-  const apis = [...new Set(issuers.map(({ api }) => api))].map((api) => ({
+  const apis = apisOf(issuers).map((api) => ({
     api,
     verify: accessTokenVerifier(ports, { api, revocationLagSeconds }),
   }));
@@ -135,17 +136,17 @@ function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
 function endsOf(
   ports: Ports,
   issuers: readonly Issuer[],
-): Pick<AuthServer, "consents" | "authorizations" | "subjects" | "clients"> {
+): Pick<AuthServer, "consents" | "authorizations" | "subjects" | "clients" | "apis"> {
   const life = { longestLifeSeconds: longestLifeSeconds(issuers) };
+  const apis = apisOf(issuers);
   return {
     consents: {
-      list: (subject, page = {}) => listsOnDemand().listConsents(ports, { subject, page }),
+      list: (subject, page = {}) => listsOnDemand().listConsents(ports, { subject, page, apis }),
       revoke: (selection) => endsOnDemand().withdrawConsent(ports, { selection, ...life }),
-      narrow: async (step) =>
-        narrowingOnDemand().narrowConsent(ports, { step, apis: issuers.map(({ api }) => api), ...life }),
+      narrow: async (step) => narrowingOnDemand().narrowConsent(ports, { step, apis, ...life }),
     },
     authorizations: {
-      list: (subject, page = {}) => listsOnDemand().listAuthorizations(ports, { subject, page }),
+      list: (subject, page = {}) => listsOnDemand().listAuthorizations(ports, { subject, page, apis }),
       revoke: (target) => endsOnDemand().endAuthorization(ports, target),
     },
     subjects: {
@@ -156,6 +157,7 @@ function endsOf(
       erase: (subject) => endsOnDemand().endSubject(ports, { subject, end: "erase", ...life }),
     },
     clients: { revoke: (clientId) => endsOnDemand().endClient(ports, clientId) },
+    apis: { revoke: (apiId) => endsOnDemand().endApi(ports, { apiId, apis }) },
   };
 }
 

@@ -75,6 +75,7 @@ export async function allGrants(world: World): Promise<void> {
   await world.auth.authorizations.list("alice");
   await world.auth.subjects.revoke("alice");
   await world.auth.clients.revoke("web");
+  await world.auth.apis.revoke("orders");
   await world.auth.subjects.erase("alice");
 }
 

@@ -91,7 +91,7 @@ describe("a client whose id was given to another one (RFC 6749 §2.2)", () => {
           },
         },
       },
-      { lagSeconds: 5, clock: () => clock.now(), redirectSchemes: [] },
+      { lagSeconds: 5, clock: () => clock.now(), redirectSchemes: [], apis: [] },
     );
     expect(
       await lookup.findRegistered("web", { issuer: issuerRecord(), mayFetch: () => false }),

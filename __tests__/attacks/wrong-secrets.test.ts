@@ -261,7 +261,7 @@ describe("what a flood of wrong secrets costs (RFC 6749 §2.3.1, §10.10)", () =
       return call();
     });
     const clock = (): number => 1_800_000_000 + Math.floor(ran);
-    const lookup = clientLookup(storage, { lagSeconds: 5, clock, redirectSchemes: [] });
+    const lookup = clientLookup(storage, { lagSeconds: 5, clock, redirectSchemes: [], apis: [] });
     const ports = { clients: lookup, verifySecret: clientSecretVerifier(), storage, emit: () => {}, clock };
     const guess = (index: number): Promise<unknown> =>
       authenticateClient(

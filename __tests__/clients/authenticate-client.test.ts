@@ -31,7 +31,7 @@ function ask(
   { client, ports = {} }: { client?: Client; ports?: Partial<ClientAuthenticationPorts> } = {},
 ) {
   const events: NewEvent[] = [];
-  const registered = client && { client, endMark: "M", asOf: 1_000 };
+  const registered = client && { client, endMark: "M", apiEnds: new Map(), asOf: 1_000 };
   const work = authenticateClient(
     {
       clients: { findRegistered: async () => registered, findNewer: async () => undefined },

@@ -5,7 +5,7 @@ import {
   clientLookup,
   type SelfDescribedClients,
 } from "../../lib/clients/client-lookup";
-import { clientEndKey } from "../../lib/protocol/end-mark";
+import { apiEndKey, clientEndKey } from "../../lib/protocol/end-mark";
 import { now } from "../host/asked";
 import { type LoggedCall, loggedStorage } from "../host/call-log";
 import { confidentialRecord, issuerRecord, publicRecord } from "../records/records";
@@ -13,7 +13,10 @@ import { confidentialRecord, issuerRecord, publicRecord } from "../records/recor
 const web = confidentialRecord();
 const otherRecord = confidentialRecord({ secretDigests: [generateClientSecret().digest] });
 const at = { issuer: issuerRecord(), mayFetch: () => false };
-const marks: LoggedCall = ["endMarks.find", [clientEndKey("web")], now];
+const apis = [{ audience: "https://api.example/orders" }, { audience: "https://api.example/files" }];
+const apiKeys = apis.map(({ audience }) => apiEndKey(audience));
+const marks: LoggedCall = ["endMarks.find", [clientEndKey("web"), ...apiKeys], now];
+const apiEnds = new Map(apis.map(({ audience }) => [audience, undefined]));
 
 interface Given {
   /** What the table gives for any id, one after the other; then nothing. */
@@ -22,14 +25,16 @@ interface Given {
   readonly lagSeconds?: number;
   /** The end mark of any client. */
   readonly endMark?: string;
+  /** The end mark of the first API. */
+  readonly apiEnd?: string;
 }
 
-function lookup({ records = [], selfDescribed, lagSeconds = 5, endMark }: Given = {}) {
+function lookup({ records = [], selfDescribed, lagSeconds = 5, endMark, apiEnd }: Given = {}) {
   const left = [...records];
   const { storage, calls } = loggedStorage({
     "clients.find": async () => left.shift(),
     "clients.isBrowserOrigin": async () => true,
-    ...(endMark !== undefined && { "endMarks.find": async () => [endMark] }),
+    "endMarks.find": async () => [endMark, apiEnd, undefined],
   });
   const strangers: SelfDescribedClients = {
     find: () => Promise.reject(new Error("a stranger was looked for")),
@@ -41,6 +46,7 @@ function lookup({ records = [], selfDescribed, lagSeconds = 5, endMark }: Given 
     lagSeconds,
     clock: () => now,
     redirectSchemes: [],
+    apis,
     selfDescribed: selfDescribed && strangers,
   });
   return { clients, calls };
@@ -123,13 +129,23 @@ describe("a client and its end mark (RFC 7009 §2.1)", () => {
 
   it("are read together where nothing was ended", async () => {
     const { clients, calls } = lookup({ records: [web] });
-    expect(await clients.findRegistered("web", at)).toEqual({ client: web, endMark: undefined, asOf: now });
+    expect(await clients.findRegistered("web", at)).toEqual({
+      client: web,
+      endMark: undefined,
+      apiEnds,
+      asOf: now,
+    });
     expect(calls).toEqual([["clients.find", "web"], marks]);
   });
 
   it("are never an earlier client and the mark that ended it: the record is read again", async () => {
     const { clients, calls } = lookup({ records: [earlier, web], endMark: "M" });
-    expect(await clients.findRegistered("web", at)).toEqual({ client: web, endMark: "M", asOf: now });
+    expect(await clients.findRegistered("web", at)).toEqual({
+      client: web,
+      endMark: "M",
+      apiEnds,
+      asOf: now,
+    });
     expect(calls).toEqual([["clients.find", "web"], marks, ["clients.find", "web"]]);
   });
 
@@ -144,6 +160,64 @@ describe("a client and its end mark (RFC 7009 §2.1)", () => {
     calls.length = 0;
     expect(await clients.findRegistered("web", at)).toMatchObject({ endMark: "M" });
     expect(calls).toEqual([["clients.find", "web"], marks]);
+  });
+});
+
+describe("the end marks of the APIs (RFC 7009 §2.1)", () => {
+  const ended = new Map([...apiEnds, ["https://api.example/orders", "A"]]);
+
+  it("are read in the call that reads the client's, and remembered with it", async () => {
+    const { clients, calls } = lookup({ records: [web], apiEnd: "A" });
+    const found = await clients.findRegistered("web", at);
+    expect(found).toEqual({ client: web, endMark: undefined, apiEnds: ended, asOf: now });
+    expect(await clients.findHolder("web", { apiId: "orders", fresh: false })).toMatchObject({
+      apiEnds: ended,
+    });
+    expect(calls).toEqual([["clients.find", "web"], marks]);
+  });
+
+  it("do not have the record read again: the client is the same", async () => {
+    const { clients, calls } = lookup({ records: [web, web], apiEnd: "A", lagSeconds: 0 });
+    await clients.findRegistered("web", at);
+    expect(calls).toEqual([["clients.find", "web"], marks]);
+  });
+
+  it("are read as they are now for who asks for that", async () => {
+    const { clients, calls } = lookup({ records: [web, web], apiEnd: "A" });
+    await clients.findHolder("web", { apiId: "orders", fresh: false });
+    expect(await clients.findHolder("web", { apiId: "orders", fresh: true })).toMatchObject({
+      apiEnds: ended,
+    });
+    expect(calls.filter(([name]) => name === "endMarks.find")).toHaveLength(2);
+  });
+
+  it("are read for a stranger too, before its document is fetched", async () => {
+    const stranger = publicRecord("native", { clientId: "https://app.example/client.json" });
+    const { clients, calls } = lookup({
+      apiEnd: "A",
+      selfDescribed: {
+        async find() {
+          expect(calls.filter(([name]) => name === "endMarks.find")).toHaveLength(2);
+          return stranger;
+        },
+        mayHoldTokens: async () => true,
+      },
+    });
+    const { clientId } = stranger;
+    expect(await clients.findRegistered(clientId, at)).toMatchObject({ client: stranger, apiEnds: ended });
+    expect(await clients.findHolder(clientId, { apiId: "orders", fresh: false })).toMatchObject({
+      isSelfDescribed: true,
+      apiEnds: ended,
+    });
+  });
+
+  it("must all be in storage's answer: a short one does not mean that nothing has ended", async () => {
+    const { storage } = loggedStorage({
+      "clients.find": async () => web,
+      "endMarks.find": async () => [undefined],
+    });
+    const clients = clientLookup(storage, { lagSeconds: 5, clock: () => now, redirectSchemes: [], apis });
+    await expect(clients.findRegistered("web", at)).rejects.toMatchObject({ code: "incomplete-end-marks" });
   });
 });
 
@@ -167,7 +241,7 @@ describe("a record that is newer than a refusal (RFC 6749 §2.2)", () => {
   it("is read with its end mark, and remembered in place of the other", async () => {
     const { clients, calls, refused } = await refusing({ records: [web, newer] });
     const found = await clients.findNewer(refused);
-    expect(found).toEqual({ client: newer, endMark: undefined, asOf: now });
+    expect(found).toEqual({ client: newer, endMark: undefined, apiEnds, asOf: now });
     expect(calls).toEqual([["clients.find", "web"], marks]);
     expect(await clients.findRegistered("web", at)).toBe(found);
     expect(calls).toHaveLength(2);
@@ -239,6 +313,7 @@ describe("what the access tokens of a client depend on (RFC 9068 §4)", () => {
       hasSubscription,
       isSelfDescribed: false,
       endMark: undefined,
+      apiEnds,
       asOf: now,
     });
   });
@@ -250,6 +325,7 @@ describe("what the access tokens of a client depend on (RFC 9068 §4)", () => {
       hasSubscription: true,
       isSelfDescribed: true,
       endMark: "M",
+      apiEnds,
       asOf: now,
     });
     expect(await clients.findHolder("dcr-1", { apiId: "billing", fresh: false })).toBeUndefined();

@@ -24,11 +24,11 @@ function recognise({ query, redirectUri = "required", ...given }: Given) {
       clients: {
         async findRegistered(clientId, { issuer, mayFetch }) {
           asked.push([clientId, issuer.api.apiId, await mayFetch()]);
-          return client && { client, endMark: "M", asOf: 1_000 };
+          return client && { client, endMark: "M", apiEnds: new Map(), asOf: 1_000 };
         },
         async findNewer({ client: { clientId } }) {
           asked.push([clientId]);
-          return given.newer && { client: given.newer, endMark: "N", asOf: 1_001 };
+          return given.newer && { client: given.newer, endMark: "N", apiEnds: new Map(), asOf: 1_001 };
         },
       },
       redirectSchemes: [],

@@ -1,6 +1,7 @@
 import type { Consent } from "../../lib";
 import { endedMeanwhile, findBasis } from "../../lib/end-user/approval-basis";
 import {
+  apiEndKey,
   approvalEndKey,
   clientEndKey,
   consentEndKey,
@@ -15,17 +16,19 @@ const now = 1_100;
 const pair = { subject: "alice", clientId: "web", apiId: "orders" };
 const key = { ...pair, contextKey: "acme" };
 const consent: Consent = { ...key, scopes: ["orders:read"], grantedAt: 900, endMarks: [], expiresAt: 9_000 };
+const audience = "https://api.example/orders";
 const digest = "d".repeat(43);
 
 /** Every mark that concerns the consent: the key that it is stored under, by its name. */
 const keys = {
   subject: subjectEndKey("alice"),
   client: clientEndKey("web"),
+  api: apiEndKey(audience),
   approval: approvalEndKey(pair),
   consents: subjectConsentsEndKey("alice"),
   everyContext: consentEndKey(pair),
   oneContext: consentEndKey(key),
-  narrowed: endKeysOf(key).narrowed,
+  narrowed: endKeysOf(key, audience).narrowed,
   lessened: lessenedKey(pair),
 };
 type MarkName = keyof typeof keys;
@@ -43,7 +46,7 @@ async function basisOf({ ended = [], before, clientDigest, withConsent = true }:
   if (before) await storage.consents.save({ ...consent, ...before }, now);
   for (const mark of ended) await storage.endMarks.save({ key: keys[mark], mark, expiresAt: 9_000 }, now);
   calls.length = 0;
-  const basis = await findBasis({ storage }, { key, withConsent, clientDigest, now });
+  const basis = await findBasis({ storage }, { key, audience, withConsent, clientDigest, now });
   return { basis, calls };
 }
 
@@ -73,6 +76,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
     ["nothing was ended", {}],
     ["the person's authorizations were ended, and consents kept", { ended: ["subject"] }],
     ["a withdrawal has just begun", { ended: ["approval"] }],
+    ["it was given after the end of the API", { before: { endMarks: ["api"] }, ended: ["api"] }],
     ["it was given after the end", { before: { endMarks: ["client"] }, ended: ["client"] }],
     ["the client says of itself what it said", { before: { clientDigest: digest }, clientDigest: digest }],
   ])("counts: %s", async (_, given) => {
@@ -82,6 +86,7 @@ describe("a remembered consent (RFC 6749 §10.2)", () => {
 
   it.each<[string, Given]>([
     ["its client was ended", { ended: ["client"] }],
+    ["its API was ended", { ended: ["api"] }],
     ["all consents of the person were", { ended: ["consents"] }],
     ["it was withdrawn in every context", { ended: ["everyContext"] }],
     ["it was withdrawn in this one", { ended: ["oneContext"] }],

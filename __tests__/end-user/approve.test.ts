@@ -2,6 +2,7 @@ import type { Client } from "../../lib";
 import { approve, type Approved } from "../../lib/end-user/approve";
 import { findBasis, type ApprovalBasis } from "../../lib/end-user/approval-basis";
 import {
+  apiEndKey,
   approvalEndKey,
   clientEndKey,
   consentEndKey,
@@ -20,6 +21,7 @@ const pair = { subject: "alice", clientId: "web", apiId: "orders" };
 const key = { ...pair, contextKey: "" };
 const remember = { ...key, scopes: ["orders:read"], grantedAt: now, endMarks: [], expiresAt: 9_000 };
 const issuer = issuerRecord();
+const { audience } = issuer.api;
 
 async function down(): Promise<never> {
   throw new Error("down");
@@ -27,7 +29,7 @@ async function down(): Promise<never> {
 
 /** No end mark when the request begins, and a failure at the last look. */
 function downAtLast(): () => Promise<unknown> {
-  const answers = [() => Promise.resolve(Array.from({ length: 8 }))];
+  const answers = [() => Promise.resolve(Array.from({ length: 9 }))];
   return () => (answers.pop() ?? down)();
 }
 
@@ -61,7 +63,7 @@ async function basisUnder(
   await saveMarks(log, before);
   const endMarks = Object.values(before);
   if (remembered) await log.storage.consents.save({ ...remember, scopes: remembered, endMarks }, now);
-  return findBasis(log, { key, withConsent: true, clientDigest: undefined, now });
+  return findBasis(log, { key, audience, withConsent: true, clientDigest: undefined, now });
 }
 
 /** What an approval asks of storage, what it tells, and what comes of it. */
@@ -157,7 +159,7 @@ describe("an approval (RFC 6749 §4.1.2)", () => {
   });
 });
 
-const { narrowed: narrowedKey } = endKeysOf(key);
+const { narrowed: narrowedKey } = endKeysOf(key, audience);
 
 describe("what an approval remembers (RFC 6749 §10.2)", () => {
   // the mark is an id like any other, and lives as long as the consent may live by another clock
@@ -236,6 +238,7 @@ describe("what an approval remembers (RFC 6749 §10.2)", () => {
 describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
   const subject = { [subjectEndKey("alice")]: "S" };
   const client = { [clientEndKey("web")]: "C" };
+  const api = { [apiEndKey(audience)]: "P" };
   const approval = { [approvalEndKey(key)]: "A" };
   const consents = { [subjectConsentsEndKey("alice")]: "SC" };
   const oneContext = { [consentEndKey(key)]: "W" };
@@ -256,6 +259,8 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
   it.each<[string, Given, mark: string]>([
     ["the person's", { meanwhile: subject }, "S"],
     ["the client's", { meanwhile: client }, "C"],
+    ["the API's", { meanwhile: api }, "P"],
+    ["the API's, after an earlier one of the client", { before: client, meanwhile: api }, "P"],
     ["that of all the person's consents", { meanwhile: { ...subject, ...consents } }, "SC"],
     ["the client's, after an earlier one of the person", { before: subject, meanwhile: client }, "C"],
     [
@@ -285,6 +290,7 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
     ["it has not revoked everything", { meanwhile: { ...approval, ...oneContext } }],
     ["nor that of every context", { meanwhile: { ...approval, ...everyContext } }],
     ["one of two has not", { meanwhile: { ...approval, ...oneContext, ...hasEnded, ...everyContext } }],
+    ["it has not, and the API was ended too", { meanwhile: { ...approval, ...oneContext, ...api } }],
     ["it has not, and the client was ended too", { meanwhile: { ...approval, ...oneContext, ...client } }],
   ])("leaves the consent to a withdrawal under way, which may fail: %s", async (_, given) => {
     expect(await takenBack(given)).toEqual([]);

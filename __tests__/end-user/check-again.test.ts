@@ -3,7 +3,7 @@ import type { ClientPlace, RegisteredClient } from "../../lib/clients/client-loo
 import { authenticateAgain } from "../../lib/end-user/authenticate-end-user";
 import type { EndUser } from "../../lib/end-user/port";
 import { type ApprovalBasis, checkClientNotReplaced, findBasis } from "../../lib/end-user/approval-basis";
-import { clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
+import { apiEndKey, clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import { askedRequest, endedMeanwhile, endUserRecord, hostPort, now, refusalOf } from "../host/asked";
 import { loggedStorage } from "../host/call-log";
 import { confidentialRecord, issuerRecord } from "../records/records";
@@ -13,7 +13,10 @@ async function basisAfter(endKey?: string): Promise<ApprovalBasis> {
   const { storage } = loggedStorage();
   if (endKey !== undefined) await storage.endMarks.save({ key: endKey, mark: "M", expiresAt: 9_000 }, now);
   const key = { subject: "alice", clientId: "web", apiId: "orders", contextKey: "" };
-  return findBasis({ storage }, { key, withConsent: false, clientDigest: undefined, now });
+  return findBasis(
+    { storage },
+    { key, audience: issuerRecord().api.audience, withConsent: false, clientDigest: undefined, now },
+  );
 }
 
 describe("a client whose id may have been given to another one (RFC 6749 §2.2)", () => {
@@ -101,6 +104,7 @@ describe("a person everything of whom was ended before (RFC 7009 §2.1)", () => 
   it.each([
     ["nothing", undefined],
     ["what the client had", clientEndKey("web")],
+    ["what the API had issued", apiEndKey(issuerRecord().api.audience)],
   ])("is asked for no second time where only %s was ended", async (_, endKey) => {
     const { result, endUser, consent } = await confirmed(endKey === undefined ? {} : { endKey });
     expect(result).toStrictEqual({ kind: "same-person", endUser, consent });

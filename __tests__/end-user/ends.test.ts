@@ -1,5 +1,6 @@
 import type { Consent } from "../../lib";
 import {
+  endApi,
   endAuthorization,
   endClient,
   type EndPorts,
@@ -8,6 +9,7 @@ import {
   withdrawConsent,
 } from "../../lib/end-user/ends";
 import {
+  apiEndKey,
   approvalEndKey,
   clientEndKey,
   consentEndKey,
@@ -244,6 +246,45 @@ describe("the end of a client (RFC 6749 §2.2)", () => {
       [],
       new TypeError("auth.clients.revoke: clientId must be a non-empty string."),
     ]);
+  });
+});
+
+describe("the end of an API (RFC 7009 §2.1)", () => {
+  const apis = ["orders", "files"].map((apiId) => ({ apiId, audience: `https://api.example/${apiId}` }));
+  const ended = (apiId: unknown, stored?: Stored): Promise<Outcome> =>
+    outcomeOf((ports) => endApi(ports, { apiId: apiId as string, apis }), stored);
+
+  it("is one mark of its audience, which outlives everything that any server could have issued", async () => {
+    const { calls, events, error } = await ended("files");
+    expect(error).toBeUndefined();
+    expect(calls).toEqual([
+      save(apiEndKey("https://api.example/files"), "m1", now + longestPossibleLifeSeconds),
+    ]);
+    expect(events).toEqual([{ kind: "api-ended", apiId: "files" }]);
+  });
+
+  it.each(["order", "Orders", "https://api.example/orders", "constructor"])(
+    "is refused for an API that the server does not have, with the names of the others: %s",
+    async (apiId) => {
+      const { calls, events, error } = await ended(apiId);
+      expect([calls, events]).toEqual([[], []]);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({
+        code: "unknown-api",
+        message: expect.stringContaining("Known: orders, files.") as string,
+      });
+    },
+  );
+
+  it.each([undefined, "", 7])("is refused without an id: %j", async (apiId) => {
+    const { calls, error } = await ended(apiId);
+    expect(calls).toEqual([]);
+    expect(error).toMatchObject({ code: "text-missing" });
+  });
+
+  it("tells of no end when its mark cannot be stored", async () => {
+    const { events, error } = await ended("orders", { answers: { "endMarks.save": new Error("down") } });
+    expect([events, error]).toEqual([[], new Error("down")]);
   });
 });
 

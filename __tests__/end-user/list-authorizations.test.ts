@@ -1,11 +1,16 @@
 import type { Authorization, Consent } from "../../lib";
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
-import { clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
+import { apiEndKey, clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import { loggedStorage } from "../host/call-log";
 import { authorizationRecord, consentRecord } from "../records/records";
 
 const now = 1_100;
 const clock = (): number => now;
+const audience = "https://api.example/orders";
+const apis = [
+  { apiId: "orders", audience },
+  { apiId: "files", audience: "https://api.example/files" },
+];
 const id = (letter: string): string => letter.repeat(22);
 const usage = new TypeError(
   "auth.authorizations.list takes a subject and, for a later page, { after } with the `next` of the page before.",
@@ -31,7 +36,7 @@ async function stored({ authorizations = [], consents = [], ended = [], answers 
 async function listed(given: Stored, asked: { readonly subject?: unknown; readonly page?: object } = {}) {
   const { subject = "alice", page = {} } = asked;
   const { storage, calls } = await stored(given);
-  const list = await listAuthorizations({ storage, clock }, { subject: subject as string, page });
+  const list = await listAuthorizations({ storage, clock }, { subject: subject as string, page, apis });
   return { list, wanted: calls.find(([name]) => name === "authorizations.list") };
 }
 
@@ -67,6 +72,16 @@ describe("the living authorizations of an end user (RFC 6749 §1.3)", () => {
     ["the client's, and one from before it", { endMarks: [] }, clientEndKey("web"), false],
     ["the client's, and one from after it", { endMarks: ["M"] }, clientEndKey("web"), true],
     ["another client's", { endMarks: [] }, clientEndKey("phone"), true],
+    ["the API's, and one from before it", { endMarks: [] }, apiEndKey(audience), false],
+    ["the API's, and one from after it", { endMarks: ["M"] }, apiEndKey(audience), true],
+    ["another API's", { endMarks: [] }, apiEndKey("https://api.example/files"), true],
+    // another server with the same storage has it: its end is not this server's to see
+    [
+      "the API's, and one at an API that is not of this server",
+      { apiId: "notes", endMarks: [] },
+      apiEndKey(audience),
+      true,
+    ],
     ["the person's, and one that is not revoked yet", { endMarks: [] }, subjectEndKey("alice"), true],
   ])("end with this mark: %s", async (_, changes, endKey, isListed) => {
     const { list } = await listed({ authorizations: [authorizationRecord(changes)], ended: [endKey] });
@@ -115,8 +130,12 @@ describe("the pages of the list", () => {
 });
 
 const consents = async (given: Stored) =>
-  (await listConsents({ storage: (await stored(given)).storage, clock }, { subject: "alice", page: {} }))
-    .consents;
+  (
+    await listConsents(
+      { storage: (await stored(given)).storage, clock },
+      { subject: "alice", page: {}, apis },
+    )
+  ).consents;
 
 describe("the remembered consents of an end user (RFC 6749 §10.2)", () => {
   const consent = consentRecord();
@@ -133,7 +152,7 @@ describe("the remembered consents of an end user (RFC 6749 §10.2)", () => {
       contextKey: index % 2 === 0 ? "" : "acme",
     }));
     const { storage } = await stored({ consents: given.toReversed() });
-    const list = (page: object) => listConsents({ storage, clock }, { subject: "alice", page });
+    const list = (page: object) => listConsents({ storage, clock }, { subject: "alice", page, apis });
     const first = await list({});
     expect(first.consents).toEqual(given.slice(0, 100));
     const last = given[99] ?? consent;
@@ -171,6 +190,16 @@ describe("the remembered consents of an end user (RFC 6749 §10.2)", () => {
     expect(left.map(({ clientId, apiId }) => [clientId, apiId])).toEqual([
       ["phone", "orders"],
       ["web", "other"],
+    ]);
+  });
+
+  it("end with the mark of their API", async () => {
+    const files = { ...consent, apiId: "files" };
+    const after = { ...consent, contextKey: "acme", endMarks: ["M"] };
+    const left = await consents({ consents: [consent, files, after], ended: [apiEndKey(audience)] });
+    expect(left.map(({ apiId, contextKey }) => [apiId, contextKey])).toEqual([
+      ["files", ""],
+      ["orders", "acme"],
     ]);
   });
 });

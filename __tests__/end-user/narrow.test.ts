@@ -11,10 +11,16 @@ const longestLifeSeconds = 5_000;
 const pair = { subject: "alice", clientId: "web", apiId: "orders" };
 const scopes = ["orders:write", "orders:read", "orders:list"];
 const consent: Consent = { ...pair, scopes, grantedAt: 900, endMarks: [], expiresAt: 9_000 };
+const audience = "https://api.example/orders";
 const apis = [
-  { apiId: "files", impliedScopes: new Map([["orders:read", ["orders:list"]]]) },
+  {
+    apiId: "files",
+    audience: "https://api.example/files",
+    impliedScopes: new Map([["orders:read", ["orders:list"]]]),
+  },
   {
     apiId: "orders",
+    audience,
     impliedScopes: new Map([["orders:write", ["orders:read"]]]),
   },
 ];
@@ -142,7 +148,7 @@ describe("what is taken back of a consent (RFC 6749 §1.5)", () => {
     const acme = { ...consent, contextKey: "acme" };
     const { consents } = await narrowed({
       consents: [consent, acme],
-      marks: { [endKeysOf(acme).oneContext]: "withdrawn" },
+      marks: { [endKeysOf(acme, audience).oneContext]: "withdrawn" },
     });
     expect(consents.map(({ contextKey }) => contextKey)).toEqual([undefined]);
   });
@@ -156,10 +162,10 @@ describe("what is taken back of a consent (RFC 6749 §1.5)", () => {
     expect(consents).toEqual(expect.arrayContaining(others));
   });
 
-  it.each(["client", "consents", "everyContext", "oneContext", "narrowed", "lessened"] as const)(
+  it.each(["client", "api", "consents", "everyContext", "oneContext", "narrowed", "lessened"] as const)(
     "brings no consent back that was ended before: %s",
     async (name) => {
-      const { consents } = await narrowed({ marks: { [endKeysOf(consent)[name]]: "earlier" } });
+      const { consents } = await narrowed({ marks: { [endKeysOf(consent, audience)[name]]: "earlier" } });
       expect(consents).toEqual([]);
     },
   );
@@ -167,13 +173,13 @@ describe("what is taken back of a consent (RFC 6749 §1.5)", () => {
   it.each(["subject", "approval"] as const)(
     "keeps a consent where only approvals have ended: %s",
     async (name) => {
-      const { consents } = await narrowed({ marks: { [endKeysOf(consent)[name]]: "earlier" } });
+      const { consents } = await narrowed({ marks: { [endKeysOf(consent, audience)[name]]: "earlier" } });
       expect(consents).toHaveLength(1);
     },
   );
 
   it("keeps a consent that was given under earlier marks", async () => {
-    const marks = { [endKeysOf(consent).everyContext]: "before", [lessenedKey(pair)]: "earlier" };
+    const marks = { [endKeysOf(consent, audience).everyContext]: "before", [lessenedKey(pair)]: "earlier" };
     const { consents } = await narrowed({
       marks,
       consents: [{ ...consent, endMarks: ["before", "earlier"] }],

@@ -2,7 +2,7 @@ import { type Client, type Consent, type ConsentAnswer, defaultLifetimes, memory
 import { obtainConsent } from "../../lib/end-user/obtain-consent";
 import type { ConsentDecision, EndUser } from "../../lib/end-user/port";
 import type { AuthorizationRequest } from "../../lib/protocol/authorization-request";
-import { approvalEndKey, clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
+import { apiEndKey, approvalEndKey, clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import {
   askedRequest,
   decisionRecord,
@@ -175,6 +175,7 @@ describe("a page that was shown before an end (RFC 7009 §2.1)", () => {
   it.each<[string, string]>([
     ["of the person's authorizations", subjectEndKey("alice")],
     ["of the client", clientEndKey("web")],
+    ["of the API", apiEndKey("https://api.example/orders")],
     ["of what the one allowed the other", approvalEndKey(consentRecord())],
   ])("takes no yes after the end %s, and is no consent", async (_, key) => {
     expect(await refusalOf(obtained({ decision: {}, ended: [key] }))).toEqual(endedMeanwhile);

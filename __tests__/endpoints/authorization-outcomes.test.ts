@@ -56,7 +56,7 @@ async function serverOf({ client = app, isEnded = false }: Visit) {
   const storage = memoryStorage({ clients: [] });
   const mark = { key: subjectEndKey("alice"), mark: "m".repeat(22), expiresAt: now + 1_000 };
   if (isEnded) await storage.endMarks.save(mark, now);
-  const registered = { client, endMark: undefined, asOf: now };
+  const registered = { client, endMark: undefined, apiEnds: new Map(), asOf: now };
   const ports = {
     storage,
     clients: {

@@ -32,7 +32,15 @@ function ask(endpoint: ClientEndpoint, { fields, storage = memoryStorage({ clien
   const { ports } = ruleServer(storage, { client, issuer, now });
   const parameters = parametersFromObject(fields);
   const http = { method: "POST", url: "/", headers: {} };
-  return endpoint.answer(ports, { issuer, client, endMark: undefined, parameters, now, ...http });
+  return endpoint.answer(ports, {
+    issuer,
+    client,
+    endMark: undefined,
+    apiEnds: new Map(),
+    parameters,
+    now,
+    ...http,
+  });
 }
 
 describe("the reason of a refusal, for the host's developer", () => {

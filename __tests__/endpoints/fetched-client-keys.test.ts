@@ -57,7 +57,9 @@ function serverOf(
     clients: {
       findRegistered: async (clientId, { mayFetch }) => {
         mayFetched.push(await mayFetch());
-        return clientId === client.clientId ? { client, endMark: undefined, asOf: clock.now() } : undefined;
+        return clientId === client.clientId
+          ? { client, endMark: undefined, apiEnds: new Map(), asOf: clock.now() }
+          : undefined;
       },
       findNewer: async () => undefined,
     },

@@ -57,11 +57,16 @@ const random = randomValues();
 /** Made once: tests make very many servers, and to derive keys takes long. */
 const successors = refreshSuccessors(["a secret of the test"], random.randomId);
 
-function portsOf(storage: Storage, { now }: RuleServerOptions) {
+function portsOf(storage: Storage, { issuer, now }: RuleServerOptions) {
   const events: AuthServerEvent["kind"][] = [];
   const ports: AuthorizationPorts & ClientEndpointPorts & EndPorts = {
     storage,
-    clients: clientLookup(storage, { lagSeconds: 0, clock: () => now, redirectSchemes: [] }),
+    clients: clientLookup(storage, {
+      lagSeconds: 0,
+      clock: () => now,
+      redirectSchemes: [],
+      apis: [issuer.api],
+    }),
     signer: { sign: () => "a.b.c", verify: () => undefined, trusts: () => false },
     successors,
     emit: ({ kind }) => void events.push(kind),

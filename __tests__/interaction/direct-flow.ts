@@ -41,7 +41,7 @@ function cookieJar() {
 }
 
 function clientsOf(host: FlowHost) {
-  const known = { client, endMark: undefined, asOf: flowNow };
+  const known = { client, endMark: undefined, apiEnds: new Map<string, undefined>(), asOf: flowNow };
   return {
     async findRegistered() {
       if (host.client instanceof Error) throw host.client;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   answerKey,
+  apiEndKey,
   approvalEndKey,
   clientEndKey,
   consentEndKey,
@@ -12,14 +13,17 @@ import {
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
 
+const audience = "https://api.example/orders";
+
 describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
   const all = { subject: "alice", clientId: "web", apiId: "orders" };
 
   it.each(["", "acme"])("are those under which ends store their marks, in the context %j", (contextKey) => {
     const one = { ...all, contextKey };
-    expect(endKeysOf(one)).toEqual({
+    expect(endKeysOf(one, audience)).toEqual({
       subject: subjectEndKey("alice"),
       client: clientEndKey("web"),
+      api: apiEndKey(audience),
       approval: approvalEndKey(one),
       consents: subjectConsentsEndKey("alice"),
       everyContext: consentEndKey(all),
@@ -37,9 +41,11 @@ describe("the keys that an approval reads (RFC 7009 §2.1)", () => {
     expect(new Set(keys).size).toBe(8);
   });
 
-  it("are eight different ones, and others for each context", () => {
-    const keys = ["", "acme"].flatMap((contextKey) => Object.values(endKeysOf({ ...all, contextKey })));
-    expect(new Set(keys).size).toBe(10);
+  it("are nine different ones, and others for each context", () => {
+    const keys = ["", "acme"].flatMap((contextKey) =>
+      Object.values(endKeysOf({ ...all, contextKey }, audience)),
+    );
+    expect(new Set(keys).size).toBe(11);
   });
 });
 
@@ -53,6 +59,7 @@ describe("the key of an end mark (RFC 7009 §2.1, 6749 §10.2)", () => {
   // marks are stored for years: another key would bring back what was ended
   it.each<[string, () => string, string, string[]]>([
     ["a client", () => clientEndKey("web"), "web", ["client"]],
+    ["an API", () => apiEndKey(audience), audience, ["api"]],
     ["an end user", () => subjectEndKey("alice"), "alice", ["subject"]],
     ["an end user's consents", () => subjectConsentsEndKey("alice"), "alice", ["consents"]],
     ["approvals", () => approvalEndKey(selection), "alice", ["approval", "web", "orders"]],
@@ -76,13 +83,18 @@ describe("the key of an end mark (RFC 7009 §2.1, 6749 §10.2)", () => {
   });
 
   it("says whether it ends everything of somebody", () => {
-    const all = [clientEndKey("web"), subjectEndKey("alice"), subjectConsentsEndKey("alice")];
-    expect(all.map((key) => endsEverything({ key }))).toEqual([true, true, true]);
+    const all = [
+      clientEndKey("web"),
+      apiEndKey(audience),
+      subjectEndKey("alice"),
+      subjectConsentsEndKey("alice"),
+    ];
+    expect(all.map((key) => endsEverything({ key }))).toEqual([true, true, true, true]);
     const one = [consentEndKey(selection), endedKey({ key: subjectEndKey("alice"), mark: "M" }), "alice"];
     expect(one.map((key) => endsEverything({ key }))).toEqual([false, false, false]);
   });
 
   it("of a consent without a context is that of the empty one", () => {
-    expect(endKeysOf(selection)).toEqual(endKeysOf({ ...selection, contextKey: "" }));
+    expect(endKeysOf(selection, audience)).toEqual(endKeysOf({ ...selection, contextKey: "" }, audience));
   });
 });

@@ -242,6 +242,18 @@ describe("access token claims (RFC 9068 §2.2)", () => {
     });
   });
 
+  it("have the end marks of the client and of the API, where there are any", () => {
+    const token = { ...ownToken, clientEndMark: "C", apiEndMark: "A" };
+    const claims = claimsOf(token);
+    expect(claims).toMatchObject({ client_end_mark: "C", api_end_mark: "A" });
+    expect(readAccessTokenClaims(claims, audience)).toStrictEqual(token);
+    const { api_end_mark: _mark, ...others } = claims;
+    expect(readAccessTokenClaims({ ...others, api_end_mark: 5 }, audience)).toStrictEqual({
+      ...ownToken,
+      clientEndMark: "C",
+    });
+  });
+
   it("have no scope when there is none: an empty one has no form", () => {
     expect(claimsOf(accessTokenRecord({ scopes: [] }))).not.toHaveProperty("scope");
   });

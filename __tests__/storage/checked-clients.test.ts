@@ -56,7 +56,7 @@ function table(answer: (clientId: string) => unknown, { lagSeconds = 5 } = {}): 
   };
   const lookup = clientLookup(
     { clients: store, endMarks: noMarks },
-    { lagSeconds, clock: () => made.now, redirectSchemes: [] },
+    { lagSeconds, clock: () => made.now, redirectSchemes: [], apis: [] },
   );
   const at = { issuer: issuerRecord(), mayFetch: () => false };
   const made: Table = {
@@ -440,7 +440,7 @@ describe("whether a client that nobody registered may hold tokens (RFC 6749 §2)
     const nobody: ClientStore = { find: async () => undefined, isBrowserOrigin: async () => false };
     const lookup = clientLookup(
       { clients: nobody, endMarks: noMarks },
-      { lagSeconds: 5, clock: () => 1_000, redirectSchemes: [], selfDescribed },
+      { lagSeconds: 5, clock: () => 1_000, redirectSchemes: [], apis: [], selfDescribed },
     );
     expect(await lookup.findHolder("dcr-1", { apiId: "orders", fresh: false })).toHaveProperty(
       "isSelfDescribed",

@@ -2,7 +2,7 @@
 import { type Client, generateSigningKey, type Storage } from "../../lib";
 import { clientLookup } from "../../lib/clients/client-lookup";
 import type { ResolvedOptions } from "../../lib/options/resolve";
-import { clientEndKey, endKeysOf } from "../../lib/protocol/end-mark";
+import { apiEndKey, clientEndKey, endKeysOf } from "../../lib/protocol/end-mark";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { readSigningKey } from "../../lib/signing/signing-key";
 import { type Mint, mintOf, prepareToken, verdictOn } from "../../lib/testing/mint";
@@ -100,6 +100,7 @@ describe("a client's own token (RFC 6749 §4.4)", () => {
         issuer,
         client: web,
         endMark: undefined,
+        apiEnds: new Map([[issuer.api.audience, undefined]]),
         headers: {},
         parameters: expect.anything() as unknown,
         now,
@@ -109,8 +110,21 @@ describe("a client's own token (RFC 6749 §4.4)", () => {
     });
     expect(calls).toEqual([
       ["clients.find", "web"],
-      ["endMarks.find", [clientEndKey("web")], now],
+      ["endMarks.find", [clientEndKey("web"), apiEndKey(issuer.api.audience)], now],
     ]);
+  });
+
+  it("is born under the mark of its API, and ends with it", async () => {
+    const { mint, storage } = minting();
+    const ofApi = apiEndKey(issuer.api.audience);
+    const end = (mark: string) => storage.endMarks.save({ key: ofApi, mark, expiresAt: now + 900 }, now);
+    await end("A");
+    const issue = await prepareToken(mint, asking({ ...own, ...read }));
+    const token = await issueAccessToken(mint, issue);
+    const accessToken = { apiEndMark: "A" };
+    expect(await verdictOn(mint, { token, issue })).toMatchObject({ kind: "valid", accessToken });
+    await end("B");
+    expect(await verdictOn(mint, { token, issue })).toMatchObject({ kind: "invalid" });
   });
 
   it("is accepted by the server, with nothing remembered", async () => {
@@ -152,7 +166,10 @@ describe("a token that a person has allowed (RFC 6749 §4.1)", () => {
   ])(
     "is born under the end marks of now, and no consent is looked up: %s",
     async (_, context, contextKey) => {
-      const keys = endKeysOf({ subject: "alice", clientId: "web", apiId: "orders", contextKey });
+      const keys = endKeysOf(
+        { subject: "alice", clientId: "web", apiId: "orders", contextKey },
+        issuer.api.audience,
+      );
       const { mint, calls, storage } = minting();
       await storage.endMarks.save({ key: keys.narrowed, mark: "M", expiresAt: 9_000 }, now);
       calls.length = 0;
@@ -297,7 +314,7 @@ describe("a token that the server would not issue", () => {
 
   it("is looked up at its issuer, and no document of a client is fetched", async () => {
     const { mint, storage } = minting();
-    const lookup = clientLookup(storage, { lagSeconds: 0, clock: () => now, redirectSchemes: [] });
+    const lookup = clientLookup(storage, { lagSeconds: 0, clock: () => now, redirectSchemes: [], apis: [] });
     const places: unknown[] = [];
     const clients: Mint["clients"] = {
       ...lookup,

@@ -1,6 +1,6 @@
 import { memoryStorage } from "../../lib";
 import type { Authorization } from "../../lib/protocol/authorization";
-import { clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
+import { apiEndKey, clientEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import { authorizationStands, isBornUnderClient } from "../../lib/tokens/authorization-stands";
 import { authorizationRecord } from "../records/records";
 
@@ -8,6 +8,9 @@ const now = 2_000;
 const before = "b".repeat(22);
 const after = "a".repeat(22);
 const ofClient = clientEndKey("web");
+const audience = "https://api.example/orders";
+const ofApi = apiEndKey(audience);
+const none = new Map<string, string>();
 const ofPerson = subjectEndKey("alice");
 
 /** Storage with these marks, and a list of the keys that were asked for. */
@@ -38,15 +41,103 @@ describe("what was issued to a client, everything of which was ended (RFC 7009 �
     ["has ended when storage knows no mark any more", [before], after, {}, false],
   ] as const)("%s", async (_, born, endMark, marks, expected) => {
     const { storage, asked } = await storageWith(marks);
-    const remembered = { endMark };
-    expect(await isBornUnderClient({ storage }, { born, clientId: "web", remembered, now })).toBe(expected);
+    const remembered = { endMark, apiEnds: none };
+    const question = { born, clientId: "web", audience, remembered, now };
+    expect(await isBornUnderClient({ storage }, question)).toBe(expected);
     const isPlain = born.length === 0 || born[0] === endMark;
-    expect(asked).toEqual(isPlain ? [] : [[ofClient]]);
+    expect(asked).toEqual(isPlain ? [] : [[ofClient, ofApi]]);
+  });
+});
+
+describe("what was issued for an API, everything of which was ended (RFC 7009 §2.1)", () => {
+  interface Case {
+    readonly born: readonly string[];
+    /** What is remembered of the client, and of the API. */
+    readonly client?: string;
+    readonly api?: string;
+    readonly marks?: Readonly<Record<string, string>>;
+    readonly isAsked?: boolean;
+  }
+  const [ofClientNow, ofClientThen] = ["c".repeat(22), "d".repeat(22)];
+
+  it.each<[string, Case, boolean]>([
+    ["stands when it was born under the mark in force", { born: [after], api: after }, true],
+    ["has ended when it was born under no mark", { born: [], api: after }, false],
+    [
+      "has ended when it was born before",
+      { born: [before], api: after, marks: { [ofApi]: after }, isAsked: true },
+      false,
+    ],
+    [
+      "stands when only what is remembered of the API is older",
+      { born: [after], api: before, marks: { [ofApi]: after }, isAsked: true },
+      true,
+    ],
+    // the mark was remembered and is gone since: no proof that the token is younger
+    ["has ended when storage knows no mark any more", { born: [before], api: after, isAsked: true }, false],
+    ["stands under both marks", { born: [ofClientNow, after], client: ofClientNow, api: after }, true],
+    [
+      "has ended with the API, though not with its client",
+      {
+        born: [ofClientNow],
+        client: ofClientNow,
+        api: after,
+        marks: { [ofClient]: ofClientNow },
+        isAsked: true,
+      },
+      false,
+    ],
+    [
+      "has ended with its client, though not with the API",
+      { born: [after], client: ofClientNow, api: after, marks: { [ofApi]: after }, isAsked: true },
+      false,
+    ],
+    [
+      "stands when both were ended since the client was read, and it was issued after that",
+      {
+        born: [ofClientNow, after],
+        client: ofClientThen,
+        api: before,
+        marks: { [ofClient]: ofClientNow, [ofApi]: after },
+        isAsked: true,
+      },
+      true,
+    ],
+    [
+      "has ended with its client, whose newer mark is found when the API's is looked for",
+      {
+        born: [ofClientThen, after],
+        client: ofClientThen,
+        api: before,
+        marks: { [ofClient]: ofClientNow, [ofApi]: after },
+        isAsked: true,
+      },
+      false,
+    ],
+    [
+      "has ended with its client, whose mark is gone, though the API's is the newest",
+      { born: [after], client: ofClientNow, api: before, marks: { [ofApi]: after }, isAsked: true },
+      false,
+    ],
+  ])("%s", async (_, { born, client: endMark, api, marks = {}, isAsked = false }, expected) => {
+    const { storage, asked } = await storageWith(marks);
+    const remembered = { endMark, apiEnds: new Map([[audience, api]]) };
+    const question = { born, clientId: "web", audience, remembered, now };
+    expect(await isBornUnderClient({ storage }, question)).toBe(expected);
+    expect(asked).toEqual(isAsked ? [[ofClient, ofApi]] : []);
+  });
+
+  it("stands when another API was ended", async () => {
+    const { storage, asked } = await storageWith({});
+    const remembered = { endMark: undefined, apiEnds: new Map([["https://api.example/files", after]]) };
+    const question = { born: [], clientId: "web", audience, remembered, now };
+    expect(await isBornUnderClient({ storage }, question)).toBe(true);
+    expect(asked).toEqual([]);
   });
 });
 
 describe("an authorization (RFC 7009 §2.1)", () => {
-  const registered = { endMark: undefined };
+  const registered = { endMark: undefined, apiEnds: none };
   it.each<[string, Authorization | undefined, Readonly<Record<string, string>>, boolean]>([
     ["stands without an end", authorizationRecord({ endMarks: [] }), {}, true],
     ["has ended when it is missing", undefined, {}, false],
@@ -59,7 +150,9 @@ describe("an authorization (RFC 7009 §2.1)", () => {
     ],
   ])("%s", async (_, authorization, marks, expected) => {
     const { storage, asked } = await storageWith(marks);
-    expect(await authorizationStands({ storage }, { authorization, registered, now })).toBe(expected);
+    expect(await authorizationStands({ storage }, { authorization, audience, registered, now })).toBe(
+      expected,
+    );
     expect(asked).toEqual([]);
   });
 
@@ -70,15 +163,23 @@ describe("an authorization (RFC 7009 §2.1)", () => {
 
   it.each(kinds)("has ended when its client was deleted: %s", async (_, authorization) => {
     const { storage, asked } = await storageWith({});
-    const by = { authorization, registered: undefined, now };
+    const by = { authorization, audience, registered: undefined, now };
     expect(await authorizationStands({ storage }, by)).toBe(false);
     expect(asked).toEqual([]);
   });
 
   it.each(kinds)("has ended with everything of its client: %s", async (_, authorization) => {
     const { storage, asked } = await storageWith({ [ofClient]: after });
-    const by = { authorization, registered: { endMark: after }, now };
+    const by = { authorization, audience, registered: { endMark: after, apiEnds: none }, now };
     expect(await authorizationStands({ storage }, by)).toBe(false);
-    expect(asked).toEqual(authorization.endMarks[0] === before ? [[ofClient]] : []);
+    expect(asked).toEqual(authorization.endMarks[0] === before ? [[ofClient, ofApi]] : []);
+  });
+
+  it.each(kinds)("has ended with everything of its API: %s", async (_, authorization) => {
+    const { storage, asked } = await storageWith({ [ofApi]: after });
+    const ofEndedApi = { endMark: undefined, apiEnds: new Map([[audience, after]]) };
+    const by = { authorization, audience, registered: ofEndedApi, now };
+    expect(await authorizationStands({ storage }, by)).toBe(false);
+    expect(asked).toEqual(authorization.endMarks[0] === before ? [[ofClient, ofApi]] : []);
   });
 });

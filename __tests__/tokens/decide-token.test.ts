@@ -15,6 +15,7 @@ const request: ClientRequest = {
   issuer: issuerRecord(),
   client: confidentialRecord(),
   endMark: undefined,
+  apiEnds: new Map(),
   headers: {},
   parameters: parseParameters(""),
   now,

@@ -19,6 +19,7 @@ function clientRequest(changes: Partial<ClientRequest> = {}): ClientRequest {
     issuer,
     client,
     endMark: undefined,
+    apiEnds: new Map(),
     headers: {},
     parameters: parseParameters(""),
     now,
@@ -37,6 +38,25 @@ describe("the record of an opaque access token (RFC 6749 §1.4)", () => {
     expiresAt: 1_600,
   };
   const ofAlice = { authorizationId: "A".repeat(22), subject: "alice" };
+
+  it("has the mark of the API after its end, if it is a client's own", async () => {
+    const storage = memoryStorage({ clients: [] });
+    const create = jest.spyOn(storage.accessTokens, "create");
+    const signer = { sign: () => "" };
+    const { audience } = apiRecord();
+    const request = clientRequest({
+      apiEnds: new Map([
+        [audience, mark],
+        ["https://other.example", "O"],
+      ]),
+    });
+    for (const authorization of [undefined, authorizationRecord()])
+      await issueAccessToken({ storage, signer, randomId, randomToken }, { request, authorization, decided });
+    expect(create.mock.calls).toStrictEqual([
+      [{ ...common, apiEndMark: mark }, now],
+      [{ ...common, ...ofAlice }, now],
+    ]);
+  });
 
   it.each([
     ["of a client's own", undefined, undefined, {}],

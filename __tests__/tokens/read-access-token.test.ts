@@ -42,6 +42,7 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     hasSubscription: true,
     isSelfDescribed: false,
     endMark: undefined,
+    apiEnds: new Map(),
     asOf: 1_095,
   };
   const mark = "m".repeat(22);
@@ -64,7 +65,7 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     if (isRevoked) await storage.accessTokens.revoke({ tokenId, expiresAt }, now);
     const findHolder = jest.fn(() => Promise.resolve(tokenHolder));
     const find = jest.spyOn(storage.endMarks, "find");
-    const question = { accessToken: token, apiId: "orders", now, ...(fresh !== undefined && { fresh }) };
+    const question = { accessToken: token, api, now, ...(fresh !== undefined && { fresh }) };
     const told = await validityOf({ storage, clients: { findHolder } }, question);
     return { told, askedForMarks: find.mock.calls.length, lookUps: findHolder.mock.calls };
   }
@@ -153,6 +154,34 @@ describe("whether an access token is still valid (RFC 7009 §2.1)", () => {
     const { told, askedForMarks } = await validity(given);
     expect(told).toMatchObject({ kind: "valid", asOf: 1_095 });
     expect(askedForMarks).toBe(0);
+  });
+
+  describe("when everything of its API was ended", () => {
+    const ofApi = "a".repeat(22);
+    const tokenHolder = { ...holder, endMark: mark, apiEnds: new Map([[api.audience, ofApi]]) };
+
+    it.each([
+      ["a client's own of before", { ...own, clientEndMark: mark }, 1],
+      ["a client's own of before both ends", own, 0],
+      ["a client's own with the mark of another end", { ...own, clientEndMark: mark, apiEndMark: "x" }, 1],
+      ["a person's", accessTokenRecord(), 0],
+    ])("ends: %s", async (_, token, asked) => {
+      const { told, askedForMarks } = await validity({ tokenHolder, token, stored: mark });
+      expect(told).toEqual({ kind: "ended", code: endedCode });
+      expect(askedForMarks).toBe(asked);
+    });
+
+    it("lasts when it is a client's own from after that", async () => {
+      const token = { ...own, clientEndMark: mark, apiEndMark: ofApi };
+      const { told, askedForMarks } = await validity({ tokenHolder, token });
+      expect(told).toMatchObject({ kind: "valid" });
+      expect(askedForMarks).toBe(0);
+    });
+
+    it("lasts when that was another API", async () => {
+      const others = { ...holder, apiEnds: new Map([["https://other.example", ofApi]]) };
+      expect((await validity({ tokenHolder: others, token: own })).told).toMatchObject({ kind: "valid" });
+    });
   });
 
   it("asks storage for no mark when a client's own token has none: it is older than every end", async () => {

@@ -1,8 +1,8 @@
 // Something ends what a person or a client has, while something else is under way. The order in which storage answers is drawn by
 // chance. Whatever it is, once the end has resolved, nothing that began before it works.
 import { memoryStorage, type Storage } from "../../lib";
-import { endAuthorization, endClient, endSubject, withdrawConsent } from "../../lib/end-user/ends";
-import { clientEndKey } from "../../lib/protocol/end-mark";
+import { endApi, endAuthorization, endClient, endSubject, withdrawConsent } from "../../lib/end-user/ends";
+import { apiEndKey, clientEndKey } from "../../lib/protocol/end-mark";
 import { digestToken } from "../../lib/protocol/token-value";
 import { confidentialRecord, issuerRecord } from "../../__tests__/records/records";
 import { type RuleServer, ruleServerOfAlice, type ShownPage } from "../../__tests__/hosts/rule-server";
@@ -83,6 +83,7 @@ const ends = {
     return endSubject(server.ports, { subject: "alice", end: "erase", longestLifeSeconds });
   },
   "auth.clients.revoke": ({ server }) => endClient(server.ports, clientId),
+  "auth.apis.revoke": ({ server }) => endApi(server.ports, { apiId: "orders", apis: [issuer.api] }),
 } satisfies Record<string, Operation>;
 
 type End = keyof typeof ends;
@@ -135,14 +136,15 @@ async function alive({ server, loot }: Scene): Promise<readonly string[]> {
   return works;
 }
 
-/** Own tokens that live on though they were issued before the client's newest mark. */
+/** Own tokens that live on though they were issued before the newest mark of the client or the API. */
 async function outlived({ server, ownTokens }: Scene, storage: Storage): Promise<readonly string[]> {
-  const [mark] = await storage.endMarks.find([clientEndKey(clientId)], now);
+  const keys = [clientEndKey(clientId), apiEndKey(issuer.api.audience)];
+  const [ofClient, ofApi] = await storage.endMarks.find(keys, now);
   const works: string[] = [];
   for (const token of ownTokens) {
     const stored = await storage.accessTokens.find(digestToken(token), now);
-    if (stored?.clientEndMark !== mark && (await server.accepts(token)))
-      works.push("a token of the client itself");
+    const isOlder = stored?.clientEndMark !== ofClient || stored?.apiEndMark !== ofApi;
+    if (isOlder && (await server.accepts(token))) works.push("a token of the client itself");
   }
   return works;
 }

@@ -1,7 +1,7 @@
 // Ends fail at any of their calls, before or after its work, and are repeated until they succeed, as the documentation asks. Meanwhile
 // a client goes on. Once an end has succeeded, nothing that is older works, and what is not ended is still listed.
 import { memoryStorage } from "../../lib";
-import { endClient, endSubject, type SubjectEnd, withdrawConsent } from "../../lib/end-user/ends";
+import { endApi, endClient, endSubject, type SubjectEnd, withdrawConsent } from "../../lib/end-user/ends";
 import { confidentialRecord, issuerRecord } from "../../__tests__/records/records";
 import { ruleServer, ruleServerOfAlice } from "../../__tests__/hosts/rule-server";
 import { randomOf, scheduled } from "./schedule";
@@ -61,6 +61,7 @@ const ends = {
   "auth.subjects.revoke with consents": subjectEnd("revoke-consents"),
   "auth.subjects.erase": subjectEnd("erase"),
   "auth.clients.revoke": ({ server }: Scene) => endClient(server.ports, client.clientId),
+  "auth.apis.revoke": ({ server }: Scene) => endApi(server.ports, { apiId: "orders", apis: [issuer.api] }),
 };
 
 describe(`ends that fail and are repeated (RFC 7009 §2.1), seed ${seed}`, () => {

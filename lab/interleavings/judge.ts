@@ -34,6 +34,7 @@ const successes: readonly (Heard["kind"] | undefined)[] = [
   "subject-ended",
   "subject-erased",
   "client-ended",
+  "api-ended",
   "client-registered",
 ];
 
@@ -43,13 +44,15 @@ const isReplayed = ({ ran }: Case, { authorizationId }: Pick<Held, "authorizatio
     events.some((event) => event.kind === "replay-detected" && event.authorizationId === authorizationId),
   );
 
+/** Who gets tokens without a person. */
+const isItself = ({ owner }: Held): boolean => owner === "client itself" || owner === "keyed client";
+
 /**
- * True when a client itself has asked for its token after everything of the client was ended: it has read the mark of that end. An end
+ * True when a client itself has asked for its token after everything of the client or API was ended: it has read the mark of that end. An end
  * that was interrupted was repeated since, so it ends this too.
  */
 function isSpared({ ran }: Case, { end, held }: { end: Ran; held: Held }): boolean {
-  if (held.owner !== "client itself" || !end.operation.sparesLater || end.outcome?.kind !== "done")
-    return false;
+  if (!isItself(held) || !end.operation.sparesLater || end.outcome?.kind !== "done") return false;
   const giver = ran.find((one) => broughtBy(one).some(({ text }) => text === held.text));
   const [read, stored] = [giver?.stepOf("endMarks.find") ?? -1, end.stepOf("endMarks.save") ?? Infinity];
   return read > stored;
@@ -305,8 +308,15 @@ const isAnyEnded = ({ ran, family }: Case, owner: Owner): boolean =>
   ran.some(({ operation }) => operation.ends?.({ kind: "code", text: "", owner }, family) === true);
 
 /** The consents of this owner that the person sees. */
-async function listedConsents({ family }: Case, { process, owner }: { process: Process; owner: Owner }) {
-  const { consents } = await listConsents(process.ports, { subject: "alice", page: {} });
+async function listedConsents(
+  { family, host }: Case,
+  { process, owner }: { process: Process; owner: Owner },
+) {
+  const { consents } = await listConsents(process.ports, {
+    subject: "alice",
+    page: {},
+    apis: [host.issuer.api],
+  });
   const { clientId } = owner === "registered client" ? family.registered.client : otherSelection;
   const ofContext = owner === "other context" ? otherSelection.contextKey : "";
   return consents.filter((consent) => consent.clientId === clientId && consent.contextKey === ofContext);
@@ -383,8 +393,12 @@ async function leftOvers(all: Case): Promise<readonly string[]> {
   return left > 0 ? [`"erase the subject" has resolved, and ${left} authorizations name the person`] : [];
 }
 
-async function listedIds(process: Process): Promise<ReadonlySet<string>> {
-  const { authorizations } = await listAuthorizations(process.ports, { subject: "alice", page: {} });
+async function listedIds({ host }: Case, process: Process): Promise<ReadonlySet<string>> {
+  const { authorizations } = await listAuthorizations(process.ports, {
+    subject: "alice",
+    page: {},
+    apis: [host.issuer.api],
+  });
   return new Set(authorizations.map(({ authorizationId }) => authorizationId));
 }
 
@@ -442,7 +456,7 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
   const again = await repeated(all, process);
   const consents = await noes(all, process);
   // read before codes are presented, which may be a replay
-  const listed = await listedIds(process);
+  const listed = await listedIds(all, process);
   const processes = { now: process, before: all.processes, family };
   const living = await livingOf(processes, again.length > 0 ? [] : loot);
   return [

@@ -1,6 +1,7 @@
 /** What can happen, as data: how each operation begins, what it ends, and which events tell of it. */
 import type { ConsentSelection, TokenDecision } from "../../lib";
 import {
+  endApi,
   endAuthorization,
   endClient,
   endSubject,
@@ -180,6 +181,13 @@ export const operations = {
     sparesLater: true,
     takesConsent: allowedClient,
     succeeds: ["client-ended"],
+  },
+  "end the API": {
+    begin: ({ host, process }) => ended(endApi(process.ports, { apiId: "orders", apis: [host.issuer.api] })),
+    ends: () => true,
+    sparesLater: true,
+    takesConsent: ofPeople,
+    succeeds: ["api-ended"],
   },
   "delete the client": {
     begin: deleteClient,

@@ -1,7 +1,9 @@
 // Mistakes that are planted: the search must find each of them, and the schedule that it prints must show it again.
 import type { Storage } from "../../lib";
+import { apiEndKey } from "../../lib/protocol/end-mark";
 import { choicesOf, explore, lineOf, replay } from "./explore";
 import type { OperationName } from "./operations";
+import { issuers } from "./host";
 import { describeFinding, type faultPlans, searched, stopTimers } from "./search";
 import { type Memory, newWorld, type Setting } from "./worlds";
 
@@ -34,6 +36,17 @@ function extendingAny(storage: Storage): Storage {
   return { ...storage, clientRegistrations: { ...storage.clientRegistrations, extend } };
 }
 
+const ofApi = apiEndKey(issuers.opaque.api.audience);
+
+/** Nobody sees the mark of the API. */
+function blindToApi(storage: Storage): Storage {
+  const find: Storage["endMarks"]["find"] = async (keys, now) => {
+    const found = await storage.endMarks.find(keys, now);
+    return found.map((mark, place) => (keys[place] === ofApi ? undefined : mark));
+  };
+  return { ...storage, endMarks: { ...storage.endMarks, find } };
+}
+
 /** Mistakes about what is beside the family. */
 const others: Readonly<Record<string, Mistake>> = {
   "the token of a client itself does not carry its end mark": {
@@ -48,6 +61,25 @@ const others: Readonly<Record<string, Mistake>> = {
   "an end of the client is not seen by its own tokens": {
     names: ["ask for the client itself", "revoke the client"],
     found: /"revoke the client" has resolved, and an access token of the client itself still works/,
+    plant: (storage) => ({ ...storage, endMarks: { ...storage.endMarks, save: async () => undefined } }),
+  },
+  "the token of a client itself does not carry the end mark of its API": {
+    names: ["ask for the client itself", "end the API"],
+    found: /an access token of the client itself was acknowledged and no longer works/,
+    plant(storage) {
+      const create: Storage["accessTokens"]["create"] = ({ apiEndMark: _mark, ...token }, now) =>
+        storage.accessTokens.create(token, now);
+      return { ...storage, accessTokens: { ...storage.accessTokens, create } };
+    },
+  },
+  "an end of the API is not seen by clients' own tokens": {
+    names: ["ask for the client itself", "end the API"],
+    found: /"end the API" has resolved, and an access token of the client itself still works/,
+    plant: blindToApi,
+  },
+  "an end of the API leaves no mark": {
+    names: ["approve silently", "end the API"],
+    found: /"end the API" has resolved, and a code of the family still works/,
     plant: (storage) => ({ ...storage, endMarks: { ...storage.endMarks, save: async () => undefined } }),
   },
   "a registration that has expired can be extended": {
@@ -314,6 +346,8 @@ describe("orders that are left out", () => {
     ["fresh", ["refresh", "client changed"]],
     ["fresh", ["call the API", "delete the client"]],
     ["fresh", ["ask for the client itself", "revoke the client"]],
+    ["remembered", ["approve silently", "end the API"]],
+    ["fresh", ["ask for the client itself", "end the API"]],
     ["remembered", ["refresh to the host's no", "revoke the refresh token"]],
     ["fresh", ["prove by the assertion", "prove by the assertion"]],
   ] as readonly (readonly [Memory, readonly OperationName[]])[])(

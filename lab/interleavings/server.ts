@@ -85,7 +85,7 @@ function lookupOf(
     redirectSchemes: [],
     insecureLoopback: false,
   });
-  return clientLookup(storage, { lagSeconds, clock, redirectSchemes: [], selfDescribed });
+  return clientLookup(storage, { lagSeconds, clock, redirectSchemes: [], apis: [issuer.api], selfDescribed });
 }
 
 function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: ProcessOptions) {

@@ -47,7 +47,8 @@ export interface UnprovenRequest extends EndpointRequest {
 }
 
 /** A request of an authenticated client. A public client only names itself, as it has no secret. */
-export interface ClientRequest extends EndpointRequest, Pick<RegisteredClient, "client" | "endMark"> {
+export interface ClientRequest
+  extends EndpointRequest, Pick<RegisteredClient, "client" | "endMark" | "apiEnds"> {
   /** When the request was authenticated: one time for all of its rules. */
   readonly now: EpochSeconds;
 }

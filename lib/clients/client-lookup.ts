@@ -2,8 +2,8 @@
 import type { Advise } from "../events/port";
 import { suggestion } from "../host/plain";
 import { type Client, isClientId, subscriptionOf, withCurrentSecrets } from "../protocol/client";
-import { clientEndKey } from "../protocol/end-mark";
-import type { Issuer } from "../protocol/issuer";
+import { apiEndKey, clientEndKey, type CurrentMark } from "../protocol/end-mark";
+import type { Api, Issuer } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import { findMarks } from "../storage/end-marks";
 import { lagMemory, type Lag } from "../recall/lag-memory";
@@ -74,6 +74,8 @@ export function adviseOfSubscriptions(advise: Advise, clients: ClientStore, apis
 export interface ClientLookupOptions extends Lag {
   /** The schemes without a dot that native clients may use. */
   readonly redirectSchemes: readonly string[];
+  /** All APIs of the server. */
+  readonly apis: readonly Pick<Api, "audience">[];
   /** Clients besides those of the host's table, which come first. Left out: none. */
   readonly selfDescribed?: SelfDescribedClients | undefined;
 }
@@ -83,12 +85,19 @@ function isOrigin(text: string): boolean {
   return text.length <= 300 && /^https?:\/\/[^\s/?#]+$/.test(text);
 }
 
-/** A client and the end mark under which everything is born that is issued to it. */
-export interface RegisteredClient {
-  readonly client: Client;
-  readonly endMark: string | undefined;
-  /** When the two were read. */
+/** The end marks under which everything is born that is issued to a client, as they are remembered. */
+export interface ClientEnds {
+  /** Its own. */
+  readonly endMark: CurrentMark;
+  /** Those of the APIs of the server, by their audiences. */
+  readonly apiEnds: ReadonlyMap<string, CurrentMark>;
+  /** When they were read. */
   readonly asOf: EpochSeconds;
+}
+
+/** A client and its end marks, which were read with it. */
+export interface RegisteredClient extends ClientEnds {
+  readonly client: Client;
 }
 
 /** Where a client asks, and what may be done to find it. */
@@ -111,7 +120,7 @@ export interface SelfDescribedClients {
 }
 
 /** What a client's access tokens depend on. */
-export interface TokenHolder extends Pick<RegisteredClient, "endMark" | "asOf"> {
+export interface TokenHolder extends ClientEnds {
   readonly hasSubscription: boolean;
   /** True when the host has not registered it. What an earlier registered client with this id was given is not its own. */
   readonly isSelfDescribed: boolean;
@@ -119,7 +128,7 @@ export interface TokenHolder extends Pick<RegisteredClient, "endMark" | "asOf"> 
 
 /** The client store as the library uses it: records are checked copies. */
 export interface ClientLookup {
-  /** The client with its end mark, both at most as old as the lag. The record is never older than the mark. */
+  /** The client with its end marks, all at most as old as the lag. The record is never older than its mark. */
   findRegistered(clientId: string, at: ClientPlace): Promise<RegisteredClient | undefined>;
   /**
    * A record that was read after this one has led to a refusal: the host may have saved a new secret, key or redirect URI a moment ago.
@@ -173,51 +182,54 @@ const always = { placesOf: () => 1 };
 
 type FindInTable = (clientId: string, stale?: RegisteredClient) => Promise<RegisteredClient | undefined>;
 
-/** Finds clients of the table with their end marks. */
-function findingInTable(
-  { endMarks }: LookupPorts,
-  { ask, options }: { ask: AskTable; options: ClientLookupOptions },
-): FindInTable {
-  return async (clientId, stale) => {
-    const asOf = options.clock();
-    const question = { keys: { client: clientEndKey(clientId) }, now: asOf };
-    const [found, { client: endMark }] = await Promise.all([ask(clientId), findMarks(endMarks, question)]);
-    // the record may be from before a new mark: an earlier client with this id must not get what is born under it
-    const client = endMark === stale?.endMark ? found : await ask(clientId);
-    return client && { client, endMark, asOf };
+type ReadEnds = (clientId: string) => Promise<ClientEnds>;
+
+/** Reads the marks of a client and of all APIs, in one call. */
+function readingEnds({ endMarks }: LookupPorts, { apis, clock }: ClientLookupOptions): ReadEnds {
+  const ofApis = Object.fromEntries(apis.map(({ audience }) => [audience, apiEndKey(audience)]));
+  return async (clientId) => {
+    const asOf = clock();
+    const keys: Readonly<Record<string, string>> = { client: clientEndKey(clientId), ...ofApis };
+    const { client: endMark, ...apiEnds } = await findMarks(endMarks, { keys, now: asOf });
+    return { endMark, apiEnds: new Map(Object.entries(apiEnds)), asOf };
   };
 }
 
-function holderOf({ client, endMark, asOf }: RegisteredClient, apiId: string): TokenHolder | undefined {
+/** Finds clients of the table with their end marks. */
+function findingInTable(ask: AskTable, readEnds: ReadEnds): FindInTable {
+  return async (clientId, stale) => {
+    const [found, ends] = await Promise.all([ask(clientId), readEnds(clientId)]);
+    // the record may be from before a new mark: an earlier client with this id must not get what is born under it
+    const client = ends.endMark === stale?.endMark ? found : await ask(clientId);
+    return client && { client, ...ends };
+  };
+}
+
+function holderOf({ client, ...ends }: RegisteredClient, apiId: string): TokenHolder | undefined {
   const hasSubscription = subscriptionOf(client, apiId) !== undefined;
-  return client.disabled ? undefined : { hasSubscription, isSelfDescribed: false, endMark, asOf };
+  return client.disabled ? undefined : { hasSubscription, isSelfDescribed: false, ...ends };
 }
 
 type FindSelfDescribed = Pick<ClientLookup, "findRegistered" | "findHolder">;
 
 /** The same for clients that the host has not registered. Their ids are never given to another one, and their policy may change. */
 function selfDescribedLookup(
-  { endMarks }: LookupPorts,
-  { selfDescribed, options }: { selfDescribed: SelfDescribedClients; options: ClientLookupOptions },
+  selfDescribed: SelfDescribedClients,
+  { readEnds, options }: { readEnds: ReadEnds; options: ClientLookupOptions },
 ): FindSelfDescribed {
   const holders = lagMemory<TokenHolder | undefined>(options, ifFound);
-  const markOf = async (clientId: string): Promise<Pick<RegisteredClient, "endMark" | "asOf">> => {
-    const asOf = options.clock();
-    const { client } = await findMarks(endMarks, { keys: { client: clientEndKey(clientId) }, now: asOf });
-    return { endMark: client, asOf };
-  };
   return {
     async findRegistered(clientId, at) {
-      // the mark is read first: what is ended while the document is fetched must not look newer than that
-      const mark = await markOf(clientId);
+      // the marks are read first: what is ended while the document is fetched must not look newer than that
+      const ends = await readEnds(clientId);
       const client = await selfDescribed.find(clientId, at);
-      return client && { client, ...mark };
+      return client && { client, ...ends };
     },
     findHolder(clientId, { apiId, fresh }) {
       const find = async (): Promise<TokenHolder | undefined> => {
-        const mark = await markOf(clientId);
+        const ends = await readEnds(clientId);
         const mayHold = await selfDescribed.mayHoldTokens(clientId, apiId);
-        return mayHold ? { hasSubscription: true, isSelfDescribed: true, ...mark } : undefined;
+        return mayHold ? { hasSubscription: true, isSelfDescribed: true, ...ends } : undefined;
       };
       return fresh ? find() : holders(JSON.stringify([apiId, clientId]), find);
     },
@@ -230,11 +242,11 @@ function selfDescribedLookup(
  */
 export function clientLookup(storage: LookupPorts, options: ClientLookupOptions): ClientLookup {
   const { selfDescribed } = options;
-  const ask = askTable(storage, options);
-  const find = findingInTable(storage, { ask, options });
+  const [ask, readEnds] = [askTable(storage, options), readingEnds(storage, options)];
+  const find = findingInTable(ask, readEnds);
   const known = lagMemory<RegisteredClient | undefined>(options, ifEnabled);
   const readAgain = lagMemory<true>({ ...options, lagSeconds: 1 }, always);
-  const others = selfDescribed && selfDescribedLookup(storage, { selfDescribed, options });
+  const others = selfDescribed && selfDescribedLookup(selfDescribed, { readEnds, options });
   const origins = lagMemory<boolean>(options, ifFound);
   const taken = lagMemory<boolean>(options, always);
   return {

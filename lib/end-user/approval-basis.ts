@@ -34,7 +34,7 @@ export interface ApprovalBasis {
   readonly isFirstVisit: boolean;
 }
 
-/** The refusal of a request whose person or client was ended while it was under way, or who has withdrawn: that is a no. */
+/** The refusal of a request whose person, client or API was ended while it was under way, or who has withdrawn: that is a no. */
 export function endedMeanwhile(): OAuthError {
   return new OAuthError("access_denied", {
     description: "The end user did not grant access.",
@@ -51,10 +51,10 @@ export function consentMarks({
   return marks;
 }
 
-/** True when the person, the client, or what the one allowed the other was ended after these marks were read. */
+/** True when the person, the client, the API, or what the one allowed the other was ended after these marks were read. */
 export function approvalsEndedSince(born: readonly string[] | undefined, { marks }: ApprovalBasis): boolean {
-  const { subject, client, approval, lessened } = marks;
-  return !isBornUnder(born ?? [], { subject, client, approval, lessened });
+  const { subject, client, api, approval, lessened } = marks;
+  return !isBornUnder(born ?? [], { subject, client, api, approval, lessened });
 }
 
 /**
@@ -67,12 +67,15 @@ export async function findBasis(
   ports: BasisPorts,
   {
     key,
+    audience,
     page,
     withConsent,
     clientDigest,
     now,
   }: {
     key: ConsentKey;
+    /** Of the API. */
+    audience: string;
     /** Names the consent page that the end user was shown. */
     page?: string | undefined;
     withConsent: boolean;
@@ -81,7 +84,7 @@ export async function findBasis(
     now: EpochSeconds;
   },
 ): Promise<ApprovalBasis> {
-  const endKeys = endKeysOf(key);
+  const endKeys = endKeysOf(key, audience);
   const noKey = page === undefined ? undefined : answerKey({ subject: key.subject, page }, "no");
   const keys = { ...endKeys, ...(noKey !== undefined && { no: noKey }) };
   const [{ no, ...marks }, found] = await Promise.all([

@@ -69,7 +69,7 @@ async function forgetConsent(
   const { remember, basis } = consent;
   if (!remember) return;
   const isNew = (mark: CurrentMark): mark is string => !isBornUnder(basis.endMarks, { mark });
-  const { subject, client, approval, consents, everyContext, oneContext, narrowed, lessened } = marks;
+  const { subject, client, api, approval, consents, everyContext, oneContext, narrowed, lessened } = marks;
   const withdrawals = [everyContext, oneContext].filter(isNew);
   const { consents: key } = basis.endKeys;
   const keys = Object.fromEntries(withdrawals.map((mark) => [mark, endedKey({ key, mark })]));
@@ -78,14 +78,14 @@ async function forgetConsent(
   // ended nothing may stay
   const isUnderWay =
     !isNew(consents) && (ended.includes(undefined) || (isNew(approval) && withdrawals.length === 0));
-  const [exceptEndMark] = [...withdrawals, consents, subject, client, narrowed, lessened].filter(isNew);
+  const [exceptEndMark] = [...withdrawals, consents, subject, client, api, narrowed, lessened].filter(isNew);
   if (isUnderWay || exceptEndMark === undefined) return;
   await storage.consents.delete({ selection: basis.key, exceptEndMark }, now);
 }
 
 /**
- * Erases what was stored if the end user, the client, or what the one has allowed the other was ended meanwhile. This is the last
- * step: an end that begins after it finds what is already stored.
+ * Erases what was stored if the end user, the client, the API, or what the one has allowed the other was ended meanwhile. This is the
+ * last step: an end that begins after it finds what is already stored.
  */
 async function checkNotEnded(
   ports: Pick<ApprovalPorts, "storage">,

@@ -1,8 +1,11 @@
-/** Ends what an end user or a client has: consents, authorizations and everything that descends from them. RFC 7009 §2.1, 6749 §10.2. */
+/** Ends what an end user, a client or an API has: consents, authorizations and what descends from them. RFC 7009 §2.1, 6749 §10.2. */
 import type { EmitEvent } from "../events/port";
+import { suggestion } from "../host/plain";
 import type { ConsentSelection } from "../protocol/consent";
+import type { Api } from "../protocol/issuer";
 import { mistakesOf } from "../protocol/mistake";
 import {
+  apiEndKey,
   approvalEndKey,
   clientEndKey,
   consentEndKey,
@@ -20,6 +23,8 @@ import type { Storage } from "../storage/port";
 
 const mistake = mistakesOf({
   "text-missing": (of: string, name: string) => `${of}: ${name} must be a non-empty string.`,
+  "unknown-api": (apiId: string, known: readonly string[]) =>
+    `auth.apis.revoke: the options have no API ${apiId}.${suggestion(apiId, known)} Known: ${known.join(", ")}.`,
   "unclear-context-key": (of: string) =>
     `${of}: contextKey must be a string, "" for what has no context. Leave it out for every context.`,
   "unclear-end-of-subject":
@@ -174,4 +179,28 @@ export async function endClient(ports: EndPorts, clientId: string): Promise<void
   const key = clientEndKey(clientId);
   await saveMark(ports, { key, longestLifeSeconds: longestPossibleLifeSeconds, now });
   ports.emit({ kind: "client-ended", clientId });
+}
+
+/**
+ * Ends everything that was issued for this API, to all clients and of all end users: authorizations, consents and the tokens that clients
+ * got for themselves. As with a client, only the mark ends it.
+ *
+ * @throws TypeError when the server has no such API: an end that ends nothing must not look like a success. Rejects with whatever storage
+ * rejects with.
+ */
+export async function endApi(
+  ports: EndPorts,
+  { apiId, apis }: { apiId: string; apis: readonly Pick<Api, "apiId" | "audience">[] },
+): Promise<void> {
+  checkTexts({ apiId }, { of: "auth.apis.revoke", names: ["apiId"] });
+  const api = apis.find((one) => one.apiId === apiId);
+  if (!api)
+    throw mistake(
+      "unknown-api",
+      apiId,
+      apis.map((one) => one.apiId),
+    );
+  const [key, now] = [apiEndKey(api.audience), ports.clock()];
+  await saveMark(ports, { key, longestLifeSeconds: longestPossibleLifeSeconds, now });
+  ports.emit({ kind: "api-ended", apiId });
 }

@@ -2,7 +2,8 @@
 import type { Authorization } from "../protocol/authorization";
 import { hostMistake } from "../protocol/mistake";
 import type { Consent } from "../protocol/consent";
-import { clientEndKey, isBornUnder } from "../protocol/end-mark";
+import { apiEndKey, clientEndKey, isBornUnder } from "../protocol/end-mark";
+import type { Api } from "../protocol/issuer";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { isRandomId } from "../protocol/token-value";
 import { findMarks } from "../storage/end-marks";
@@ -42,8 +43,8 @@ export interface RememberedConsents {
   readonly next?: string;
 }
 
-/** What was issued to a client. */
-type BornForClient = Pick<Authorization, "clientId" | "endMarks">;
+/** What was issued to a client for an API. */
+type BornForClient = Pick<Authorization, "clientId" | "apiId" | "endMarks">;
 
 const pageSize = 100;
 
@@ -64,25 +65,30 @@ function active(listed: ListedAuthorization): ActiveAuthorization {
   };
 }
 
-/** Tells what was there already when everything of its client was ended: only the client's mark says so. */
-async function findClientEnds(
+/** Tells what was there already when everything of its client or API was ended: only their marks say so. */
+async function findEnds(
   { storage }: { readonly storage: Pick<Storage, "endMarks"> },
-  { listed, now }: { listed: readonly BornForClient[]; now: EpochSeconds },
+  { listed, apis, now }: Pick<PageQuestion, "apis"> & { listed: readonly BornForClient[]; now: EpochSeconds },
 ): Promise<(one: BornForClient) => boolean> {
-  const keys = Object.fromEntries(listed.map(({ clientId }) => [clientId, clientEndKey(clientId)]));
+  const keys = Object.fromEntries([
+    ...listed.map(({ clientId }) => [`client ${clientId}`, clientEndKey(clientId)] as const),
+    ...apis.map(({ apiId, audience }) => [`api ${apiId}`, apiEndKey(audience)] as const),
+  ]);
   const marks = await findMarks(storage.endMarks, { keys, now });
-  return ({ clientId, endMarks }) => !isBornUnder(endMarks, { client: marks[clientId] });
+  return ({ clientId, apiId, endMarks }) =>
+    !isBornUnder(endMarks, { client: marks[`client ${clientId}`], api: marks[`api ${apiId}`] });
 }
 
-/** Which page of whose list. */
+/** Which page of whose list, and the APIs of the server. */
 interface PageQuestion {
   readonly subject: string;
+  readonly apis: readonly Pick<Api, "apiId" | "audience">[];
   readonly page: { readonly after?: string | undefined };
 }
 
 /** @throws TypeError when an argument is wrong. */
 function checkPage(
-  { subject, page }: PageQuestion,
+  { subject, page }: Pick<PageQuestion, "subject" | "page">,
   { of, isAfter }: { of: string; isAfter: (after: string) => boolean },
 ): void {
   const { after } = page;
@@ -112,7 +118,7 @@ export async function listConsents(
   question: PageQuestion,
 ): Promise<RememberedConsents> {
   checkPage(question, { of: "auth.consents.list", isAfter: () => true });
-  const { subject, page } = question;
+  const { subject, page, apis } = question;
   const now = clock();
   const placed = ((await storage.consents.list(subject, now)) ?? []).map(
     // always with a context: auth.consents.revoke would take a record without one for every context
@@ -120,8 +126,9 @@ export async function listConsents(
   );
   const behind = placed.filter(({ place }) => page.after === undefined || place > page.after);
   const listed = behind.toSorted((a, b) => (a.place < b.place ? -1 : 1)).slice(0, pageSize);
-  const hasEnded = await findClientEnds({ storage }, { listed: listed.map(({ consent }) => consent), now });
-  const consents = listed.flatMap(({ consent }) => (hasEnded(consent) ? [] : consent));
+  const consented = listed.map(({ consent }) => consent);
+  const hasEnded = await findEnds({ storage }, { listed: consented, apis, now });
+  const consents = consented.filter((consent) => !hasEnded(consent));
   const next = behind.length > pageSize ? listed.at(-1)?.place : undefined;
   return { consents, ...(next !== undefined && { next }) };
 }
@@ -139,12 +146,12 @@ export async function listAuthorizations(
   question: PageQuestion,
 ): Promise<ActiveAuthorizations> {
   checkPage(question, { of: "auth.authorizations.list", isAfter: isRandomId });
-  const { subject, page } = question;
+  const { subject, page, apis } = question;
   const { after } = page;
   const now = clock();
   const wanted = { ...(after !== undefined && { after }), limit: pageSize };
   const listed = (await storage.authorizations.list(subject, wanted, now)) ?? [];
-  const hasEnded = await findClientEnds({ storage }, { listed, now });
+  const hasEnded = await findEnds({ storage }, { listed, apis, now });
   const next = listed.length < pageSize ? undefined : listed.at(-1)?.authorizationId;
   const authorizations = listed.flatMap((one) => (hasEnded(one) ? [] : active(one)));
   return { authorizations, ...(next !== undefined && { next }) };

@@ -31,10 +31,10 @@ interface Marked {
 
 async function marked(
   { storage }: Pick<NarrowPorts, "storage">,
-  { consents, now }: { consents: readonly Consent[]; now: EpochSeconds },
+  { consents, audience, now }: { consents: readonly Consent[]; audience: string; now: EpochSeconds },
 ): Promise<readonly Marked[]> {
   const mark = async (consent: Consent): Promise<Marked> => {
-    const found = await findMarks(storage.endMarks, { keys: endKeysOf(consent), now });
+    const found = await findMarks(storage.endMarks, { keys: endKeysOf(consent, audience), now });
     return { consent, marks: consentMarks(found) };
   };
   return Promise.all(consents.map(mark));
@@ -57,6 +57,8 @@ interface Narrowing {
   readonly selection: ConsentSelection;
   /** The scopes that stay, and what they imply. */
   readonly kept: readonly string[];
+  /** Of the API; empty for one that this server does not have. Nothing ends such an API. */
+  readonly audience: string;
 }
 
 async function checkedStep(
@@ -70,8 +72,9 @@ async function checkedStep(
   if (!isList || !scopes.every((scope) => typeof scope === "string")) throw mistake("unclear-scopes-to-keep");
   const client = await storage.clients.find(clientId);
   if (client && isTrusted(client, apiId)) throw mistake("client-is-trusted", clientId, apiId);
-  const implied = apis.find((api) => api.apiId === apiId)?.impliedScopes;
-  return { selection, kept: scopes.flatMap((scope) => [scope, ...(implied?.get(scope) ?? [])]) };
+  const { impliedScopes: implied, audience = "" } = apis.find((api) => api.apiId === apiId) ?? {};
+  const kept = scopes.flatMap((scope) => [scope, ...(implied?.get(scope) ?? [])]);
+  return { selection, kept, audience };
 }
 
 async function findConsents(
@@ -85,7 +88,7 @@ async function findConsents(
 /** Which part is to stay, the APIs of the server, and how long what it issues can live at most. */
 interface NarrowQuestion {
   readonly step: ConsentSelection & { readonly scopes: readonly string[] };
-  readonly apis: readonly Pick<Api, "apiId" | "impliedScopes">[];
+  readonly apis: readonly Pick<Api, "apiId" | "audience" | "impliedScopes">[];
   readonly longestLifeSeconds: number;
 }
 
@@ -102,10 +105,11 @@ interface NarrowQuestion {
  */
 export async function narrowConsent(ports: NarrowPorts, question: NarrowQuestion): Promise<void> {
   const { storage, emit, clock } = ports;
-  const { selection, kept } = await checkedStep(ports, question);
+  const { selection, kept, audience } = await checkedStep(ports, question);
   const { subject, clientId, apiId, contextKey } = selection;
   const now = clock();
-  const before = await marked(ports, { consents: await findConsents(ports, { selection, now }), now });
+  const found = await findConsents(ports, { selection, now });
+  const before = await marked(ports, { consents: found, audience, now });
   const end = { key: lessenedKey(selection), longestLifeSeconds: question.longestLifeSeconds, now };
   const mark = await saveMark(ports, end);
   const changed = await storage.authorizations.narrowAll({ selection, scopes: kept }, now);
@@ -118,7 +122,7 @@ export async function narrowConsent(ports: NarrowPorts, question: NarrowQuestion
   const isSelected = (one: Consent): boolean => contextKey === undefined || contextOf(one) === contextKey;
   const lesser = stood.flatMap((one) => lessened(one, { kept: isSelected(one) ? kept : undefined, mark }));
   for (const consent of lesser) await storage.consents.save(consent, now);
-  const stands = (await marked(ports, { consents: lesser, now })).every(counts);
+  const stands = (await marked(ports, { consents: lesser, audience, now })).every(counts);
   const exceptEndMark = stands ? mark : await saveMark(ports, end);
   await storage.consents.delete({ selection: { subject, clientId, apiId }, exceptEndMark }, now);
   const isNarrower = changed > 0 || stood.some((one) => isSelected(one) && !isSubset(one.scopes, kept));

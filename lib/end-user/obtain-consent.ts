@@ -81,6 +81,7 @@ async function basisOf(
       apiId: issuer.api.apiId,
       contextKey: context?.key ?? "",
     },
+    audience: issuer.api.audience,
     withConsent: (mayCount || tellsOfVisits) && remembersConsent(request),
     clientDigest: client.selfDescription?.digest,
     now,

@@ -54,7 +54,7 @@ async function introspectAccessToken(
   if (!issuer.api.issuers.includes(accessToken.issuer) || accessToken.expiresAt <= now) return inactive;
   if (client.selfDescription && accessToken.clientId !== client.clientId) return inactive;
   // fresh, because the resource server remembers the answer for its own lag
-  const validity = await validityOf(ports, { accessToken, apiId: issuer.api.apiId, now, fresh: true });
+  const validity = await validityOf(ports, { accessToken, api: issuer.api, now, fresh: true });
   return validity.kind === "valid" ? activeAccessToken(validity.accessToken, issuer) : inactive;
 }
 
@@ -70,7 +70,9 @@ async function introspectRefreshToken(
   ]);
   if (!token || token.used || token.expiresAt <= now || !authorization) return inactive;
   if (ownershipProblem(authorization, request) !== undefined) return inactive;
-  if (!(await authorizationStands({ storage }, { authorization, registered: request, now }))) return inactive;
+  const { audience } = issuer.api;
+  if (!(await authorizationStands({ storage }, { authorization, audience, registered: request, now })))
+    return inactive;
   return activeRefreshToken({ token, authorization }, issuer);
 }
 

@@ -88,6 +88,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "old-secret-used" }
     /** `auth.clients.revoke`: everything that was issued to this client has ended. */
     | { readonly kind: "client-ended" }
+    /** `auth.apis.revoke`: everything that was issued for this API has ended. */
+    | { readonly kind: "api-ended"; readonly apiId: string }
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
     | ({ readonly kind: "bearer-refused"; readonly apiId: string } & RefusalReason)
     /**

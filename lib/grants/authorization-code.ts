@@ -60,7 +60,8 @@ async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promis
   // before the expiry check: a replay after the code's own minute still reveals a theft
   if (code.consumed) throw await refuseReplay(ports, { code, request });
   if (code.redeemBefore <= now) throw invalidGrant("code-expired", now - code.redeemBefore);
-  if (!(await authorizationStands(ports, { authorization, registered: request, now })))
+  const { audience } = request.issuer.api;
+  if (!(await authorizationStands(ports, { authorization, audience, registered: request, now })))
     throw invalidGrant("authorization-revoked");
   return { code, authorization };
 }

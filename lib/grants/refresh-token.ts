@@ -60,7 +60,8 @@ async function findPresented(ports: GrantPorts, request: ClientRequest): Promise
   if (!token || !authorization || token.expiresAt <= now) throw invalidGrant("refresh-token-unknown");
   const problem = ownershipProblem(authorization, request);
   if (problem !== undefined) throw invalidGrant(problem, { authorization, ...request });
-  if (!(await authorizationStands(ports, { authorization, registered: request, now })))
+  const { audience } = request.issuer.api;
+  if (!(await authorizationStands(ports, { authorization, audience, registered: request, now })))
     throw invalidGrant("authorization-revoked");
   return { request, text, token, authorization };
 }

@@ -19,6 +19,8 @@ export interface AccessToken extends AuthenticationFacts {
   readonly scopes: readonly string[];
   /** The end mark of its client at the time of issue, in a token that a client got for itself; `undefined` when there was none. */
   readonly clientEndMark?: string;
+  /** The same of its API. */
+  readonly apiEndMark?: string;
   readonly issuedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
   /** The authorization that the token descends from; `undefined` without an end user. */
@@ -52,6 +54,7 @@ export function accessTokenClaims(token: AccessToken, audience: string): AccessT
     ...(token.scopes.length > 0 && { scope: formatScope(token.scopes) }),
     ...(token.authorizationId !== undefined && { authorization_id: token.authorizationId }),
     ...(token.clientEndMark !== undefined && { client_end_mark: token.clientEndMark }),
+    ...(token.apiEndMark !== undefined && { api_end_mark: token.apiEndMark }),
     ...(token.authTime !== undefined && { auth_time: token.authTime }),
     ...(token.acr !== undefined && { acr: token.acr }),
     ...(token.amr !== undefined && { amr: token.amr }),
@@ -85,6 +88,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   // this server issues no nbf, and authorization ids are strings: anything else was not signed as an access token
   if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
   const clientEndMark = optional(claims["client_end_mark"], isString);
+  const apiEndMark = optional(claims["api_end_mark"], isString);
   const authTime = optional(claims["auth_time"], isNumber);
   const acr = optional(claims["acr"], isString);
   const amr = optional(claims["amr"], isStrings);
@@ -98,6 +102,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
     expiresAt: exp,
     ...(authorizationId !== undefined && { authorizationId, subject: sub }),
     ...(clientEndMark !== undefined && { clientEndMark }),
+    ...(apiEndMark !== undefined && { apiEndMark }),
     ...(authTime !== undefined && { authTime }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),

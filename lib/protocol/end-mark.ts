@@ -51,10 +51,10 @@ export function ownerOfMark({ key }: Pick<EndMark, "key">): string {
 }
 
 const wholeEnds: ReadonlySet<string | undefined> = new Set(
-  ["client", "subject", "consents"].map((part) => digestOf([part])),
+  ["client", "api", "subject", "consents"].map((part) => digestOf([part])),
 );
 
-/** True for the mark that ends everything of a client, or of an end user, or all consents of an end user: each has one at most. */
+/** True for the mark that ends everything of a client, an API or an end user, or all consents of an end user: each has one at most. */
 export function endsEverything({ key }: Pick<EndMark, "key">): boolean {
   return wholeEnds.has(key.split(".", 2)[1]);
 }
@@ -70,6 +70,11 @@ export function endedKey(first: Pick<EndMark, "key" | "mark">): string {
 /** The key of the mark that ends everything issued to a client. */
 export function clientEndKey(clientId: string): string {
   return keyOf(clientId, "client");
+}
+
+/** The key of the mark that ends everything issued for an API. Two servers with one storage tell their APIs apart by the audience. */
+export function apiEndKey(audience: string): string {
+  return keyOf(audience, "api");
 }
 
 /** The key of the mark that ends every authorization of an end user. */
@@ -97,12 +102,14 @@ export function lessenedKey({ subject, clientId, apiId }: ConsentSelection): str
   return keyOf(subject, "lessened", clientId, apiId);
 }
 
-/** The keys of all marks that can end what an end user allows a client at an API. The first three end approvals, the others consents. */
+/** The keys of all marks that can end what an end user allows a client at an API. The first four end approvals, the others consents. */
 export interface EndKeys {
   /** Ends everything of the end user. */
   readonly subject: string;
   /** Ends everything of the client. */
   readonly client: string;
+  /** Ends everything of the API, consents too. */
+  readonly api: string;
   /** Ends approvals of the two at the API, whatever their context. */
   readonly approval: string;
   /** Ends all consents of the end user. */
@@ -123,13 +130,15 @@ export type CurrentMark = string | undefined;
 /** The marks under these keys, as they were read at one time. */
 export type CurrentMarks = { readonly [Name in keyof EndKeys]: CurrentMark };
 
-/** The keys for this consent and the approvals that rely on it. */
-export function endKeysOf({ subject, clientId, apiId, contextKey = "" }: ConsentKey): EndKeys {
+/** The keys for this consent, at the API with this audience, and the approvals that rely on it. */
+export function endKeysOf(key: ConsentKey, audience: string): EndKeys {
+  const { subject, clientId, apiId, contextKey = "" } = key;
   // the keys of the functions above, with the part that they share computed once
   const owner = ownerPart(subject);
   return {
     subject: keyIn(owner, "subject"),
     client: clientEndKey(clientId),
+    api: apiEndKey(audience),
     approval: keyIn(owner, "approval", clientId, apiId),
     consents: keyIn(owner, "consents"),
     everyContext: keyIn(owner, "consent", clientId, apiId),

@@ -77,6 +77,11 @@ export interface Issuer {
   readonly api: Api;
 }
 
+/** The APIs of these issuers, each one once. */
+export function apisOf(issuers: readonly Issuer[]): readonly Api[] {
+  return [...new Set(issuers.map(({ api }) => api))];
+}
+
 /** True for a URL of one of these origins. A dot at the end of the host leads to the same server. */
 export function hasOrigin(url: string, origins: readonly string[]): boolean {
   const origin = parseUrl(url)?.origin.replace(/\.(?=:\d+$|$)/, "");

@@ -6,6 +6,7 @@ import { findBasis } from "../end-user/approval-basis";
 import type { ResolvedOptions } from "../options/resolve";
 import type { Authorization } from "../protocol/authorization";
 import { mayUseGrant, registeredScopes, subscriptionOf } from "../protocol/client";
+import { apisOf } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { mistakesOf } from "../protocol/mistake";
 import { parametersFromObject } from "../protocol/parameters";
@@ -42,7 +43,7 @@ export function mintOf(options: ResolvedOptions, now: EpochSeconds): Mint {
   return {
     options,
     storage,
-    clients: clientLookup(storage, { lagSeconds: 0, clock, redirectSchemes }),
+    clients: clientLookup(storage, { lagSeconds: 0, clock, redirectSchemes, apis: apisOf(issuers) }),
     signer: jwtSigner(keyRing({ keys: signingKeys, tokenSeconds }), clock),
     clock,
     now,
@@ -88,7 +89,10 @@ function checkKeyed({ options: { temporary } }: Mint, { by, issuer: { api } }: A
 }
 
 /** The client as the token endpoint would see it, if it may have such a token. */
-async function findClient(mint: Mint, asked: AskedToken): Promise<Pick<ClientRequest, "client" | "endMark">> {
+async function findClient(
+  mint: Mint,
+  asked: AskedToken,
+): Promise<Pick<ClientRequest, "client" | "endMark" | "apiEnds">> {
   const { by, issuer, clientId, subject, scopes } = asked;
   const { apiId } = issuer.api;
   const found = await mint.clients.findRegistered(clientId, { issuer, mayFetch: () => false });
@@ -123,12 +127,13 @@ async function storeAuthorization(
   const { by, subject, request, facts, context, allowed } = asked;
   if (await clients.isTaken(subject)) throw mistake("subject-of-token-is-client-id", by);
   const { clientId } = request.client;
-  const { apiId } = request.issuer.api;
+  const { apiId, audience } = request.issuer.api;
   const contextKey = context?.key ?? "";
   const { endMarks } = await findBasis(
     { storage },
     {
       key: { subject, clientId, apiId, contextKey },
+      audience,
       withConsent: false,
       clientDigest: undefined,
       now,
@@ -171,11 +176,12 @@ async function decide(
 export async function prepareToken(mint: Mint, asked: AskedToken): Promise<AccessTokenIssue> {
   checkKeyed(mint, asked);
   const { by, issuer, subject, claims, seconds } = asked;
-  const { client, endMark } = await findClient(mint, asked);
+  const { client, endMark, apiEnds } = await findClient(mint, asked);
   const request: ClientRequest = {
     issuer,
     client,
     endMark,
+    apiEnds,
     headers: {},
     parameters: parametersFromObject({}),
     now: mint.now,

@@ -1,7 +1,7 @@
 /** Tells whether an authorization still stands, whatever has ended since it was born. RFC 7009 §2.1. */
-import type { RegisteredClient } from "../clients/client-lookup";
+import type { ClientEnds } from "../clients/client-lookup";
 import { type Authorization, isLive } from "../protocol/authorization";
-import { clientEndKey } from "../protocol/end-mark";
+import { apiEndKey, clientEndKey, isBornUnder } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/time";
 import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
@@ -11,9 +11,18 @@ export interface StandsPorts {
   readonly storage: Pick<Storage, "endMarks">;
 }
 
+type Remembered = Pick<ClientEnds, "endMark" | "apiEnds">;
+
+/** At which API, and when. */
+interface Place {
+  readonly audience: string;
+  readonly now: EpochSeconds;
+}
+
 /**
- * True for what was issued to a client after everything of it was ended. The client may be remembered from before that, and what was
- * issued since carries a mark that its memory does not know. So storage is asked before the answer is no.
+ * True for what was issued to a client after everything of it, and of the API, was ended. The client may be remembered from before that,
+ * and what was issued since carries a mark that its memory does not know. So storage is asked before the answer is no. A mark that is
+ * remembered counts also where storage has lost it.
  *
  * @throws whatever storage rejects with
  */
@@ -22,25 +31,22 @@ export async function isBornUnderClient(
   {
     born,
     clientId,
+    audience,
     remembered,
     now,
-  }: {
-    born: readonly string[];
-    clientId: string;
-    remembered: Pick<RegisteredClient, "endMark">;
-    now: EpochSeconds;
-  },
+  }: Place & { born: readonly string[]; clientId: string; remembered: Remembered },
 ): Promise<boolean> {
-  const { endMark } = remembered;
-  if (endMark === undefined || born.includes(endMark)) return true;
+  const ends = { client: remembered.endMark, api: remembered.apiEnds.get(audience) };
+  if ((ends.client ?? ends.api) === undefined || isBornUnder(born, ends)) return true;
   if (born.length === 0) return false;
-  const { client } = await findMarks(storage.endMarks, { keys: { client: clientEndKey(clientId) }, now });
-  return client !== undefined && born.includes(client);
+  const keys = { client: clientEndKey(clientId), api: apiEndKey(audience) };
+  const { client = ends.client, api = ends.api } = await findMarks(storage.endMarks, { keys, now });
+  return isBornUnder(born, { client, api });
 }
 
 /**
- * True while the authorization is in force: it was not revoked, and everything of its client was not ended since. What ends a person's
- * authorizations flags them.
+ * True while the authorization is in force: it was not revoked, and everything of its client or API was not ended since. What ends a
+ * person's authorizations flags them.
  *
  * @param asked `registered`: the client of the authorization, `undefined` when it was deleted.
  * @throws whatever storage rejects with: a failure must not pass for "stands"
@@ -50,14 +56,10 @@ export async function authorizationStands(
   {
     authorization,
     registered,
-    now,
-  }: {
-    authorization: Authorization | undefined;
-    registered: Pick<RegisteredClient, "endMark"> | undefined;
-    now: EpochSeconds;
-  },
+    ...place
+  }: Place & { authorization: Authorization | undefined; registered: Remembered | undefined },
 ): Promise<boolean> {
-  if (!isLive(authorization, now) || !registered) return false;
+  if (!isLive(authorization, place.now) || !registered) return false;
   const { endMarks: born, clientId } = authorization;
-  return isBornUnderClient({ storage }, { born, clientId, remembered: registered, now });
+  return isBornUnderClient({ storage }, { born, clientId, remembered: registered, ...place });
 }

@@ -42,10 +42,12 @@ export interface AccessTokenIssue {
  */
 export async function issueAccessToken(
   { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
-  { request: { issuer, client, endMark, now }, authorization, decided }: AccessTokenIssue,
+  { request: { issuer, client, endMark, apiEnds, now }, authorization, decided }: AccessTokenIssue,
 ): Promise<string> {
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
   const { scopes, accessTokenSeconds, claims } = decided;
+  const { api } = issuer;
+  const apiEndMark = apiEnds.get(api.audience);
   const accessToken: AccessToken = {
     tokenId: randomId(),
     issuer: issuer.identifier,
@@ -56,13 +58,13 @@ export async function issueAccessToken(
     ...(authorizationId !== undefined && { authorizationId }),
     // an authorization has its own
     ...(authorizationId === undefined && endMark !== undefined && { clientEndMark: endMark }),
+    ...(authorizationId === undefined && apiEndMark !== undefined && { apiEndMark }),
     ...(subject !== undefined && { subject }),
     ...(authTime !== undefined && { authTime }),
     ...(amr !== undefined && { amr }),
     ...(acr !== undefined && { acr }),
     ...(claims && { claims }),
   };
-  const { api } = issuer;
   if (api.accessTokenFormat === "jwt") return signer.sign(accessTokenClaims(accessToken, api.audience));
   const token = randomToken();
   await storage.accessTokens.create({ digest: digestToken(token), ...accessToken }, now);

@@ -98,7 +98,7 @@ export const tokenReasons = {
   "token-taken-back": ({ clientId }: AccessToken): string =>
     `the end user has taken back every scope of the token of client ${clientId}: the client must refresh`,
   "token-authorization-ended": ({ clientId }: AccessToken): string =>
-    `the authorization of the token was revoked, alone or with all others of client ${clientId} or of the end user: the client must start a new authorization request`,
+    `the authorization of the token was revoked, alone or with all others of client ${clientId}, of the end user or of the API: the client must start a new authorization request`,
 } as const;
 
 /** Which of them. */
@@ -126,10 +126,15 @@ function stillAllowed(accessToken: AccessToken, grantedScopes: readonly string[]
   return scopes.length > 0 ? { ...accessToken, scopes } : undefined;
 }
 
+/** The end marks that a client's own token was born under. */
+function ownMarks({ clientEndMark, apiEndMark }: AccessToken): readonly string[] {
+  return [clientEndMark, apiEndMark].filter((mark) => mark !== undefined);
+}
+
 /** A token, and how its client is looked up. */
 export interface ValidityQuestion {
   readonly accessToken: AccessToken;
-  readonly apiId: string;
+  readonly api: Pick<Api, "apiId" | "audience">;
   readonly now: EpochSeconds;
   /** `true`: the client as it is now, for those who remember the answer themselves. Left out: it may be as old as the lag. */
   readonly fresh?: boolean;
@@ -137,15 +142,15 @@ export interface ValidityQuestion {
 
 /**
  * Whether the token is still valid. It ends when it is revoked itself, with the authorization that it descends from, with everything of its
- * client, and when its client may no longer use the API. A missing authorization is treated as revoked.
+ * client or API, and when its client may no longer use the API. A missing authorization is treated as revoked.
  *
  * @throws whatever storage rejects with: a failure must not pass for "not revoked"
  */
 export async function validityOf(
   { storage, clients }: RevocationPorts,
-  { accessToken, apiId, now, fresh = false }: ValidityQuestion,
+  { accessToken, api: { apiId, audience }, now, fresh = false }: ValidityQuestion,
 ): Promise<Validity> {
-  const { tokenId, clientId, authorizationId, clientEndMark } = accessToken;
+  const { tokenId, clientId, authorizationId } = accessToken;
   const [isRevoked, authorization, holder] = await Promise.all([
     storage.accessTokens.isRevoked(tokenId, now),
     authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
@@ -155,12 +160,11 @@ export async function validityOf(
   if (!holder || (holder.isSelfDescribed && !isOfUnregistered(authorization)))
     return ended("token-client-deleted");
   if (!holder.hasSubscription) return ended("token-subscription-lost");
+  const place = { audience, now };
   // a client's own token has no authorization
-  const born = clientEndMark === undefined ? [] : [clientEndMark];
-  const stands =
-    authorizationId === undefined
-      ? await isBornUnderClient({ storage }, { born, clientId, remembered: holder, now })
-      : await authorizationStands({ storage }, { authorization, registered: holder, now });
+  const stands = await (authorizationId === undefined
+    ? isBornUnderClient({ storage }, { born: ownMarks(accessToken), clientId, remembered: holder, ...place })
+    : authorizationStands({ storage }, { authorization, registered: holder, ...place }));
   if (!stands) return ended("token-authorization-ended");
   const left = authorization?.approvedScopes
     ? stillAllowed(accessToken, authorization.grantedScopes)

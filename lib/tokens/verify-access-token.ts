@@ -139,7 +139,7 @@ export function accessTokenVerifier(
       return { kind: "genuine", ...genuine };
     },
     trusts: signer.trusts,
-    validityOf: (accessToken, { now }) => validityOf(ports, { accessToken, apiId: api.apiId, now }),
+    validityOf: (accessToken, { now }) => validityOf(ports, { accessToken, api, now }),
   };
   return rememberingVerifier(checks, { lagSeconds, clock });
 }

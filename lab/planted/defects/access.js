@@ -187,6 +187,27 @@ const defects = [
     tests: ["flows/ends"],
   },
   {
+    name: "client's own token does not say under which end of its API it was born",
+    file: "lib/tokens/issue-tokens.ts",
+    find: "...(authorizationId === undefined && apiEndMark !== undefined && { apiEndMark }),",
+    replace: "",
+    tests: ["flows/api-ends"],
+  },
+  {
+    name: "end of an API is not looked for",
+    file: "lib/tokens/authorization-stands.ts",
+    find: "api: remembered.apiEnds.get(audience) };",
+    replace: "api: undefined };",
+    tests: ["flows/api-ends"],
+  },
+  {
+    name: "mark that storage has lost ends nothing",
+    file: "lib/tokens/authorization-stands.ts",
+    find: "const { client = ends.client, api = ends.api } =",
+    replace: "const { client, api } =",
+    tests: ["tokens/authorization-stands"],
+  },
+  {
     name: "second token in the query",
     file: "lib/bearer/require-bearer.ts",
     find: 'return inBody || query.get("access_token") !== undefined || query.unusable.has("access_token");',

@@ -168,7 +168,7 @@ const defects = [
   {
     name: "client that was replaced is remembered beside a new mark",
     file: "lib/clients/client-lookup.ts",
-    find: "endMark === stale?.endMark ? found : await ask(clientId);",
+    find: "ends.endMark === stale?.endMark ? found : await ask(clientId);",
     replace: "found;",
     tests: ["attacks/replaced-clients"],
   },

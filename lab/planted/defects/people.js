@@ -364,6 +364,20 @@ const defects = [
     tests: ["attacks/withdrawal", "lab/failures/withdrawal-schedules"],
   },
   {
+    name: "yes of a page from before the end of the API",
+    file: "lib/end-user/approval-basis.ts",
+    find: "return !isBornUnder(born ?? [], { subject, client, api, approval, lessened });",
+    replace: "return !isBornUnder(born ?? [], { subject, client, approval, lessened });",
+    tests: ["flows/api-ends", "end-user/obtain-consent"],
+  },
+  {
+    name: "API is ended under its id, which another server may have too",
+    file: "lib/end-user/ends.ts",
+    find: "apiEndKey(api.audience)",
+    replace: "apiEndKey(api.apiId)",
+    tests: ["end-user/ends"],
+  },
+  {
     name: "person's end revokes first and stores its mark afterwards",
     file: "lib/end-user/ends.ts",
     find: '  await saveMark(ports, { key: subjectEndKey(subject), ...life });\n  const mark =\n    end === "keep-consents"\n      ? undefined\n      : await saveMark(ports, { key: subjectConsentsEndKey(subject), ...life });\n  await storage.authorizations.revokeAll({ subject }, now);\n',
