@@ -187,7 +187,8 @@ export interface AuthServer {
      * Revokes everything that was issued for this API, to all clients and of all end users: consents, codes, tokens, those of client
      * credentials too, and approvals that are under way. `requireBearer`, introspection and the token endpoint see it within
      * `revocationLagSeconds`; APIs that check signatures alone learn nothing. Nobody is locked out: end the sessions of your app first, or
-     * whoever is signed in can approve anew, and client credentials clients just ask again.
+     * whoever is signed in can approve anew, and client credentials clients just ask again. The end is bound to the `audience` of the API:
+     * do not change that afterwards.
      *
      * @throws TypeError (as a rejection) when the server has no such API.
      */
