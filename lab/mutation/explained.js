@@ -487,9 +487,6 @@ const explained = {
   "lib/testing/test-tokens.ts": [
     ["authorization", "true", "Without a subject it is refused before. Only the compiler asks."],
   ],
-  "lib/tokens/authorization-stands.ts": [
-    ["client !== undefined", "true", "No list of marks has undefined in it. Only the compiler asks."],
-  ],
   "lib/tokens/verify-access-token.ts": [
     ['"genuine"', '""', 'The kind of a token that was read is only compared with "invalid".'],
   ],
