@@ -10,31 +10,21 @@ import { apis } from "../hosts/apis";
 import { clients, trustedWeb } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { type TestHost, testHost } from "../hosts/host";
-import { newLatch } from "../storage/latch";
+import { type HeldMoment, holdingStorage } from "../storage/held-call";
 import { intercept } from "../storage/slow-storage";
 
 const clock = stopClockForEachTest();
 const silent = { client: "web", fields: { prompt: "none" } } as const;
 
-type Moment = "before" | "after" | "failing";
-
 /** A host whose next call with this name is held, before its work or after it, until the latch opens; or fails. */
-function holding(call: string, { moment, format = "jwt" }: { moment: Moment; format?: "jwt" | "opaque" }) {
-  const [reached, release] = [newLatch(), newLatch()];
-  let armed = false;
-  const plain: Storage = memoryStorage({ clients: Object.values({ ...clients, web: trustedWeb }) });
-  const storage = intercept(plain, async (name, run) => {
-    if (!armed || name !== call) return run();
-    armed = false;
-    if (moment === "failing") throw new Error("storage is away");
-    const answer = moment === "after" ? await run() : undefined;
-    reached.open();
-    await release.opened;
-    return moment === "after" ? answer : run();
-  });
+function holding(
+  call: string,
+  { moment, format = "jwt" }: { moment: HeldMoment; format?: "jwt" | "opaque" },
+) {
+  const plain = memoryStorage({ clients: Object.values({ ...clients, web: trustedWeb }) });
+  const { storage, ...held } = holdingStorage(plain, { call, moment });
   const orders = { ...apis["orders"]!, accessTokenFormat: format };
-  const host = testHost({ storage, apis: { ...apis, orders } });
-  return { host, reached, release, arm: () => void (armed = true) };
+  return { host: testHost({ storage, apis: { ...apis, orders } }), ...held };
 }
 
 /** What these tokens open once the lag has passed. */

@@ -1,6 +1,6 @@
 // The client polls silently, refreshes or has a page open while the person takes a scope back, and storage is slow or fails. Nothing that
 // comes out once `auth.consents.narrow` has resolved has the scope, or the call rejects and can be repeated.
-import { memoryStorage, type Storage } from "../../lib";
+import { memoryStorage } from "../../lib";
 import { authorize, redirectParameters } from "../browser/authorize";
 import { bothScopes, outcomeOfVisit, rememberedScopes } from "../browser/consent";
 import { callApi, obtainTokens, type Tokens } from "../browser/journey";
@@ -9,8 +9,7 @@ import { apis } from "../hosts/apis";
 import { clients } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { type TestHost, testHost } from "../hosts/host";
-import { newLatch } from "../storage/latch";
-import { intercept } from "../storage/slow-storage";
+import { type HeldMoment, holdingStorage } from "../storage/held-call";
 
 const clock = stopClockForEachTest();
 const ofWeb = { subject: "alice", clientId: "web", apiId: "orders" };
@@ -18,20 +17,12 @@ const reading = { ...ofWeb, scopes: ["orders:read"] };
 const silent = { client: "web", fields: { prompt: "none", ...bothScopes } } as const;
 
 /** A host whose next call with this name is held, before its work or after it, until the latch opens; or fails. */
-function holding(call: string, moment: "before" | "after" | "failing") {
-  const [reached, release] = [newLatch(), newLatch()];
-  let armed = false;
-  const plain: Storage = memoryStorage({ clients: Object.values(clients) });
-  const storage = intercept(plain, async (name, run) => {
-    if (!armed || name !== call) return run();
-    armed = false;
-    if (moment === "failing") throw new Error("storage is away");
-    const answer = moment === "after" ? await run() : undefined;
-    reached.open();
-    await release.opened;
-    return moment === "after" ? answer : run();
+function holding(call: string, moment: HeldMoment) {
+  const { storage, ...held } = holdingStorage(memoryStorage({ clients: Object.values(clients) }), {
+    call,
+    moment,
   });
-  return { host: testHost({ storage }), reached, release, arm: () => void (armed = true) };
+  return { host: testHost({ storage }), ...held };
 }
 
 /** What this token may do, once the lag has passed. */

@@ -8,6 +8,7 @@ import { clients } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { type TestHost, testHost } from "../hosts/host";
 import { obtainCode, obtainTokens } from "../browser/journey";
+import { type HeldMoment, holdingStorage } from "../storage/held-call";
 import { newLatch } from "../storage/latch";
 import { intercept } from "../storage/slow-storage";
 
@@ -27,18 +28,9 @@ function idOf({ headers }: Response): string {
 }
 
 /** A host whose next call with this name is held, before its work or its answer, until the latch opens. */
-function holding(call: string, moment: "before" | "after") {
-  const [reached, release] = [newLatch(), newLatch()];
-  let armed = false;
-  const storage = intercept(newStorage(), async (name, run) => {
-    if (!armed || name !== call) return run();
-    armed = false;
-    const answer = moment === "after" ? await run() : undefined;
-    reached.open();
-    await release.opened;
-    return moment === "after" ? answer : run();
-  });
-  return { host: testHost({ storage }), reached, release, arm: () => void (armed = true) };
+function holding(call: string, moment: HeldMoment) {
+  const { storage, ...held } = holdingStorage(newStorage(), { call, moment });
+  return { host: testHost({ storage }), ...held };
 }
 
 describe("a withdrawal and a silent visit at once (RFC 7009 §2.1, 9700 §4.14)", () => {
