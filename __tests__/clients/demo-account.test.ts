@@ -1,30 +1,25 @@
 /** What a person has, chooses and ends in the demo: organizations, logins, and a refresh whose answer was lost. */
 import { failures, furtherSteps } from "../../examples/demo/stories";
-import { demo, itHasPrintedNoFailure, secretOf } from "../servers/demo";
-import { newVisitor, press, start, takeSteps, tell } from "./demo-stories";
+import { demo, itHasPrintedNoFailure } from "../servers/demo";
+import { newVisitor, openApps, partOf, press, signInAs, start, takeSteps, tell } from "./demo-stories";
+import { formOf } from "./host-example";
 import { newWebBrowser, type Page, type WebBrowser } from "../servers/example";
-
-const openAccount = (browser: WebBrowser): Promise<Page> => browser.open(`${demo.origin}/account`);
 
 const describePerson = async (browser: WebBrowser): Promise<unknown> =>
   (await browser.post(`${demo.origin}/person`)).body;
 
-/** The logins that an account page lists. */
-const logins = ({ text }: Page): readonly string[] =>
-  (text.split("Where you are signed in")[1] ?? "").match(/(?<=<h3>)[^<]+/g) ?? [];
+/** What an app may use. */
+const accesses = ({ text }: Page): readonly string[] =>
+  text.replaceAll(/<\/?bdi>/g, "").match(/Can use [^<]+/g) ?? [];
 
-async function signInBob(fields: Readonly<Record<string, string>> = {}) {
-  const browser = newWebBrowser();
-  const page = await browser.open(`${demo.origin}/signin/password`);
-  const account = await browser.submit(page, { name: "bob", password: secretOf("bob"), ...fields });
-  return { browser, account };
-}
+/** The sign-ins of an app. */
+const signIns = ({ text }: Page): readonly string[] => text.match(/(?<=name="end" value=")[^"]+/g) ?? [];
 
 /** Alice, signed in at the Web Shop and nowhere else. */
 async function onlyAtTheShop(): Promise<WebBrowser> {
   const browser = await newVisitor();
   await start(browser, "web");
-  await browser.post(`${demo.origin}/person/sign-out-everywhere`);
+  await browser.submit(formOf(await openApps(browser), "remove-all"), { do: "remove-all" });
   await start(browser, "web", { prompt: "" });
   return browser;
 }
@@ -43,10 +38,12 @@ describe("what a person has and ends in the demo", () => {
     const steps = await tell({ actions: ["call", ...actions] }, { browser, clientId: "web" });
     expect(steps.flatMap(({ body }) => body["org"] ?? [])).toEqual(["teahouse", "teahouse", "toolshed"]);
     expect(steps.filter(({ url }) => url.endsWith("/authorize/consent"))).toHaveLength(1);
-    expect(logins(await openAccount(browser)).toSorted()).toEqual([
-      "Web Shop uses Orders for Tea House",
-      "Web Shop uses Orders for Tool Shed",
+    const shop = partOf(await openApps(browser), "Web Shop");
+    expect(accesses(shop).toSorted()).toEqual([
+      "Can use Orders for Tea House to:",
+      "Can use Orders for Tool Shed to:",
     ]);
+    expect(signIns(shop)).toHaveLength(2);
     const again = await tell(
       { actions: ["start", "otherOrganization", "start"] },
       { browser, clientId: "web" },
@@ -59,32 +56,67 @@ describe("what a person has and ends in the demo", () => {
       ["toolshed", "Tool Shed"],
       ["constructor", "Tea House"],
     ] as const) {
-      const { browser } = await signInBob({ organization });
+      const { browser } = await signInAs("bob", { organization });
       expect(await describePerson(browser)).toMatchObject({ organization: name });
     }
   });
 
-  it("ends one login on the account page, and keeps what was allowed", async () => {
+  it("ends one sign-in on the page of apps, and keeps what was allowed", async () => {
     const browser = await onlyAtTheShop();
     await start(browser, "portal");
-    const account = await openAccount(browser);
-    expect(logins(account)).toHaveLength(2);
-    const [own = ""] =
-      /<h3>Web Shop uses Orders for Tea House<\/h3>\s*<form[^>]*end"[^]*?<\/form>/.exec(account.text) ?? [];
-    const after = await browser.submit({ ...account, text: own }, {});
-    expect(logins(after)).toEqual(["Company Portal uses Orders for Tea House"]);
-    expect(after.text).toMatch(/Web Shop uses Orders[^]*Where you are signed in/);
+    const shop = partOf(await openApps(browser), "Web Shop");
+    const [end = ""] = signIns(shop);
+    const after = await browser.submit(formOf(shop, "remove"), { end });
+    const left = partOf(after, "Web Shop");
+    expect([accesses(left), signIns(left)]).toEqual([["Can use Orders for Tea House to:"], []]);
+    expect(signIns(partOf(after, "Company Portal"))).toHaveLength(1);
     expect(await refreshStatus(browser, "web")).toBe(400);
     expect(await refreshStatus(browser, "portal")).toBe(200);
   });
 
-  it("lets nobody end somebody else's login", async () => {
+  it("takes an app away with one button, tokens and all", async () => {
     const browser = await onlyAtTheShop();
-    const [, authorizationId = ""] =
-      /name="authorizationId" value="([^"]+)/.exec((await openAccount(browser)).text) ?? [];
-    const { browser: bob, account } = await signInBob();
-    await bob.submit({ ...account, text: '<form action="/account/end">' }, { authorizationId });
+    const form = formOf(partOf(await openApps(browser), "Web Shop"), "remove");
+    const after = await browser.submit(form, { do: "remove" });
+    expect(after.text).toContain("No app has access to your account.");
+    await takeSteps(browser);
+    await press(browser, "web", "call");
+    expect((await takeSteps(browser)).map(({ status }) => status)).toEqual([401]);
+  });
+
+  it("lets nobody end somebody else's sign-in", async () => {
+    const browser = await onlyAtTheShop();
+    const shop = partOf(await openApps(browser), "Web Shop");
+    const [end = ""] = signIns(shop);
+    const { browser: bob } = await signInAs("bob");
+    expect((await bob.submit(formOf(shop, "remove"), { end })).status).toBe(409);
     expect(await refreshStatus(browser, "web")).toBe(200);
+  });
+
+  it.each([
+    ["Firefox on Linux", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
+    [
+      "Edge on Windows",
+      "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0",
+    ],
+    [
+      "Chrome on Android",
+      "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
+    ],
+    [
+      "Safari on iPhone",
+      "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1",
+    ],
+    ["Unknown browser", "curl/8 whatever somebody sends"],
+  ])("says that a sign-in came from %s, and shows nothing of the header", async (from, agent) => {
+    const browser = newWebBrowser((url, init) =>
+      fetch(url, { ...init, headers: { ...(init.headers as object), "user-agent": agent } }),
+    );
+    await browser.open(`${demo.origin}/`);
+    await start(browser, "portal");
+    const { text } = await openApps(browser);
+    expect(text).toContain(`<bdi>${from}</bdi>`);
+    expect(text).not.toContain(agent);
   });
 
   it.each(["/account", "/person"])(

@@ -1,6 +1,6 @@
 /** The stories of the playground, run as the script of its page runs them. */
-import { demo, goThrough, orders } from "../servers/demo";
-import { newWebBrowser, type WebBrowser } from "../servers/example";
+import { demo, goThrough, orders, secretOf } from "../servers/demo";
+import { newWebBrowser, type Page, type WebBrowser } from "../servers/example";
 
 /** One exchange, as the playground shows it. */
 export interface Step {
@@ -30,6 +30,25 @@ export async function newVisitor(): Promise<WebBrowser> {
   const browser = newWebBrowser();
   await browser.open(`${demo.origin}/`);
   return browser;
+}
+
+/** A browser where this person has signed in with a password, and the page that they see then. */
+export async function signInAs(
+  name: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<{ readonly browser: WebBrowser; readonly account: Page }> {
+  const browser = newWebBrowser();
+  const page = await browser.open(`${demo.origin}/signin/password`);
+  return { browser, account: await browser.submit(page, { name, password: secretOf(name), ...fields }) };
+}
+
+/** The page of the apps of whoever is signed in. */
+export const openApps = (browser: WebBrowser): Promise<Page> => browser.open(`${demo.origin}/account/apps`);
+
+/** What it shows of one app, as a page of its own; empty where it does not show that app. */
+export function partOf(apps: Page, name: string): Page {
+  const sections = apps.text.match(/<section[^]*?<\/section>/g) ?? [];
+  return { ...apps, text: sections.find((section) => section.includes(`<bdi>${name}</bdi>`)) ?? "" };
 }
 
 /** Presses a button whose action a client program outside the browser does. */

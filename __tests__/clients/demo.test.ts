@@ -65,7 +65,7 @@ const printedWith = async (...args: readonly string[]): Promise<string> => {
 describe("the console of the demo", () => {
   it("names the address, the people and the clients, and says no more", async () => {
     const told = (await printedWith()).replaceAll(/\nKept in .*\n|:\d+\/|(?<=^ {2}\w+ +)\S.*$/gm, "");
-    const people = ["Sign in as", "  alice      ", "  bob        "];
+    const people = ["Sign in as", "  alice      ", "  bob        ", "  sam        "];
     const clients = ["Confidential clients, for your own program", "  web        ", "  portal     "];
     const codes = ["", "One-time codes appear here.", ""];
     const lines = ["Open http://localhost", "", ...people, ...codes, ...clients, "  machine    ", "", ""];
@@ -101,7 +101,8 @@ describe("the start page of the demo", () => {
     const consent = await answerPage(browser, signIn, undefined);
     const notAsked = await browser.open(redirectUri.web());
     const account = await browser.open(`${demo.origin}/account`);
-    const pages = [signIn, consent, notAsked, account];
+    const apps = await browser.open(`${demo.origin}/account/apps`);
+    const pages = [signIn, consent, notAsked, account, apps];
     for (const path of served) pages.push(await browser.open(demo.origin + path));
     const ours = [demo.origin, demo.origin.replace("localhost", "127.0.0.1")];
     const addresses = pages.flatMap(
@@ -166,7 +167,7 @@ describe("the start page of the demo", () => {
   it("shows its passwords and secrets, and says why", async () => {
     const { text } = await newWebBrowser().open(`${demo.origin}/`);
     expect(text).toContain("This is a demo, so it shows secrets:");
-    for (const name of ["alice", "bob", "web", "portal", "machine"]) {
+    for (const name of ["alice", "bob", "sam", "web", "portal", "machine"]) {
       expect(text).toContain(`<code>${secretOf(name)}</code>`);
     }
   });
@@ -388,19 +389,6 @@ describe("what comes of each step on the start page of the demo", () => {
     expect(await metadata.json()).toMatchObject({ authorization_servers: [issuerOf(reports)] });
     const invalid = await fetch(`${issuerOf({ method: "password", api: "reports" })}/authorize`);
     expect(invalid.status).toBe(404);
-  });
-
-  it("lets a person take back on the account page what they allowed", async () => {
-    const browser = await newVisitor();
-    await start(browser, "web");
-    const account = await browser.open(`${demo.origin}/account`);
-    expect(account.text).toContain("<h3>Web Shop uses Orders for Tea House</h3>");
-    expect(account.text).toMatch(/<li>See your orders<\/li>\s*<li>Place orders for you<\/li>/);
-    const after = await browser.submit(account, { clientId: "web", apiId: "orders" });
-    expect(after.text).not.toMatch(/Web Shop uses Orders[^]*Where you are signed in/);
-    await takeSteps(browser);
-    await press(browser, "web", "call");
-    expect((await takeSteps(browser)).map(({ status }) => status)).toEqual([401]);
   });
 
   it.each(["password", "otp"])(

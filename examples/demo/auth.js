@@ -26,6 +26,19 @@ const demoApis = (origin) => ({
   },
 });
 
+/**
+ * By what people know a sign-in again, such as "Firefox on Linux". It consists of our own words: the header could say anything.
+ *
+ * @param {import("express").Request} req
+ */
+function browserOf(req) {
+  const agent = req.get("user-agent") ?? "";
+  // Edge calls itself Chrome as well, Chrome calls itself Safari, an iPhone Mac, and Android Linux
+  const browser = ["Firefox", "Edg", "Chrome", "Safari"].find((name) => agent.includes(name));
+  const system = ["Windows", "Android", "iPhone", "Mac", "Linux"].find((name) => agent.includes(name));
+  return `${browser?.replace("Edg", "Edge") ?? "Unknown browser"}${system ? ` on ${system}` : ""}`;
+}
+
 /** People read it, and clients are told. */
 const description = "This account is disabled.";
 
@@ -46,6 +59,8 @@ const byPeople = (people) => ({
 });
 
 /**
+ * The server, and the options that it has: the pages of portal.js read them as well.
+ *
  * @param {{
  *   origin: string,
  *   storage: import("authmount").Storage,
@@ -62,10 +77,13 @@ function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent
       const found = reauthenticate ? undefined : sessions.authentication(req, method);
       if (!found) return { kind: "interaction", url: `/signin/${method}` };
       // with decide alone, a client would send a disabled person to sign in again and again
-      return people.isActive(found.subject) ? found : { kind: "denied", description };
+      return people.isActive(found.subject)
+        ? { ...found, signedInFrom: browserOf(req) }
+        : { kind: "denied", description };
     },
   });
-  return createAuthServer({
+  /** @type {import("authmount").AuthServerOptions} */
+  const options = {
     baseUrl: `${origin}/login`,
     storage,
     ...keys,
@@ -75,7 +93,8 @@ function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent
     // every API call checks that the authorization is still valid, so a revocation takes effect at once
     revocationLagSeconds: 0,
     onEvent,
-  });
+  };
+  return { auth: createAuthServer(options), options };
 }
 
-module.exports = { createDemoAuthServer, demoApis };
+module.exports = { createDemoAuthServer };

@@ -56,9 +56,10 @@ function signInPages({ auth, people, sessions, passwords }) {
   );
   const passwordHint = html`<p>This is a demo. You can sign in as:</p>
     <dl>${known}</dl>`;
+  const names = Object.keys(passwords);
   const codeHint = html`<p>
-    This is a demo. You can sign in as ${Object.keys(passwords).join(" or ")}. The demo prints the code on its
-    console.
+    This is a demo. You can sign in as ${new Intl.ListFormat("en", { type: "disjunction" }).format(names)}.
+    The demo prints the code on its console.
   </p>`;
 
   /** @type {(exchange: import("./types").Exchange, proved: Omit<import("./types").Proved, "organization">) => void} */
@@ -143,110 +144,33 @@ async function signOutEverywhere({ auth, sessions }, subject) {
   await auth.subjects.revoke(subject);
 }
 
-/** @param {number} seconds since 1970 */
-const time = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
-
 /** @param {Host} host */
-function accountPages({ auth, sessions, clients, apis }) {
+function accountPage({ auth, people, sessions }) {
   const router = Router();
 
-  /**
-   * People know clients, APIs and organizations by their names, not by their ids.
-   *
-   * @type {(ids: { clientId: string, apiId: string, contextKey?: string }) => string}
-   */
-  function useOf({ clientId, apiId, contextKey = "" }) {
-    const clientName = clients.find((client) => client.clientId === clientId)?.name ?? clientId;
-    return `${clientName} uses ${apis[apiId]?.name ?? apiId} for ${organizationName(contextKey)}`;
-  }
-
-  /** @param {import("authmount").Consent} consent */
-  function consentItem({ scopes, grantedAt, ...ids }) {
-    const { clientId, apiId, contextKey } = ids;
-    const allowed = scopes.map((scope) => html`<li>${apis[apiId]?.scopes[scope] ?? scope}</li>`);
-    return html`<li class="consent">
-      <h3>${useOf(ids)}</h3>
-      <ul>
-        ${allowed}
-      </ul>
-      <form method="post" action="/account/revoke">
-        <input type="hidden" name="clientId" value="${clientId}" />
-        <input type="hidden" name="apiId" value="${apiId}" />
-        <input type="hidden" name="contextKey" value="${contextKey}" />
-        <small>Allowed at ${time(grantedAt)}</small>
-        <button aria-label="Remove access: ${useOf(ids)}">Remove access</button>
-      </form>
-    </li>`;
-  }
-
-  /** @param {import("authmount").ActiveAuthorization} login */
-  function loginItem({ authorizationId, createdAt, lastUsedAt = createdAt, ...ids }) {
-    return html`<li class="consent">
-      <h3>${useOf(ids)}</h3>
-      <form method="post" action="/account/end">
-        <input type="hidden" name="authorizationId" value="${authorizationId}" />
-        <small>Signed in at ${time(createdAt)}, last used at ${time(lastUsedAt)}</small>
-        <button aria-label="Sign out: ${useOf(ids)}, since ${time(createdAt)}">Sign out</button>
-      </form>
-    </li>`;
-  }
-
-  /** @type {(session: { subject: string, organization: string }, query: import("express").Request["query"]) => Promise<import("./page").Html>} */
-  async function account({ subject, organization }, { after, allowed_after: allowedAfter }) {
-    const from = typeof after === "string" ? { after } : {};
-    const [{ consents, next: nextConsents }, { authorizations, next }] = await Promise.all([
-      auth.consents.list(subject, typeof allowedAfter === "string" ? { after: allowedAfter } : {}),
-      auth.authorizations.list(subject, from),
-    ]);
-    return html`<p>Signed in as <strong>${subject}</strong> at ${organizationName(organization)}</p>
-      <h2>Apps with access</h2>
-      <p>
-        ${consents.length === 0 ? "No apps have access." : "If you remove an app’s access, its tokens stop working at once."}
-      </p>
-      <ul class="consents">
-        ${consents.map(consentItem)}
-      </ul>
-      ${nextConsents && html`<p><a href="/account?allowed_after=${encodeURIComponent(nextConsents)}">More apps</a></p>`}
-      <h2>Where you are signed in</h2>
-      <p>
-        ${authorizations.length === 0 ? "No apps are signed in." : "If you sign an app out, it keeps its access and can sign you in again."}
-      </p>
-      <ul class="consents">
-        ${authorizations.map(loginItem)}
-      </ul>
-      ${next && html`<p><a href="/account?after=${next}">Older logins</a></p>`}
+  const staffLink = html`<p><a href="/staff/clients">Clients</a>, because you are staff</p>`;
+  /** @param {{ subject: string, organization: string }} session */
+  const account = ({ subject, organization }) =>
+    html`<p>Signed in as <strong>${subject}</strong> at ${organizationName(organization)}</p>
+      <p><a href="/account/apps">Apps with access to your account</a></p>
+      ${people.isStaff(subject) ? staffLink : ""}
       <form method="post" action="/signout" class="buttons">
         <button>Sign out</button>
         <button formaction="/account/sign-out-everywhere">Sign out everywhere</button>
       </form>`;
-  }
 
   const signIn = html`<p>
     You’re not signed in. Sign in with <a href="/signin/password">a password</a> or
     <a href="/signin/otp">a one-time code</a>.
   </p>`;
 
-  router.get("/account", async (req, res) => {
+  router.get("/account", (req, res) => {
     const session = sessions.find(req);
-    const main = html`${session ? await account(session, req.query) : signIn}
+    const main = html`${session ? account(session) : signIn}
       <p class="hint"><a href="/">Back to the playground</a></p>`;
     res.send(page({ title: "Your account", main }));
   });
 
-  router.post("/account/revoke", async (req, res) => {
-    const subject = sessions.find(req)?.subject;
-    const [clientId, apiId, contextKey] = ["clientId", "apiId", "contextKey"].map((name) => field(req, name));
-    if (subject && clientId && apiId && contextKey)
-      await auth.consents.revoke({ subject, clientId, apiId, contextKey });
-    res.redirect(303, "/account");
-  });
-  router.post("/account/end", async (req, res) => {
-    const subject = sessions.find(req)?.subject;
-    const authorizationId = field(req, "authorizationId");
-    // with the subject, so that nobody ends somebody else's
-    if (subject && authorizationId) await auth.authorizations.revoke({ subject, authorizationId });
-    res.redirect(303, "/account");
-  });
   router.post("/account/sign-out-everywhere", async (req, res) => {
     const subject = sessions.find(req)?.subject;
     if (subject) await signOutEverywhere({ auth, sessions }, subject);
@@ -255,4 +179,4 @@ function accountPages({ auth, sessions, clients, apis }) {
   return router;
 }
 
-module.exports = { accountPages, signInPages, signOutEverywhere };
+module.exports = { accountPage, signInPages, signOutEverywhere };

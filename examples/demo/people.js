@@ -46,6 +46,8 @@ function newPeople(passwords) {
     disable: (name) => void disabled.add(name),
     /** @param {string} name */
     enable: (name) => void disabled.delete(name),
+    /** May manage the clients. A real host keeps this in its own table. @param {string} name */
+    isStaff: (name) => name === "sam" && !disabled.has(name),
     /** What the person pays for: a fact that the APIs want to know. @param {string} name */
     planOf: (name) => (name === "alice" ? "gold" : "basic"),
     /** Takes just as long for a name that does not exist. */

@@ -4,26 +4,27 @@ const path = require("node:path");
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { protectedApis } = require("./api");
-const { createDemoAuthServer, demoApis } = require("./auth");
+const { createDemoAuthServer } = require("./auth");
 const { registerClients } = require("./clients");
 const { newEventLog } = require("./events");
-const { accountPages, signInPages } = require("./host-pages");
+const { accountPage, signInPages } = require("./host-pages");
 const { newPeople, newSessions } = require("./people");
 const { personRoutes } = require("./person");
+const { portalPages } = require("./portal");
 const { clientPrograms } = require("./programs");
 const { backPage, startPage } = require("./start-page");
 const { openStorage } = require("./storage");
 
 const { PORT = "3000" } = process.env;
 const origin = `http://localhost:${PORT}`;
-const passwords = { alice: "down the rabbit hole", bob: "can we fix it" };
+const passwords = { alice: "down the rabbit hole", bob: "can we fix it", sam: "play it again" };
 
 const people = newPeople(passwords);
 const sessions = newSessions({ secure: origin.startsWith("https:") });
 const { clients, secrets } = registerClients(origin);
 const { tieEvents, onEvent } = newEventLog();
 const { storage, keys, folder, ready } = openStorage(clients);
-const auth = createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent });
+const { auth, options } = createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent });
 
 const app = express();
 app.disable("x-powered-by");
@@ -72,9 +73,10 @@ app.use((req, res, next) => {
 });
 app.use(programs.router);
 app.use(express.urlencoded({ extended: false }));
-const host = { auth, people, sessions, clients, apis: demoApis(origin), passwords };
+const host = { auth, people, sessions, passwords };
 app.use(signInPages(host));
-app.use(accountPages(host));
+app.use(accountPage(host));
+app.use(portalPages({ ...host, options }));
 app.use(personRoutes(host));
 
 const start = startPage({ passwords, secrets });

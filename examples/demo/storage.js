@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * Where the demo keeps what its server stores, and the keys of the server. If this Node.js contains SQLite, that is a folder, and a restart
- * loses nothing; otherwise it is the memory of this process. The people's sessions are always in memory, as in the other examples.
+ * loses nothing; otherwise it is the memory of this process. The people's sessions are always in memory, as in the other examples. The clients
+ * are saved anew at each start, with new secrets: whatever staff did to them ends there.
  */
 const { randomBytes } = require("node:crypto");
 const { existsSync, mkdirSync, readFileSync, writeFileSync } = require("node:fs");

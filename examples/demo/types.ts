@@ -1,6 +1,6 @@
 /** The types that the files of the demo share. This file contains no code. */
 import type { Request, Response } from "express";
-import type { AuthServer, Client, Interaction } from "authmount";
+import type { AuthServer, Interaction } from "authmount";
 import type { Html } from "./page";
 import type { Method, Organization, People, Sessions } from "./people";
 import type { ClientProgram } from "./public/client-program.mjs";
@@ -10,14 +10,9 @@ export interface Host {
   auth: AuthServer;
   people: People;
   sessions: Sessions;
-  clients: readonly Client[];
-  apis: DemoApis;
   /** Shown on the sign-in pages, because it is a demo. */
   passwords: Readonly<Record<string, string>>;
 }
-
-/** What people read of an API, by its id. */
-export type DemoApis = Readonly<Record<string, { name: string; scopes: Readonly<Record<string, string>> }>>;
 
 export interface Exchange {
   req: Request;

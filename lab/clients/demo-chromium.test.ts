@@ -551,7 +551,8 @@ describeWith(found, {
         await runStory(tab, { name: "run", method: "password" });
         for (const [path, text] of [
           ["/signin/password", "Organization"],
-          ["/account", "Web Shop uses Orders for Tea House"],
+          ["/account/apps", "Can use Orders for Tea House to:"],
+          ["/account", "Apps with access to your account"],
         ] as const) {
           await tab.goto(demo.origin + path);
           await tab.evaluate(`document.dir = "${direction}"`);

@@ -29,9 +29,10 @@ async function beginAnew() {
   const signedIn = await post("/signin/password", { name: "alice", password });
   const [cookie = ""] = signedIn.headers.getSetCookie().map((line) => line.split(";", 1)[0]);
   await post("/person/enable", {}, cookie);
-  for (const apiId of ["orders", "reports"])
-    for (const contextKey of ["teahouse", "toolshed"])
-      await post("/account/revoke", { clientId: "web", apiId, contextKey }, cookie);
+  const apps = await (await fetch(`${origin}/account/apps`, { headers: { cookie } })).text();
+  // the footer, with the form that removes all, is there only if there are apps
+  const [, seen] = /<footer>[^]*?name="seen" value="([^"]+)"/.exec(apps) ?? [];
+  if (seen) await post("/account/apps", { seen, do: "remove-all" }, cookie);
 }
 
 /** Alice fills in every page that she sees. */
