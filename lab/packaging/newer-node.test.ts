@@ -3,7 +3,8 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Example, startExample } from "../../__tests__/servers/example";
+import { formOf } from "../../__tests__/clients/host-example";
+import { type Example, newWebBrowser, startExample } from "../../__tests__/servers/example";
 import { findNode, newerNodes } from "./newer-node";
 import { describeWith, freePort } from "../../__tests__/servers/server-process";
 
@@ -27,15 +28,25 @@ function runTests(node: string, files: readonly string[]): JestReport {
 
 const lastPrinted = /Confidential clients[^]*machine .*\n/;
 
-/** An opaque token that the client "machine" of the demo gets for itself: it is stored. */
-async function ownTokenOf({ origin, printed }: Example): Promise<string> {
+/** What sam does to the client "machine" on the page for staff. A new secret ends the old one. */
+async function changeMachine({ origin, printed }: Example, does: string): Promise<void> {
+  const [, password = ""] = /^ {2}sam +(.+)$/m.exec(printed.out) ?? [];
+  const sam = newWebBrowser();
+  await sam.submit(await sam.open(`${origin}/signin/password`), { name: "sam", password });
+  const form = formOf(await sam.open(`${origin}/staff/clients?client=machine`), `value="${does}"`);
+  const { status } = await sam.submit(form, { do: does, old: "ends", id: "machine" });
+  expect(status).toBe(200);
+}
+
+/** An opaque token that the client "machine" of the demo gets for itself: it is stored. None when it is refused. */
+async function ownTokenOf({ origin, printed }: Example): Promise<string | undefined> {
   const [, secret = ""] = /^ {2}machine +(.+)$/m.exec(printed.out) ?? [];
   const answer = await fetch(`${origin}/login/auth/otp/api/reports/token`, {
     method: "POST",
     headers: { authorization: `Basic ${btoa(`machine:${secret}`)}` },
     body: new URLSearchParams({ grant_type: "client_credentials", scope: "reports:read" }),
   });
-  const { access_token: accessToken } = (await answer.json()) as { access_token: string };
+  const { access_token: accessToken } = (await answer.json()) as { access_token?: string };
   return accessToken;
 }
 
@@ -74,6 +85,26 @@ for (const version of newerNodes) {
           await rm(folder, { recursive: true });
           expect(status).toBe(200);
         });
+
+        it.each(["disable", "newSecret", "delete"])(
+          "the demo starts with its clients as new ones after staff did %s",
+          async (does) => {
+            const folder = await mkdtemp(path.join(tmpdir(), "authmount-demo-"));
+            const given = { folder, port: await freePort(), ...(node !== undefined && { node }) };
+            const before = await startExample("demo/server.js", lastPrinted, given);
+            expect(await ownTokenOf(before)).toEqual(expect.any(String));
+            await changeMachine(before, does);
+            expect(await ownTokenOf(before)).toBeUndefined();
+            await before.stop();
+            const after = await startExample("demo/server.js", lastPrinted, given);
+            const accessToken = await ownTokenOf(after);
+            const headers = { authorization: `Bearer ${accessToken}` };
+            const { status } = await fetch(`${after.origin}/api/reports`, { headers });
+            await after.stop();
+            await rm(folder, { recursive: true });
+            expect(status).toBe(200);
+          },
+        );
       },
     },
   );
