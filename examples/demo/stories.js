@@ -61,7 +61,7 @@ const furtherSteps = {
   revoke: { text: "Revoke", note: "The client revokes its access token.", actions: ["revoke"] },
   otherOrganization: {
     text: "Other organization",
-    note: "The person switches to their other organization. Each login keeps its organization, so the next refresh still returns the first one. A new flow asks for consent again, unless the client is trusted, and brings its own refresh tokens. The account page lists both.",
+    note: "The person switches to their other organization. Each login keeps its organization, so the next refresh still returns the first one. A new flow asks for consent again, unless the client is trusted, and brings its own refresh tokens. The person’s page of apps lists both.",
     actions: ["otherOrganization", "refresh", "call", "start", "call"],
     clients: withRefreshToken,
     because: noRefreshToken,
