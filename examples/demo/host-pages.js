@@ -148,7 +148,7 @@ async function signOutEverywhere({ auth, sessions }, subject) {
 function accountPage({ auth, people, sessions }) {
   const router = Router();
 
-  const staffLink = html`<p><a href="/staff/clients">Clients</a>, because you are staff</p>`;
+  const staffLink = html`<p><a href="/staff/clients">Manage clients</a></p>`;
   /** @param {{ subject: string, organization: string }} session */
   const account = ({ subject, organization }) =>
     html`<p>Signed in as <strong>${subject}</strong> at ${organizationName(organization)}</p>
