@@ -58,6 +58,21 @@ const codesOnceMore: NonNullable<Mistake["storage"]> = ({ authorizationCodes: co
 
 const mistakes: Readonly<Record<string, Mistake>> = {
   ...hostMistakes,
+  "what is taken back stays in authorizations": {
+    storage: ({ authorizations }) => ({ authorizations: { ...authorizations, narrowAll: async () => 0 } }),
+  },
+  "what is taken back does not look at the context": {
+    storage: ({ authorizations }) => ({
+      authorizations: {
+        ...authorizations,
+        narrowAll: ({ selection: { contextKey: _any, ...selection }, scopes }, now) =>
+          authorizations.narrowAll({ selection, scopes }, now),
+      },
+    }),
+  },
+  "a client may not name at a refresh what was taken back": {
+    storage: withAuthorizations(({ grantedScopes }) => ({ approvedScopes: grantedScopes })),
+  },
   "a code can be redeemed twice": { storage: codesOnceMore },
   "a code never expires": {
     storage: ({ authorizationCodes: codes }) => ({

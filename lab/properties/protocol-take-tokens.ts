@@ -5,9 +5,11 @@ import type { Fields } from "../../__tests__/browser/browser";
 import { decided, type HostAnswer, hostWords, laterSeconds, spoken } from "./protocol-decisions";
 import { expectRefused, expectThat, type Of, type Run, sameScopes, scopesIn } from "./protocol-expect";
 import {
+  allowedOf,
   chosen,
   endOf,
   type Granted,
+  grantedOf,
   isActive,
   isWithin,
   type Model,
@@ -56,7 +58,7 @@ function checkQuestions({ server }: Run, proposal: Granted | Refused, answer: An
     asked.apiId === apiOf(pair) &&
     asked.subject === subject &&
     (asked.authorization?.context?.key ?? "") === (contextKey ?? "") &&
-    sameScopes(asked.authorization?.grantedScopes ?? [], approval?.scopes ?? []) &&
+    sameScopes(asked.authorization?.grantedScopes ?? [], approval ? grantedOf(approval) : []) &&
     sameScopes(asked.scopes, scopes);
   expectThat(isRight, { said: `the host is asked about ${scopes.join(" ")} for ${client.id}`, answer });
 }
@@ -241,7 +243,7 @@ export async function takeCall({ server, model }: Run, { of, at, need }: Of<"cal
   });
   const ended = endOf(token);
   const isLate = ended !== undefined && server.lagSeconds > 0 && model.now - ended <= server.lagSeconds;
-  const passes = isWithin(needed, token.scopes) ? 200 : 403;
+  const passes = isWithin(needed, allowedOf(token)) ? 200 : 403;
   const allowed =
     at !== "own" || model.now >= token.expiresAt
       ? [401]
@@ -251,7 +253,7 @@ export async function takeCall({ server, model }: Run, { of, at, need }: Of<"cal
   expectThat(allowed.includes(answer.status), { said: `${allowed.join(" or ")} at ${api}`, answer });
   if (answer.status !== 200) return;
   const { scopes, claims } = answer.body;
-  expectThat(sameScopes(scopes as string[], token.scopes), { said: "its scopes", answer });
+  expectThat(sameScopes(scopes as string[], allowedOf(token)), { said: "its scopes", answer });
   expectThat(isDeepStrictEqual(claims, token.claims), {
     said: `claims ${JSON.stringify(token.claims)}`,
     answer,
