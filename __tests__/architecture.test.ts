@@ -193,6 +193,8 @@ function refusedSyntax(node: ts.Node): string | undefined {
   if (ts.isClassLike(node) && node.name?.text !== "OAuthError") {
     return `has the class ${node.name?.text ?? "without a name"}`;
   }
+  // protocol/parsed-url says why
+  if (ts.isPropertyAccessExpression(node) && node.name.text === "canParse") return "has URL.canParse";
   return undefined;
 }
 
@@ -414,12 +416,13 @@ const laws: readonly Law[] = [
     ],
   },
   {
-    law: "there is no any, enum, default export, null type or class but OAuthError",
+    law: "there is no any, enum, default export, null type, URL.canParse or class but OAuthError",
     files: library,
     offenders: (file) => offences(file, refusedSyntax),
     bait: [
       { path: "lib/a.ts", text: "let a: any;" },
       { path: "lib/a.ts", text: "enum A { b }" },
+      { path: "lib/a.ts", text: "const a = URL.canParse(b);" },
       { path: "lib/a.ts", text: "export default 1;" },
       { path: "lib/a.ts", text: "export default function a() {}" },
       { path: "lib/a.ts", text: "export { a as default };" },

@@ -8,6 +8,7 @@ import { inTime } from "../host/ask";
 import { resolveImplications } from "../options/resolve";
 import { type Client, isTrusted } from "../protocol/client";
 import type { Consent, ConsentSelection } from "../protocol/consent";
+import { parseUrl } from "../protocol/parsed-url";
 import { intersect } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
 import type { AccountTexts } from "./account-texts";
@@ -152,7 +153,7 @@ async function appOf(
   const [{ clientId }] = listed as [Listed];
   const client = await findClient(options.storage, { clientId, now: visit.now });
   // the id of a client that nobody registered is the URL of its document
-  const host = /^https?:/.test(clientId) && URL.canParse(clientId) ? new URL(clientId).host : undefined;
+  const host = /^https?:/.test(clientId) ? parseUrl(clientId)?.host : undefined;
   const trustedAt = listed.flatMap(({ apiId }) => (client && isTrusted(client, apiId) ? apiId : []));
   const kind = kindOf(client, { host, trustedAt });
   const accesses: Access[] = [];

@@ -5,6 +5,7 @@ import { checkKeys } from "../host/plain";
 import type { AuthServerOptions } from "../options/options";
 import { isPlain } from "../protocol/host-json";
 import { mistakesOf } from "../protocol/mistake";
+import { parseUrl } from "../protocol/parsed-url";
 import type { Storage } from "../storage/port";
 
 /** A page that a host may render. All but the language and the direction is HTML. */
@@ -66,12 +67,12 @@ function isLanguage(tag: string): boolean {
 }
 
 function isOrigin(text: string): boolean {
-  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+  return /^https?:/.test(text) && parseUrl(text)?.origin === text;
 }
 
 function isOfServer(options: Partial<AnyPortalOptions["options"]> | undefined): boolean {
   const { baseUrl = "", apis, storage } = options ?? {};
-  return URL.canParse(baseUrl) && isPlain(apis) && Boolean(storage?.clients && storage.clientRegistrations);
+  return Boolean(parseUrl(baseUrl) && isPlain(apis) && storage?.clients && storage.clientRegistrations);
 }
 
 const known = ["auth", "options", "person", "origin", "render", "texts", "onChange"];

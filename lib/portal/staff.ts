@@ -8,6 +8,7 @@ import { escapeHtml } from "../pages/page-frame";
 import { type Client, isClientId } from "../protocol/client";
 import { mistakesOf } from "../protocol/mistake";
 import type { Parameters } from "../protocol/parameters";
+import { parseUrl } from "../protocol/parsed-url";
 import type { Clock } from "../protocol/time";
 import { type Flight, flights } from "../recall/single-flight";
 import type { ClientRegistry } from "../storage/port";
@@ -95,8 +96,8 @@ async function showList({ table }: Staff, visit: StaffVisit): Promise<PageConten
 
 function linkOf(given: unknown): string {
   const { href, text } = Object(given) as { href?: unknown; text?: unknown };
-  const base = "https://relative.example";
-  const isWeb = URL.canParse(String(href), base) && /^https?:$/.test(new URL(String(href), base).protocol);
+  const url = parseUrl(String(href), "https://relative.example");
+  const isWeb = /^https?:$/.test(url?.protocol ?? "");
   if (typeof href !== "string" || typeof text !== "string" || !isWeb) throw mistake("staff-links-wrong");
   return pages.linkTo(href, escapeHtml(text));
 }
