@@ -2,7 +2,7 @@
 import type { AuthenticationFacts, Authorization, RefreshToken } from "./authorization";
 import { type HostClaims, hostClaimsIn } from "./host-claims";
 import type { EpochSeconds } from "./time";
-import { formatScope, parseScope } from "./scope";
+import { formatScope, intersect, isSubset, parseScope } from "./scope";
 import type { Issuer } from "./issuer";
 
 /** What an access token stands for, whether it is sent as a JWT or stored under its digest. */
@@ -35,6 +35,12 @@ export interface EndUserAccessToken extends AccessToken {
   readonly subject: string;
   /** The authorization that the token descends from. */
   readonly authorizationId: string;
+}
+
+/** The token with those of its scopes only that are also allowed; the same object where they all are. */
+export function withinScopes(accessToken: AccessToken, allowed: readonly string[]): AccessToken {
+  const { scopes } = accessToken;
+  return isSubset(scopes, allowed) ? accessToken : { ...accessToken, scopes: intersect(scopes, allowed) };
 }
 
 /** The claims of an access token: its JWT payload, by their wire names. */

@@ -1,8 +1,12 @@
 /** Decides in another process whether an access token is valid at an API. RFC 9068 §4, 7662 §2.2, 7519 §4.1.1. */
-import { type AccessToken, type AccessTokenClaims, readAccessTokenClaims } from "../protocol/access-token";
+import {
+  type AccessToken,
+  type AccessTokenClaims,
+  readAccessTokenClaims,
+  withinScopes,
+} from "../protocol/access-token";
 import { hostMistake } from "../protocol/mistake";
 import { metadataUrlBelow } from "../protocol/issuer";
-import { intersect, isSubset } from "../protocol/scope";
 import type { Clock } from "../protocol/time";
 import { isRandomToken } from "../protocol/token-value";
 import { claimsOf, isSignedBy, parseJwt, type PresentedJwt } from "../signing/verify-jwt";
@@ -145,10 +149,7 @@ async function asItStands(
   if (!introspected.active) return undefined;
   const told = readAccessTokenClaims(introspected.claims, presented.api.audience);
   // the answer is about this token, or it is worth nothing
-  if (told?.tokenId !== accessToken.tokenId) return undefined;
-  return isSubset(accessToken.scopes, told.scopes)
-    ? accessToken
-    : { ...accessToken, scopes: intersect(accessToken.scopes, told.scopes) };
+  return told?.tokenId === accessToken.tokenId ? withinScopes(accessToken, told.scopes) : undefined;
 }
 
 /** A verifier for one API. It throws when the authorization server is needed and does not answer. */

@@ -1,10 +1,9 @@
 /** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
-import { type AccessToken, readAccessTokenClaims } from "../protocol/access-token";
+import { type AccessToken, readAccessTokenClaims, withinScopes } from "../protocol/access-token";
 import { isOfUnregistered } from "../protocol/authorization";
 import type { ClientLookup } from "../clients/client-lookup";
 import { ownHostClaims } from "../protocol/host-claims";
 import type { Api } from "../protocol/issuer";
-import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
@@ -121,9 +120,8 @@ function ended(code: InvalidTokenProblem): Validity {
 
 /** The token with those of its scopes that are still granted, or `undefined` when it had some and has none left. */
 function stillAllowed(accessToken: AccessToken, grantedScopes: readonly string[]): AccessToken | undefined {
-  if (isSubset(accessToken.scopes, grantedScopes)) return accessToken;
-  const scopes = intersect(accessToken.scopes, grantedScopes);
-  return scopes.length > 0 ? { ...accessToken, scopes } : undefined;
+  const left = withinScopes(accessToken, grantedScopes);
+  return left === accessToken || left.scopes.length > 0 ? left : undefined;
 }
 
 /** The end marks that a client's own token was born under. */
