@@ -101,16 +101,25 @@ interface AuthorizationSets {
 const idOf = ({ authorizationId }: Authorization): string => authorizationId;
 const contextKeyOf = ({ context }: Authorization): string => context?.key ?? "";
 
+/** The ids of a selection, whatever their context. */
+function idsOf(
+  indexes: AuthorizationIndexes,
+  { subject, clientId, apiId }: AuthorizationSelection,
+): Promise<readonly string[]> {
+  return indexes.all(
+    clientId === undefined || apiId === undefined
+      ? indexes.ofSubject(subject)
+      : indexes.ofClient({ subject, clientId, apiId }),
+  );
+}
+
 /** Revokes all of a selection. Entries without a record stay: an approval under way writes its record after them. */
 async function revokeSelection(
   { indexes, records }: AuthorizationSets,
   selection: AuthorizationSelection,
 ): Promise<number> {
-  const { subject, clientId, apiId, contextKey } = selection;
-  if (clientId === undefined || apiId === undefined) {
-    return records.revoke(await indexes.all(indexes.ofSubject(subject)));
-  }
-  const ids = await indexes.all(indexes.ofClient({ subject, clientId, apiId }));
+  const { contextKey } = selection;
+  const ids = await idsOf(indexes, selection);
   if (contextKey === undefined) return records.revoke(ids);
   // those that have expired too: the caller's clock may be ahead of others
   const found = await records.read(ids, 0);
@@ -126,12 +135,9 @@ async function narrowSelection(
   options: RedisStoreOptions,
   { selection, scopes }: Parameters<AuthorizationStore["narrowAll"]>[0],
 ): Promise<number> {
-  const { subject, clientId, apiId, contextKey } = selection;
-  const index =
-    clientId === undefined || apiId === undefined
-      ? indexes.ofSubject(subject)
-      : indexes.ofClient({ subject, clientId, apiId });
-  const keys = (await indexes.all(index)).map((id) => authorizationKey(options.prefix, id));
+  const { contextKey } = selection;
+  const ids = await idsOf(indexes, selection);
+  const keys = ids.map((id) => authorizationKey(options.prefix, id));
   const narrow = async (key: string, isAgain = false): Promise<number> => {
     const stored = textOf(await options.send(key, ["GET", key]));
     const found = readAuthorization(stored, 0);
