@@ -5,6 +5,7 @@ import {
   changeClient,
   type NewClient,
   rotateClientSecret,
+  withDisabled,
   type WritableClients,
 } from "../clients/manage-clients";
 import { suggestion } from "../host/plain";
@@ -280,10 +281,7 @@ If a secret has leaked, add --overlap 0, and then run clients end.`,
 
 /** Switches a client off or on. It may be deleted by now. */
 async function setDisabled({ clients: table, id }: Place, disabled: boolean): Promise<Answer> {
-  const changed = await changeClient(table, id, (client) => {
-    const { disabled: _, ...enabled } = client;
-    return disabled ? { ...enabled, disabled } : enabled;
-  });
+  const changed = await changeClient(table, id, (client) => withDisabled(client, disabled));
   if (!changed) throw mistake("client-not-in-table", id);
   return told({ clientId: id, disabled }, `Client "${id}" is ${disabled ? "disabled" : "enabled"}.`);
 }

@@ -82,6 +82,12 @@ export async function changeClient(
   throw mistake("client-changed-meanwhile", clientId);
 }
 
+/** The client, switched off or on. */
+export function withDisabled(client: Client, disabled: boolean): Client {
+  const { disabled: _, ...enabled } = client;
+  return disabled ? { ...enabled, disabled } : enabled;
+}
+
 /** How long an old secret works beside a new one, unless somebody says otherwise. */
 export const weekSeconds = 604_800;
 

@@ -2,7 +2,7 @@
 import type { Router } from "express";
 import { checkClient, sameRecordAs } from "../clients/client-record";
 import { generateClientSecret } from "../clients/client-secret";
-import { weekSeconds, withNewSecret } from "../clients/manage-clients";
+import { weekSeconds, withDisabled, withNewSecret } from "../clients/manage-clients";
 import { inTime } from "../host/ask";
 import { escapeHtml } from "../pages/page-frame";
 import { type Client, isClientId } from "../protocol/client";
@@ -124,7 +124,6 @@ type Sent = Staff & { readonly visit: StaffVisit; readonly form: Parameters };
 async function change(client: Client, sent: Sent): Promise<Outcome> {
   const { visit, form, table, auth } = sent;
   const { clientId } = client;
-  const { disabled: _, ...enabled } = client;
   const here = pages.addressOf({ client: clientId });
   const done = (kind: StaffChange["kind"], to = here) =>
     ({ kind: "done", change: { kind, by: visit.subject, clientId }, to }) as const;
@@ -132,9 +131,9 @@ async function change(client: Client, sent: Sent): Promise<Outcome> {
     (await isStored(table, { from: client, to })) ? outcome : outdated;
   switch (form.get("do")) {
     case "disable":
-      return store({ ...client, disabled: true }, done("client-disabled"));
+      return store(withDisabled(client, true), done("client-disabled"));
     case "enable":
-      return store(enabled, done("client-enabled"));
+      return store(withDisabled(client, false), done("client-enabled"));
     case "newSecret": {
       if (!("secretDigests" in client)) return outdated;
       const { secret, digest } = generateClientSecret();
