@@ -91,10 +91,9 @@ function groupsOf(listed: readonly Listed[], keyOf: (one: Listed) => string): re
   const groups = new Map<string, Listed[]>();
   for (const one of listed) {
     const key = keyOf(one);
-    groups
-      .set(key, groups.get(key) ?? [])
-      .get(key)
-      ?.push(one);
+    const group = groups.get(key);
+    if (group) group.push(one);
+    else groups.set(key, [one]);
   }
   return [...groups.values()];
 }

@@ -82,6 +82,17 @@ export interface Authorization extends AuthenticationFacts {
 export type SignInFacts = Pick<Authorization, keyof AuthenticationFacts | "signedInFrom">;
 
 /**
+ * The authorization with these of its scopes only, or `undefined` where it has no others. Revoked when none is left: a client takes an empty
+ * scope for what it has asked for.
+ */
+export function narrowed(authorization: Authorization, scopes: readonly string[]): Authorization | undefined {
+  const { grantedScopes, approvedScopes = grantedScopes } = authorization;
+  if (authorization.revoked || isSubset(grantedScopes, scopes)) return undefined;
+  const left = intersect(grantedScopes, scopes);
+  return { ...authorization, grantedScopes: left, approvedScopes, revoked: left.length === 0 };
+}
+
+/**
  * True when a stored record belongs to this issuer. Nothing that one pair issued works at another pair, or at the same pair of
  * another server that shares the storage.
  */
@@ -179,17 +190,6 @@ export const grantReasons = {
 
 /** Which of them. */
 export type GrantProblem = keyof typeof grantReasons;
-
-/**
- * The authorization with these of its scopes only, or `undefined` where it has no others. Revoked when none is left: a client takes an empty
- * scope for what it has asked for.
- */
-export function narrowed(authorization: Authorization, scopes: readonly string[]): Authorization | undefined {
-  const { grantedScopes, approvedScopes = grantedScopes } = authorization;
-  if (authorization.revoked || isSubset(grantedScopes, scopes)) return undefined;
-  const left = intersect(grantedScopes, scopes);
-  return { ...authorization, grantedScopes: left, approvedScopes, revoked: left.length === 0 };
-}
 
 /** What a client presents with a code at the token endpoint. */
 export interface Redemption {
