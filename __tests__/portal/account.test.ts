@@ -143,13 +143,20 @@ describe("the page of connected apps", () => {
       found.push(clientId);
       return confidentialRecord({ clientId });
     };
-    const auth = { ...host.auth, consents: { ...host.auth.consents, list } };
+    const revoke = jest.fn(async () => undefined);
+    const auth = { ...host.auth, consents: { ...host.auth.consents, list, revoke } };
     const storage = { ...host.storage, clients: { ...host.storage.clients, find } };
-    const page = await accountHost({ auth }, { host, ofServer: { storage } }).get();
+    const made = accountHost({ auth }, { host, ofServer: { storage } });
+    const page = await made.get();
     expect(asked).toEqual([undefined, "100", "200", "300", "400"]);
     expect([appsOf(page).length, found.length]).toEqual([50, 50]);
     expect(page.text).toContain("You have more apps and sign-ins than this page can show.");
     expect(page.text).toContain('value="remove-all"');
+    // what the app may do elsewhere is not on the page, and ends as well
+    await made.press(page, { form: ['value="remove"', "app-7"], fields: { do: "remove" } });
+    expect(revoke.mock.calls).toEqual(
+      Object.keys(apis).map((apiId) => [{ subject: "alice", clientId: "app-7", apiId }]),
+    );
   });
 });
 
@@ -241,8 +248,7 @@ describe("what people take back", () => {
       "orders:read": "See your orders",
       "orders:pay": "Pay",
     };
-    const orders = { audience: "https://api.example/orders", authMethods: ["password"], scopes };
-    const ofServer = { apis: { ...apis, orders } };
+    const ofServer = withScopes(scopes);
     const made = accountHost({}, { host: testHost(ofServer), ofServer });
     await allow(made.host, { fields: { scope: "orders:write orders:pay" } });
     const page = await made.get();
@@ -307,6 +313,11 @@ describe("what people take back", () => {
   });
 });
 
+function withScopes(scopes: AccountPagesOptions["options"]["apis"][string]["scopes"]) {
+  const orders = { audience: "https://api.example/orders", authMethods: ["password"], scopes };
+  return { apis: { ...apis, orders } };
+}
+
 describe("forms of the page, stolen, old or made up", () => {
   const outdated = "This page was out of date, so nothing was changed.";
 
@@ -340,6 +351,17 @@ describe("forms of the page, stolen, old or made up", () => {
     const answer = await made.press(page, { ...save, fields: { do: "save", scope_0: undefined } });
     expect([answer.status, made.narrowed, made.changes]).toEqual([409, [], []]);
     expect(answer.text.match(/type="checkbox"/g)).toHaveLength(2);
+  });
+
+  it("saves nothing when other scopes have boxes by now, such as after a release of the host", async () => {
+    const scopes = { "orders:read": "See", "orders:write": "Change", "orders:pay": "Pay" };
+    const host = testHost(withScopes(scopes));
+    await allow(host, { fields: { scope: "orders:read orders:write orders:pay" } });
+    const page = await accountHost({}, { host, ofServer: withScopes(scopes) }).get();
+    const changed = { ...scopes, "orders:write": { text: "Change", implies: ["orders:read"] } };
+    const after = accountHost({}, { host, ofServer: withScopes(changed) });
+    const answer = await after.press(page, { ...save, fields: { do: "save", scope_2: undefined } });
+    expect([answer.status, after.narrowed]).toEqual([409, []]);
   });
 
   it("saves although the app was used meanwhile, or has signed in again", async () => {

@@ -110,6 +110,7 @@ function accessOf(
   const impliedBy = (scope: string): readonly string[] => intersect(implications.get(scope) ?? [], scopes);
   const implied = scopes.flatMap(impliedBy);
   const boxed = scopes.filter((scope) => !implied.includes(scope));
+  const boxes = boxed.map((scope) => ({ scope, implied: impliedBy(scope) }));
   const ends = listed.flatMap((one) => ("grantedAt" in one ? one.expiresAt : []));
   return {
     clientId,
@@ -117,11 +118,12 @@ function accessOf(
     contextKey,
     contextName,
     scopes,
-    boxes: boxed.map((scope) => ({ scope, implied: impliedBy(scope) })),
+    boxes,
     isFixed,
     since: Math.min(...listed.map(sinceOf)),
     until: Math.max(...listed.map(({ expiresAt }) => expiresAt)),
-    seen: visit.seen([clientId, apiId, contextKey, scopes, ends]),
+    // a box is ticked by its place, which another version of the host may have changed
+    seen: visit.seen([clientId, apiId, contextKey, scopes, boxes, ends]),
   };
 }
 

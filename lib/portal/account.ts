@@ -77,14 +77,15 @@ async function takeBack(
     await subjects.revoke(subject, { consents: "revoke" });
     return { kind: "done", change: { kind: "all-apps-removed", subject } };
   }
-  const { apps } = await readApps(sources, visit);
+  const { apps, areAll } = await readApps(sources, visit);
   const access = apps.flatMap(({ accesses }) => accesses).find((one) => one.seen === seen);
   if (button === "save" && access && !access.isFixed)
     return { kind: "done", change: await narrow(consents, { subject, access, form }) };
   const app = apps.find((one) => one.seen === seen);
   if (button === "remove" && app) {
     const { clientId } = app;
-    for (const apiId of new Set(app.accesses.map((one) => one.apiId)))
+    const seenAt = app.accesses.map(({ apiId }) => apiId);
+    for (const apiId of new Set(areAll ? seenAt : [...seenAt, ...visit.apis.keys()]))
       await consents.revoke({ subject, clientId, apiId });
     return { kind: "done", change: { kind: "app-removed", subject, clientId } };
   }
