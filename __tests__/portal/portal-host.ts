@@ -12,13 +12,13 @@ type Texts = { readonly title: string };
 export type CounterOptions = Partial<PortalOptions<Texts, number>>;
 
 /** What a button does that is not pressed for its count. */
-export type Pressed = (value: string) => FormOutcome<number> | undefined;
+export type Pressed = (value: string) => FormOutcome<number>;
 
 export interface CounterPages extends PortalPages<"title", number> {
   count: number;
 }
 
-export function counterPages(pressed: Pressed = () => undefined): CounterPages {
+export function counterPages(pressed: Pressed = () => ({ kind: "outdated" })): CounterPages {
   const pages: CounterPages = {
     count: 0,
     by: "counterPages",

@@ -18,7 +18,7 @@ import type { ScopeSentence } from "../protocol/issuer";
 import { mistakesOf } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
-import { methodNotAllowed, type PageResponse, type ProtocolResponse } from "../protocol/protocol-response";
+import type { PageResponse, ProtocolResponse } from "../protocol/protocol-response";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { checkPortalOptions, type PortalOptions, type PortalPage } from "./portal-options";
 
@@ -78,16 +78,18 @@ export type FormOutcome<Change> =
   /** It was for somebody else, or for what is no longer as it was shown: nothing was done, and the page comes again. */
   | { readonly kind: "outdated" };
 
-/** What makes pages of one kind. `undefined` is for a person who may not see them: the host's next handler answers. */
+/** What makes pages of one kind. */
 export interface PortalPages<Name extends string, Change> {
   /** The function that the host calls. */
   readonly by: string;
   /** Options of these pages alone, all of them functions. */
   readonly functions?: readonly string[];
   readonly texts: TextSources<Name>["builtIn"];
-  readonly show: (visit: Visit<Name>) => Promise<PageContent | undefined>;
+  /** To whoever may not visit the pages, nothing says that they exist: the host's next handler answers. */
+  readonly mayVisit?: (person: { readonly subject: string }) => Promise<boolean>;
+  readonly show: (visit: Visit<Name>) => Promise<PageContent>;
   /** Does what a form of these pages asks for. */
-  readonly change: (visit: Visit<Name>, form: Parameters) => Promise<FormOutcome<Change> | undefined>;
+  readonly change: (visit: Visit<Name>, form: Parameters) => Promise<FormOutcome<Change>>;
 }
 
 interface Portal<Name extends string, Change> {
@@ -177,29 +179,26 @@ async function answerOf<Name extends string, Change>(
   req: Request,
 ): Promise<ProtocolResponse | undefined> {
   const { given, pages, origin, clock } = portal;
-  const isForm = req.method === "POST";
-  if (!isForm && !/^(?:GET|HEAD)$/.test(req.method)) return methodNotAllowed(["GET", "HEAD", "POST"]);
-  const form = isForm ? await readOwnForm(req, origin) : undefined;
-  if (form && "kind" in form) return form;
-  const person = await askPerson(() => given.person({ req, change: isForm }), clock());
+  const form = req.method === "POST" ? await readOwnForm(req, origin) : undefined;
+  const refusal = form && "kind" in form ? form : undefined;
+  const person = await askPerson(() => given.person({ req, change: Boolean(form && !refusal) }), clock());
   if (person.kind === "interaction") return { kind: "redirect", location: person.url };
   if (person.kind === "denied") return undefined;
   const visit = visitOf(portal, { req, person });
-  const { language, direction } = visit;
-  const outcome = form && (await pages.change(visit, form));
-  if (form && !outcome) return undefined;
+  if (pages.mayVisit && !(await pages.mayVisit(visit))) return undefined;
+  if (refusal) return refusal;
+  const outcome = form && (await pages.change(visit, form as Parameters));
   const change = outcome && "change" in outcome ? outcome.change : undefined;
   if (change !== undefined) await inTime("onChange", () => given.onChange?.(change));
   if (outcome?.kind === "done") return { kind: "redirect", location: outcome.to ?? "?" };
   const isOutdated = outcome?.kind === "outdated";
-  const page = outcome?.kind === "page" ? outcome.page : await pages.show({ ...visit, isOutdated });
-  return (
-    page && pageResponse(portal, { page: { ...page, language, direction }, status: isOutdated ? 409 : 200 })
-  );
+  const shown = outcome?.kind === "page" ? outcome.page : await pages.show({ ...visit, isOutdated });
+  const { language, direction } = visit;
+  return pageResponse(portal, { page: { ...shown, language, direction }, status: isOutdated ? 409 : 200 });
 }
 
 /**
- * Pages at one path, which answers GET, HEAD and POST. Other paths and every failure are passed on to the host.
+ * Pages at one path, which answers GET, HEAD and POST. Every other request and every failure is passed on to the host.
  *
  * @throws TypeError when an option is wrong
  */
@@ -225,7 +224,7 @@ export function portalRouter<Name extends string, Change>(
   };
   const errorPages = pagesOf(look, { showReason: !isProduction(), onFailure: () => undefined });
   return Router().use((req, res, next) => {
-    if (readPath(req) !== "/") return next();
+    if (readPath(req) !== "/" || !/^(?:GET|HEAD|POST)$/.test(req.method)) return next();
     const answer = answerOf(portal, req).then((response) => {
       if (!response) return next();
       writeResponse({ req, res, pages: errorPages }, response);

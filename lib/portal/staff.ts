@@ -102,16 +102,10 @@ function linkOf(given: unknown): string {
   return pages.linkTo(href, escapeHtml(text));
 }
 
-/** A link of somebody who does not know the person must not make the page say it. */
-function endedBy({ seen }: StaffVisit, { clientId }: Client): string {
-  return seen(["ended", clientId]);
-}
-
 async function show(staff: Staff, visit: StaffVisit): Promise<PageContent> {
-  const { query, isOutdated, say } = visit;
+  const { query, isOutdated, say, notices = [] } = visit;
   const client = await findIn(staff.table, query.get("client") ?? "");
-  const ended = client && query.get("ended") === endedBy(visit, client) ? [say("ended")] : [];
-  const told = { ...visit, notices: isOutdated ? [say("outdated")] : ended };
+  const told = { ...visit, notices: isOutdated ? [say("outdated")] : notices };
   if (!client) return showList(staff, told);
   const links = await inTime("links", () => staff.links?.(client.clientId) ?? []);
   if (!Array.isArray(links)) throw mistake("staff-links-wrong");
@@ -142,9 +136,12 @@ async function change(client: Client, sent: Sent): Promise<Outcome> {
       const page = pages.secretPage(to, { ...visit, secret });
       return store(to, { ...done("secret-rotated"), kind: "page", page });
     }
-    case "end":
+    case "end": {
       await auth.clients.revoke(clientId);
-      return done("client-ended", `${here}&ended=${endedBy(visit, client)}`);
+      // the answer itself says so: a link that says it could come from anybody
+      const page = pages.clientPage(client, { ...visit, notices: [visit.say("ended")] });
+      return { ...done("client-ended"), kind: "page", page };
+    }
     case "delete":
       if (form.get("id")?.trim() !== clientId) return outdated;
       await table.delete(clientId);
@@ -167,17 +164,15 @@ async function answer(sent: Sent): Promise<Outcome> {
 export function staffRouter(options: StaffPagesOptions, clock: Clock): Router {
   const { auth, mayManage, links } = options;
   const underWay = flights<Flight<Outcome>>();
-  const may = async ({ subject }: StaffVisit): Promise<boolean> =>
-    (await inTime("mayManage", () => mayManage({ subject }))) === true;
   const router = portalRouter<keyof StaffTexts, StaffChange>(options, {
     clock,
     pages: {
       by: "staffPages",
       functions: ["mayManage", "links"],
       texts: pages.staffTexts,
-      show: async (visit) => ((await may(visit)) ? show(staff, visit) : undefined),
+      mayVisit: async ({ subject }) => (await inTime("mayManage", () => mayManage({ subject }))) === true,
+      show: (visit) => show(staff, visit),
       async change(visit, form) {
-        if (!(await may(visit))) return undefined;
         const fields = ["seen", "do", "old", "id"].map((name) => form.get(name));
         const key = JSON.stringify([visit.subject, visit.query.get("client"), ...fields]);
         const other = underWay.get(key);
