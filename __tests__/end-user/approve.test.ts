@@ -11,6 +11,7 @@ import {
   subjectConsentsEndKey,
   subjectEndKey,
 } from "../../lib/protocol/end-mark";
+import type { RedirectResponse } from "../../lib/protocol/protocol-response";
 import { authorizationLifeSeconds } from "../../lib/tokens/issue-code";
 import { askedRequest, endedMeanwhile, endUserRecord, now, refusalOf } from "../host/asked";
 import { type LoggedCall, loggedStorage, type LoggedStorage } from "../host/call-log";
@@ -127,7 +128,7 @@ describe("an approval (RFC 6749 §4.1.2)", () => {
     "stores the code, then the consent, then looks for ends, then tells: %s",
     async (_, remembers, expected) => {
       const { work, calls, events } = await approved({ remembers });
-      const { location } = await work;
+      const { location } = (await work) as RedirectResponse;
       expect(names(calls)).toEqual(expected);
       expect(events).toEqual([
         {

@@ -13,6 +13,7 @@ stopClockForEachTest();
 describe("repeated, empty and unknown parameters (RFC 6749 §3.1)", () => {
   const values = {
     response_type: "code",
+    response_mode: "query",
     scope: "orders:read",
     state: "a state",
     code_challenge: codeChallenge,
@@ -52,9 +53,23 @@ describe("repeated, empty and unknown parameters (RFC 6749 §3.1)", () => {
 
   it("ignores parameters that it does not know", async () => {
     const host = testHost({ clients: [trustedWeb] });
-    const fields = { nonce: "n", response_mode: "fragment", request_uri: "https://evil.example", "": "x" };
+    const fields = { nonce: "n", claims: "{}", display: "popup", "": "x" };
     const response = await authorize(host.browser(), { client: "web", fields });
     expect(redirectParameters(response)).toEqual({ code: expect.any(String), state: "a state", iss: issuer });
+  });
+
+  it.each(["request", "request_uri"])("refuses %s, which it would overlook (Core §3.1.2.6)", async (name) => {
+    const host = testHost({ clients: [trustedWeb] });
+    const fields = { [name]: "eyJhbGciOiJub25lIn0.e30." };
+    const response = await authorize(host.browser(), { client: "web", fields });
+    expect(redirectOf(response)).toEqual(refusedByRedirect(`${name}_not_supported`));
+    expect(host.events).toMatchObject([
+      {
+        kind: "authorization-denied",
+        code: "request-object-not-supported",
+        reason: expect.not.stringContaining("eyJ"),
+      },
+    ]);
   });
 
   it("takes an empty state for none", async () => {

@@ -55,7 +55,7 @@ describe("authorization server metadata (RFC 8414 §2, §3)", () => {
       jwks_uri: "https://host.example/login/jwks",
       scopes_supported: ["orders:read", "orders:write"],
       response_types_supported: ["code"],
-      response_modes_supported: ["query"],
+      response_modes_supported: ["query", "form_post"],
       grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
       token_endpoint_auth_methods_supported: [...methods, "none"],
       token_endpoint_auth_signing_alg_values_supported: algorithms,

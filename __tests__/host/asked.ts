@@ -19,6 +19,7 @@ export function askedRequest(changes: Partial<AuthorizationRequest> = {}): Autho
     issuer: issuerRecord(),
     client,
     target,
+    responseMode: "query",
     codeChallenge: undefined,
     requestedScopes: ["orders:read"],
     grantableScopes: ["orders:read"],

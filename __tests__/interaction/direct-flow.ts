@@ -94,6 +94,7 @@ export function directFlow(answers: Partial<FlowHost> = {}) {
         return "<html>";
       },
       error: () => "<html>",
+      formPost: () => "<html>",
     },
     authMethods: { password: { authenticate }, passkey: { authenticate } },
     consent: { decide: () => host.consent },

@@ -28,6 +28,7 @@ function outcomeOf(given: Shown): Exclude<AuthorizationOutcome, { kind: "answere
   const request = {
     issuer: { ...issuer, identifier: given.issuer ?? issuer.identifier },
     client: publicRecord("native"),
+    responseMode: "query",
     target: { source: destination, uri: "https://public.example/callback" },
     requestedScopes: [],
     grantableScopes: [],
@@ -65,7 +66,7 @@ function show(given: Shown = {}) {
         },
       },
       secrets: ["secret"],
-      pages: { consent: () => "<html>", error: () => "<html>" },
+      pages: { consent: () => "<html>", error: () => "<html>", formPost: () => "<html>" },
     },
     { req, outcome: outcomeOf(given), pending: given.pending ?? first },
   );

@@ -6,10 +6,12 @@ import {
   type AnswerParameters,
   authorizationAnswer,
   errorParameters,
+  responseModeFor,
 } from "../../lib/protocol/authorization-response";
 import { type Api, isResourceOf, type Issuer } from "../../lib/protocol/issuer";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject, parseParameters } from "../../lib/protocol/parameters";
+import type { RedirectResponse } from "../../lib/protocol/protocol-response";
 import { type RedirectTarget, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
 import { checkRequestedScopes } from "../../lib/requests/check-parameters";
 import { encode, type Fields } from "../browser/browser";
@@ -66,6 +68,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
       ...pkce,
       scope: "orders:write orders:read",
       state: "a state",
+      response_mode: "form_post",
       prompt: "login consent",
       resource: "https://api.example/orders",
       max_age: "0",
@@ -77,6 +80,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
       client: clients.confidential,
       target: { uri: "https://web.example/callback", source: "https://web.example" },
       state: "a state",
+      responseMode: "form_post",
       requestedScopes: ["orders:write", "orders:read"],
       grantableScopes: ["orders:write", "orders:read"],
       ignoredScopes: [],
@@ -91,6 +95,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
   it("needs no more than a response_type of a confidential client", () => {
     expect(check({})).toMatchObject({
       state: undefined,
+      responseMode: "query",
       requestedScopes: ["orders:read"],
       codeChallenge: undefined,
       prompt: [],
@@ -102,12 +107,12 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
 
   it("counts empty parameters as absent (§3.1)", () => {
     const empty = { scope: "", state: "", code_challenge: "", code_challenge_method: "", resource: "" };
-    expect(refusal({ ...empty, prompt: "", max_age: "" })).toBeUndefined();
+    expect(refusal({ ...empty, prompt: "", max_age: "", request: "", response_mode: "" })).toBeUndefined();
     expect(check({ ...empty, prompt: "", max_age: "" }).state).toBeUndefined();
   });
 
   it("ignores parameters that it does not know (§3.1)", () => {
-    expect(refusal({ nonce: "n", display: "page", request: "x", constructor: "y" })).toBeUndefined();
+    expect(refusal({ nonce: "n", display: "page", claims: "x", constructor: "y" })).toBeUndefined();
   });
 });
 
@@ -385,8 +390,31 @@ function targetOf(uri: string): RedirectTarget {
 }
 
 function locationOf(target: RedirectTarget, parameters: AnswerParameters): string {
-  return authorizationAnswer(target, { mode: "query", parameters }).location;
+  return (authorizationAnswer(target, { mode: "query", parameters }) as RedirectResponse).location;
 }
+
+describe("the response mode (Form Post §2)", () => {
+  const web = { client: clients.confidential, target: targetAt(clients.confidential), state: "s" };
+
+  it.each<[string, Partial<typeof web> | { client: Client }, "form_post" | undefined]>([
+    ["a registered client", {}, "form_post"],
+    [
+      "an http redirect URI of this machine",
+      { target: targetOf("http://127.0.0.1:1/callback") },
+      "form_post",
+    ],
+    ["a scheme in upper case", { target: targetOf("HTTPS://public.example/callback") }, "form_post"],
+    ["a scheme of an app", { target: targetOf("com.example.app:/callback") }, undefined],
+    ["a scheme that begins like one of the web", { target: targetOf("https.example:/callback") }, undefined],
+    [
+      "a client that nobody registered",
+      { client: { ...clients.confidential, selfDescription: { by: "document", digest: "d" } } },
+      undefined,
+    ],
+  ])("form_post: %s", (_, changes, expected) => {
+    expect(responseModeFor("form_post", { ...web, ...changes })).toBe(expected);
+  });
+});
 
 describe("authorization response (RFC 6749 §4.1.2, 9207 §2)", () => {
   const answer = { code: "a.code", state: undefined, iss };

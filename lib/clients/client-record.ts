@@ -80,6 +80,7 @@ const forms: ReadonlyMap<string, string> = new Map(
     subscriptions: "an object with an entry for each API that the client may use, such as { orders: {} }",
     confidential: "true for a client that keeps a secret or a key, otherwise false",
     platform: '"native" or "browser", or confidential: true',
+    responseModes: 'a list with "query", "form_post" or both',
     secretDigests: "a list of one or two digests from generateClientSecret()",
     "secretDigests.*": "a string: is an await missing before digestClientSecret?",
     jwks: "an object with keys",
@@ -126,6 +127,7 @@ function shapeProblem(value: unknown): string | undefined {
 const narrowing: Readonly<Record<string, string>> = {
   scopes: "a list",
   grantTypes: "a list",
+  responseModes: "a list",
   trusted: "true or false",
   disabled: "true or false",
   oldSecretUntil: "seconds since 1970",
@@ -213,6 +215,7 @@ const kept: Readonly<
   clientId: true,
   name: true,
   redirectUris: true,
+  responseModes: true,
   trusted: true,
   subscriptions: true,
   logo: true,

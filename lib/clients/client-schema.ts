@@ -1,5 +1,5 @@
 /** The shape of client records. RFC 6749 §2. */
-import { clientIdPattern, grantTypes } from "../protocol/client";
+import { clientIdPattern, grantTypes, responseModes } from "../protocol/client";
 import type { NamedSchema } from "../schemas/compile";
 
 /** JSON Schema of a logo: an image in a `data:` URI, because pages load nothing. RFC 7591 §2 (`logo_uri`). */
@@ -33,6 +33,7 @@ const properties = {
   clientId: { type: "string", pattern: clientIdPattern.source },
   name: { type: "string", minLength: 1 },
   redirectUris: strings,
+  responseModes: { type: "array", minItems: 1, items: { enum: responseModes } },
   trusted: { type: "boolean" },
   subscriptions: { type: "object", additionalProperties: subscription },
   logo: logoSchema,

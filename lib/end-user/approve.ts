@@ -2,10 +2,9 @@
 import type { EmitEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import type { Consent } from "../protocol/consent";
-import { authorizationAnswer } from "../protocol/authorization-response";
+import { type AuthorizationAnswer, authorizationAnswer } from "../protocol/authorization-response";
 import { type CurrentMark, type CurrentMarks, endedKey, isBornUnder } from "../protocol/end-mark";
 import { because, OAuthError } from "../protocol/oauth-error";
-import type { RedirectResponse } from "../protocol/protocol-response";
 import { isSubset } from "../protocol/scope";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
@@ -183,17 +182,17 @@ async function storeCode(
 }
 
 /**
- * Stores what was approved and returns the redirect with the code. The consent is stored after the code: if storage fails before
+ * Stores what was approved and returns the answer with the code. The consent is stored after the code: if storage fails before
  * that, no consent is remembered for a request that failed.
  *
  * @throws OAuthError `access_denied` when something that the approval relies on was ended meanwhile, `invalid_request` when the page was
  * answered with a no
  * @rfc 6749 §4.1.2
  */
-export async function approve(ports: ApprovalPorts, approved: Approved): Promise<RedirectResponse> {
+export async function approve(ports: ApprovalPorts, approved: Approved): Promise<AuthorizationAnswer> {
   const { request, endUser, consent, now } = approved;
   const { subject, facts } = endUser;
-  const { issuer, client, target, state } = request;
+  const { issuer, client, target, state, responseMode: mode } = request;
   const { scopes, context } = consent;
   const { endMarks, noKey } = consent.basis;
   await keepRegistration(ports, approved);
@@ -204,7 +203,7 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
     await rememberWhatStands(ports, { approved, authorizationId });
     const iss = issuer.identifier;
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
-    return authorizationAnswer(target, { mode: "query", parameters: { code, state, iss } });
+    return authorizationAnswer(target, { mode, parameters: { code, state, iss } });
   } catch (failure) {
     // nobody gets the code, so it is no sign-in, and if the person was erased meanwhile, nothing of them may stay
     if (!(failure instanceof OAuthError))

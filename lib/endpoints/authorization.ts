@@ -11,11 +11,17 @@ import { closePage } from "../end-user/page-answers";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import { type EmitEvent, refusalEvent } from "../events/port";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
-import { authorizationAnswer, errorParameters } from "../protocol/authorization-response";
+import {
+  type AuthorizationAnswer,
+  authorizationAnswer,
+  errorParameters,
+  responseModeFor,
+} from "../protocol/authorization-response";
+import type { ResponseMode } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { type OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
-import { errorPage, type ErrorPageResponse, type RedirectResponse } from "../protocol/protocol-response";
+import { errorPage, type ErrorPageResponse } from "../protocol/protocol-response";
 import type { ShownScopes } from "../protocol/requested-scopes";
 import type { Clock } from "../protocol/time";
 import { checkAuthorizationRequest } from "../requests/check-authorization-request";
@@ -59,7 +65,7 @@ export interface AskedEndUser {
 export type AuthorizationOutcome =
   | {
       readonly kind: "answered";
-      readonly response: RedirectResponse | ErrorPageResponse;
+      readonly response: AuthorizationAnswer | ErrorPageResponse;
       /** True for a yes or a no, false for any other refusal or a failure. */
       readonly isDecided: boolean;
     }
@@ -137,16 +143,27 @@ export function refuseByPage(
 interface RecognisedRefusal extends Pick<RecognisedClient, "client" | "target"> {
   readonly issuer: Issuer;
   readonly state: string | undefined;
+  readonly responseMode: ResponseMode;
   readonly error: OAuthError;
 }
 
+/** How the client is told of a refusal. A request whose mode is not allowed is answered by query. */
+function tellingOf(
+  { client, target }: RecognisedClient,
+  parameters: Parameters,
+): Pick<RecognisedRefusal, "state" | "responseMode"> {
+  const state = parameters.get("state");
+  const mode = responseModeFor(parameters.get("response_mode"), { client, target, state });
+  return { state, responseMode: mode ?? "query" };
+}
+
 /** A refusal that the client learns of. It needs a `RedirectTarget`, which only `verifyRedirectUri` makes. @rfc 6749 §4.1.2.1 */
-function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): RedirectResponse {
-  const { client, target, issuer, state, error } = refusal;
+function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): AuthorizationAnswer {
+  const { client, target, issuer, state, responseMode: mode, error } = refusal;
   const iss = issuer.identifier;
   const subject = { issuer: iss, clientId: client.clientId };
   ports.emit(refusalEvent("authorization-denied", { error, subject }));
-  return authorizationAnswer(target, { mode: "query", parameters: errorParameters(error, { state, iss }) });
+  return authorizationAnswer(target, { mode, parameters: errorParameters(error, { state, iss }) });
 }
 
 /**
@@ -159,7 +176,7 @@ function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): Redi
 export function refuseAtOnce(
   ports: RefusalPorts,
   refusal: RecognisedRefusal,
-): RedirectResponse | ErrorPageResponse {
+): AuthorizationAnswer | ErrorPageResponse {
   const { client, target, issuer, error } = refusal;
   // the source, because the scheme of the URI may also be written in upper case
   return client.selfDescription && target.source.startsWith("https:")
@@ -176,13 +193,13 @@ export function refuseAtOnce(
 export async function denyAuthorization(
   ports: AuthorizationPorts,
   { issuer, parameters, page }: { issuer: Issuer; parameters: Parameters; page: ConsentPage },
-): Promise<RedirectResponse | ErrorPageResponse> {
+): Promise<AuthorizationAnswer | ErrorPageResponse> {
   try {
     const recognised = await recogniseClient(ports, { issuer, parameters });
     await closePage(ports, { issuer, page, now: ports.clock() });
     const error = denied();
     const refuse = page.shownTo === undefined ? refuseAtOnce : refuseByRedirect;
-    return refuse(ports, { ...recognised, issuer, state: parameters.get("state"), error });
+    return refuse(ports, { ...recognised, ...tellingOf(recognised, parameters), issuer, error });
   } catch (thrown) {
     return refuseByPage(ports, { issuer, thrown });
   }
@@ -214,7 +231,7 @@ async function answer(ports: AuthorizationPorts, visit: Visit): Promise<Authoriz
     if (error.situation === "lost")
       return { kind: "answered", response: refuseByPage(ports, { issuer, thrown: error }), isDecided: false };
     const refuse = back?.decision && back.page.shownTo !== undefined ? refuseByRedirect : refuseAtOnce;
-    const response = refuse(ports, { issuer, ...recognised, state: parameters.get("state"), error });
+    const response = refuse(ports, { ...recognised, ...tellingOf(recognised, parameters), issuer, error });
     return { kind: "answered", response, isDecided: error.error === "access_denied" };
   }
 }

@@ -1,6 +1,7 @@
 /** The only place that writes to `res`. RFC 6749 §5.1, 9700 §2.6, §4.12, §4.16. */
 import { ServerResponse } from "node:http";
 import type { Advise } from "../events/port";
+import { formPostHeaders } from "../pages/form-post-page";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
 import { jsonError, type ProtocolResponse, type RedirectResponse } from "../protocol/protocol-response";
@@ -42,6 +43,10 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
         headers: { Location: response.location, "Referrer-Policy": "no-referrer" },
         body: "",
       };
+    case "form-post": {
+      const { req, pages = pagesOf() } = destination;
+      return { status: 200, headers: formPostHeaders(response), body: pages.formPost(req, response) };
+    }
     case "page":
       return {
         status: response.status ?? 200,
@@ -59,7 +64,7 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
   }
 }
 
-/** Headers that hosts often set on all answers. On a redirect they would keep a silent refresh in an iframe from working. */
+/** Headers that hosts often set on all answers. On an answer to the client they would keep a silent refresh in an iframe from working. */
 const framingHeaders = ["X-Frame-Options", "Content-Security-Policy"];
 /** Headers by which a host that allows CORS everywhere would let scripts of others read the pages of a person (RFC 9700 §2.6). */
 const corsHeaders = ["Access-Control-Allow-Origin", "Access-Control-Allow-Credentials"];
@@ -67,6 +72,7 @@ const corsHeaders = ["Access-Control-Allow-Origin", "Access-Control-Allow-Creden
 /** Headers of the host that an answer must not have. */
 const unwantedHeaders: Readonly<Record<ProtocolResponse["kind"], readonly string[]>> = {
   redirect: [...framingHeaders, ...corsHeaders],
+  "form-post": [...framingHeaders, ...corsHeaders],
   page: corsHeaders,
   "error-page": corsHeaders,
   json: [],
@@ -159,6 +165,7 @@ function errorOf(response: ProtocolResponse): string | undefined {
     case "json":
       return response.status < 400 ? undefined : (response.body as { error?: string }).error;
     case "redirect":
+    case "form-post":
       return response.error;
     case "error-page":
       return response.error.error;

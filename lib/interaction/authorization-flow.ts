@@ -15,7 +15,8 @@ import { hostMistake } from "../protocol/mistake";
 import { isFailure, OAuthError } from "../protocol/oauth-error";
 import { summarize } from "../pages/summary";
 import type { Parameters } from "../protocol/parameters";
-import type { ErrorPageResponse, ProtocolResponse, RedirectResponse } from "../protocol/protocol-response";
+import type { AuthorizationAnswer } from "../protocol/authorization-response";
+import type { ErrorPageResponse, ProtocolResponse } from "../protocol/protocol-response";
 import {
   answerOf,
   asksForAccount,
@@ -113,10 +114,10 @@ function endedBy(
   ended: {
     req: Request;
     pending: PendingRequest;
-    response: RedirectResponse | ErrorPageResponse;
+    response: AuthorizationAnswer | ErrorPageResponse;
     answer: PageAnswer | undefined;
   },
-): RedirectResponse | ErrorPageResponse {
+): AuthorizationAnswer | ErrorPageResponse {
   const { req, pending, response, answer } = ended;
   if (response.kind === "error-page" && (isFailure(response.error) || response.error.situation === "lost"))
     return response;

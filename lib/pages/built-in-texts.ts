@@ -24,6 +24,8 @@ export interface PageTexts {
   readonly allow: string;
   /** The label of the button that denies. */
   readonly deny: string;
+  /** The label of the button that sends the answer to the client where the browser runs no scripts. */
+  readonly goOn: string;
   /** Says where either answer leads, with `{destination}`. */
   readonly continueTo: string;
   /** The link to `clientUri`. */
@@ -88,6 +90,7 @@ const en: PageTexts = {
   otherSite: "Your answer will be sent to {destination}. Allow access only if you know and trust that site.",
   allow: "Allow",
   deny: "Don’t allow",
+  goOn: "Continue",
   continueTo: "Either way, you will be taken to {destination}.",
   aboutClient: "About this app",
   privacyPolicy: "Privacy policy",
@@ -135,6 +138,7 @@ const de: PageTexts = {
     "Ihre Antwort wird an {destination} gesendet. Erlauben Sie den Zugriff nur, wenn Sie diese Website kennen und ihr vertrauen.",
   allow: "Erlauben",
   deny: "Nicht erlauben",
+  goOn: "Weiter",
   continueTo: "In beiden Fällen werden Sie zu {destination} weitergeleitet.",
   aboutClient: "Über diese App",
   privacyPolicy: "Datenschutzerklärung",
@@ -185,6 +189,7 @@ const fr: PageTexts = {
     "Votre réponse sera envoyée à {destination}. N’autorisez l’accès que si vous connaissez ce site et lui faites confiance.",
   allow: "Autoriser",
   deny: "Ne pas autoriser",
+  goOn: "Continuer",
   continueTo: "Dans les deux cas, vous serez redirigé vers {destination}.",
   aboutClient: "À propos de cette application",
   privacyPolicy: "Politique de confidentialité",
@@ -233,6 +238,7 @@ const ar: PageTexts = {
   otherSite: "سيُرسَل ردّك إلى {destination}. لا تسمح بالوصول إلا إذا كنت تعرف هذا الموقع وتثق به.",
   allow: "السماح",
   deny: "عدم السماح",
+  goOn: "متابعة",
   continueTo: "في كلتا الحالتين، ستتم إعادة توجيهك إلى {destination}.",
   aboutClient: "حول هذا التطبيق",
   privacyPolicy: "سياسة الخصوصية",

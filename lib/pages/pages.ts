@@ -3,10 +3,12 @@ import type { IncomingMessage } from "node:http";
 import type { OAuthError } from "../protocol/oauth-error";
 import { hostMistake } from "../protocol/mistake";
 import { parametersOfUrl } from "../protocol/parameters";
+import type { FormPostResponse } from "../protocol/protocol-response";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
 import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
 import { fallbackLanguage, mergeTexts, type Say, saying } from "./merge-texts";
+import { formPostPage } from "./form-post-page";
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
 import type { PageTexts } from "./built-in-texts";
 
@@ -42,6 +44,8 @@ export interface Pages {
   consent(req: IncomingMessage, input: ConsentPageInput): string;
   /** The HTML of an error page: the built-in one when the host's `render` fails. */
   error(req: IncomingMessage, error: OAuthError): string;
+  /** The HTML of the page that posts an answer to the client. */
+  formPost(req: IncomingMessage, response: FormPostResponse): string;
 }
 
 function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: PageContent): string {
@@ -77,22 +81,28 @@ export interface PagesContext {
   readonly onFailure: (cause: unknown) => void;
 }
 
+/** The texts of the first wanted language that there is. */
+function spokenIn(
+  textsByLanguage: ReturnType<typeof mergeTexts>,
+  wanted: readonly string[],
+): Pick<PageContent, "language" | "direction"> & { readonly say: Say } {
+  const language = chooseLanguage(wanted, Object.keys(textsByLanguage)) ?? fallbackLanguage;
+  const texts = textsByLanguage[language] as (typeof textsByLanguage)[string];
+  return { language, direction: directionOf(language), say: saying(texts, language) };
+}
+
 /** The pages for these options. Without options: the built-in pages, without reasons. */
 export function pagesOf(
   options: PagesOptions = {},
   { showReason, onFailure }: PagesContext = { showReason: false, onFailure: () => undefined },
 ): Pages {
   const textsByLanguage = mergeTexts(options.texts);
-  const languages = Object.keys(textsByLanguage);
-
   function contentIn(
     wanted: readonly string[],
     pageIn: (inLanguage: { say: Say; language: string }) => ConsentPage | ErrorPage,
   ): PageContent {
-    const language = chooseLanguage(wanted, languages) ?? fallbackLanguage;
-    const texts = textsByLanguage[language] as (typeof textsByLanguage)[string];
-    const page = pageIn({ say: saying(texts, language), language });
-    return { ...page, language, direction: directionOf(language) };
+    const { say, ...page } = spokenIn(textsByLanguage, wanted);
+    return { ...pageIn({ say, language: page.language }), ...page };
   }
 
   return {
@@ -115,6 +125,11 @@ export function pagesOf(
         // the person must still learn of the original error
         return renderBuiltIn(options, content);
       }
+    },
+    formPost(req, response) {
+      const wanted = wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: false });
+      const { say, ...page } = spokenIn(textsByLanguage, wanted);
+      return formPostPage(response, { ...page, label: say("goOn") });
     },
   };
 }

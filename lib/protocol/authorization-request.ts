@@ -1,5 +1,5 @@
 /** The authorization request and its parameters. RFC 6749 §4.1.1; OpenID Connect Core §3.1.2.1. */
-import type { Client } from "./client";
+import type { Client, ResponseMode } from "./client";
 import type { Issuer } from "./issuer";
 import type { RedirectTarget } from "./redirect-uri";
 import type { RequestedScopes } from "./requested-scopes";
@@ -20,6 +20,7 @@ export interface AuthorizationRequest extends RequestedScopes {
   /** Where the answer goes; proven to belong to the client. */
   readonly target: RedirectTarget;
   readonly state: string | undefined;
+  readonly responseMode: ResponseMode;
   readonly codeChallenge: string | undefined;
   /** Distinct values; empty when the request has no `prompt`. */
   readonly prompt: readonly Prompt[];
@@ -35,6 +36,7 @@ export interface AuthorizationRequest extends RequestedScopes {
 export const authorizationParameterNames = [
   "client_id",
   "response_type",
+  "response_mode",
   "redirect_uri",
   "scope",
   "state",

@@ -1,6 +1,7 @@
-/** The authorization endpoint's answer on the redirect URI. RFC 6749 §4.1.2, §4.1.2.1; 9207 §2. */
+/** The authorization endpoint's answer on the redirect URI. RFC 6749 §4.1.2, §4.1.2.1; 9207 §2; OAuth 2.0 Form Post Response Mode §2. */
+import { type Client, type ResponseMode, responseModes } from "./client";
 import type { OAuthError, OAuthErrorCode } from "./oauth-error";
-import type { RedirectResponse } from "./protocol-response";
+import type { FormPostResponse, RedirectResponse } from "./protocol-response";
 import type { RedirectTarget } from "./redirect-uri";
 
 function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
@@ -16,8 +17,27 @@ function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, s
   return location;
 }
 
-/** How an answer reaches the client. */
-export type ResponseMode = "query";
+/** Who is answered, where, and with which `state`. */
+interface Answered {
+  readonly client: Client;
+  readonly target: RedirectTarget;
+  readonly state: string | undefined;
+}
+
+/**
+ * The way to answer the client, or `undefined` when it may not be answered in the way that it asks for. A form is only for registered clients,
+ * and only http and https take one. Browsers change line breaks in its fields, and `state` must come back as it was.
+ */
+export function responseModeFor(
+  asked: string | undefined,
+  { client, target, state = "" }: Answered,
+): ResponseMode | undefined {
+  const { responseModes: allowed = responseModes, selfDescription } = client;
+  const mode = allowed.find((one) => one === (asked ?? "query"));
+  if (mode !== "form_post") return mode;
+  const takesForms = /^https?:/.test(target.source) && !selfDescription && /^[\x20-\x7e]*$/.test(state);
+  return takesForms ? mode : undefined;
+}
 
 /** What the client is told, by its wire names: a code or an error, the `state` of its request, and who answers. */
 export type AnswerParameters = {
@@ -28,6 +48,9 @@ export type AnswerParameters = {
   | { readonly code: string; readonly error?: never }
   | { readonly error: OAuthErrorCode; readonly error_description: string }
 );
+
+/** An answer that the client gets. */
+export type AuthorizationAnswer = RedirectResponse | FormPostResponse;
 
 /** The parameters that tell why there is no code. @rfc 6749 §4.1.2.1 */
 export function errorParameters(
@@ -40,15 +63,17 @@ export function errorParameters(
 /**
  * The answer that leads the browser back to the client. Only a proven redirect target can be passed, so this cannot become an open redirect.
  *
- * @rfc 6749 §4.1.2, §4.1.2.1
+ * @rfc 6749 §4.1.2, §4.1.2.1, OAuth 2.0 Form Post Response Mode §2
  */
 export function authorizationAnswer(
   target: RedirectTarget,
   { mode, parameters }: { mode: ResponseMode; parameters: AnswerParameters },
-): RedirectResponse {
+): AuthorizationAnswer {
   const { error } = parameters;
   switch (mode) {
     case "query":
       return { kind: "redirect", location: withQuery(target, parameters), ...(error && { error }) };
+    case "form_post":
+      return { kind: "form-post", action: target.uri, fields: parameters, ...(error && { error }) };
   }
 }

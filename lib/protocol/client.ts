@@ -13,6 +13,15 @@ export const grantTypes = ["authorization_code", "refresh_token", "client_creden
 /** A grant of the token endpoint. @rfc 6749 §4 */
 export type GrantType = (typeof grantTypes)[number];
 
+/** How an authorization answer reaches a client. The metadata publishes this list. @rfc OAuth 2.0 Multiple Response Types §2.1, Form Post §2 */
+export const responseModes = ["query", "form_post"] as const;
+
+/**
+ * `query`: in the query of a redirect. `form_post`: in a form that the browser posts by itself, so that no code is in a URL. OAuth 2.0
+ * Multiple Response Types §2.1, Form Post Response Mode §2.
+ */
+export type ResponseMode = (typeof responseModes)[number];
+
 /** What a client may do at one API. */
 export interface Subscription {
   /** The scopes that the client may request; all scopes of the API when left out. */
@@ -41,6 +50,8 @@ interface ClientBase {
    * of a confidential one that uses PKCE (RFC 8252 §7.3).
    */
   readonly redirectUris: readonly string[];
+  /** The response modes that the client may ask for. Left out: all of them, as far as its redirect URIs are http or https. */
+  readonly responseModes?: readonly ResponseMode[];
   /** `true`: end users are never asked for consent. For the host's own clients only. */
   readonly trusted?: boolean;
   /** API id → what the client may do there. Without an entry the client has no access to the API. */

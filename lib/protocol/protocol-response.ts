@@ -22,6 +22,14 @@ export interface RedirectResponse {
   readonly cookies?: readonly string[];
 }
 
+/** A page whose form the browser posts to the client by itself. OAuth 2.0 Form Post Response Mode §2. */
+export interface FormPostResponse extends Pick<RedirectResponse, "error" | "cookies"> {
+  readonly kind: "form-post";
+  /** The proven redirect URI. */
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string | undefined>>;
+}
+
 /** A page for a person. It can never be framed. */
 export interface PageResponse {
   readonly kind: "page";
@@ -50,7 +58,7 @@ export interface EmptyResponse {
 
 /** The answer of an endpoint. */
 export type ProtocolResponse =
-  JsonResponse | RedirectResponse | PageResponse | ErrorPageResponse | EmptyResponse;
+  JsonResponse | RedirectResponse | FormPostResponse | PageResponse | ErrorPageResponse | EmptyResponse;
 
 /** Only `invalid_client` and failures have their own status; RFC 6749 §5.2 uses 400 for the rest. */
 function statusOf(code: OAuthErrorCode): number {

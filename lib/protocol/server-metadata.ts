@@ -1,6 +1,6 @@
 /** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9207 §3, 9728 §4. */
 import { prompts } from "./authorization-request";
-import { grantTypes } from "./client";
+import { grantTypes, responseModes } from "./client";
 import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
 import { type EndpointName, endpoints, type Issuer } from "./issuer";
@@ -52,7 +52,7 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     ...(api.accessTokenFormat === "jwt" && { jwks_uri: jwksUri }),
     ...(names.length > 0 && { scopes_supported: names }),
     response_types_supported: ["code"],
-    response_modes_supported: ["query"],
+    response_modes_supported: responseModes,
     grant_types_supported: grantTypes,
     token_endpoint_auth_methods_supported: clientAuthenticationMethods,
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,

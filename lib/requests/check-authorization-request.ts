@@ -6,7 +6,8 @@ import {
   parsePrompt,
   type Prompt,
 } from "../protocol/authorization-request";
-import { type Client, grantUseProblem } from "../protocol/client";
+import { responseModeFor } from "../protocol/authorization-response";
+import { type Client, grantUseProblem, type ResponseMode } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
 import type { Parameters } from "../protocol/parameters";
@@ -19,6 +20,10 @@ export const authorizationRequestReasons = {
   "response-type-missing": "response_type is required (RFC 6749 §4.1.1): send response_type=code",
   "response-type-not-code":
     "response_type is not code, and the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
+  "response-mode-not-allowed":
+    "response_mode is not query or form_post, or responseModes of the client's record does not have it; form_post is for registered clients with an http or https redirect URI and a state of visible ASCII (OAuth 2.0 Form Post Response Mode §2): leave it out, or fix the record",
+  "request-object-not-supported":
+    "request and request_uri are not read (OpenID Connect Core §3.1.2.6): send the parameters themselves",
   "code-grant-not-allowed": (client: string, why: string): string =>
     `client ${client} ${why} (RFC 6749 §4.1.2.1): fix the client's record`,
   "code-challenge-missing":
@@ -47,6 +52,26 @@ function checkResponseType(parameters: Parameters): void {
     description: "The only response_type is code.",
     ...because(authorizationRequestReasons, "response-type-not-code"),
   });
+}
+
+/** What is in a signed request would be overlooked, and the client would rely on it. @rfc OpenID Connect Core §3.1.2.6 */
+function checkNoRequestObject(parameters: Parameters): void {
+  const name = (["request", "request_uri"] as const).find((each) => parameters.get(each) !== undefined);
+  if (name === undefined) return;
+  throw new OAuthError(`${name}_not_supported`, {
+    description: `${name} is not supported.`,
+    ...because(authorizationRequestReasons, "request-object-not-supported"),
+  });
+}
+
+function checkResponseMode(
+  parameters: Parameters,
+  answered: Pick<AuthorizationRequestSetting, "client" | "target">,
+): ResponseMode {
+  const state = parameters.get("state");
+  const mode = responseModeFor(parameters.get("response_mode"), { ...answered, state });
+  if (mode) return mode;
+  throw invalidRequest("The client may not use this response_mode.", "response-mode-not-allowed");
 }
 
 function checkClientMayAsk(client: Client, issuer: Issuer): void {
@@ -112,7 +137,9 @@ export function checkAuthorizationRequest(
   { issuer, client, target, shown }: AuthorizationRequestSetting,
 ): AuthorizationRequest {
   checkUsable(parameters);
+  checkNoRequestObject(parameters);
   checkResponseType(parameters);
+  const responseMode = checkResponseMode(parameters, { client, target });
   checkClientMayAsk(client, issuer);
   const codeChallenge = checkCodeChallenge(parameters, client);
   checkResource(parameters, issuer);
@@ -125,6 +152,7 @@ export function checkAuthorizationRequest(
     client,
     target,
     state: parameters.get("state"),
+    responseMode,
     requestedScopes,
     grantableScopes,
     ignoredScopes,

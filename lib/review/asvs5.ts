@@ -163,8 +163,8 @@ export const asvs5: Standard = {
       section: "10.4.12",
       title: "A client may use only the response_mode that it needs",
       state: "met",
-      note: "The query of the redirect is the only one.",
-      tests: ["endpoints/authorization"],
+      note: "Query and form_post; responseModes of a client's record narrows them. Whoever is not registered has query alone.",
+      tests: ["endpoints/form-post"],
     },
     {
       section: "10.4.13",

@@ -5,6 +5,34 @@
 /** @type {readonly import("../defects").Defect[]} */
 const defects = [
   {
+    name: "an answer is posted although the client's record allows the query alone",
+    file: "lib/protocol/authorization-response.ts",
+    find: "const mode = allowed.find(",
+    replace: "const mode = [...allowed, ...responseModes].find(",
+    tests: ["endpoints/form-post"],
+  },
+  {
+    name: "an answer is posted for a client that nobody registered",
+    file: "lib/protocol/authorization-response.ts",
+    find: " && !selfDescription && ",
+    replace: " && ",
+    tests: ["protocol/authorization-request"],
+  },
+  {
+    name: "markup in a state runs on the page that posts the answer",
+    file: "lib/pages/form-post-page.ts",
+    find: 'value="${escapeHtml(value)}"',
+    replace: 'value="${value}"',
+    tests: ["endpoints/form-post"],
+  },
+  {
+    name: "a signed request is overlooked",
+    file: "lib/requests/check-authorization-request.ts",
+    find: "  checkNoRequestObject(parameters);\n",
+    replace: "",
+    tests: ["endpoints/authorization-parameters"],
+  },
+  {
     name: "an answer on somebody else's page is answered from a remembered consent",
     file: "lib/end-user/obtain-consent.ts",
     find: "const isClear = !back?.mustAsk && needsNoQuestion(request, basis);",

@@ -1,0 +1,188 @@
+/** `response_mode=form_post` as browsers and libraries see it. OAuth 2.0 Form Post Response Mode §2. */
+import path from "node:path";
+import type { Request, Response } from "express";
+import helmet from "helmet";
+import { describeWith } from "../../__tests__/servers/server-process";
+import {
+  chromium,
+  closeAll,
+  closeChromium,
+  consentPage,
+  htmlPage,
+  newContext,
+  signedInPage,
+  signIn,
+  startWebHost,
+  until,
+  watch,
+  type WebHost,
+} from "./chromium";
+import { callback, type LibraryHost, startLibraryHost } from "./library-host";
+import { changedProgram, removeChangedPrograms, startLibraryProgram } from "./library-process";
+
+afterEach(closeAll);
+afterAll(closeChromium);
+afterAll(removeChangedPrograms);
+
+/** What the client's server has got at its redirect URI. */
+interface Posted {
+  readonly method: string;
+  readonly origin: string | undefined;
+  readonly referer: string | undefined;
+  readonly type: string | undefined;
+  readonly fields: Record<string, string>;
+}
+
+async function read(req: Request): Promise<Posted> {
+  const { origin, referer, "content-type": type } = req.headers;
+  let body = "";
+  for await (const chunk of req) body += String(chunk);
+  return { method: req.method, origin, referer, type, fields: Object.fromEntries(new URLSearchParams(body)) };
+}
+
+/** A client that keeps what it gets at `/callback`, and answers as its framework does. */
+async function startClient(
+  answer: (res: Response, host: WebHost) => unknown,
+): Promise<{ host: WebHost; posted: Posted[] }> {
+  const posted: Posted[] = [];
+  const host = await startWebHost({ before: (app) => void app.use(helmet()) });
+  host.pages.set("/callback", async (req, res) => {
+    posted.push(await read(req));
+    answer(res, host);
+  });
+  host.pages.set("/welcome", htmlPage("Welcome", ""));
+  return { host, posted };
+}
+
+const asForm = { response_mode: "form_post" };
+
+describeWith(chromium, {
+  name: "the form that Chromium posts by itself (Form Post §2)",
+  tests: () => {
+    it("takes a code behind sign-in and consent to the client, whose answer leads on to another site", async () => {
+      const { host, posted } = await startClient((res, { site }) =>
+        res.redirect(303, `${site.loopback}/welcome`),
+      );
+      const page = await (await newContext()).newPage();
+      const { complaints, requests } = watch(page);
+      await page.goto(host.authorizeUrl({ ...asForm, state: `<b>"'&amp; ` }));
+      await signIn(page, "alice");
+      await consentPage(page).allow.click();
+      await page.getByRole("heading", { name: "Welcome" }).waitFor();
+      expect(posted).toEqual([
+        {
+          method: "POST",
+          origin: host.origin,
+          referer: `${host.origin}/`,
+          type: "application/x-www-form-urlencoded",
+          fields: {
+            code: expect.any(String) as string,
+            state: `<b>"'&amp; `,
+            iss: `${host.origin}/login/auth/password/api/orders`,
+          },
+        },
+      ]);
+      expect(requests.filter((url) => url.includes("code="))).toEqual([]);
+      expect(complaints).toEqual([]);
+      expect(await host.redeem(posted[0]?.fields["code"] ?? "")).toMatchObject({ status: 200 });
+    });
+
+    it("takes a no there as well", async () => {
+      const { host, posted } = await startClient((res) => res.send(htmlPage("Welcome", "")));
+      const page = await signedInPage(host, await newContext());
+      await page.goto(host.authorizeUrl(asForm));
+      await consentPage(page).doNotAllow.click();
+      await page.getByRole("heading", { name: "Welcome" }).waitFor();
+      expect(posted.map(({ fields }) => fields["error"])).toEqual(["access_denied"]);
+    });
+
+    it("has a button in a browser without scripts", async () => {
+      const { host, posted } = await startClient((res) => res.send(htmlPage("Welcome", "")));
+      const page = await signedInPage(host, await newContext({ javaScriptEnabled: false }));
+      await page.goto(host.authorizeUrl({ ...asForm, ui_locales: "de" }));
+      await consentPage(page)
+        .allow.or(page.getByRole("button", { name: "Erlauben", exact: true }))
+        .click();
+      await page.getByRole("button").click();
+      await page.getByRole("heading", { name: "Welcome" }).waitFor();
+      expect(posted).toMatchObject([{ fields: { state: "a state" } }]);
+    });
+
+    it("works in a hidden iframe with prompt=none, behind helmet", async () => {
+      const { host, posted } = await startClient((res) => res.send(htmlPage("Silent answer", "")));
+      const page = await signedInPage(host, await newContext());
+      await page.goto(`${host.site.localhost}/app`);
+      const url = host.authorizeUrl({ ...asForm, prompt: "none" });
+      await page.evaluate(`{
+        const iframe = document.createElement("iframe");
+        iframe.hidden = true;
+        iframe.src = ${JSON.stringify(url)};
+        document.body.append(iframe);
+      }`);
+      await until(() => posted.length > 0);
+      // alice has not allowed it yet
+      expect(posted).toMatchObject([{ fields: { error: "consent_required", state: "a state" } }]);
+    });
+
+    it("posts no code a second time when the person goes back and forward", async () => {
+      const { host, posted } = await startClient((res) => res.send(htmlPage("Welcome", "")));
+      const page = await signedInPage(host, await newContext());
+      await page.goto(`${host.site.localhost}/app`);
+      await page.goto(host.authorizeUrl(asForm));
+      await consentPage(page).allow.click();
+      await page.getByRole("heading", { name: "Welcome" }).waitFor();
+      await page.goBack();
+      await page.waitForLoadState("networkidle");
+      await page.goForward().catch(() => undefined);
+      await page.waitForLoadState("networkidle");
+      const codes = posted.flatMap(({ fields }) => fields["code"] ?? []);
+      expect(new Set(codes).size).toBe(codes.length);
+    });
+  },
+});
+
+/** The request that a framework hands to the program. */
+const posted = `new Request(redirect_uri, {
+  method: "POST",
+  headers: { "content-type": "application/x-www-form-urlencoded" },
+  body: currentUrl,
+})`;
+
+describe("libraries that read the form (Form Post §2)", () => {
+  let host: LibraryHost;
+  beforeAll(async () => {
+    host = await startLibraryHost();
+  });
+  afterAll(() => host.close());
+
+  it.each([
+    ["openid-client", "openid-client.mjs", posted],
+    ["oauth4webapi", "oauth4webapi.mjs", "new URLSearchParams(currentUrl)"],
+  ])("%s exchanges the code", async (_, file, given) => {
+    const original = path.join(__dirname, "libraries", file);
+    const asking = await changedProgram(original, [
+      "    state,\n    code_challenge:",
+      '    state,\n    response_mode: "form_post",\n    code_challenge:',
+    ]);
+    const program = await startLibraryProgram({
+      file: await changedProgram(asking, ["new URL(currentUrl)", given]),
+      env: host.env,
+    });
+    try {
+      const { url, session } = (await program.call("start")) as { url: string; session: unknown };
+      const browser = host.browser();
+      let page = await browser.open(url);
+      const isAnswer = (): boolean => page.text.includes(`action="${callback}"`);
+      for (let forms = 0; forms < 2 && !isAnswer(); forms += 1)
+        page = await browser.submit(page, { decision: "approve" });
+      const fields = [...page.text.matchAll(/name="(\w+)" value="([^"]*)"/g)];
+      const body = new URLSearchParams(
+        fields.map(([, name = "", value = ""]) => [name, value] as [string, string]),
+      );
+      const tokens = (await program.call("finish", body.toString(), session)) as { access_token: string };
+      expect(await host.call(tokens.access_token)).toBe(200);
+    } finally {
+      await program.stop();
+    }
+  });
+});
