@@ -84,7 +84,7 @@ export const clientReasons = {
   "secret-wrong":
     "the client secret fits none of the client's secretDigests (RFC 6749 §2.3.1): it is mistyped or was replaced. Send the secret that generateClientSecret returned, not its digest",
   "client-unknown":
-    "storage.clients has no client with the client_id that was sent (RFC 6749 §2.2): register it, or fix client_id. If it is the URL of a metadata document, the event client-document-refused says more",
+    "storage.clients has no client with the client_id that was sent, or it is disabled (RFC 6749 §2.2): register or enable it, or fix client_id. If it is the URL of a metadata document, the event client-document-refused says more",
 } as const;
 
 type ProofProblem = AssertionProblem | keyof typeof clientReasons;
