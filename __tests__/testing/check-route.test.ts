@@ -18,6 +18,7 @@ const mints = {
   expired: mintOf("expired"),
   revoked: mintOf("revoked"),
   withdrawn: mintOf("withdrawn"),
+  disabled: mintOf("disabled"),
   foreign: mintOf("foreign"),
 };
 
@@ -33,6 +34,8 @@ function sentIn(headers: Readonly<Record<string, string>>): { kind: string; aske
 interface Given {
   readonly request?: Asked;
   readonly issuers?: readonly Issuer[];
+  /** The table of clients. Left out: one that can be written. */
+  readonly clients?: object;
   /** The first answer, to the good token. */
   readonly good?: RouteAnswer;
   /** The answers after that. Left out: the right ones. */
@@ -43,8 +46,10 @@ const challenge = (text: string) => ({ "www-authenticate": text });
 const invalidToken = challenge('Bearer error="invalid_token"');
 const insufficientScope = challenge('Bearer error="insufficient_scope", scope="read write"');
 
+const writable = { replace: () => undefined };
+
 /** What was sent, and what was thrown. */
-async function check({ request = alice, issuers = [], good, answer }: Given = {}) {
+async function check({ request = alice, issuers = [], clients = writable, good, answer }: Given = {}) {
   const sent: unknown[] = [];
   const send: SendRequest = (headers) => {
     const came = sentIn(headers);
@@ -56,7 +61,7 @@ async function check({ request = alice, issuers = [], good, answer }: Given = {}
       ? { status: 403, headers: insufficientScope }
       : { status: 401, headers: invalidToken };
   };
-  const thrown: unknown = await checkRoute({ mints, issuers }, { request, send }).then(
+  const thrown: unknown = await checkRoute({ mints, issuers, storage: { clients } }, { request, send }).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -88,6 +93,7 @@ describe("what is sent to a route", () => {
         ["expired", alice],
         ["revoked", alice],
         ["withdrawn", alice],
+        ["disabled", alice],
         ["foreign", alice],
         ["good", { ...others, scope: ["write"] }],
         ["good", { ...others, scope: ["read"] }],
@@ -99,9 +105,23 @@ describe("what is sent to a route", () => {
   it("is no withdrawn token of a client's own: there is nobody to take it back (RFC 6749 §4.4)", async () => {
     const own = { api: "orders", client: "web" };
     expect(await check({ request: own })).toStrictEqual({
-      sent: [["good", own], "no token", ["expired", own], ["revoked", own], ["foreign", own]],
+      sent: [
+        ["good", own],
+        "no token",
+        ["expired", own],
+        ["revoked", own],
+        ["disabled", own],
+        ["foreign", own],
+      ],
       thrown: undefined,
     });
+  });
+
+  it("is no token of a disabled client where the table cannot be written", async () => {
+    const { sent, thrown } = await check({ clients: { find: () => undefined } });
+    expect(thrown).toBeUndefined();
+    expect(sent).toContainEqual(["withdrawn", alice]);
+    expect(sent).not.toContainEqual(["disabled", alice]);
   });
 
   it.each<[string, string | readonly string[], readonly unknown[]]>([
@@ -168,7 +188,7 @@ describe("answers that a route gives wrongly (RFC 6750 §3.1)", () => {
     expect(await faults(() => ({ status: 200, headers: {} }), { ...alice, scope: "a b c" })).toEqual([
       "tokens.checkRoute:",
       none(200),
-      ...["expired", "revoked", "withdrawn", "foreign"].map((kind) => no(kind, 200)),
+      ...["expired", "revoked", "withdrawn", "disabled", "foreign"].map((kind) => no(kind, 200)),
       few("only the scope b c", 200),
       few("only the scope a c", 200),
       few("only the scope a b", 200),
@@ -179,7 +199,14 @@ describe("answers that a route gives wrongly (RFC 6750 §3.1)", () => {
     [
       "the wrong status with the right error",
       { status: 400, headers: challenge('error="invalid_token", error="insufficient_scope"') },
-      [none(400), no("expired", 400), no("revoked", 400), no("foreign", 400), few("no scope", 400)],
+      [
+        none(400),
+        no("expired", 400),
+        no("revoked", 400),
+        no("disabled", 400),
+        no("foreign", 400),
+        few("no scope", 400),
+      ],
     ],
     [
       "401 for everything, with the error of a token",
@@ -189,22 +216,43 @@ describe("answers that a route gives wrongly (RFC 6750 §3.1)", () => {
     [
       "401 without an error",
       { status: 401, headers: challenge("Bearer") },
-      [no("expired", 401), no("revoked", 401), no("foreign", 401), few("no scope", 401)],
+      [no("expired", 401), no("revoked", 401), no("disabled", 401), no("foreign", 401), few("no scope", 401)],
     ],
     [
       "401 without WWW-Authenticate",
       { status: 401, headers: {} },
-      [none(401), no("expired", 401), no("revoked", 401), no("foreign", 401), few("no scope", 401)],
+      [
+        none(401),
+        no("expired", 401),
+        no("revoked", 401),
+        no("disabled", 401),
+        no("foreign", 401),
+        few("no scope", 401),
+      ],
     ],
     [
       "WWW-Authenticate that is no text",
       { status: 401, headers: { "www-authenticate": ['error="invalid_token"'] } },
-      [none(401), no("expired", 401), no("revoked", 401), no("foreign", 401), few("no scope", 401)],
+      [
+        none(401),
+        no("expired", 401),
+        no("revoked", 401),
+        no("disabled", 401),
+        no("foreign", 401),
+        few("no scope", 401),
+      ],
     ],
     [
       "403 with another error",
       { status: 403, headers: invalidToken },
-      [none(403), no("expired", 403), no("revoked", 403), no("foreign", 403), few("no scope", 403)],
+      [
+        none(403),
+        no("expired", 403),
+        no("revoked", 403),
+        no("disabled", 403),
+        no("foreign", 403),
+        few("no scope", 403),
+      ],
     ],
   ])("are listed one by one: %s", async (_, answer, expected) => {
     const own = { api: "orders", client: "web", scope: "read" };
@@ -224,7 +272,7 @@ describe("answers of fetch, supertest and light-my-request", () => {
   ])("are read: %s", async (_, refusal) => {
     const { sent, thrown } = await check({ request: own, answer: () => refusal });
     expect(thrown).toBeUndefined();
-    expect(sent).toHaveLength(5);
+    expect(sent).toHaveLength(6);
   });
 
   it.each<[string, object]>([
@@ -239,7 +287,7 @@ describe("answers of fetch, supertest and light-my-request", () => {
   it("come from a function: nothing is minted for anything else", async () => {
     const issue = jest.fn(mints.issue);
     const checked = checkRoute(
-      { mints: { ...mints, issue }, issuers: [] },
+      { mints: { ...mints, issue }, issuers: [], storage: { clients: writable } },
       { request: alice, send: "GET /orders" as unknown as SendRequest },
     );
     await expect(checked).rejects.toMatchObject({ code: "send-not-a-function" });

@@ -1,6 +1,8 @@
 /** Each kind of token has exactly its one fault, by the server's own check. RFC 6750 §3.1. */
-import { type AuthServerOptions, memoryStorage, type Storage } from "../../lib";
+import { type AuthServerOptions, type ClientRegistry, memoryStorage, type Storage } from "../../lib";
+import { withDisabled } from "../../lib/clients/manage-clients";
 import { resolveOptions } from "../../lib/options/resolve";
+import { clientEndKey } from "../../lib/protocol/end-mark";
 import { type RefusedKind, refusedKinds } from "../../lib/testing/token-request";
 import { mintOf } from "../../lib/testing/mint";
 import { testTokens } from "../../lib/testing/test-tokens";
@@ -38,6 +40,7 @@ const codes: Readonly<Record<RefusedKind, string>> = {
   expired: "token-expired",
   revoked: "token-revoked",
   withdrawn: "token-authorization-ended",
+  disabled: "token-client-deleted",
   foreign: unknown,
 };
 
@@ -59,11 +62,14 @@ describe.each(formats)("tokens of the API %s", (api) => {
     });
   });
 
-  it.each(["expired", "revoked", "foreign"] as const)("of a client itself are refused: %s", async (kind) => {
-    const { tokens, verdict } = bedOf();
-    const token = await tokens[kind]({ api, client: "web" });
-    expect(await verdict(token, api)).toMatchObject({ kind: "invalid" });
-  });
+  it.each(["expired", "revoked", "disabled", "foreign"] as const)(
+    "of a client itself are refused: %s",
+    async (kind) => {
+      const { tokens, verdict } = bedOf();
+      const token = await tokens[kind]({ api, client: "web" });
+      expect(await verdict(token, api)).toMatchObject({ kind: "invalid" });
+    },
+  );
 });
 
 describe("an expired token", () => {
@@ -75,6 +81,55 @@ describe("an expired token", () => {
       kind: "valid",
       accessToken: { issuedAt: then, expiresAt: then + 60, subject: "alice", scopes: ["orders:read"] },
     });
+  });
+});
+
+describe("a token of a disabled client", () => {
+  const own = { api: "orders", client: "web" };
+  const asked = formats.flatMap((api) => [
+    { ...alice, api },
+    { ...own, api },
+  ]);
+
+  it.each(asked)("is good as soon as the client is enabled: %j", async (request) => {
+    const { tokens, storage, verdict } = bedOf();
+    const clients = storage.clients as ClientRegistry;
+    // an earlier end of the client of the request does not matter
+    const mark = { key: clientEndKey("web"), mark: "ended", expiresAt: clock.now() + 900 };
+    await storage.endMarks.save(mark, clock.now());
+    const token = await tokens.disabled(request);
+    expect(await verdict(token, request.api)).toMatchObject({ kind: "invalid" });
+    for (const client of await clients.list({ limit: 9 })) await clients.save(withDisabled(client, false));
+    const { subject, scope } = { subject: undefined, scope: undefined, ...request };
+    const { kind, accessToken } = { accessToken: undefined, ...(await verdict(token, request.api)) };
+    expect([kind, accessToken?.subject, accessToken?.scopes]).toEqual([
+      "valid",
+      subject,
+      scope ? [scope] : [],
+    ]);
+  });
+
+  it("leaves the other tokens of its client alone", async () => {
+    const { tokens, verdict } = bedOf();
+    const [before, ownBefore] = [await tokens.issue(alice), await tokens.issue(own)];
+    await tokens.disabled(alice);
+    await tokens.disabled(own);
+    for (const token of [before, ownBefore, await tokens.issue(alice), await tokens.issue(own)])
+      expect(await verdict(token, "orders")).toMatchObject({
+        kind: "valid",
+        accessToken: { clientId: "web" },
+      });
+  });
+
+  it("needs a table that can be written", async () => {
+    const { tokens } = bedOf(({ clients }) => ({
+      clients: {
+        find: (id) => clients.find(id),
+        isBrowserOrigin: (from) => clients.isBrowserOrigin(from),
+      },
+    }));
+    await expect(tokens.disabled(alice)).rejects.toMatchObject({ code: "client-table-read-only" });
+    expect(await tokens.issue(alice)).toBeTruthy();
   });
 });
 

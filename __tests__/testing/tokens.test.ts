@@ -90,6 +90,7 @@ describe.each(cases)("tokens of an API with $format tokens, $storage", ({ kind, 
       expired: part === 3 ? "token-expired" : unknown,
       revoked: "token-revoked",
       withdrawn: "token-authorization-ended",
+      disabled: "token-client-deleted",
       foreign: unknown,
     } satisfies Record<RefusedKind, unknown>);
   });
@@ -111,7 +112,7 @@ describe.each(cases)("tokens of an API with $format tokens, $storage", ({ kind, 
   });
 
   it("a client's own can be refused, too", async () => {
-    for (const which of ["expired", "revoked", "foreign"] as const) {
+    for (const which of ["expired", "revoked", "disabled", "foreign"] as const) {
       const token = await bed.tokens[which]({ api, client: "web" });
       expect((await get(bed, `/${api}/own`, token)).status).toBe(401);
     }

@@ -34,7 +34,11 @@ interface Trial {
   readonly error?: "invalid_token" | "insufficient_scope";
 }
 
-type Mints = Readonly<Record<RefusedKind | "issue", MintToken>>;
+interface Checked {
+  readonly mints: Readonly<Record<RefusedKind | "issue", MintToken>>;
+  readonly issuers: readonly Issuer[];
+  readonly storage: { readonly clients: object };
+}
 
 function statusOf({ status, statusCode }: RouteAnswer): number {
   const found = status ?? statusCode;
@@ -64,10 +68,13 @@ function lackingOne(request: TestTokenRequest, issuers: readonly Issuer[]): read
   });
 }
 
-function trialsOf(mints: Mints, by: { request: TestTokenRequest; issuers: readonly Issuer[] }): Trial[] {
-  const { request, issuers } = by;
+function trialsOf({ mints, issuers, storage }: Checked, request: TestTokenRequest): Trial[] {
   const { scope: _, ...others } = request;
-  const kinds = refusedKinds.filter((kind) => kind !== "withdrawn" || request.subject !== undefined);
+  const without = [
+    request.subject === undefined && "withdrawn",
+    !("replace" in storage.clients) && "disabled",
+  ];
+  const kinds = refusedKinds.filter((kind) => !without.includes(kind));
   const ofKinds = kinds.map((kind): Trial => {
     const token = (): Promise<string> => mints[kind](request);
     return { what: `the token that is ${kind}`, token, status: 401, error: "invalid_token" };
@@ -105,7 +112,7 @@ function hintFor(status: number): string {
  * @throws Error that lists what was answered in another way
  */
 export async function checkRoute(
-  { mints, issuers }: { mints: Mints; issuers: readonly Issuer[] },
+  checked: Checked,
   { request, send }: { request: TestTokenRequest; send: SendRequest },
 ): Promise<void> {
   if (typeof send !== "function")
@@ -113,14 +120,14 @@ export async function checkRoute(
       "send-not-a-function",
       'tokens.checkRoute: write a function that sends a request, such as (headers) => request(app).get("/orders").set(headers).',
     );
-  const good = statusOf(await send(bearer(await mints.issue(request))));
+  const good = statusOf(await send(bearer(await checked.mints.issue(request))));
   if (good >= 400)
     throw hostMistake(
       "route-refuses-good-token",
       `tokens.checkRoute: the good token was answered with ${good}. Nothing else was tried, as the route might refuse it for the same reason. ${hintFor(good)}`,
     );
   const faults: string[] = [];
-  for (const trial of trialsOf(mints, { request, issuers })) faults.push(...(await faultOf(trial, send)));
+  for (const trial of trialsOf(checked, request)) faults.push(...(await faultOf(trial, send)));
   if (faults.length > 0) {
     const list = faults.map((one) => `- ${one}`).join("\n");
     throw hostMistake("route-answers-wrongly", `tokens.checkRoute:\n${list}`);

@@ -1,4 +1,5 @@
 /** Access tokens for the tests of a host: good ones, and ones with exactly one thing wrong. RFC 6750 §3.1. */
+import { addClient } from "../clients/manage-clients";
 import { checkOptions } from "../options/check";
 import type { AuthServerOptions } from "../options/options";
 import { type ResolvedOptions, resolveOptions } from "../options/resolve";
@@ -6,6 +7,7 @@ import type { AccessToken } from "../protocol/access-token";
 import { type HostMistake, hostMistake } from "../protocol/mistake";
 import { jwtSigner, keyRing } from "../signing/jwt-signer";
 import { generateSigningKey, readSigningKey } from "../signing/signing-key";
+import type { ClientRegistry } from "../storage/port";
 import { type AccessTokenIssue, issueAccessToken } from "../tokens/issue-tokens";
 import { checkRoute, type SendRequest } from "./check-route";
 import { currentTime } from "./test-clock";
@@ -23,12 +25,14 @@ export interface TestTokens {
   readonly revoked: MintToken;
   /** A token whose person has taken back what they allowed. It needs a subject. */
   readonly withdrawn: MintToken;
+  /** A token of a disabled client: of a copy of yours, which stays in `storage.clients` under another id. That needs `replace` there. */
+  readonly disabled: MintToken;
   /** A token that another server has issued: signed with a key that yours does not know, or not in your storage. */
   readonly foreign: MintToken;
   /**
    * Sends requests to a route, each with other headers. It passes when a good token is answered with less than 400, and when no token,
-   * every refused kind, and a token that lacks one of the scopes are answered as RFC 6750 §3.1 says. As the good token passes, the
-   * others are refused for what is wrong with them.
+   * every refused kind that is possible, and a token that lacks one of the scopes are answered as RFC 6750 §3.1 says. As the good token
+   * passes, the others are refused for what is wrong with them.
    *
    * @throws Error that lists each answer that was wrong.
    */
@@ -59,6 +63,17 @@ const withdrawn: Spoil = async ({ storage, now }, { issue: { authorization }, go
   return good;
 };
 
+// a client of its own: no other token of the test may be refused with it
+const disabled: Spoil = async (mint, { issue }) => {
+  const { storage, now, randomId } = mint;
+  const client = { ...issue.request.client, clientId: randomId(), disabled: true };
+  await addClient(storage.clients as ClientRegistry, client);
+  const ids = { clientId: client.clientId, authorizationId: randomId() };
+  const authorization = issue.authorization && { ...issue.authorization, ...ids };
+  if (authorization) await storage.authorizations.create(authorization, now);
+  return issueAccessToken(mint, { ...issue, authorization, request: { ...issue.request, client } });
+};
+
 const foreign: Spoil = (mint, { issue }) => {
   if (issue.request.issuer.api.accessTokenFormat === "opaque") return Promise.resolve(mint.randomToken());
   const keys = [readSigningKey(generateSigningKey())];
@@ -66,7 +81,7 @@ const foreign: Spoil = (mint, { issue }) => {
   return issueAccessToken({ ...mint, signer }, issue);
 };
 
-const spoil: Readonly<Record<RefusedKind, Spoil>> = { expired, revoked, withdrawn, foreign };
+const spoil: Readonly<Record<RefusedKind, Spoil>> = { expired, revoked, withdrawn, disabled, foreign };
 
 /** A good token, which the server would accept, and how it came to be. */
 async function mintGood(
@@ -138,10 +153,11 @@ export function testTokens(options: AuthServerOptions): TestTokens {
     expired: refused("expired"),
     revoked: refused("revoked"),
     withdrawn: refused("withdrawn"),
+    disabled: refused("disabled"),
     foreign: refused("foreign"),
   };
   return {
     ...mints,
-    checkRoute: (request, send) => checkRoute({ mints, issuers: resolved.issuers }, { request, send }),
+    checkRoute: (request, send) => checkRoute({ mints, ...resolved }, { request, send }),
   };
 }

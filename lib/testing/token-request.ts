@@ -171,10 +171,11 @@ export function readTokenRequest(
 }
 
 /** The kinds of token that every route must refuse with 401 `invalid_token`: each is a function of `TestTokens`. */
-export const refusedKinds: readonly ["expired", "revoked", "withdrawn", "foreign"] = [
+export const refusedKinds: readonly ["expired", "revoked", "withdrawn", "disabled", "foreign"] = [
   "expired",
   "revoked",
   "withdrawn",
+  "disabled",
   "foreign",
 ];
 
