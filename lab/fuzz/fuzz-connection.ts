@@ -21,7 +21,7 @@ export function valuesOf({ headers }: WireAnswer, name: string): string[] {
 }
 
 /** The body of chunks, and where it ends; no end when there is more to come. */
-function chunkedBody(text: string): { readonly body: string; readonly end: number | undefined } {
+export function chunkedBody(text: string): { readonly body: string; readonly end: number | undefined } {
   let [body, at] = ["", 0];
   for (;;) {
     const line = text.indexOf("\r\n", at);

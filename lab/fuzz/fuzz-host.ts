@@ -20,6 +20,7 @@ import { bytesOf, type FuzzRequest, pairsOf } from "./fuzz-requests";
 import { signedIn, signedOut, type TestHost, testHost } from "../../__tests__/hosts/host";
 import { listeners } from "../../__tests__/hosts/in-front";
 import { obtainCode, obtainTokens } from "../../__tests__/browser/journey";
+import type { WireAnswer } from "./fuzz-connection";
 import { listening } from "./fuzz-listening";
 import { apisWithRegistration, nativeMetadata, webMetadata } from "../../__tests__/requests/registration";
 
@@ -31,6 +32,8 @@ export interface FuzzHost {
   fill(text: string, number: number): string;
   /** What must not stand in any answer but those that give it. */
   readonly secrets: readonly string[];
+  /** What this host alone finds wrong with a request and its answer. */
+  offenceOf?(sent: string, answer: WireAnswer): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -71,7 +74,7 @@ const refuse: ErrorRequestHandler = (error: Error & { status?: number }, _req, r
 };
 
 /** The last handlers: those of Express would repeat the path. */
-function endOf(app: Express): void {
+export function endOf(app: Express): void {
   app.use((_req, res) => void res.status(404).json({ host: "nothing here" }));
   app.use(refuse);
 }
@@ -158,7 +161,8 @@ export async function fuzzHost(
 
 const formHeader = ["Content-Type", "application/x-www-form-urlencoded"] as const;
 
-function get(
+/** A GET with these fields in its query. */
+export function get(
   path: string,
   fields: Readonly<Record<string, string>> = {},
   headers: FuzzRequest["headers"] = [],
@@ -166,7 +170,8 @@ function get(
   return { method: "GET", path, query: pairsOf(fields), headers, body: undefined };
 }
 
-function post(
+/** A POST of this form. */
+export function post(
   path: string,
   fields: Readonly<Record<string, string>>,
   headers: FuzzRequest["headers"] = [],

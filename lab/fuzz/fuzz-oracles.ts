@@ -6,9 +6,9 @@ import { marker } from "./fuzz-requests";
 
 const registered = new Set<string>(Object.values(clients).flatMap(({ redirectUris }) => [...redirectUris]));
 
-/** True for a path of the host, and for a redirect URI of a client; of a loopback one the port is free (RFC 8252 §7.3). */
+/** True for a path of the host, for another query of the same page, and for a redirect URI of a client; of a loopback one the port is free (RFC 8252 §7.3). */
 function isAllowedTarget(location: string): boolean {
-  if (/^\/(?![/\\])/.test(location)) return true;
+  if (/^(?:\/(?![/\\])|\?)/.test(location)) return true;
   if (!URL.canParse(location)) return false;
   const url = new URL(location);
   if (url.origin === origin) return true;

@@ -133,7 +133,9 @@ async function tryRequest(
     const bytes = wireOf(request, (text) => fuzzed.fill(text, number));
     const answer = await connection.exchange(bytes);
     seen.push(answer);
-    const offence = offenceOf(bytes, answer, fuzzed.secrets) ?? takeFailures(fuzzed) ?? takeTroubles()[0];
+    const ofHost = answer && (await fuzzed.offenceOf?.(bytes, answer));
+    const offence =
+      offenceOf(bytes, answer, fuzzed.secrets) ?? ofHost ?? takeFailures(fuzzed) ?? takeTroubles()[0];
     if (offence !== undefined) return { offence, status: answer?.status ?? 0 };
   }
   const [first, ...others] = seen.map(essence);
