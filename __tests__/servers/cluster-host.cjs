@@ -10,6 +10,7 @@ const { redisStorage } = require("authmount/redis");
 const { sqliteStorage } = require("authmount/sqlite");
 const { Pool } = require("pg");
 const { createClient } = require("redis");
+const { apiEndKey } = require("../../dist/protocol/end-mark");
 
 /** Its parent reads it. */
 const complain = (error) => void process.stderr.write(`${error?.stack ?? error}\n`);
@@ -38,6 +39,8 @@ async function openStorage({ postgresUrl, redisUrl, sqliteFile }) {
 const endsOf = (auth) => ({
   "auth.consents.revoke": ({ subject, clientId, apiId }) =>
     auth.consents.revoke({ subject, clientId, apiId }),
+  "auth.consents.narrow": ({ subject, clientId, apiId }) =>
+    auth.consents.narrow({ subject, clientId, apiId, scopes: ["read"] }),
   "auth.authorizations.revoke": async ({ subject }) => {
     const { authorizations } = await auth.authorizations.list(subject);
     for (const { authorizationId } of authorizations)
@@ -48,7 +51,10 @@ const endsOf = (auth) => ({
     auth.subjects.revoke(subject, { consents: "revoke" }),
   "auth.subjects.erase": ({ subject }) => auth.subjects.erase(subject),
   "auth.clients.revoke": ({ clientId }) => auth.clients.revoke(clientId),
+  "auth.apis.revoke": ({ apiId }) => auth.apis.revoke(apiId),
 });
+
+const audienceOf = (apiId) => `https://api.example/${apiId}`;
 
 /** Routes by which the parent changes what the processes share. */
 function addRoutes(app, { auth, storage, client, signOut }) {
@@ -56,8 +62,13 @@ function addRoutes(app, { auth, storage, client, signOut }) {
   const ends = endsOf(auth);
   app.post("/people/:subject/allow", form, async (req, res) => {
     const now = Math.floor(Date.now() / 1000);
-    const consent = { ...req.body, subject: req.params.subject, scopes: ["read"] };
-    await storage.consents.save({ ...consent, grantedAt: now, expiresAt: now + 3_600, endMarks: [] }, now);
+    const { clientId, apiId, scope } = req.body;
+    const { subject } = req.params;
+    // what is allowed after an end of the API must outlast it
+    const marks = await storage.endMarks.find([apiEndKey(audienceOf(apiId))], now);
+    const consent = { subject, clientId, apiId, scopes: scope.split(" "), grantedAt: now };
+    const endMarks = marks.filter((mark) => mark !== undefined);
+    await storage.consents.save({ ...consent, expiresAt: now + 3_600, endMarks }, now);
     res.json({});
   });
   app.post("/ends/:name", form, async (req, res) => {
@@ -92,7 +103,8 @@ async function start({ port, client, signedOutFolder, refreshRetrySeconds, ...se
   await storage.clients.save(client);
   // all processes see at once that a person has signed out of the host
   const markOf = (subject) => path.join(signedOutFolder, subject);
-  const api = { authMethods: ["password"], accessTokenSeconds: 86_400 };
+  const scopes = { read: "See them", write: "Change them" };
+  const api = { authMethods: ["password"], accessTokenSeconds: 86_400, scopes };
   const auth = createAuthServer({
     baseUrl,
     secrets,
@@ -105,11 +117,10 @@ async function start({ port, client, signedOutFolder, refreshRetrySeconds, ...se
       },
     },
     apis: {
-      orders: { ...api, audience: "https://api.example/orders", scopes: { read: "See them" } },
+      orders: { ...api, audience: audienceOf("orders") },
       reports: {
         ...api,
-        audience: "https://api.example/reports",
-        scopes: { read: "See them" },
+        audience: audienceOf("reports"),
         accessTokenFormat: "opaque",
       },
     },

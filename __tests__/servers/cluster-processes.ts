@@ -127,9 +127,11 @@ const credentials = { client_id: "shop", client_secret: secret };
 export interface ClientAt {
   readonly clientId: string;
   readonly apiId: ApiId;
+  /** What it asks people for, with spaces. Left out: `read`. */
+  readonly scope?: string;
 }
 
-/** What a host ends: each function of the server that ends something. */
+/** What a host ends: each function of the server that ends something of one client or person, all of it. */
 export const endNames = [
   "auth.consents.revoke",
   "auth.authorizations.revoke",
@@ -141,6 +143,9 @@ export const endNames = [
 
 /** The name of one of them. */
 export type EndName = (typeof endNames)[number];
+
+/** The functions of the server that end a part, and more than one client's. */
+type OtherEndName = "auth.consents.narrow" | "auth.apis.revoke";
 
 function toToken({ clientId, apiId }: ClientAt, fields: Fields): Question {
   const form = { client_id: clientId, client_secret: secret, ...fields };
@@ -166,8 +171,8 @@ export const ask = {
   }),
   call: (api: ApiId, accessToken: string): Question => ({ path: `/${api}`, accessToken }),
   /** A silent visit of this client, while this person is at the browser. */
-  silentCode: ({ clientId, apiId }: ClientAt, subject: string): Question => {
-    const fields = { client_id: clientId, response_type: "code", redirect_uri: redirectUri, scope: "read" };
+  silentCode: ({ clientId, apiId, scope = "read" }: ClientAt, subject: string): Question => {
+    const fields = { client_id: clientId, response_type: "code", redirect_uri: redirectUri, scope };
     const query = encode({ ...fields, prompt: "none", login_hint: subject });
     return { path: `${issuerPath(apiId)}/authorize?${query}` };
   },
@@ -187,9 +192,9 @@ export const ask = {
   /** The person's consent, as if they had given it on the page. */
   allow: (at: ClientAt, subject: string): Question => ({
     path: `/people/${subject}/allow`,
-    form: { ...at },
+    form: { scope: "read", ...at },
   }),
-  end: (name: EndName, target: ClientAt & { readonly subject: string }): Question => ({
+  end: (name: EndName | OtherEndName, target: ClientAt & { readonly subject: string }): Question => ({
     path: `/ends/${encodeURIComponent(name)}`,
     form: { ...target },
   }),

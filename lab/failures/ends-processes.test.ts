@@ -24,6 +24,8 @@ import { describeWith } from "../../__tests__/servers/server-process";
 const processCount = 4;
 /** Of each end. */
 const rounds = lengthOf({ short: 6, long: 200 });
+/** Of the end of an API, which leaves no other race there. */
+const apiRounds = lengthOf({ short: 2, long: 60 });
 /** After each of these groups the lag is waited for, in the short form once for each end. */
 const roundsAtOnce = lengthOf({ short: 6, long: 3 });
 const visits = 6;
@@ -215,14 +217,145 @@ async function afterwards({ dead, bystanders, wrong }: Aftermath): Promise<reado
 
 const lag = (): Promise<void> => delay(revocationLagSeconds * 1_000 + 100);
 
-/** Rounds of this end; what was wrong in any of them. */
-async function roundsOf(hosts: readonly HostProcess[], end: EndName): Promise<readonly string[]> {
+/** One race; what it gives says what is wrong after the lag. */
+type RunRace = (number: number) => Promise<() => Promise<readonly string[]>>;
+
+/** Rounds of a race; what was wrong in any of them. */
+async function roundsOf(race: RunRace): Promise<readonly string[]> {
   const wrong: string[] = [];
   for (let first = 0; first < rounds; first += roundsAtOnce) {
     const numbers = Array.from({ length: roundsAtOnce }, (_, index) => first + index);
-    const all = await Promise.all(numbers.map((number) => raceEnd(hosts, { end, number })));
+    const all = await Promise.all(numbers.map(race));
     await lag();
-    for (const each of all) wrong.push(...(await afterwards(each)));
+    for (const look of all) wrong.push(...(await look()));
+  }
+  return wrong;
+}
+
+/** What an access token may do at each process, and what introspection says of it there. */
+async function scopesOf(
+  hosts: readonly HostProcess[],
+  { at, accessToken }: Pick<Bystander, "at" | "accessToken">,
+): Promise<readonly string[]> {
+  const calls = await everywhere(hosts, ask.call(at.apiId, accessToken));
+  const said = await everywhere(hosts, ask.introspect(at.apiId, accessToken));
+  return [
+    ...calls.map(({ status, body }) => (status === 401 ? "nothing" : String(body["scopes"]))),
+    ...said.map(({ body }) => (body["active"] === false ? "nothing" : String(body["scope"]))),
+  ];
+}
+
+/** What the loot can do at any process, but for what it may. */
+async function unlike(
+  allowed: readonly ("read" | "nothing")[],
+  { hosts, at, loot }: Race,
+): Promise<readonly string[]> {
+  const { codes, accessTokens, refreshTokens, usedTokens } = loot;
+  const found: string[] = [];
+  const tokens = [...accessTokens];
+  const questions = [
+    ...codes.map((code) => ask.tokensOf(at, code)),
+    // the other way round, a repeated one would end its family
+    ...[...usedTokens, ...refreshTokens].map((token) => ask.refreshOf(at, token)),
+  ];
+  for (const [index, question] of questions.entries()) {
+    const answer = await hostAt(hosts, index).send(question);
+    const bought = boughtBy(answer);
+    if (bought) tokens.push(bought.accessToken);
+    else found.push(answer.body["error"] === "invalid_grant" ? "nothing" : JSON.stringify(answer));
+  }
+  for (const accessToken of tokens) found.push(...(await scopesOf(hosts, { at, accessToken })));
+  return found.filter((each) => !(allowed as readonly string[]).includes(each));
+}
+
+/** What came after the rest. */
+function laterOf(all: Loot, earlier: Loot): Loot {
+  const later = (kind: keyof Loot): string[] => all[kind].slice(earlier[kind].length);
+  return {
+    codes: later("codes"),
+    accessTokens: later("accessTokens"),
+    refreshTokens: later("refreshTokens"),
+    usedTokens: later("usedTokens"),
+  };
+}
+
+/** Narrows to `read` what a client polls for, which can read and write. */
+async function raceNarrow(
+  hosts: readonly HostProcess[],
+  number: number,
+): Promise<() => Promise<readonly string[]>> {
+  const apiId: ApiId = number % 2 === 0 ? "orders" : "reports";
+  const at = { clientId: `narrowed-${number}`, apiId, scope: "read write" };
+  const [subject, other] = [`narrowed-person-${number}`, `narrowed-other-${number}`];
+  await hostAt(hosts, number).send(ask.register(at.clientId));
+  for (const person of [subject, other]) await hostAt(hosts, number).send(ask.allow(at, person));
+  const kept = { name: "another person at the client", at, ...(await family(hosts, at, other)) };
+  const race: Race = { hosts, at, subject, loot: newLoot() };
+  for (let turn = 0; turn < 3; turn += 1) await visit(race, turn);
+  const earlier = structuredClone(race.loot);
+  const polls = hosts.map((_, poller) => poll(race, poller));
+  await delay(Math.random() * 20);
+  const { status } = await hostAt(hosts, number + 1).send(
+    ask.end("auth.consents.narrow", { ...at, subject }),
+  );
+  const wrong = status === 200 ? [] : [`narrowing: ${status}`];
+  const wide = await everywhere(hosts, ask.silentCode(at, subject));
+  if (wide.some(silentCode)) wrong.push("the next silent visit got a code for what was taken back");
+  await Promise.all(polls);
+  return async () => {
+    const later = laterOf(race.loot, earlier);
+    const all = [...wrong, ...(await unlike(["read"], { ...race, loot: earlier }))];
+    // an approval under way may be refused
+    all.push(...(await unlike(["read", "nothing"], { ...race, loot: later })));
+    const still = await everywhere(hosts, ask.silentCode({ ...at, scope: "read" }, subject));
+    if (!still.every(silentCode)) all.push("a silent visit got no code for what has stayed");
+    const others = await scopesOf(hosts, kept);
+    if (!others.every((each) => /^read[, ]write$/.test(each)))
+      all.push(`another person's token: ${others.join(" ")}`);
+    return [...all, ...(await brokenOf(hosts, kept))];
+  };
+}
+
+/** Ends an API while several clients poll there, and each has as much at the other API. */
+async function raceApi(hosts: readonly HostProcess[], number: number): Promise<readonly string[]> {
+  const [apiId, otherApi] =
+    number % 2 === 0 ? (["orders", "reports"] as const) : (["reports", "orders"] as const);
+  const subject = `person-of-api-${number}`;
+  const races: Race[] = [];
+  const bystanders: Bystander[] = [];
+  for (let client = 0; client < 3; client += 1) {
+    const at = { clientId: `of-api-${number}-${client}`, apiId };
+    const elsewhere = { ...at, apiId: otherApi };
+    await hostAt(hosts, client).send(ask.register(at.clientId));
+    for (const place of [at, elsewhere]) await hostAt(hosts, client).send(ask.allow(place, subject));
+    const race = { hosts, at, subject, loot: newLoot() };
+    for (let turn = 0; turn < 3; turn += 1) await visit(race, turn);
+    race.loot.accessTokens.push(accessTokenOf(await hostAt(hosts, client).send(ask.ownTokens(at))));
+    races.push(race);
+    const own = accessTokenOf(await hostAt(hosts, client).send(ask.ownTokens(elsewhere)));
+    bystanders.push(
+      { name: "the other API", at: elsewhere, ...(await family(hosts, elsewhere, subject)) },
+      { name: "the client itself at the other API", at: elsewhere, accessToken: own },
+    );
+  }
+  const polls = races.flatMap((race) => hosts.map((_, poller) => poll(race, poller)));
+  await delay(Math.random() * 20);
+  const end = ask.end("auth.apis.revoke", { clientId: "any", apiId, subject });
+  const { status } = await hostAt(hosts, number + 1).send(end);
+  const wrong = status === 200 ? [] : [`the end: ${status}`];
+  for (const { at } of races)
+    if ((await everywhere(hosts, ask.silentCode(at, subject))).some(silentCode))
+      wrong.push("the next silent visit got a code");
+  await Promise.all(polls);
+  await lag();
+  for (const race of races) wrong.push(...(await alive(race)));
+  for (const bystander of bystanders) wrong.push(...(await brokenOf(hosts, bystander)));
+  for (const { at } of races) {
+    await hostAt(hosts, 0).send(ask.allow(at, subject));
+    const renewed = { name: "what is allowed after the end", at, ...(await family(hosts, at, subject)) };
+    const accessToken = accessTokenOf(await hostAt(hosts, 2).send(ask.ownTokens(at)));
+    const own = { name: "a new token of the client itself", at, accessToken };
+    for (const each of [renewed, own]) wrong.push(...(await brokenOf(hosts, each)));
   }
   return wrong;
 }
@@ -290,9 +423,21 @@ function tests(engine: Engine): void {
   it.each(endNames)(
     `%s, while clients poll at ${processCount} processes: nothing older works, what others have does, ${rounds} rounds`,
     async (end) => {
-      expect(await roundsOf(hosts, end)).toEqual([]);
+      const wrong = await roundsOf(async (number) => {
+        const aftermath = await raceEnd(hosts, { end, number });
+        return () => afterwards(aftermath);
+      });
+      expect(wrong).toEqual([]);
     },
   );
+
+  it(`auth.consents.narrow, while clients poll: nothing older does more, all of it does what has stayed, ${rounds} rounds`, async () => {
+    expect(await roundsOf((number) => raceNarrow(hosts, number))).toEqual([]);
+  });
+
+  it(`auth.apis.revoke, while clients poll: nothing older works there, everything does at the other API, ${apiRounds} rounds`, async () => {
+    for (let number = 0; number < apiRounds; number += 1) expect(await raceApi(hosts, number)).toEqual([]);
+  });
 
   it("ClientRegistry.delete: nothing works after the lag, and the id registered again inherits nothing", async () => {
     const clientId = "deleted";
