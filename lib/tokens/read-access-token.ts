@@ -91,7 +91,7 @@ export const tokenReasons = {
   "token-revoked": ({ clientId }: AccessToken): string =>
     `the token of client ${clientId} was revoked: get a new one`,
   "token-client-deleted": ({ clientId }: AccessToken): string =>
-    `client ${clientId} of the token was deleted: get a token for a client that is registered`,
+    `client ${clientId} of the token was deleted or disabled: get a token for a client that is registered`,
   "token-subscription-lost": ({ clientId }: AccessToken): string =>
     `client ${clientId} of the token no longer has a subscription to this API: add it to the client's subscriptions`,
   "token-taken-back": ({ clientId }: AccessToken): string =>
