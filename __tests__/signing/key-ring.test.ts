@@ -111,7 +111,7 @@ describe("key rotation by schedule (RFC 7517 §5, 9700 §2.5)", () => {
     let now = begins - 1;
     const signer = jwtSigner(keyRing({ keys, tokenSeconds }), () => now);
     const claims = { sub: "alice", iat: now };
-    const token = signer.sign(claims);
+    const token = signer.sign(claims) as string;
     const moments = [begins, begins + tokenSeconds - 1, begins + tokenSeconds];
     const verified = moments.map((moment) => {
       now = moment;

@@ -9,8 +9,9 @@ import {
   sign,
 } from "node:crypto";
 import * as fc from "fast-check";
-import { jwtSigner, keyRing } from "../../lib/signing/jwt-signer";
-import type { AccessTokenSigner, VerifiedClaims } from "../../lib/signing/port";
+import type { AccessTokenClaims } from "../../lib/protocol/access-token";
+import { jwtSigner, keyRing, signJwt } from "../../lib/signing/jwt-signer";
+import type { VerifiedClaims } from "../../lib/signing/port";
 import {
   generateSigningKey,
   type PrivateJwk,
@@ -18,12 +19,14 @@ import {
   type SigningKey,
 } from "../../lib/signing/signing-key";
 
-function signerOf(keys: readonly SigningKey[]): Pick<AccessTokenSigner, "sign"> & {
+/** All of these keys are in this process, so nothing is waited for. */
+function signerOf(keys: readonly SigningKey[]): {
+  sign(claims: AccessTokenClaims): string;
   verify(token: string): VerifiedClaims | undefined;
 } {
   const now = 1_800_000_000;
   const at = jwtSigner(keyRing({ keys, tokenSeconds: 3_600 }), () => now);
-  return { sign: (payload) => at.sign(payload), verify: (token) => at.verify(token, now) };
+  return { sign: (payload) => at.sign(payload) as string, verify: (token) => at.verify(token, now) };
 }
 
 function ecKey(namedCurve: string): KeyObject {
@@ -207,6 +210,13 @@ describe("signing access tokens (RFC 9068 §2.1)", () => {
     const token = signerOf([key]).sign(claims);
     expect(decode(token)[0]).toEqual({ alg: algorithm, typ: "at+jwt", kid: key.kid });
     expect(signerOf([key]).verify(token)?.claims).toEqual(claims);
+  });
+
+  // RFC 8725 §3.11: the type keeps one kind of JWT from being taken for another
+  it("signs a JWT of another type, which is no access token", () => {
+    const token = signJwt(active, { typ: "JWT", claims }) as string;
+    expect(decode(token)).toEqual([{ ...header, typ: "JWT" }, claims]);
+    expect(signer.verify(token)).toBeUndefined();
   });
 
   it("signs with the first of several keys", () => {

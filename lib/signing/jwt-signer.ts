@@ -1,4 +1,4 @@
-/** JWT access tokens of this server: signed by `jsonwebtoken`, verified by the key that made them. RFC 7517 §5; 9068 §2.1, §4; 9700 §2.5. */
+/** JWTs of this server: signed by `jsonwebtoken`, verified by the key that made them. RFC 7517 §5; 9068 §2.1, §4; 9700 §2.5. */
 import jwt from "jsonwebtoken";
 import { hostMistake } from "../protocol/mistake";
 import type { Clock, EpochSeconds } from "../protocol/time";
@@ -61,6 +61,22 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
   };
 }
 
+/** What a JWT of this server says. */
+export interface JwtContent {
+  /** The type in its header, which keeps a JWT of one kind from being taken for another. @rfc 8725 §3.11 */
+  readonly typ: string;
+  readonly claims: object;
+}
+
+/** A JWT of any type, signed by this key. @rfc 7515 §7.1, 7519 §7.1 */
+export function signJwt(
+  { algorithm, kid, privateKey }: SigningKey,
+  { typ, claims }: JwtContent,
+): string | Promise<string> {
+  // as text: jsonwebtoken looks up the names in an object, and fails at a claim called constructor
+  return jwt.sign(JSON.stringify(claims), privateKey, { algorithm, header: { alg: algorithm, typ, kid } });
+}
+
 /**
  * A signer that signs with the active key, and verifies with the key that `kid` names.
  *
@@ -68,14 +84,7 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
  */
 export function jwtSigner(ring: KeyRing, clock: Clock): AccessTokenSigner {
   return {
-    sign(claims) {
-      const { algorithm, kid, privateKey } = ring.active(clock());
-      // as text: jsonwebtoken looks up the names in an object, and fails at a claim called constructor
-      return jwt.sign(JSON.stringify(claims), privateKey, {
-        algorithm,
-        header: { alg: algorithm, typ: "at+jwt", kid },
-      });
-    },
+    sign: (claims) => signJwt(ring.active(clock()), { typ: "at+jwt", claims }),
     verify(token, now) {
       const presented = parseJwt(token);
       const key = presented && ring.published(now).find(({ kid }) => kid === presented.kid);

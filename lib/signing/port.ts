@@ -12,8 +12,8 @@ export interface VerifiedClaims {
 
 /** Signs and verifies access tokens in JWT form. */
 export interface AccessTokenSigner {
-  /** The claims as a signed JWT with `typ: at+jwt`. */
-  sign(claims: AccessTokenClaims): string;
+  /** The claims as a signed JWT with `typ: at+jwt`. A promise only where the key is outside this process. */
+  sign(claims: AccessTokenClaims): string | Promise<string>;
   /** The claims of a token that a key of this server signed which is not retired at `now`, or `undefined`. Does not check `exp`, issuer or audience. */
   verify(token: string, now: EpochSeconds): VerifiedClaims | undefined;
   /** True while tokens of this key are accepted: it was neither dropped nor retired. */
