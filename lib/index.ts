@@ -87,9 +87,10 @@ export {
   type PrivateJwk,
   type PrivateKeySource,
   type ScheduledKey,
-  type SigningAlgorithm,
   type SigningKeySource,
 } from "./signing/signing-key";
+export type { RemoteSigner } from "./signing/remote-signer";
+export type { SigningAlgorithm } from "./signing/verification-key";
 export type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
 export { addClient, changeClient, memoryStorage, rotateClientSecret } from "./on-demand";
 export type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";

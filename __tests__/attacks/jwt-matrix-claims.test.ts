@@ -2,7 +2,7 @@
 // may have written them. Some must be refused, some must count; which, is decided by RFC 7515, 7519, 7523 and 9068.
 import request from "supertest";
 import { generateSigningKey } from "../../lib";
-import { readSigningKey } from "../../lib/signing/signing-key";
+import { readPrivateKey } from "../../lib/signing/signing-key";
 import {
   assertionOf,
   goodClaims,
@@ -20,7 +20,7 @@ import { attackersKeys, foreignKeys, meaningless, rewritings, signAs } from "./j
 import { type RemoteApi, remoteApi, type RemoteServer, remoteServer } from "../resource-server/remote";
 
 const key = generateSigningKey();
-const sign = es256(readSigningKey(key).privateKey);
+const sign = es256(readPrivateKey(key).privateKey);
 let server: RemoteServer;
 let api: RemoteApi;
 let own: Genuine;

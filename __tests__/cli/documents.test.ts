@@ -3,6 +3,7 @@ import { type AuthServerOptions, generateSigningKey } from "../../lib";
 import { type Found, foundByClients, foundText } from "../../lib/cli/documents";
 import { resolveOptions } from "../../lib/options/resolve";
 import { goodApi, goodOptions } from "../records/options";
+import { fakeKms } from "../signing/fake-kms";
 import { now } from "./world";
 
 function found(changes: Partial<AuthServerOptions> = {}): Found {
@@ -65,6 +66,21 @@ describe("keys", () => {
       ["before", "verifies only"],
       ["oldest", "no longer published: you can remove it"],
     ]);
+  });
+
+  it("outside the process are named, and not asked to sign", () => {
+    const [next, signing, old] = [fakeKms({ kid: "next" }), fakeKms({ kid: "now" }), fakeKms({ kid: "old" })];
+    const keys = [
+      { key: next.signer, signsFrom: now + 1 },
+      { key: signing.signer, signsFrom: now },
+      old.signer,
+    ];
+    expect(statesOf(keys)).toEqual([
+      ["next", "signs from 2027-01-15T08:00:01.000Z; signs outside, not tried"],
+      ["now", "signs now; signs outside, not tried"],
+      ["old", "verifies only"],
+    ]);
+    expect([next, signing, old].flatMap(({ messages }) => messages)).toEqual([]);
   });
 
   it("that begin at this second, of which another one signs, will not sign later", () => {

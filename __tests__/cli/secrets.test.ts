@@ -2,12 +2,8 @@
 import { type AuthServerOptions, createAuthServer, memoryStorage, type SigningKeySource } from "../../lib";
 import { readClientKey } from "../../lib/clients/client-key";
 import { parseSecretDigest, secretMatches } from "../../lib/clients/client-secret";
-import {
-  readSigningKey,
-  type PrivateJwk,
-  type ScheduledKey,
-  signingAlgorithms,
-} from "../../lib/signing/signing-key";
+import { readSigningKey, type PrivateJwk, type ScheduledKey } from "../../lib/signing/signing-key";
+import { signingAlgorithms } from "../../lib/signing/verification-key";
 import { authmount, jsonOf } from "../servers/command-line";
 
 function accepted(some: Partial<AuthServerOptions>): boolean {

@@ -1,6 +1,7 @@
 /** `authmount signing-key`: a key alone, in a list, with a time, or in front of the keys that there are. RFC 7517 §4, §5. */
 import { generateSigningKey, type PrivateJwk, type ScheduledKey, type SigningKeySource } from "../../lib";
-import { readSigningKey, signingAlgorithms } from "../../lib/signing/signing-key";
+import { readSigningKey } from "../../lib/signing/signing-key";
+import { signingAlgorithms } from "../../lib/signing/verification-key";
 import { failed, now, ran, wronglyWritten } from "./world";
 
 const day = 86_400;

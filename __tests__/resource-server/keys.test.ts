@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, sign } from "node:cry
 import type { ServerResponse } from "node:http";
 import request from "supertest";
 import { generateSigningKey, type PrivateJwk } from "../../lib";
-import { readSigningKey } from "../../lib/signing/signing-key";
+import { readPrivateKey } from "../../lib/signing/signing-key";
 import { apis } from "../hosts/apis";
 import { ownToken } from "../requests/client-requests";
 import { stopClockForEachTest } from "../hosts/clock";
@@ -50,7 +50,7 @@ function forged(
   const [, payload = ""] = good.split(".");
   const whole = { ...(JSON.parse(Buffer.from(payload, "base64url").toString()) as object), ...claims };
   const signed = `${part({ alg: "ES256", typ: "at+jwt", kid: key.kid, ...header })}.${part(whole)}`;
-  const { privateKey } = readSigningKey(key);
+  const { privateKey } = readPrivateKey(key);
   const signature = sign("sha256", Buffer.from(signed), { key: privateKey, dsaEncoding: "ieee-p1363" });
   return `${signed}.${signature.toString("base64url")}`;
 }

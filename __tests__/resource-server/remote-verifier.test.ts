@@ -3,7 +3,7 @@ import type { Introspected } from "../../lib/resource-server/introspect";
 import type { RemoteDocuments } from "../../lib/resource-server/remote-documents";
 import type { RemoteIssuer, RemoteKey, RemoteKeys } from "../../lib/resource-server/remote-issuers";
 import { remoteVerifier } from "../../lib/resource-server/remote-verifier";
-import { generateSigningKey, readSigningKey } from "../../lib/signing/signing-key";
+import { generateSigningKey, readPrivateKey } from "../../lib/signing/signing-key";
 import { ofAnotherApi } from "../../lib/tokens/verify-access-token";
 import { es256, writeToken } from "../requests/forged-tokens";
 import { accessTokenRecord, issuerRecord, resourceApiRecord } from "../records/records";
@@ -13,7 +13,7 @@ const { identifier } = issuerRecord();
 const { identifier: other } = issuerRecord({}, "otp");
 const jwksUri = "https://host.example/login/jwks";
 
-const signingKey = readSigningKey(generateSigningKey());
+const signingKey = readPrivateKey(generateSigningKey());
 const { publicKey, algorithm } = signingKey;
 const key: RemoteKey = { kid: "one", algorithm, publicKey, publishedAt: jwksUri };
 const keys: RemoteKeys = new Map([["one", key]]);

@@ -2,10 +2,11 @@ import { createPublicKey } from "node:crypto";
 import { generateSigningKey, type SigningKeySource } from "../../lib";
 import type { HostMistake } from "../../lib/protocol/mistake";
 import { readSigningKeys } from "../../lib/options/signing-keys";
+import { readPrivateKey } from "../../lib/signing/signing-key";
 
 const jwk = generateSigningKey();
-const [key] = readSigningKeys([jwk], { by: "createAuthServer", now: 0 });
-const pem = key?.privateKey.export({ type: "pkcs8", format: "pem" }).toString() ?? "";
+const { privateKey } = readPrivateKey(jwk);
+const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const publicKey = createPublicKey(pem);
 const { d: _d, ...publicJwk } = jwk;
 

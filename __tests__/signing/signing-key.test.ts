@@ -4,6 +4,7 @@ import {
   generateKeyFor,
   generateSigningKey,
   kindOfKeySource,
+  readPrivateKey,
   readSigningKey,
   type SigningKeySource,
 } from "../../lib/signing/signing-key";
@@ -87,7 +88,7 @@ describe("a new key (RFC 7517 §4, 7518 §3)", () => {
   });
 
   it("for RSA has 2048 bits", () => {
-    const read = readSigningKey(generateKeyFor("RS256"));
+    const read = readPrivateKey(generateKeyFor("RS256"));
     expect(read.privateKey.asymmetricKeyDetails?.modulusLength).toBe(2_048);
   });
 });

@@ -15,6 +15,7 @@ import type { VerifiedClaims } from "../../lib/signing/port";
 import {
   generateSigningKey,
   type PrivateJwk,
+  readPrivateKey,
   readSigningKey,
   type SigningKey,
 } from "../../lib/signing/signing-key";
@@ -64,7 +65,7 @@ describe("signing key sources (RFC 7517, 7518 §3.1)", () => {
     ["JWK", () => jwkOf(p256), "ES256"],
     ["KeyObject", () => p256, "ES256"],
   ])("are read from %s", (_, source, algorithm) => {
-    const key = readSigningKey(source());
+    const key = readPrivateKey(source());
     expect(key.algorithm).toBe(algorithm);
     expect(key.privateKey.type).toBe("private");
     expect(key.publicKey.equals(createPublicKey(algorithm === "ES256" ? p256 : rsa))).toBe(true);
@@ -259,7 +260,7 @@ describe("verifying access tokens (RFC 9068 §4, 8725 §3)", () => {
 });
 
 describe("access tokens that are forged or changed (RFC 9068 §4, 8725 §3)", () => {
-  const stranger = readSigningKey(ecKey("P-256"));
+  const stranger = readPrivateKey(ecKey("P-256"));
 
   const publicJwk = stranger.publicKey.export({ format: "jwk" });
 

@@ -1,8 +1,9 @@
 /** A mistake in a test throws: it must not pass for the wrong reason. */
-import { type AuthServerOptions, memoryStorage, type Storage } from "../../lib";
+import { type AuthServerOptions, generateSigningKey, memoryStorage, type Storage } from "../../lib";
 import { refusedKinds, testClock, testSignIn, testTokens, type TestTokens } from "../../lib/testing";
 import { clients } from "../hosts/clients";
 import { goodOptions } from "../records/options";
+import { fakeKms } from "../signing/fake-kms";
 import { tokenHostOptions } from "./token-host";
 
 afterEach(() => jest.restoreAllMocks());
@@ -98,6 +99,18 @@ describe("every kind of token refuses", () => {
     const tokens = testTokens(options);
     await expect(tokens.foreign(alice)).rejects.toMatchObject({ code: "signing-keys-missing" });
     await tokens.issue({ api: "reports", client: "web", subject: "alice" });
+  });
+
+  it("a signed token by a key outside the process: tests would depend on it, and pay for it", async () => {
+    const kms = fakeKms();
+    const tokens = await tokensOf({ signingKeys: [generateSigningKey(), kms.signer] });
+    await expect(tokens.issue(alice)).rejects.toMatchObject({
+      code: "signs-outside",
+      message:
+        'tokens.issue: the key "kms-1" signs outside this process, and tests should not depend on that. Write signingKeys: [generateSigningKey()] into the options that your app and your tests share.',
+    });
+    await tokens.issue({ api: "reports", client: "web", subject: "alice" });
+    expect(kms.messages).toEqual([]);
   });
 
   it("what is about an end user, without one", async () => {

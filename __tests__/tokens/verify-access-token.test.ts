@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { AccessToken } from "../../lib/protocol/access-token";
-import type { VerificationKey } from "../../lib/signing/signing-key";
+import type { VerificationKey } from "../../lib/signing/verification-key";
 import type { Validity } from "../../lib/tokens/read-access-token";
 import { rememberingVerifier, type TokenChecks } from "../../lib/tokens/verify-access-token";
 import { accessTokenRecord } from "../records/records";

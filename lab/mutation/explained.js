@@ -420,11 +420,6 @@ const explained = {
   ],
   "lib/signing/signing-key.ts": [
     [
-      '""',
-      '"Stryker was here!"',
-      "A curve without a name must only be none of those that have an algorithm.",
-    ],
-    [
       "{\n    return false;\n  }",
       "{}",
       "A function that ends without return gives undefined, which counts as no.",
@@ -432,6 +427,11 @@ const explained = {
     ['"probe"', '""', "Any text shows whether the two halves of a key belong together."],
   ],
   "lib/signing/verification-key.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "A curve without a name must only be none of those that have an algorithm.",
+    ],
     ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
     [
       'jwk["kty"] !== "EC" && jwk["kty"] !== "RSA"',

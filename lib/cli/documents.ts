@@ -32,8 +32,10 @@ export interface Found {
 }
 
 function stateOf(key: SigningKey, { active, now }: { active: SigningKey; now: EpochSeconds }): string {
-  if (key.kid === active.kid) return "signs now";
-  return key.signsFrom > now ? `signs from ${new Date(key.signsFrom * 1000).toISOString()}` : "verifies only";
+  const where = "privateKey" in key ? "" : "; signs outside, not tried";
+  if (key.kid === active.kid) return `signs now${where}`;
+  if (key.signsFrom <= now) return "verifies only";
+  return `signs from ${new Date(key.signsFrom * 1000).toISOString()}${where}`;
 }
 
 function keysOf(

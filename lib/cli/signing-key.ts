@@ -9,10 +9,9 @@ import {
   generateKeyFor,
   readSigningKey,
   type ScheduledKey,
-  type SigningAlgorithm,
-  signingAlgorithms,
   type SigningKeySource,
 } from "../signing/signing-key";
+import { type SigningAlgorithm, signingAlgorithms } from "../signing/verification-key";
 import { type Answer, type Command, usageError, type World } from "./command";
 import { parseDuration, timeInWords } from "./duration";
 import { aboutUmask, quoted } from "./wording";

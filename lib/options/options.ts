@@ -97,9 +97,9 @@ export interface AuthServerOptions {
    */
   readonly secrets?: readonly string[];
   /**
-   * Private keys (PEM, JWK or KeyObject) that sign access tokens. The first one signs, all of them verify. P-256 keys sign
-   * ES256; RSA keys sign RS256 unless their JWK names another `alg`. `{ key, signsFrom }` publishes a key before it signs (see
-   * `auth.rotateKeys`). Default: a temporary key, with a warning; in production it is an error to leave them out.
+   * Private keys (PEM, JWK or KeyObject) that sign access tokens, or a `RemoteSigner` for a key in a KMS. The first one signs, all
+   * of them verify. P-256 keys sign ES256; RSA keys sign RS256 unless their JWK names another `alg`. `{ key, signsFrom }` publishes
+   * a key before it signs (see `auth.rotateKeys`). Default: a temporary key, with a warning; in production it is an error to leave them out.
    */
   readonly signingKeys?: readonly SigningKeySource[];
   /** Where clients, consents, authorizations, codes and tokens are kept. */

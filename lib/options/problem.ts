@@ -43,6 +43,7 @@ const optionProblems = {
   "signing-keys-not-a-list": "is not a list",
   "public-signing-key": "is a public key, and only a private key can sign",
   "unusable-signing-key": "is not a usable private key",
+  "unusable-remote-signer": "is not a usable signer",
   "signing-keys-with-one-kid": "has two keys with the same kid",
   "no-key-signs-now": "has no key that may sign now",
   "issuer-of-another-server": "is not below baseUrl, and introspection would send the secret there",

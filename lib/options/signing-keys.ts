@@ -10,12 +10,15 @@ import { optionError, type OptionProblem, wrong } from "./problem";
 
 const fix =
   "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
+const fixOfRemote =
+  "Write { alg, kid, publicJwk, sign }, or that as key in { key, signsFrom }: publicJwk is the public key alone, alg fits it, and sign is a function.";
 
-const codes = {
-  empty: "variable-not-set",
-  public: "public-signing-key",
-  unusable: "unusable-signing-key",
-} as const satisfies Readonly<Record<ReturnType<typeof kindOfKeySource>, string>>;
+const problemOf = {
+  empty: { ...wrong("variable-not-set"), fix },
+  public: { ...wrong("public-signing-key"), fix },
+  remote: { ...wrong("unusable-remote-signer"), fix: fixOfRemote },
+  unusable: { ...wrong("unusable-signing-key"), fix },
+} as const satisfies Readonly<Record<ReturnType<typeof kindOfKeySource>, unknown>>;
 
 /** The keys that could be read, and what is wrong with each of the others, by its position. It quotes no key. */
 function readEach(sources: readonly SigningKeySource[]): {
@@ -29,7 +32,7 @@ function readEach(sources: readonly SigningKeySource[]): {
       keys.push(readSigningKey(source));
     } catch {
       // no cause: the original error may quote the private key
-      problems.push({ path: `signingKeys.${index}`, ...wrong(codes[kindOfKeySource(source)]), fix });
+      problems.push({ path: `signingKeys.${index}`, ...problemOf[kindOfKeySource(source)] });
     }
   }
   return { keys, problems };

@@ -2,8 +2,7 @@
 import { isIssuerBelow, metadataUrlBelow, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { parseUrl } from "../protocol/parsed-url";
 import type { Clock } from "../protocol/time";
-import type { VerificationKey } from "../signing/signing-key";
-import { readVerificationKey } from "../signing/verification-key";
+import { readVerificationKey, type VerificationKey } from "../signing/verification-key";
 import type { ResourceApi } from "./options";
 import { type ParsedDocument, type RemoteDocuments, remoteDocuments, wrong } from "./remote-documents";
 

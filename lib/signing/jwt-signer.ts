@@ -1,7 +1,8 @@
-/** JWTs of this server: signed by `jsonwebtoken`, verified by the key that made them. RFC 7517 §5; 9068 §2.1, §4; 9700 §2.5. */
+/** JWTs of this server: signed by `jsonwebtoken` or outside, verified by the key that made them. RFC 7517 §5; 9068 §2.1, §4; 9700 §2.5. */
 import jwt from "jsonwebtoken";
 import { hostMistake } from "../protocol/mistake";
 import type { Clock, EpochSeconds } from "../protocol/time";
+import { signOutside } from "./compact-jws";
 import type { AccessTokenSigner } from "./port";
 import type { SigningKey } from "./signing-key";
 import { claimsOf, isSignedBy, parseJwt } from "./verify-jwt";
@@ -61,20 +62,17 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
   };
 }
 
-/** What a JWT of this server says. */
-export interface JwtContent {
-  /** The type in its header, which keeps a JWT of one kind from being taken for another. @rfc 8725 §3.11 */
-  readonly typ: string;
-  readonly claims: object;
-}
-
-/** A JWT of any type, signed by this key. @rfc 7515 §7.1, 7519 §7.1 */
+/** A JWT of any type: at once where the key is in this process. @throws what `signOutside` says. @rfc 7515 §7.1, 7519 §7.1, 8725 §3.11 */
 export function signJwt(
-  { algorithm, kid, privateKey }: SigningKey,
-  { typ, claims }: JwtContent,
+  key: SigningKey,
+  { typ, claims }: { readonly typ: string; readonly claims: object },
 ): string | Promise<string> {
+  const { algorithm, kid } = key;
+  const header = { alg: algorithm, typ, kid };
   // as text: jsonwebtoken looks up the names in an object, and fails at a claim called constructor
-  return jwt.sign(JSON.stringify(claims), privateKey, { algorithm, header: { alg: algorithm, typ, kid } });
+  const payload = JSON.stringify(claims);
+  if (!("privateKey" in key)) return signOutside(key, { header, payload });
+  return jwt.sign(payload, key.privateKey, { algorithm, header });
 }
 
 /**

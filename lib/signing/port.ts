@@ -1,7 +1,7 @@
 /** The port for signing access tokens. RFC 9068 §2, §4. */
 import type { AccessTokenClaims } from "../protocol/access-token";
 import type { EpochSeconds } from "../protocol/time";
-import type { VerificationKey } from "./signing-key";
+import type { VerificationKey } from "./verification-key";
 
 /** Claims whose signature was verified. */
 export interface VerifiedClaims {

@@ -9,10 +9,8 @@ import {
   verify,
 } from "node:crypto";
 import type { EpochSeconds } from "../protocol/time";
-
-/** Algorithms that access tokens can be signed with. @rfc 7518 §3.1 */
-export type SigningAlgorithm =
-  "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512";
+import { isRemoteSigner, readRemoteSigner, type RemoteKey, type RemoteSigner } from "./remote-signer";
+import { algorithmsOf, type SigningAlgorithm, type VerificationKey } from "./verification-key";
 
 /** A private key as JWK. `alg` and `kid` are used when present. @rfc 7517 §4 */
 export interface PrivateJwk {
@@ -37,44 +35,32 @@ export type PrivateKeySource = string | PrivateJwk | KeyObject;
  * A key that is published at once and signs from a given time on. Keys that signed before it are retired once the last token that
  * they signed has expired.
  */
-export interface ScheduledKey {
-  /** The private key. */
-  readonly key: PrivateKeySource;
+export /**
+ * A key that is published at once and signs from a given time on. Keys that signed before it are retired once the last token that
+ * they signed has expired.
+ */
+interface ScheduledKey {
+  /** The private key, or what signs with it. */
+  readonly key: PrivateKeySource | RemoteSigner;
   /** When it takes over, in epoch seconds. */
   readonly signsFrom: EpochSeconds;
 }
 
-/** A private key that signs at once, or one with the time from which it signs. */
-export type SigningKeySource = PrivateKeySource | ScheduledKey;
+/** A key that signs at once, in this process or outside, or one with the time from which it signs. */
+export type SigningKeySource = PrivateKeySource | RemoteSigner | ScheduledKey;
 
-/** A public key with the only algorithm that it verifies. */
-export interface VerificationKey {
-  /** The key id in token headers and in the key set. */
-  readonly kid: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly publicKey: KeyObject;
-}
-
-/** A signing key that was read and checked. */
-export interface SigningKey extends VerificationKey {
-  /** From when on it signs; 0 for a key without a schedule. */
-  readonly signsFrom: EpochSeconds;
+/** A key pair that was read and checked. */
+export interface LocalKey extends VerificationKey {
   readonly privateKey: KeyObject;
 }
 
-const algorithmsOfCurve: Readonly<Record<string, readonly SigningAlgorithm[]>> = {
-  prime256v1: ["ES256"],
-  secp384r1: ["ES384"],
-  secp521r1: ["ES512"],
-};
-const rsaAlgorithms: readonly SigningAlgorithm[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
-
-/** The algorithms that a key can be used with. The first one is its default. */
-export function algorithmsOf(key: KeyObject): readonly SigningAlgorithm[] {
-  const { namedCurve = "", modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
-  if (key.asymmetricKeyType === "ec") return algorithmsOfCurve[namedCurve] ?? [];
-  return key.asymmetricKeyType === "rsa" && modulusLength >= 2048 ? rsaAlgorithms : [];
+interface Schedule {
+  /** From when on it signs; 0 for a key without a schedule. */
+  readonly signsFrom: EpochSeconds;
 }
+
+/** A signing key that was read and checked, in this process or outside. */
+export type SigningKey = (LocalKey | RemoteKey) & Schedule;
 
 /** SHA-256 thumbprint: the digest of the public key's required members in their fixed order. @rfc 7638 §3 */
 function thumbprint(publicKey: KeyObject): string {
@@ -124,7 +110,8 @@ function isPair(privateKey: KeyObject, publicKey: KeyObject): boolean {
   return verify("sha256", probe, publicKey, sign("sha256", probe, privateKey));
 }
 
-function readPrivateKey(given: PrivateKeySource): Omit<SigningKey, "signsFrom"> {
+/** The key pair of a source, with its algorithm and `kid`. @throws Error when it is not usable; it may contain key material */
+export function readPrivateKey(given: PrivateKeySource): LocalKey {
   const source = typeof given === "string" ? parseKeyText(given) : given;
   const privateKey = toPrivateKey(source);
   const publicKey = createPublicKey(privateKey);
@@ -139,24 +126,29 @@ function readPrivateKey(given: PrivateKeySource): Omit<SigningKey, "signsFrom"> 
   return { kid: kid ?? thumbprint(publicKey), algorithm, privateKey, publicKey };
 }
 
+function readKey(source: PrivateKeySource | RemoteSigner): LocalKey | RemoteKey {
+  return isRemoteSigner(source) ? readRemoteSigner(source) : readPrivateKey(source);
+}
+
 /**
  * The signing key of a source, with its algorithm and `kid`.
  *
- * @throws Error when the source is not a usable private key or schedule. The caller names the option, and never shows the cause:
+ * @throws Error when the source is not a usable key or schedule. The caller names the option, and never shows the cause:
  * it may contain key material.
  */
 export function readSigningKey(source: SigningKeySource): SigningKey {
-  if (!isScheduled(source)) return { ...readPrivateKey(source), signsFrom: 0 };
+  if (!isScheduled(source)) return { ...readKey(source), signsFrom: 0 };
   const { key, signsFrom } = source;
   // a time in milliseconds, for example, would lie in the far future, and the key would never sign
   if (!Number.isSafeInteger(signsFrom) || signsFrom < 0 || signsFrom > 1e11)
     throw new TypeError("signsFrom must be whole seconds since 1970");
-  return { ...readPrivateKey(key), signsFrom };
+  return { ...readKey(key), signsFrom };
 }
 
-/** What a source that is not a usable private key looks like, for the message to the developer. */
-export function kindOfKeySource(source: unknown): "empty" | "public" | "unusable" {
+/** What a source that cannot be used looks like, for the message to the developer. */
+export function kindOfKeySource(source: unknown): "empty" | "public" | "remote" | "unusable" {
   const key: unknown = typeof source === "object" && source !== null && "key" in source ? source.key : source;
+  if (isRemoteSigner(key)) return "remote";
   if (typeof key === "string") {
     if (key.trim() === "") return "empty";
     if (key.trimStart().startsWith("{")) return isPublicJwkText(key) ? "public" : "unusable";
@@ -177,12 +169,6 @@ const curves: Readonly<Partial<Record<SigningAlgorithm, string>>> = {
   ES384: "P-384",
   ES512: "P-521",
 };
-
-/** The algorithms that `generateKeyFor` makes keys for, the default first. @rfc 7518 §3.1 */
-export const signingAlgorithms: readonly SigningAlgorithm[] = [
-  ...Object.values(algorithmsOfCurve).flat(),
-  ...rsaAlgorithms,
-];
 
 /** A new private key for this algorithm as JWK, with its `kid`. RSA keys have 2048 bits. @rfc 7517 §4, 7518 §3 */
 export function generateKeyFor(algorithm: SigningAlgorithm): PrivateJwk {

@@ -1,6 +1,37 @@
-/** Reads the public keys of another server. RFC 7517 §4; 7518 §3.1. */
-import { createPublicKey } from "node:crypto";
-import { algorithmsOf, type VerificationKey } from "./signing-key";
+/** Public keys and the algorithms that fit them. RFC 7517 §4; 7518 §3.1. */
+import { createPublicKey, type KeyObject } from "node:crypto";
+
+/** Algorithms that access tokens can be signed with. @rfc 7518 §3.1 */
+export type SigningAlgorithm =
+  "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512";
+
+/** A public key with the only algorithm that it verifies. */
+export interface VerificationKey {
+  /** The key id in token headers and in the key set. */
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly publicKey: KeyObject;
+}
+
+const algorithmsOfCurve: Readonly<Record<string, readonly SigningAlgorithm[]>> = {
+  prime256v1: ["ES256"],
+  secp384r1: ["ES384"],
+  secp521r1: ["ES512"],
+};
+const rsaAlgorithms: readonly SigningAlgorithm[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
+
+/** The algorithms that a key can be used with. The first one is its default. */
+export function algorithmsOf(key: KeyObject): readonly SigningAlgorithm[] {
+  const { namedCurve = "", modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  if (key.asymmetricKeyType === "ec") return algorithmsOfCurve[namedCurve] ?? [];
+  return key.asymmetricKeyType === "rsa" && modulusLength >= 2048 ? rsaAlgorithms : [];
+}
+
+/** All of these algorithms, the default first. @rfc 7518 §3.1 */
+export const signingAlgorithms: readonly SigningAlgorithm[] = [
+  ...Object.values(algorithmsOfCurve).flat(),
+  ...rsaAlgorithms,
+];
 
 /** A verifier checks tokens of strangers by these keys, so none may be so large that it takes long. */
 const maxModulusLength = 8_192;

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { constants, verify, type VerifyKeyObjectInput } from "node:crypto";
 import type { AccessTokenClaims } from "../protocol/access-token";
-import type { VerificationKey } from "./signing-key";
+import type { VerificationKey } from "./verification-key";
 
 /** The parts of a text in the form of a JWT access token. Nothing of it has been verified. */
 export interface PresentedJwt {
@@ -66,7 +66,10 @@ function verifyInput({ algorithm, publicKey: key }: VerificationKey): VerifyKeyO
  *
  * @rfc 7515 §5.2, 8725 §3.1
  */
-export function isSignedBy({ alg, signed, signature: encoded }: PresentedJwt, key: VerificationKey): boolean {
+export function isSignedBy(
+  { alg, signed, signature: encoded }: Pick<PresentedJwt, "alg" | "signed" | "signature">,
+  key: VerificationKey,
+): boolean {
   if (key.algorithm !== alg) return false;
   const signature = decodePart(encoded);
   if (!signature) return false;

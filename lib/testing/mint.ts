@@ -60,6 +60,8 @@ interface OfClient {
 const mistake = mistakesOf({
   "signing-keys-missing": (by: string, api: string) =>
     `${by}: the API "${api}" has signed access tokens (JWT), and the options have no signingKeys: each server then makes a temporary key that nobody else knows. Write signingKeys: [generateSigningKey()] into the options that your app and your tests share.`,
+  "signs-outside": (by: string, kid: string) =>
+    `${by}: the key "${kid}" signs outside this process, and tests should not depend on that. Write signingKeys: [generateSigningKey()] into the options that your app and your tests share.`,
   "unknown-client": (by: string, clientId: string, others: string) =>
     `${by}: storage.clients has no client "${clientId}".${others}`,
   "no-subscription": (by: string, { clientId, apiId, has }: OfClient & { readonly has: string }) =>
@@ -83,9 +85,11 @@ const mistake = mistakesOf({
     `${by}: tokens.decide of your options gives this token ${most} seconds at most.`,
 });
 
-function checkKeyed({ options: { temporary } }: Mint, { by, issuer: { api } }: AskedToken): void {
-  if (api.accessTokenFormat !== "jwt" || !temporary.includes("signingKeys")) return;
-  throw mistake("signing-keys-missing", by, api.apiId);
+function checkKeyed({ options }: Mint, { by, issuer: { api } }: AskedToken): void {
+  if (api.accessTokenFormat !== "jwt") return;
+  if (options.temporary.includes("signingKeys")) throw mistake("signing-keys-missing", by, api.apiId);
+  const outside = options.signingKeys.find((key) => !("privateKey" in key));
+  if (outside) throw mistake("signs-outside", by, outside.kid);
 }
 
 /** The client as the token endpoint would see it, if it may have such a token. */

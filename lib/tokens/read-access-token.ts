@@ -7,7 +7,7 @@ import type { Api } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
-import type { VerificationKey } from "../signing/signing-key";
+import type { VerificationKey } from "../signing/verification-key";
 import type { Storage } from "../storage/port";
 import { authorizationStands, isBornUnderClient } from "./authorization-stands";
 

@@ -7,7 +7,7 @@ import type { Clock, EpochSeconds } from "../protocol/time";
 import { digestToken, type TokenDigest } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
 import { type Lag, lagMemory } from "../recall/lag-memory";
-import type { VerificationKey } from "../signing/signing-key";
+import type { VerificationKey } from "../signing/verification-key";
 import {
   type GenuineToken,
   type InvalidTokenProblem,
