@@ -107,7 +107,7 @@ const defects = [
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
   ]);
 `,
-    tests: ["endpoints/token-storage-failures", "grants/authorization-code"],
+    tests: ["endpoints/token-storage-failures", "grants/authorization-code", "endpoints/token-remote-signer"],
   },
   {
     name: "loser of a race for a code revokes nothing",
@@ -241,7 +241,7 @@ const defects = [
     find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const refreshToken = next\n    ? await rotate(ports, { presented, next })\n    : repeated && (await rotateAgain(ports, { presented, repeated }));",
     replace:
       "const refreshToken = next\n    ? await rotate(ports, { presented, next })\n    : repeated && (await rotateAgain(ports, { presented, repeated }));\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
-    tests: ["endpoints/token-storage-failures", "grants/refresh-token"],
+    tests: ["endpoints/token-storage-failures", "grants/refresh-token", "endpoints/token-remote-signer"],
   },
   {
     name: "retry of a refresh is answered though no replica has the use of the token",
