@@ -35,11 +35,7 @@ export type PrivateKeySource = string | PrivateJwk | KeyObject;
  * A key that is published at once and signs from a given time on. Keys that signed before it are retired once the last token that
  * they signed has expired.
  */
-export /**
- * A key that is published at once and signs from a given time on. Keys that signed before it are retired once the last token that
- * they signed has expired.
- */
-interface ScheduledKey {
+export interface ScheduledKey {
   /** The private key, or what signs with it. */
   readonly key: PrivateKeySource | RemoteSigner;
   /** When it takes over, in epoch seconds. */
