@@ -411,8 +411,27 @@ describe("the response mode (Form Post §2)", () => {
       { client: { ...clients.confidential, selfDescription: { by: "document", digest: "d" } } },
       undefined,
     ],
+    [
+      "a scheme that ends like one of the web",
+      { target: targetOf("com.example.https:/callback") },
+      undefined,
+    ],
   ])("form_post: %s", (_, changes, expected) => {
     expect(responseModeFor("form_post", { ...web, ...changes })).toBe(expected);
+  });
+
+  it("carries the error beside the form, for those who watch", () => {
+    const { target } = web;
+    const told = { code: "a.code", state: undefined, iss };
+    const answer = { kind: "form-post", action: target.uri, fields: told };
+    expect(authorizationAnswer(target, { mode: "form_post", parameters: told })).toEqual(answer);
+    const refused = new OAuthError("access_denied", { description: "No.", code: "not-now" });
+    const fields = errorParameters(refused, { state: "s", iss });
+    expect(authorizationAnswer(target, { mode: "form_post", parameters: fields })).toEqual({
+      ...answer,
+      fields,
+      error: "access_denied",
+    });
   });
 });
 
