@@ -114,18 +114,18 @@ describe("a form of the portal (RFC 6749 §10.12)", () => {
     ["a longer name", "https://host.example.evil.example"],
     ["another case", "https://HOST.example"],
     ["two origins", "https://host.example, https://evil.example"],
-  ])("is refused with %s, and the host is not asked for a change", async (_, sender) => {
+  ])("is refused with %s, before the host is asked who is there", async (_, sender) => {
     const made = counterHost();
     const page = await made.get();
-    made.person = ({ change }) => {
-      if (change) throw new Error("asked");
-      return people.alice;
+    made.person = () => {
+      throw new Error("asked");
     };
     const answer = await made.send({}, { page, headers: { Origin: sender } });
     expect(answer.status).toBe(403);
     expect(answer.text).toContain("Your answer wasn’t accepted");
     expect(answer.text).toContain("(portal-form-of-another-site)");
     expect(made.failures).toEqual([]);
+    made.person = () => people.alice;
     expect(await count(made)).toBe("0");
   });
 

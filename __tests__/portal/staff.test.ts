@@ -1,4 +1,5 @@
 /** What staff do with clients by a page. RFC 6749 §2, §2.3.1. */
+import express from "express";
 import type { Response } from "supertest";
 import { type ClientRegistry, memoryStorage, type Storage } from "../../lib";
 import { staffPages, type StaffPagesOptions } from "../../lib/portal";
@@ -17,6 +18,8 @@ const handles: OpenedHandle[] = [];
 afterEach(() => {
   for (const handle of handles.splice(0)) handle.close();
 });
+
+const toLog = (): { href: string; text: string }[] => [{ href: "/logs", text: "Its log" }];
 
 const outdated =
   "Nothing was done: what you saw has changed, or what you typed is wrong. This is how it is now.";
@@ -95,7 +98,7 @@ describe.each(storages)("the buttons for a client in %s (RFC 6749 §2)", (_, ope
   });
 
   it("end everything of it, and keep the client", async () => {
-    const made = await opened();
+    const made = await opened({ links: toLog });
     const token = (await ownToken(made.host, { client: "machine" })).body as { access_token: string };
     const call = (): Promise<{ status: number }> =>
       made.host.browser().get("/orders", {}, { Authorization: `Bearer ${token.access_token}` });
@@ -103,6 +106,7 @@ describe.each(storages)("the buttons for a client in %s (RFC 6749 §2)", (_, ope
     const answer = await made.press("end", { clientId: "machine" });
     expect([answer.status, noticesIn(answer)]).toEqual([200, ["Everything that this client had has ended."]]);
     expect(buttonsIn(answer)).toEqual(["disable", "newSecret", "end", "delete"]);
+    expect(answer.text).toContain('<a href="/logs">Its log</a>');
     clock.advance(5);
     expect((await call()).status).toBe(401);
     expect(made.changes).toEqual([{ kind: "client-ended", by: "alice", clientId: "machine" }]);
@@ -329,6 +333,20 @@ describe("mayManage", () => {
       expect([sent.status, sent.text]).toEqual([404, "the host's 404"]);
     }
     expect(await made.table.find("web")).toEqual(clients.web);
+  });
+
+  it("leaves the form to the host's next handler", async () => {
+    const made = staffHost({ mayManage: () => false });
+    made.app.use(express.urlencoded({ extended: false }), (req, res) => void res.json(req.body));
+    for (const origin of ["https://host.example", "https://evil.example"]) {
+      const asked = jest.fn(() => signedIn);
+      made.person = asked;
+      const sent = await made.send({ a: "1" }, { headers: { Origin: origin } });
+      expect(sent.body).toEqual({ a: "1" });
+      expect(asked.mock.calls).toEqual([
+        [expect.objectContaining({ change: origin === "https://host.example" })],
+      ]);
+    }
   });
 
   it("stops somebody whose rights were taken between the page and the click", async () => {

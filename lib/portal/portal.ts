@@ -152,14 +152,15 @@ function pageResponse(
   return { kind: "page", status, html: html.replaceAll(/\r\n?/g, "\n"), formTargets };
 }
 
-/** The form of one of these pages, or its refusal. Browsers alone send these forms, so what has no `Origin` is refused too. */
-async function readOwnForm(req: Request, origin: string): Promise<Parameters | ProtocolResponse> {
-  if (req.headers.origin !== origin) {
-    const description = "The form was not sent from this site.";
-    const why = because(reasons, "portal-form-of-another-site");
-    const error = new OAuthError("invalid_request", { description, ...why, situation: "answer" });
-    return { kind: "error-page", status: 403, error };
-  }
+function ofAnotherSite(): ProtocolResponse {
+  const description = "The form was not sent from this site.";
+  const why = because(reasons, "portal-form-of-another-site");
+  const error = new OAuthError("invalid_request", { description, ...why, situation: "answer" });
+  return { kind: "error-page", status: 403, error };
+}
+
+/** The form of one of these pages, or its refusal. */
+async function readOwnForm(req: Request): Promise<Parameters | ProtocolResponse> {
   const form = await readForm(req);
   if (form.kind === "form") return form.parameters;
   return { kind: "error-page", status: form.kind === "too-large" ? 413 : 400, error: formProblem(form) };
@@ -179,15 +180,20 @@ async function answerOf<Name extends string, Change>(
   req: Request,
 ): Promise<ProtocolResponse | undefined> {
   const { given, pages, origin, clock } = portal;
-  const form = req.method === "POST" ? await readOwnForm(req, origin) : undefined;
-  const refusal = form && "kind" in form ? form : undefined;
-  const person = await askPerson(() => given.person({ req, change: Boolean(form && !refusal) }), clock());
+  const isForm = req.method === "POST";
+  // browsers alone send these forms, so one without Origin is refused too
+  const refusal = isForm && req.headers.origin !== origin ? ofAnotherSite() : undefined;
+  if (refusal && !pages.mayVisit) return refusal;
+  const person = await askPerson(() => given.person({ req, change: isForm && !refusal }), clock());
   if (person.kind === "interaction") return { kind: "redirect", location: person.url };
   if (person.kind === "denied") return undefined;
   const visit = visitOf(portal, { req, person });
   if (pages.mayVisit && !(await pages.mayVisit(visit))) return undefined;
   if (refusal) return refusal;
-  const outcome = form && (await pages.change(visit, form as Parameters));
+  // not before: the host's next handler must find the body
+  const form = isForm ? await readOwnForm(req) : undefined;
+  if (form && "kind" in form) return form;
+  const outcome = form && (await pages.change(visit, form));
   const change = outcome && "change" in outcome ? outcome.change : undefined;
   if (change !== undefined) await inTime("onChange", () => given.onChange?.(change));
   if (outcome?.kind === "done") return { kind: "redirect", location: outcome.to ?? "?" };

@@ -102,14 +102,18 @@ function linkOf(given: unknown): string {
   return pages.linkTo(href, escapeHtml(text));
 }
 
-async function show(staff: Staff, visit: StaffVisit): Promise<PageContent> {
-  const { query, isOutdated, say, notices = [] } = visit;
-  const client = await findIn(staff.table, query.get("client") ?? "");
-  const told = { ...visit, notices: isOutdated ? [say("outdated")] : notices };
-  if (!client) return showList(staff, told);
-  const links = await inTime("links", () => staff.links?.(client.clientId) ?? []);
+async function linksOf(staff: Staff, { clientId }: Client): Promise<string> {
+  const links = await inTime("links", () => staff.links?.(clientId) ?? []);
   if (!Array.isArray(links)) throw mistake("staff-links-wrong");
-  return pages.clientPage(checkClient(client), { ...told, links: links.map(linkOf).join("") });
+  return links.map(linkOf).join("");
+}
+
+async function show(staff: Staff, visit: StaffVisit): Promise<PageContent> {
+  const { query, isOutdated, say } = visit;
+  const client = await findIn(staff.table, query.get("client") ?? "");
+  const told = { ...visit, notices: isOutdated ? [say("outdated")] : [] };
+  if (!client) return showList(staff, told);
+  return pages.clientPage(checkClient(client), { ...told, links: await linksOf(staff, client) });
 }
 
 type Sent = Staff & { readonly visit: StaffVisit; readonly form: Parameters };
@@ -137,9 +141,10 @@ async function change(client: Client, sent: Sent): Promise<Outcome> {
       return store(to, { ...done("secret-rotated"), kind: "page", page });
     }
     case "end": {
+      const links = await linksOf(sent, client);
       await auth.clients.revoke(clientId);
       // the answer itself says so: a link that says it could come from anybody
-      const page = pages.clientPage(client, { ...visit, notices: [visit.say("ended")] });
+      const page = pages.clientPage(client, { ...visit, links, notices: [visit.say("ended")] });
       return { ...done("client-ended"), kind: "page", page };
     }
     case "delete":
