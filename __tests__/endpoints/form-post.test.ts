@@ -1,16 +1,18 @@
 /** Answers in a form that the browser posts by itself. OAuth 2.0 Form Post Response Mode §2; RFC 6749 §4.1.2. */
 import { createHash } from "node:crypto";
 import type { Response } from "supertest";
-import { type Client, generateClientSecret } from "../../lib";
+import type { Client } from "../../lib";
+import { authorizationParameters } from "../browser/authorization-request";
 import { authorize, redirectParameters } from "../browser/authorize";
-import type { Fields } from "../browser/browser";
+import { type Fields, localPath } from "../browser/browser";
 import { onOwnPage, adapter } from "../browser/consent";
 import { signIn, visit } from "../browser/interaction";
 import { languages, markup, policyOf, withPages } from "../browser/pages";
-import { issuer } from "../hosts/apis";
+import { issuer, pairPath } from "../hosts/apis";
 import { clients, type ClientName, trustedWeb } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { signedOut, testHost, type TestHost } from "../hosts/host";
+import { watchedHost } from "../hosts/watched-host";
 import { redeem } from "../requests/client-requests";
 import { refusedByRedirect, redirectOf } from "./authorization-answers";
 
@@ -68,7 +70,7 @@ describe("response_mode=form_post (Form Post §2)", () => {
       before: (host) =>
         void host.use((_req, res, next) => {
           res.set({ "X-Frame-Options": "SAMEORIGIN", "Content-Security-Policy": "default-src 'self'" });
-          res.set({ "Access-Control-Allow-Origin": "*", "Referrer-Policy": "no-referrer" });
+          res.set({ "Access-Control-Allow-Origin": "*", "Referrer-Policy": "unsafe-url" });
           next();
         }),
     });
@@ -79,11 +81,10 @@ describe("response_mode=form_post (Form Post §2)", () => {
       "default-src": "'none'",
       "script-src": `'sha256-${createHash("sha256").update(script).digest("base64")}'`,
       "base-uri": "'none'",
-      "form-action": "https:",
+      sandbox: "allow-forms allow-scripts allow-top-navigation-to-custom-protocols",
     });
-    // with no-referrer, the form would come with Origin: null
     expect(answer.headers).toMatchObject({
-      "referrer-policy": "strict-origin",
+      "referrer-policy": "no-referrer",
       "cache-control": "no-store",
       "content-type": "text/html; charset=utf-8",
     });
@@ -159,20 +160,35 @@ function record(changes: Partial<Client>): Client {
 }
 
 describe("who may be answered by a form", () => {
-  it("a loopback redirect too, whose page may lead on by http", async () => {
+  it("a confidential client on this machine too", async () => {
     const host = testHost({
       clients: [record({ redirectUris: ["http://127.0.0.1/callback"] })],
     });
     const fields = { redirect_uri: "http://127.0.0.1:4000/callback" };
     const answer = await ask(host, { fields });
     expect(postedBy(answer).action).toBe(fields.redirect_uri);
-    expect(policyOf(answer)["form-action"]).toBe("http: https:");
   });
 
-  it("no app behind a scheme of its own: nothing there takes a form", async () => {
-    const [uri] = clients.native.redirectUris.filter((each) => !each.startsWith("http"));
-    const answer = await ask(testHost(), { client: "native", fields: { redirect_uri: uri } });
+  it.each(["native", "spa"] as const)("no public client: %s", async (client) => {
+    const answer = await ask(testHost(), { client });
     expect(answer.headers["location"]).toMatch(/[?&]error=invalid_request/);
+  });
+
+  it("no script of the host's site, which could read the code, and nothing is issued", async () => {
+    const { host, writes } = watchedHost({ clients: [trustedWeb] });
+    const fetched = { "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty" };
+    const path = `${pairPath()}/authorize`;
+    const fields = { ...authorizationParameters("web"), scope: "orders:read", ...asForm };
+    const answer = await host.browser().get(path, fields, fetched);
+    expect([answer.status, answer.headers["location"]]).toEqual([400, undefined]);
+    expect(host.events).toMatchObject([{ kind: "authorization-denied", code: "not-opened-as-page" }]);
+    const visited = await visit(host, { fields: asForm });
+    const back = await visited.browser.post("/signin", { interaction: visited.id, subject: "alice" });
+    const resumed = await visited.browser.get(localPath(back.headers["location"] as string), {}, fetched);
+    expect(resumed.status).toBe(400);
+    expect(writes).toEqual([]);
+    // the person can still go on
+    expect(postedBy(await visited.browser.follow(back)).fields).toHaveProperty("code");
   });
 
   it.each([
@@ -198,9 +214,17 @@ describe("who may be answered by a form", () => {
     ["an empty list", [], /responseModes must be a list with "query", "form_post" or both/],
     ["no list", "form_post", /responseModes must be a list/],
     ["undefined", undefined, /responseModes is undefined/],
-  ])("a record with %s is refused", async (_, responseModes, message) => {
-    const { digest } = generateClientSecret();
-    const wrong = record({ secretDigests: [digest], responseModes } as unknown as Partial<Client>);
-    expect(() => testHost({ clients: [wrong] })).toThrow(message);
-  });
+    [
+      "a form for an app",
+      ["query", "form_post"],
+      /responseModes has form_post, which is for/,
+      clients.native,
+    ],
+  ] as const)(
+    "a record with %s is refused",
+    async (_, responseModes, message, client: Client = trustedWeb) => {
+      const wrong = { ...client, responseModes } as unknown as Client;
+      expect(() => testHost({ clients: [wrong] })).toThrow(message);
+    },
+  );
 });

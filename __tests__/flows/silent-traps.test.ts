@@ -96,6 +96,13 @@ describe("form-action on the host's own pages (CSP Level 3 §6.4.1)", () => {
     expect(messages(blocks)).toHaveLength(1);
   });
 
+  it("is not named where the answer leaves from a page of its own", async () => {
+    const fields = { response_mode: "form_post" };
+    const { browser, id } = await visit(policed("form-action 'self'"), { fields });
+    await browser.post("/signin", { interaction: id, subject: "alice" });
+    expect(messages(blocks)).toEqual([]);
+  });
+
   it.each([
     ["form-action 'self'", 1],
     ["form-action 'self' com.example.phone:", 0],

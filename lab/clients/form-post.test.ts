@@ -72,8 +72,8 @@ describeWith(chromium, {
       expect(posted).toEqual([
         {
           method: "POST",
-          origin: host.origin,
-          referer: `${host.origin}/`,
+          origin: "null",
+          referer: undefined,
           type: "application/x-www-form-urlencoded",
           fields: {
             code: expect.any(String) as string,
@@ -122,6 +122,47 @@ describeWith(chromium, {
       await until(() => posted.length > 0);
       // alice has not allowed it yet
       expect(posted).toMatchObject([{ fields: { error: "consent_required", state: "a state" } }]);
+    });
+
+    it("cannot be read by a script of the host's site that frames, opens or fetches it", async () => {
+      const { host, posted } = await startClient((res) => res.send(htmlPage("Welcome", "")));
+      const page = await signedInPage(host, await newContext());
+      await page.goto(host.authorizeUrl(asForm));
+      await consentPage(page).allow.click();
+      await page.getByRole("heading", { name: "Welcome" }).waitFor();
+      await page.goto(`${host.origin}/signin`);
+      const before = posted.length;
+      const seen = await page.evaluate<string[]>(`(async () => {
+        const url = ${JSON.stringify(host.authorizeUrl(asForm))};
+        const read = [];
+        const see = (get) => { try { read.push(get()?.documentElement?.outerHTML ?? ""); } catch {} };
+        const frame = document.createElement("iframe");
+        frame.sandbox = "allow-same-origin";
+        frame.src = url;
+        document.body.append(frame);
+        await new Promise((done) => frame.addEventListener("load", done));
+        see(() => frame.contentDocument);
+        const opened = open(url);
+        for (let turn = 0; turn < 200; turn += 1) {
+          see(() => opened.document);
+          await new Promise((done) => setTimeout(done, 5));
+        }
+        read.push(await fetch(url).then((answer) => answer.text()));
+        return read;
+      })()`);
+      await until(() => posted.length > before);
+      expect(seen.filter((text) => text.includes('name="code"'))).toEqual([]);
+    });
+
+    it("lets the client's answer lead into an app", async () => {
+      const { host, posted } = await startClient((res) => res.redirect(303, "com.example.app://done"));
+      const page = await signedInPage(host, await newContext());
+      const { complaints } = watch(page);
+      await page.goto(host.authorizeUrl(asForm));
+      await consentPage(page).allow.click();
+      await until(() => posted.length > 0);
+      await page.waitForTimeout(500);
+      expect(complaints.filter((text) => /sandbox|form-action|blocked/i.test(text))).toEqual([]);
     });
 
     it("posts no code a second time when the person goes back and forward", async () => {

@@ -166,7 +166,10 @@ function valueProblem(client: Client): string | undefined {
     const problem = redirectUriProblem(client, { uri, redirectSchemes: "any" });
     if (problem !== undefined) return `redirectUris.${index} ${problem}`;
   }
-  if (!client.confidential) return undefined;
+  if (!client.confidential)
+    return client.responseModes?.includes("form_post")
+      ? "responseModes has form_post, which is for confidential clients: leave it out"
+      : undefined;
   if (isKeyClient(client)) return keyProblem(client);
   if (client.oldSecretUntil !== undefined && client.secretDigests.length < 2)
     return "oldSecretUntil is about a second digest, and secretDigests has one: leave it out";

@@ -149,11 +149,11 @@ interface RecognisedRefusal extends Pick<RecognisedClient, "client" | "target"> 
 
 /** How the client is told of a refusal. A request whose mode is not allowed is answered by query. */
 function tellingOf(
-  { client, target }: RecognisedClient,
+  { client }: RecognisedClient,
   parameters: Parameters,
 ): Pick<RecognisedRefusal, "state" | "responseMode"> {
   const state = parameters.get("state");
-  const mode = responseModeFor(parameters.get("response_mode"), { client, target, state });
+  const mode = responseModeFor(parameters.get("response_mode"), { client, state });
   return { state, responseMode: mode ?? "query" };
 }
 

@@ -45,7 +45,7 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
       };
     case "form-post": {
       const { req, pages = pagesOf() } = destination;
-      return { status: 200, headers: formPostHeaders(response), body: pages.formPost(req, response) };
+      return { status: 200, headers: formPostHeaders, body: pages.formPost(req, response) };
     }
     case "page":
       return {
@@ -72,7 +72,8 @@ const corsHeaders = ["Access-Control-Allow-Origin", "Access-Control-Allow-Creden
 /** Headers of the host that an answer must not have. */
 const unwantedHeaders: Readonly<Record<ProtocolResponse["kind"], readonly string[]>> = {
   redirect: [...framingHeaders, ...corsHeaders],
-  "form-post": [...framingHeaders, ...corsHeaders],
+  // in its sandbox, the page has another origin than its URL
+  "form-post": [...framingHeaders, ...corsHeaders, "Origin-Agent-Cluster"],
   page: corsHeaders,
   "error-page": corsHeaders,
   json: [],

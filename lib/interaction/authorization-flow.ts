@@ -124,11 +124,22 @@ function endedBy(
   return { ...response, cookies: pendingRequests.end(pending, { req, answer }) };
 }
 
+/** The refusal of a script of the host's site that could read the code in a page, where a redirect would lead it to another site. */
+function readByScript(
+  { ports }: AuthorizationFlowOptions,
+  { req, issuer, mode }: { req: Request; issuer: Issuer; mode: string | undefined },
+): ErrorPageResponse | undefined {
+  const thrown = mode === "form_post" ? notOpened(req) : undefined;
+  return thrown && refuseByPage(ports, { issuer, thrown });
+}
+
 async function continueWith(
   options: AuthorizationFlowOptions,
   { req, found, by, given }: Return,
 ): Promise<ProtocolResponse> {
   const { issuer } = found;
+  const refusal = readByScript(options, { req, issuer, mode: found.pending.parameters["response_mode"] });
+  if (refusal) return refusal;
   const isSwitch = by === "switch";
   const pending = isSwitch ? choosingAccount(found.pending) : found.pending;
   // an answer that is ignored, such as one to an earlier page, may have been a no: it must lead to a page, also after a sign-in
@@ -251,6 +262,8 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
   const { ports } = options;
   return {
     async start(req, { issuer, parameters }) {
+      const readable = readByScript(options, { req, issuer, mode: parameters.get("response_mode") });
+      if (readable) return readable;
       const outcome = await firstVisit(ports, { issuer, parameters, port: endUserPort(options, req) });
       if (outcome.kind === "answered") return outcome.response;
       const refusal = notOpened(req);
@@ -280,7 +293,9 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
       if (typeof found === "string") return lost(options, { req, loss: found });
       const { interactionId: id, parameters } = found.pending;
       const location = withInteraction(`${found.issuer.identifier}/authorize/resume`, id);
-      return { kind: "redirect", location, destination: parameters["redirect_uri"] };
+      // a form leaves from a page of its own
+      const isForm = parameters["response_mode"] === "form_post";
+      return { kind: "redirect", location, ...(!isForm && { destination: parameters["redirect_uri"] }) };
     },
     approve: (req, by) => approve(options, { req, ...by }),
     deny: (req, interactionId) => deny(options, { req, interactionId }),

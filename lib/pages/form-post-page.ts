@@ -29,15 +29,12 @@ export function formPostPage(
 const scriptHash = createHash("sha256").update(script).digest("base64");
 
 /**
- * Its headers: the one script runs, and nothing is loaded. Like a redirect, it may be in a frame, so that a silent refresh works. Chromium
- * applies `form-action` to the redirects of the client as well, so it names the scheme.
+ * Its headers: the one script runs, and nothing is loaded. Like a redirect, it may be in a frame, so that a silent refresh works. In its
+ * sandbox, the page has an origin of its own: a script of the host's site that has opened or framed it cannot read the code. There is no
+ * `form-action`, which Chromium would apply to the redirects of the client as well.
  */
-export function formPostHeaders({ action }: FormPostResponse): Readonly<Record<string, string>> {
-  const schemes = action.toLowerCase().startsWith("http:") ? "http: https:" : "https:";
-  return {
-    "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": `default-src 'none'; script-src 'sha256-${scriptHash}'; base-uri 'none'; form-action ${schemes}`,
-    // with no-referrer, the client would see `Origin: null`
-    "Referrer-Policy": "strict-origin",
-  };
-}
+export const formPostHeaders: Readonly<Record<string, string>> = {
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": `default-src 'none'; script-src 'sha256-${scriptHash}'; base-uri 'none'; sandbox allow-forms allow-scripts allow-top-navigation-to-custom-protocols`,
+  "Referrer-Policy": "no-referrer",
+};

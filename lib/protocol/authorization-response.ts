@@ -17,26 +17,18 @@ function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, s
   return location;
 }
 
-/** Who is answered, where, and with which `state`. */
-interface Answered {
-  readonly client: Client;
-  readonly target: RedirectTarget;
-  readonly state: string | undefined;
-}
-
 /**
- * The way to answer the client, or `undefined` when it may not be answered in the way that it asks for. A form is only for registered clients,
- * and only http and https take one. Browsers change line breaks in its fields, and `state` must come back as it was.
+ * The way to answer the client, or `undefined` when it may not be answered in the way that it asks for. A form is only for confidential clients
+ * that the host has registered: it needs a server that reads it. Browsers change line breaks in its fields, and `state` must come back as it was.
  */
 export function responseModeFor(
   asked: string | undefined,
-  { client, target, state = "" }: Answered,
+  { client, state = "" }: { readonly client: Client; readonly state: string | undefined },
 ): ResponseMode | undefined {
-  const { responseModes: allowed = responseModes, selfDescription } = client;
+  const { responseModes: allowed = responseModes, confidential, selfDescription } = client;
   const mode = allowed.find((one) => one === (asked ?? "query"));
   if (mode !== "form_post") return mode;
-  const takesForms = /^https?:/.test(target.source) && !selfDescription && /^[\x20-\x7e]*$/.test(state);
-  return takesForms ? mode : undefined;
+  return confidential && !selfDescription && /^[\x20-\x7e]*$/.test(state) ? mode : undefined;
 }
 
 /** What the client is told, by its wire names: a code or an error, the `state` of its request, and who answers. */

@@ -50,7 +50,7 @@ interface ClientBase {
    * of a confidential one that uses PKCE (RFC 8252 §7.3).
    */
   readonly redirectUris: readonly string[];
-  /** The response modes that the client may ask for. Left out: all of them, as far as its redirect URIs are http or https. */
+  /** The response modes that the client may ask for. Left out: both for a confidential client, `query` for any other. */
   readonly responseModes?: readonly ResponseMode[];
   /** `true`: end users are never asked for consent. For the host's own clients only. */
   readonly trusted?: boolean;

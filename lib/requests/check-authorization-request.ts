@@ -21,7 +21,7 @@ export const authorizationRequestReasons = {
   "response-type-not-code":
     "response_type is not code, and the implicit grant is not offered (RFC 9700 §2.1.2): send response_type=code",
   "response-mode-not-allowed":
-    "response_mode is not query or form_post, or responseModes of the client's record does not have it; form_post is for registered clients with an http or https redirect URI and a state of visible ASCII (OAuth 2.0 Form Post Response Mode §2): leave it out, or fix the record",
+    "response_mode is not query or form_post, or responseModes of the client's record does not have it; form_post is for confidential clients that you have registered, with a state of visible ASCII (OAuth 2.0 Form Post Response Mode §2): leave it out, or fix the record",
   "request-object-not-supported":
     "request and request_uri are not read (OpenID Connect Core §3.1.2.6): send the parameters themselves",
   "code-grant-not-allowed": (client: string, why: string): string =>
@@ -64,12 +64,8 @@ function checkNoRequestObject(parameters: Parameters): void {
   });
 }
 
-function checkResponseMode(
-  parameters: Parameters,
-  answered: Pick<AuthorizationRequestSetting, "client" | "target">,
-): ResponseMode {
-  const state = parameters.get("state");
-  const mode = responseModeFor(parameters.get("response_mode"), { ...answered, state });
+function checkResponseMode(parameters: Parameters, client: Client): ResponseMode {
+  const mode = responseModeFor(parameters.get("response_mode"), { client, state: parameters.get("state") });
   if (mode) return mode;
   throw invalidRequest("The client may not use this response_mode.", "response-mode-not-allowed");
 }
@@ -139,7 +135,7 @@ export function checkAuthorizationRequest(
   checkUsable(parameters);
   checkNoRequestObject(parameters);
   checkResponseType(parameters);
-  const responseMode = checkResponseMode(parameters, { client, target });
+  const responseMode = checkResponseMode(parameters, client);
   checkClientMayAsk(client, issuer);
   const codeChallenge = checkCodeChallenge(parameters, client);
   checkResource(parameters, issuer);

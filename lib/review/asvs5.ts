@@ -163,7 +163,7 @@ export const asvs5: Standard = {
       section: "10.4.12",
       title: "A client may use only the response_mode that it needs",
       state: "met",
-      note: "Query and form_post; responseModes of a client's record narrows them. Whoever is not registered has query alone.",
+      note: "Query and form_post; form_post is for registered confidential clients, and responseModes of their records narrows them.",
       tests: ["endpoints/form-post"],
     },
     {

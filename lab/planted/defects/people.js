@@ -19,6 +19,13 @@ const defects = [
     tests: ["protocol/authorization-request"],
   },
   {
+    name: "a script of the host's site reads a code from the page that posts it",
+    file: "lib/interaction/authorization-flow.ts",
+    find: 'mode === "form_post" ? notOpened(req) : undefined',
+    replace: "mode === undefined ? undefined : undefined",
+    tests: ["endpoints/form-post"],
+  },
+  {
     name: "markup in a state runs on the page that posts the answer",
     file: "lib/pages/form-post-page.ts",
     find: 'value="${escapeHtml(value)}"',
