@@ -301,6 +301,9 @@ const explained = {
       "No scheme has spaces, so this one allows nothing. In the other places of the file tests notice it.",
     ],
   ],
+  "lib/protocol/authorization-response.ts": [
+    ['""', '"Stryker was here!"', "Any printable text stands for a state that was not sent."],
+  ],
   "lib/protocol/bearer-token.ts": [
     [
       "header === undefined",
