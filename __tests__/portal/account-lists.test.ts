@@ -70,6 +70,20 @@ describe("an app of the list (RFC 6749 §2.2)", () => {
     expect(text).toContain("Since <bdi>January 15, 2027</bdi>, until <bdi>January 15, 2028</bdi>");
   });
 
+  it.each([
+    ["fr", "<span>Voir vos commandes</span>"],
+    ["en", '<span><span lang="de" dir="ltr">Bestellungen &amp; mehr</span></span>'],
+  ])(
+    "has its scopes in the language of the person, or says that they are in another: %s",
+    async (language, shown) => {
+      const scopes = { "orders:read": { de: "Bestellungen & mehr", fr: "Voir vos commandes" } };
+      const orders = { audience: "https://api.example/orders", authMethods: ["password"], scopes };
+      const made = accountHost({}, { ofServer: { apis: { ...apis, orders } } });
+      await allow(made.host);
+      expect((await made.get({ headers: { "Accept-Language": language } })).text).toContain(shown);
+    },
+  );
+
   it("has its context named by the host, which is asked about nothing where there is none", async () => {
     const contextName = jest.fn(() => "Tea Traders");
     const made = accountHost({ contextName });

@@ -1,5 +1,8 @@
 /** What all pages of `authmount/portal` share. RFC 6749 §10.12 (CSRF), 9700 §4.16 (framing), 9111 §5.2.2.5 (no-store). */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import express, { type Express } from "express";
 import request from "supertest";
 import type { Authentication } from "../../lib";
@@ -7,6 +10,7 @@ import { newBrowser } from "../browser/browser";
 import { parsers } from "../requests/parsers";
 import { rawRequest } from "../requests/raw-request";
 import { express4 } from "../servers/express4";
+import { everythingUnderWay } from "../storage/latch";
 import { counterHost, counterPages, people, type PortalHost, portalHost } from "./portal-host";
 
 async function count(made: PortalHost): Promise<string | undefined> {
@@ -34,6 +38,11 @@ describe("a page of the portal (RFC 9700 §4.16)", () => {
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
     });
+  });
+
+  it("may lead by http, too, where it is reached by http itself", async () => {
+    const { headers } = await counterHost({ origin: "http://localhost:3000" }).get();
+    expect(headers["content-security-policy"]).toMatch(/; form-action 'self' http: https:$/);
   });
 
   it("cannot be read by scripts of other sites, although the host allows CORS everywhere", async () => {
@@ -123,6 +132,7 @@ describe("a form of the portal (RFC 6749 §10.12)", () => {
     const answer = await made.send({}, { page, headers: { Origin: sender } });
     expect(answer.status).toBe(403);
     expect(answer.text).toContain("Your answer wasn’t accepted");
+    expect(answer.text).toContain("<code>invalid_request</code>");
     expect(answer.text).toContain("(portal-form-of-another-site)");
     expect(made.failures).toEqual([]);
     made.person = () => people.alice;
@@ -220,6 +230,46 @@ describe("a form of the portal (RFC 6749 §10.12)", () => {
   });
 });
 
+/** Sends the first part of a form, and is gone when the host has seen it. */
+async function leaveWhileSending({ app }: PortalHost, seen: Promise<express.Request>): Promise<void> {
+  const server = createServer(app).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const head = [
+    "POST /apps HTTP/1.1",
+    "Host: host.example",
+    "Origin: https://host.example",
+    "Content-Type: application/x-www-form-urlencoded",
+    "Content-Length: 100",
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\nseen=a`);
+  const req = await seen;
+  const closed = new Promise((done) => req.once("close", done));
+  await everythingUnderWay();
+  socket.destroy();
+  await closed;
+  await everythingUnderWay();
+  server.close();
+}
+
+describe("a browser that goes away while it sends a form", () => {
+  it("is nobody's failure: neither person nor the host's error handler hears of it", async () => {
+    let see!: (req: express.Request) => void;
+    const seen = new Promise<express.Request>((resolve) => (see = resolve));
+    const before = (app: Express): void =>
+      void app.use((req, _, next) => {
+        see(req);
+        next();
+      });
+    const made = counterHost({}, { before });
+    made.person = jest.fn(() => people.alice);
+    await leaveWhileSending(made, seen);
+    expect((await seen).readableAborted).toBe(true);
+    expect(made.person).not.toHaveBeenCalled();
+    expect(made.failures).toEqual([]);
+  });
+});
+
 describe("person", () => {
   it("is told whether something is about to change, and may send to a page first", async () => {
     const made = counterHost();
@@ -311,7 +361,11 @@ describe("the options", () => {
     ["a render that is no function", { render: "<p>" }, "portal-not-a-function"],
     ["an origin with a path", { origin: "https://host.example/" }, "portal-origin-wrong"],
     ["an origin that is none", { origin: "host.example" }, "portal-origin-wrong"],
+    ["an origin of files", { origin: "ftp://host.example" }, "portal-origin-wrong"],
+    ["an origin of sockets", { origin: "wss://host.example" }, "portal-origin-wrong"],
+    ["an origin with http in its middle", { origin: "ws://http:81" }, "portal-origin-wrong"],
     ["an unknown text", { texts: { de: { titel: "a" } } }, "portal-texts-wrong"],
+    ["one unknown text of two", { texts: { de: { title: "a", titel: "a" } } }, "portal-texts-wrong"],
     ["a text that is none", { texts: { de: { title: 1 } } }, "portal-texts-wrong"],
     ["a language that is none", { texts: { german_: { title: "a" } } }, "portal-texts-wrong"],
   ])("are refused with %s", (_, options, code) => {

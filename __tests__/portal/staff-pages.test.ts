@@ -42,6 +42,8 @@ function linksIn({ text }: { text: string }, named: string): readonly string[] {
 const many = (count: number): readonly Client[] =>
   Array.from({ length: count }, (_, index) => confidential(`c${String(index).padStart(4, "0")}`));
 
+const noHit = "No client was found. An id must be exact; of a name, a part is enough.";
+
 describe("the list of clients", () => {
   it("has each with its name, its id and its marks", async () => {
     const made = staffOf([
@@ -82,6 +84,38 @@ describe("the list of clients", () => {
     expect(new Set(seen).size).toBe(101);
   });
 
+  it.each([
+    [50, []],
+    [51, ["?after=c0049"]],
+  ])("goes on only when there are more than 50: of %i", async (count, next) => {
+    const page = await staffOf(many(count)).get();
+    expect(rowsIn(page)).toHaveLength(50);
+    expect(linksIn(page, "Next clients")).toEqual(next);
+    expect(page.text).not.toContain("after=undefined");
+  });
+
+  it("leads back to its start from everywhere but there", async () => {
+    const made = staffOf(many(51));
+    const [start, second, behind] = [
+      await made.get(),
+      await made.get({ path: "/apps?after=c0049" }),
+      await made.get({ path: "/apps?after=z" }),
+    ];
+    expect([start, second, behind].map((page) => rowsIn(page).length)).toEqual([50, 1, 0]);
+    expect([start, second, behind].map((page) => linksIn(page, "Clients"))).toEqual([[], ["?"], ["?"]]);
+    expect(noticesIn(behind)).toEqual([noHit]);
+    expect(behind.text).not.toContain("<ul>");
+  });
+
+  it("asks the table for one client more than it shows or searches, never for all", async () => {
+    const { storage } = testHost();
+    const list = jest.fn(async (_: object) => []);
+    const table = { ...storage.clients, list };
+    const made = staffHost({}, { host: testHost({ storage: { ...storage, clients: table } }) });
+    for (const path of ["/apps", "/apps?after=web", "/apps?q=shop"]) await made.get({ path });
+    expect(list.mock.calls).toEqual([[{ limit: 51 }], [{ limit: 51, after: "web" }], [{ limit: 1_001 }]]);
+  });
+
   it("finds an exact id among all 1,001, and says that it searched the names of 1,000 only", async () => {
     const made = staffOf([...many(1_000), confidential("z", { name: "The last one" })]);
     const byId = await made.get({ path: "/apps?q=z" });
@@ -89,10 +123,7 @@ describe("the list of clients", () => {
     const byName = await made.get({ path: "/apps?q=last" });
     const firstOnly =
       "Names were searched for among the first <bdi>1,000</bdi> clients only, the id among all.";
-    expect(noticesIn(byName)).toEqual([
-      firstOnly,
-      "No client was found. An id must be exact; of a name, a part is enough.",
-    ]);
+    expect(noticesIn(byName)).toEqual([firstOnly, noHit]);
     expect(noticesIn(await staffOf(many(1_000)).get({ path: "/apps?q=c0999" }))).toEqual([]);
   });
 
@@ -113,7 +144,7 @@ describe("the list of clients", () => {
   });
 
   it("searches for a client that is not there any more", async () => {
-    const made = staffOf([confidential("a", { name: "Shop" })]);
+    const made = staffOf([confidential("a", { name: "Shop" }), confidential("b")]);
     const page = await made.page("shop");
     expect([page.status, rowsIn(page)]).toEqual([200, ["Shop a"]]);
   });
@@ -236,14 +267,49 @@ describe("the page of a client", () => {
     );
   });
 
+  it("shows the last moment that a date can be, and no old secret from the moment on at which it ends", async () => {
+    const two = { ...clients.web, secretDigests: [webSecret.digest, webSecret.digest] };
+    const ends = { now: 1_800_000_000, soon: 1_800_000_001, last: 8.64e12 };
+    const made = staffOf(
+      Object.entries(ends).map(([clientId, oldSecretUntil]) => ({ ...two, clientId, oldSecretUntil })),
+    );
+    expect(factsIn(await made.page("now"))[1]).toBe("Kind: on a server, with a secret");
+    expect(factsIn(await made.page("soon"))[1]).toMatch(/secret works until .* 8:00:01 AM UTC\.$/);
+    expect(factsIn(await made.page("last"))[1]).toMatch(/until September 13, 275760 at 12:00:00 AM UTC\.$/);
+  });
+
+  it("has no address of keys where a record says only that there is none", async () => {
+    const { storage } = testHost();
+    const { jwks } = generateClientKey();
+    const { secretDigests: _, ...rest } = clients.web;
+    const record = { ...rest, jwks, jwksUri: undefined } as unknown as Client;
+    const table = { ...storage.clients, find: async () => record };
+    const made = staffHost({}, { host: testHost({ storage: { ...storage, clients: table } }) });
+    expect(factsIn(await made.page("web"))[1]).toBe("Kind: on a server, with a private key");
+  });
+
+  it("says which id to type in, and the page of a new secret leads back to it", async () => {
+    const made = staffOf([clients.web]);
+    expect((await made.page("web")).text).toContain("To confirm, type the id <bdi>web</bdi>.");
+    const secretPage = await made.press("newSecret", { clientId: "web" });
+    expect(linksIn(secretPage, "<bdi>Web Shop</bdi>")).toEqual(["?client=web"]);
+  });
+
   it("has the links of the host, escaped, to the web and to this site only", async () => {
     const links = jest.fn(() => [
       { href: "/logs?a=1&b=2", text: "Logs <b>" },
       { href: "https://x.example/", text: "X" },
+      { href: "http://y.example/", text: "Y" },
+      { href: "?client=b", text: "Z" },
     ]);
     const page = await staffOf([clients.web], { links }).page("web");
     expect(links.mock.calls).toEqual([["web"]]);
     expect(page.text).toContain('<a href="/logs?a=1&amp;b=2">Logs &lt;b&gt;</a>');
+    expect(["X", "Y", "Z"].map((text) => linksIn(page, text))).toEqual([
+      ["https://x.example/"],
+      ["http://y.example/"],
+      ["?client=b"],
+    ]);
   });
 
   it.each<[string, unknown]>([
@@ -251,6 +317,15 @@ describe("the page of a client", () => {
     ["a script with a tab in it", [{ href: " java\tscript:alert(1)", text: "a" }]],
     ["data", [{ href: "data:text/html,a", text: "a" }]],
     ["an app", [{ href: "app:/a", text: "a" }]],
+    ["a scheme that ends in https", [{ href: "xhttps://a.example", text: "a" }]],
+    ["a URL that is none", [{ href: "https://[", text: "a" }]],
+    [
+      "one bad link of two",
+      [
+        { href: "/a", text: "a" },
+        { href: "javascript:alert(1)", text: "a" },
+      ],
+    ],
     ["a link without a text", [{ href: "/a" }]],
     ["a link that is none", [undefined]],
     ["a URL", [{ href: new URL("https://a.example"), text: "a" }]],
