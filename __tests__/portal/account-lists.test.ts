@@ -101,7 +101,10 @@ describe("an app of the list (RFC 6749 §2.2)", () => {
     await allow(host, { fields: bothScopes });
     const list: AuthServer["consents"]["list"] = async (...asked) => {
       const { consents } = await host.auth.consents.list(...asked);
-      return { consents: consents.map(({ contextKey: _, ...one }) => one as Consent) };
+      const withoutContext = Object.fromEntries(
+        Object.entries(consents[0] as Consent).filter(([name]) => name !== "contextKey"),
+      );
+      return { consents: [withoutContext as unknown as Consent] };
     };
     const auth = { ...host.auth, consents: { ...host.auth.consents, list } };
     const contextName = jest.fn(() => "Tea Traders");
@@ -124,11 +127,17 @@ interface Listed {
 
 type Counted = AccountHost & { readonly asked: unknown[]; readonly revoke: jest.Mock };
 
+function copies<One>(one: One | undefined, count: number): readonly (One & { clientId: string })[] {
+  return Array.from({ length: count }, (_, index) => ({ ...(one as One), clientId: `app-${index}` }));
+}
+
+async function findAny(clientId: string): Promise<Client> {
+  return confidentialRecord({ clientId });
+}
+
 /** Lists of copies of what Alice has allowed. Each app has a number, and the pages of a list start over with the same apps. */
 function listsOf(host: TestHost, { consents = 0, signIns = 0, hasMore }: Listed) {
   const asked: unknown[] = [];
-  const copies = <One>(one: One | undefined, count: number) =>
-    Array.from({ length: count }, (_, index) => ({ ...(one as One), clientId: `app-${index}` }));
   const next = { next: "more" };
   const listConsents: AuthServer["consents"]["list"] = async (subject) => {
     const [one] = (await host.auth.consents.list(subject)).consents;
@@ -152,8 +161,7 @@ async function hostWith(listed: Listed): Promise<Counted> {
     consents: { ...host.auth.consents, list: listConsents, revoke },
     authorizations: { ...host.auth.authorizations, list: listSignIns },
   };
-  const find = async (clientId: string): Promise<Client> => confidentialRecord({ clientId });
-  const storage = { ...host.storage, clients: { ...host.storage.clients, find } };
+  const storage = { ...host.storage, clients: { ...host.storage.clients, find: findAny } };
   return Object.assign(accountHost({ auth }, { host, ofServer: { storage } }), { asked, revoke });
 }
 

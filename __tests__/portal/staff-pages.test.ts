@@ -109,7 +109,7 @@ describe("the list of clients", () => {
 
   it("asks the table for one client more than it shows or searches, never for all", async () => {
     const { storage } = testHost();
-    const list = jest.fn(async (_: object) => []);
+    const list = jest.fn(async () => []);
     const table = { ...storage.clients, list };
     const made = staffHost({}, { host: testHost({ storage: { ...storage, clients: table } }) });
     for (const path of ["/apps", "/apps?after=web", "/apps?q=shop"]) await made.get({ path });
