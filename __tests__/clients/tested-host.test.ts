@@ -20,7 +20,7 @@ describe("examples/tested-host", () => {
 
   it("passes its own tests", () => {
     const { status, printed } = runIn(example);
-    expect(printed).toContain("# pass 8\n");
+    expect(printed).toContain("# pass 9\n");
     expect(status).toBe(0);
   });
 
