@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { refusedKinds } from "../../lib/testing";
 import { buildOnce } from "../../__tests__/servers/build-once";
 import { installed, pack, type Packed } from "./packed-host";
 import { describeWith } from "../../__tests__/servers/server-process";
@@ -95,7 +96,7 @@ for (const api of ["orders", "reports"]) {
 `;
 }
 
-const testsInFile = 2 * 8;
+const testsInFile = 2 * (refusedKinds.length + 4);
 
 interface Run {
   readonly status: number | null;
