@@ -28,10 +28,12 @@ import {
   assessmentOnDemand,
   documentsOnDemand,
   endsOnDemand,
+  idTokensOnDemand,
   keysOnDemand,
   listsOnDemand,
   mountCheckOnDemand,
   narrowingOnDemand,
+  openidRoutesOnDemand,
   rateLimitOnDemand,
   routesOnDemand,
   selfDescribedOnDemand,
@@ -43,7 +45,7 @@ import { readSigningKeys } from "./options/signing-keys";
 import { type Pages, pagesOf } from "./pages/pages";
 import { apisOf, type Issuer, mountPathOf } from "./protocol/issuer";
 import type { JsonResponse, ProtocolResponse } from "./protocol/protocol-response";
-import { jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
+import { idTokenSigner, jwtSigner, type KeyRing, keyRing } from "./signing/jwt-signer";
 import { timeLimited } from "./storage/calls";
 import { hostEmitter, randomValues, systemClock as clock, warn } from "./system";
 import { longestLifeSeconds } from "./tokens/issue-code";
@@ -79,6 +81,7 @@ function portsOf(
     tokens: options.tokens,
     successors: refreshSuccessors(options.secrets, random.randomId),
     signer: jwtSigner(ring, clock),
+    issueIdToken: idTokensOnDemand(options, { storage, signer: idTokenSigner(ring, clock) }),
     emit,
     advise,
     clock,
@@ -130,6 +133,15 @@ function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
     verify: accessTokenVerifier(ports, { api, revocationLagSeconds }),
   }));
   return { apis, noteUse: usesOnDemand(options, ports), emit: ports.emit };
+}
+
+/** The routes that only some APIs have. */
+function someRoutesOf(
+  ports: Ports,
+  { options, protection }: { options: ResolvedOptions; protection: ProtectionPorts },
+): RouterParts["someRoutes"] {
+  const verifiers = new Map(protection.apis.map(({ api, verify }) => [api.apiId, verify]));
+  return [...routesOnDemand(options, ports), ...openidRoutesOnDemand(options, { ...ports, verifiers })];
 }
 
 /** What the host can see and end. */
@@ -227,15 +239,16 @@ function routersOf(
 export function createAuthServer(given: AuthServerOptions): AuthServer {
   const written = checkOptions(given);
   const options = resolveOptions(written, clock());
-  const { baseUrl, issuers } = options;
+  const { baseUrl, issuers, idAlgorithms } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
   const emit = hostEmitter({ onEvent: options.onEvent, isProduction: isProduction() });
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
-  const ring = keyRing({ keys: options.signingKeys, tokenSeconds });
+  const ring = keyRing({ keys: options.signingKeys, tokenSeconds, idAlgorithms });
   const advise = isProduction() ? undefined : adviser({ warn, isProduction: false, clock });
-  if (advise) adviseOfSubscriptions(advise, options.storage.clients, written.apis);
+  const known = Object.fromEntries(apisOf(issuers).map((api) => [api.apiId, api]));
+  if (advise) adviseOfSubscriptions(advise, options.storage.clients, known);
   const ports = portsOf(options, { emit, advise, ring });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
@@ -244,7 +257,8 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const flow = flowOf(options, { ports, pages });
   const jwksUri = `${baseUrl}/jwks`;
   const rateLimit = rateLimitOnDemand(options);
-  const someRoutes = routesOnDemand(options, ports);
+  const protection = protectionOf(ports, options);
+  const someRoutes = someRoutesOf(ports, { options, protection });
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
   const mountPath = mountPathOf(baseUrl);
   const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, someRoutes };
@@ -259,8 +273,8 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     },
     inFrontOf: (app) => listenInFront(parts, app),
     rotateKeys: (signingKeys) =>
-      ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", now: clock() })),
-    ...protectRoutes(protectionOf(ports, options)),
+      ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", idAlgorithms, now: clock() })),
+    ...protectRoutes(protection),
     ...hostPagesOf(flow, { pages, advise, origin: new URL(baseUrl).origin }),
     ...endsOf(ports, issuers),
     assessment: assessmentOnDemand(written),

@@ -8,6 +8,7 @@ export {
   defaultLifetimes,
   type ApiOptions,
   type AuthServerOptions,
+  type OpenIdOptions,
   type ScopeOptions,
 } from "./options/options";
 export type { HostApproval } from "./interaction/consent-answers";
@@ -81,7 +82,15 @@ export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
 export type { HostClaims } from "./protocol/host-claims";
-export type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./tokens/port";
+export type { IdentityClaims } from "./protocol/openid";
+export type {
+  DecidedAuthorization,
+  IdentityAdapter,
+  IdentityClaimsRequest,
+  TokenAdapter,
+  TokenDecision,
+  TokenDecisionRequest,
+} from "./tokens/port";
 export {
   generateSigningKey,
   type PrivateJwk,

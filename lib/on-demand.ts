@@ -3,6 +3,8 @@ import type * as Memory from "./adapters/memory/storage";
 import type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
 import type * as NotingUses from "./bearer/note-use";
 import type { NoteUse, UsePorts } from "./bearer/note-use";
+import type * as Userinfo from "./bearer/userinfo";
+import type { UserinfoPorts } from "./bearer/userinfo";
 import type * as Assessing from "./review/assess";
 import type { Assessment } from "./review/assess";
 import type * as DocumentFetching from "./fetching/fetch-document";
@@ -28,6 +30,8 @@ import type { ResolvedOptions } from "./options/resolve";
 import type { Client } from "./protocol/client";
 import type { Clock } from "./protocol/time";
 import type { Storage } from "./storage/port";
+import type * as Identity from "./tokens/identity";
+import type { IdentityPorts, IssueIdToken } from "./tokens/identity";
 import { systemClock } from "./system";
 
 /**
@@ -133,7 +137,7 @@ export function keysOnDemand(of: {
 }
 
 /** API id → its adapter, for APIs that have one. */
-function adaptersOf<Name extends "clientMetadataDocuments" | "clientRegistration">(
+function adaptersOf<Name extends "clientMetadataDocuments" | "clientRegistration" | "openid">(
   apis: Readonly<Record<string, ApiOptions>>,
   name: Name,
 ): ReadonlyMap<string, NonNullable<ApiOptions[Name]>> {
@@ -162,7 +166,7 @@ export function selfDescribedOnDemand(
   return selfDescribedClients({ adapters, registrars, redirectSchemes, insecureLoopback, ...needs });
 }
 
-/** The routes that only some APIs have: the one at which clients register. */
+/** The route at which clients register, where an API has one. */
 export function routesOnDemand(
   { apis, insecureLoopbackClients: insecureLoopback }: ResolvedOptions,
   ports: Omit<RegistrationPorts, "adapter" | "insecureLoopback">,
@@ -171,6 +175,28 @@ export function routesOnDemand(
   if (adapters.size === 0) return [];
   const { registrationRoute } = require("./http/registration-route") as typeof RegistrationRoute;
   return [registrationRoute({ ...ports, insecureLoopback }, adapters)];
+}
+
+/** The routes for relying parties, where an API has `openid`. */
+export function openidRoutesOnDemand(
+  { apis }: ResolvedOptions,
+  ports: Omit<UserinfoPorts, "adapters">,
+): RouterParts["someRoutes"] {
+  const adapters = adaptersOf(apis, "openid");
+  if (adapters.size === 0) return [];
+  const { openidRoutes } = require("./bearer/userinfo") as typeof Userinfo;
+  return openidRoutes({ ...ports, adapters });
+}
+
+/** Makes ID tokens; `undefined` where no API has `openid`. */
+export function idTokensOnDemand(
+  { apis }: ResolvedOptions,
+  ports: Omit<IdentityPorts, "adapters">,
+): IssueIdToken | undefined {
+  const adapters = adaptersOf(apis, "openid");
+  if (adapters.size === 0) return undefined;
+  const { idTokenIssuer } = require("./tokens/identity") as typeof Identity;
+  return idTokenIssuer({ ...ports, adapters });
 }
 
 /** The host's limit on requests of clients; `undefined` where it has none. */

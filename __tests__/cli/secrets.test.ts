@@ -115,7 +115,7 @@ describe("authmount signing-key (RFC 7517 §4)", () => {
     const { signingKey } = jsonOf(inAnHour) as { signingKey: ScheduledKey };
     expect(signingKey.signsFrom).toBeGreaterThan(Date.now() / 1000);
     const then = new Date(Date.now() + 86_400_000).toISOString().replace(/\.\d+Z$/, "Z");
-    const at = jsonOf(await authmount(["signing-key", "--signs-from", then])) as ScheduledKey;
+    const at = jsonOf(await authmount(["signing-key", "--signs-from", then])) as Required<ScheduledKey>;
     expect(at.signsFrom * 1000).toBe(Date.parse(then));
   });
 });

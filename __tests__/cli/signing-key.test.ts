@@ -202,7 +202,7 @@ describe("authmount signing-key --add-to (RFC 7517 §5)", () => {
   const noList =
     "KEYS is not a JSON list. Write the keys as [{…}], as npx authmount signing-key --list does.";
   const fix =
-    "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
+    'Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds, or { key, for: "id_token" }.';
   it.each([
     [undefined, notSet],
     ["", notSet],

@@ -21,6 +21,7 @@ export function askedRequest(changes: Partial<AuthorizationRequest> = {}): Autho
     target,
     responseMode: "query",
     codeChallenge: undefined,
+    nonce: undefined,
     requestedScopes: ["orders:read"],
     grantableScopes: ["orders:read"],
     ignoredScopes: [],

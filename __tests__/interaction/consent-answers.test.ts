@@ -15,7 +15,7 @@ import {
 import type { PageAnswer, PendingRequest } from "../../lib/interaction/pending-request";
 import { scopeField } from "../../lib/pages/consent-page";
 import { parametersFromObject } from "../../lib/protocol/parameters";
-import { pendingRecord } from "../records/records";
+import { issuerRecord, pendingRecord } from "../records/records";
 
 const secrets = ["new secret", "old secret"];
 const asked = pendingRecord({
@@ -33,7 +33,11 @@ function tokenOf(pending: PendingRequest, endUser: EndUser, secret = "new secret
 }
 
 function decisionOf(fields: object, answer: PageAnswer = "approve", pending = asked) {
-  return formDecision(parametersFromObject(fields), { answer, pending, secrets });
+  return formDecision(parametersFromObject(fields), {
+    answer,
+    found: { pending, issuer: issuerRecord() },
+    secrets,
+  });
 }
 
 describe("the token of a consent form (RFC 6749 §10.12)", () => {

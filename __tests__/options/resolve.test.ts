@@ -47,6 +47,7 @@ describe("what is left out", () => {
       revocationLagSeconds: 5,
       lastUses: "refresh",
       redirectSchemes: [],
+      idAlgorithms: [],
       insecureLoopbackClients: false,
     });
   });

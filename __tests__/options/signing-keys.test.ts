@@ -22,7 +22,7 @@ describe("what is wrong with signing keys (RFC 7517 §4.5, §5)", () => {
     ["none that signs", [later], [{ path: "signingKeys", code: "no-key-signs-now" }]],
     ["none at all", [], [{ path: "signingKeys", code: "no-key-signs-now" }]],
   ])("is told: %s", async (_, sources, problems) => {
-    const found = signingKeyProblems(sources, reading.now);
+    const found = signingKeyProblems(sources, reading);
     expect(found).toMatchObject(problems);
     expect(found).toHaveLength(problems.length);
     const read = (): unknown => readSigningKeys(sources, reading);

@@ -71,10 +71,10 @@ describe("a signer outside the process (RFC 7517 §4, 7518 §3.1)", () => {
       code: "unusable-remote-signer",
       problem: "is not a usable signer",
     };
-    expect(signingKeyProblems([source], 1_000)).toMatchObject([problem]);
+    expect(signingKeyProblems([source], { now: 1_000 })).toMatchObject([problem]);
     // with a time, too
     const scheduled = { key: source, signsFrom: 0 } as SigningKeySource;
-    expect(signingKeyProblems([scheduled], 1_000)).toHaveLength("signsFrom" in changes ? 0 : 1);
+    expect(signingKeyProblems([scheduled], { now: 1_000 })).toHaveLength("signsFrom" in changes ? 0 : 1);
   });
 
   it("is told what to write", () => {
@@ -88,7 +88,9 @@ describe("a signer outside the process (RFC 7517 §4, 7518 §3.1)", () => {
 
   it("may not share its kid with a key of this process (RFC 7517 §4.5)", () => {
     const local = { ...generateKeyFor("ES256"), kid: "kms-1" };
-    expect(signingKeyProblems([local, signer], 0)).toMatchObject([{ code: "signing-keys-with-one-kid" }]);
+    expect(signingKeyProblems([local, signer], { now: 0 })).toMatchObject([
+      { code: "signing-keys-with-one-kid" },
+    ]);
   });
 
   it("is not called at the start", () => {

@@ -1,7 +1,7 @@
 /** The scopes that a request to an MCP server needs, by the tools that it calls. RFC 6750 §3.1; MCP 2025-11-25, scope challenges. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Request } from "express";
-import type { ProtectedApi } from "../protocol/issuer";
+import { ownScopes, type ProtectedApi } from "../protocol/issuer";
 import { mistakesOf } from "../protocol/mistake";
 
 const mistake = mistakesOf({
@@ -35,10 +35,11 @@ function readMessage(message: unknown): "no-call" | "unreadable" | { readonly to
 
 /** Gives the scopes that a request needs. `tools`: tool → the scopes that it needs besides the default scopes. */
 export function scopesByTools(
-  { scopes, defaultScopes }: ProtectedApi,
+  api: ProtectedApi,
   tools: ReadonlyMap<unknown, readonly string[]>,
 ): (req: Request) => readonly string[] {
-  const all = Object.keys(scopes);
+  const { defaultScopes } = api;
+  const all = ownScopes(api);
   function scopesOfMessage(message: unknown): readonly string[] {
     const found = readMessage(message);
     if (found === "no-call") return [];

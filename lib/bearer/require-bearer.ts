@@ -12,7 +12,7 @@ import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
 import type { AccessTokens } from "./access-tokens";
 import type { NoteUse } from "./note-use";
-import { hasSeveralAuthorizationHeaders, readQuery } from "../http/request";
+import { hasSeveralAuthorizationHeaders, type HttpRequest, readQuery } from "../http/request";
 import { type OpenTrace, tracedRequests, traceRequest } from "../http/request-trace";
 import { exposing, writeResponse } from "../http/response";
 
@@ -121,7 +121,7 @@ export type BearerMiddleware = <Params, ResBody, ReqBody, Query>(
 ) => void;
 
 /** True for a token in the body or query. These end up in logs and histories, so they are refused, even next to a header. */
-function hasSecondToken(req: Request): boolean {
+function hasSecondToken(req: HttpRequest): boolean {
   const body: unknown = req.body;
   const inBody = typeof body === "object" && body !== null && Object.hasOwn(body, "access_token");
   const query = readQuery(req);
@@ -129,13 +129,26 @@ function hasSecondToken(req: Request): boolean {
 }
 
 /** The question of a browser whether a page may send a request. It never has a token. Fetch standard, CORS-preflight request. */
-function isPreflight({ method, headers }: Request): boolean {
+function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }
 
-async function check(
-  { subject, verify }: BearerGuard,
-  { req, scopes }: { req: Request; scopes: readonly string[] },
+/** For a token that is not valid. */
+export function invalidToken({
+  code,
+  reason,
+}: {
+  readonly code: RefusalCode;
+  readonly reason: string;
+}): Refusal {
+  const description = "The access token is invalid, expired or revoked.";
+  return { status: 401, error: "invalid_token", description, code, reason };
+}
+
+/** The token of a request, if it is valid, of the right kind and with these scopes. */
+export async function checkBearer(
+  { subject, verify }: Pick<BearerGuard, "subject" | "verify">,
+  { req, scopes }: { req: HttpRequest; scopes: readonly string[] },
 ): Promise<AccessToken | Refusal> {
   if (hasSeveralAuthorizationHeaders(req)) return malformed("several-bearer-headers");
   const presented = readBearerToken(req.headers.authorization);
@@ -144,16 +157,7 @@ async function check(
   if (presented.kind === "malformed") return malformed("bearer-header-malformed");
   if (hasSecondToken(req)) return malformed("second-access-token");
   const verdict = await verify(presented.token);
-  if (verdict.kind === "invalid") {
-    const { code, reason } = verdict;
-    return {
-      status: 401,
-      error: "invalid_token",
-      description: "The access token is invalid, expired or revoked.",
-      code,
-      reason,
-    };
-  }
+  if (verdict.kind === "invalid") return invalidToken(verdict);
   const { accessToken } = verdict;
   // before the scope check: a token of the wrong kind stays wrong with any scope
   const kind = accessToken.subject === undefined ? "forbidden" : "required";
@@ -173,13 +177,14 @@ function eventSubject({ accessToken }: Refusal): EventSubject {
   };
 }
 
-function refusedEvent({ apiId }: ProtectedApi, refusal: Refusal): NewEvent {
+/** Tells the host of a refusal. */
+export function refusedEvent({ apiId }: ProtectedApi, refusal: Refusal): NewEvent {
   const { code, reason } = refusal;
   return { kind: "bearer-refused", ...eventSubject(refusal), apiId, code, reason };
 }
 
 /** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3 */
-function challenge(
+export function challenge(
   { api, scopes }: { api: ProtectedApi; scopes: readonly string[] },
   { status, error, description }: Refusal,
 ): JsonResponse {
@@ -241,7 +246,7 @@ async function passes(guarded: Guarded, guardedRequest: GuardedRequest): Promise
   const { req } = guardedRequest;
   try {
     const scopes = guarded.scopesFor(req);
-    const result = await check(guarded, { req, scopes });
+    const result = await checkBearer(guarded, { req, scopes });
     if ("status" in result) {
       refuse(guardedRequest, { guarded, scopes, refusal: result });
       return false;

@@ -64,7 +64,7 @@ function keysIn(name: string, { env, clock }: World): readonly SigningKeySource[
       "keys-variable-not-a-list",
       `${name} is not a JSON list. Write the keys as [{…}], as npx authmount signing-key --list does.`,
     );
-  const [problem] = signingKeyProblems(keys, clock());
+  const [problem] = signingKeyProblems(keys, { now: clock() });
   if (problem) throw hostMistake(problem.code, `${name}: ${optionMessage(problem)}`);
   return keys;
 }
@@ -87,7 +87,10 @@ function stillNeeded(keys: readonly SigningKeySource[], now: EpochSeconds): read
   return read.filter(({ key }) => needed.includes(key)).map(({ source }) => source);
 }
 
-function added(name: string, { key, signsFrom, world }: ScheduledKey & { world: World }): Answer {
+function added(
+  name: string,
+  { key, signsFrom, world }: Required<Pick<ScheduledKey, "key" | "signsFrom">> & { world: World },
+): Answer {
   const keys = keysIn(name, world);
   const kept = stillNeeded(keys, world.clock());
   const list = [{ key, signsFrom }, ...kept];

@@ -6,6 +6,7 @@ import { isTrusted } from "../protocol/client";
 import { type Consent, remembered } from "../protocol/consent";
 import { withImplied } from "../protocol/requested-scopes";
 import { because, OAuthError } from "../protocol/oauth-error";
+import { isSignIn } from "../protocol/openid";
 import { redirectProvesClient } from "../protocol/redirect-uri";
 import { intersect, isSubset } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
@@ -119,7 +120,9 @@ function checkGranted(scopes: readonly string[], request: AuthorizationRequest):
     throw hostMistake("scopes-not-requested", "consent can only grant scopes that were requested.");
   }
   if (granted.length === 0 && requestedScopes.length > 0) throw denied();
-  return intersect(withImplied(granted, request), grantableScopes);
+  // a yes to a sign-in is one, whatever else it allows: without an ID token, the client would not know what has failed
+  const signIn = requestedScopes.filter((scope) => isSignIn(request.issuer.api, scope));
+  return intersect(withImplied([...new Set([...signIn, ...granted])], request), grantableScopes);
 }
 
 /** Applies the answer from a consent page. The consent that it creates is stored with the code or not at all. */

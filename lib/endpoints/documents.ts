@@ -1,5 +1,5 @@
-/** The public documents: metadata of issuers and APIs, and the key set. RFC 8414 §3, 9728 §3; 8615; 7517 §5. */
-import { type Issuer, serverMetadataUrl } from "../protocol/issuer";
+/** The public documents: metadata of issuers and APIs, and the key set. RFC 8414 §3, §5, 9728 §3; 8615; 7517 §5. */
+import { type Issuer, openidMetadataUrl, serverMetadataUrl } from "../protocol/issuer";
 import { protectedResourceMetadata } from "../protocol/protected-resource-metadata";
 import { type JsonResponse, publicDocument } from "../protocol/protocol-response";
 import { serverMetadata } from "../protocol/server-metadata";
@@ -19,7 +19,9 @@ export type RootDocuments = ReadonlyMap<string, JsonResponse>;
 export function rootDocuments(issuers: readonly Issuer[], jwksUri: string): RootDocuments {
   const documents = new Map<string, JsonResponse>();
   for (const issuer of issuers) {
-    documents.set(serverMetadataUrl(issuer), serverMetadataEndpoint(issuer, jwksUri));
+    const metadata = serverMetadataEndpoint(issuer, jwksUri);
+    documents.set(serverMetadataUrl(issuer), metadata);
+    if (issuer.api.openid) documents.set(openidMetadataUrl(issuer), metadata);
     documents.set(issuer.api.metadataUrl, publicDocument(protectedResourceMetadata(issuer.api)));
   }
   return documents;

@@ -82,6 +82,8 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const proposal = { grantType: "authorization_code", request, authorization, scopes } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
+  const { nonce } = code;
+  const idToken = await ports.issueIdToken?.({ request, authorization, decided, nonce });
   // the client's kind or its subscription may have changed since the approval
   const mayRefresh = mayUseGrant(client, { apiId: issuer.api.apiId, grantType: "refresh_token" });
   const refreshToken = mayRefresh
@@ -104,7 +106,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     authorizationId: authorization.authorizationId,
     scopes: decided.scopes,
   });
-  return tokenAnswer(ports, { request, decided, accessToken, refreshToken });
+  return tokenAnswer(ports, { request, decided, accessToken, refreshToken, idToken });
 }
 
 /** The authorization code grant. @rfc 6749 §4.1.3 */

@@ -4,6 +4,7 @@ import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { Advise } from "../events/port";
 import type { TokenResponse } from "../protocol/access-token";
 import { registeredScopes } from "../protocol/client";
+import { withoutPeople } from "../protocol/openid";
 import { checkRequestedScopes } from "../requests/check-parameters";
 import { decideToken } from "../tokens/decide-token";
 import { issueAccessToken } from "../tokens/issue-tokens";
@@ -11,7 +12,7 @@ import { checkAlive, type Grant, type GrantPorts, tokenAnswer } from "./grant";
 
 /** A client that forgets `scope` gets a token that no route with a scope accepts. */
 function adviseOfScope(advise: Advise, { issuer, client }: ClientRequest): void {
-  const [scope] = registeredScopes(client, issuer);
+  const [scope] = registeredScopes(client, withoutPeople(issuer));
   if (scope !== undefined)
     advise(
       "token-without-scope",
@@ -21,7 +22,8 @@ function adviseOfScope(advise: Advise, { issuer, client }: ClientRequest): void 
 
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const { issuer, client, parameters } = request;
-  const { grantableScopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), request);
+  const asker = { client, issuer: withoutPeople(issuer) };
+  const { grantableScopes, ignoredScopes } = checkRequestedScopes(parameters.get("scope"), asker);
   reportIgnoredScopes(ports.emit, { request, ignoredScopes });
   const own = { request, authorization: undefined } as const;
   const proposal = { grantType: "client_credentials", ...own, scopes: grantableScopes } as const;

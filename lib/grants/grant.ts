@@ -11,6 +11,7 @@ import { formatScope, intersect } from "../protocol/scope";
 import type { Clock } from "../protocol/time";
 import type { Storage } from "../storage/port";
 import type { DecidedToken, TokenDecisionPorts } from "../tokens/decide-token";
+import type { IssueIdToken } from "../tokens/identity";
 import type { IssuedRefreshToken, TokenIssuePorts } from "../tokens/issue-tokens";
 
 /** What the grants need: stored codes and tokens, issuing, and events. */
@@ -22,6 +23,8 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
   readonly emit: EmitEvent;
   readonly advise?: Advise | undefined;
   readonly clock: Clock;
+  /** Left out where no API has `openid`. */
+  readonly issueIdToken?: IssueIdToken | undefined;
 }
 
 /** A grant of the token endpoint. */
@@ -124,6 +127,8 @@ export interface Issued extends Decided {
   readonly accessToken: string;
   /** `undefined` when the client may not refresh. */
   readonly refreshToken: IssuedRefreshToken | undefined;
+  /** `undefined` without a sign-in. */
+  readonly idToken?: string | undefined;
 }
 
 /** Seconds since the request came. One more second may be a moment, at its turn, and a clock that was set back makes nothing live longer. */
@@ -148,7 +153,7 @@ export function checkAlive({ clock }: Pick<GrantPorts, "clock">, { request, deci
 
 /** The success answer. It states what is left of each life: all began with the request, and the answer may have taken a while. @rfc 6749 §5.1 */
 export function tokenAnswer({ clock }: Pick<GrantPorts, "clock">, issued: Issued): TokenResponse {
-  const { request, decided, accessToken, refreshToken } = issued;
+  const { request, decided, accessToken, refreshToken, idToken } = issued;
   const passed = secondsSince(request, clock);
   const { api } = request.issuer;
   const refreshUntil = api.refreshTokenExpiry === "state" ? refreshToken?.record.expiresAt : undefined;
@@ -160,5 +165,6 @@ export function tokenAnswer({ clock }: Pick<GrantPorts, "clock">, issued: Issued
     refreshTokenSeconds:
       refreshUntil === undefined ? undefined : Math.max(1, refreshUntil - request.now - passed),
     scopes: decided.scopes,
+    idToken,
   });
 }

@@ -170,6 +170,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const proposal = { grantType: "refresh_token", request, authorization, scopes: asked } as const;
   // before anything is stored or spent
   const decided = await decideToken(ports, proposal);
+  const idToken = await ports.issueIdToken?.({ request, authorization, decided, nonce: undefined });
   // stored before the refresh token is spent: if this fails, the client can try again. A lost race leaves behind an opaque
   // access token that was given to nobody
   const accessToken = await issueAccessToken(ports, { request, authorization, decided });
@@ -186,7 +187,7 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
     authorizationId: authorization.authorizationId,
     scopes: decided.scopes,
   });
-  return tokenAnswer(ports, { request, decided, accessToken, refreshToken });
+  return tokenAnswer(ports, { request, decided, accessToken, refreshToken, idToken });
 }
 
 /** The refresh token grant. @rfc 6749 §6 */

@@ -62,6 +62,7 @@ const wrongAnswers = {
   authenticate: "wrong-answer-of-authenticate",
   "consent.decide": "wrong-answer-of-consent",
   "tokens.decide": "wrong-answer-of-tokens",
+  "openid.claims": "wrong-answer-of-claims",
   rateLimit: "wrong-answer-of-rate-limit",
   "clientRegistration.approve": "wrong-answer-about-registration",
   "clientMetadataDocuments.accept": "wrong-answer-about-document",

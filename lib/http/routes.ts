@@ -191,6 +191,12 @@ function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Ro
 const metadata: RouteHandler<HttpRequest> = async ({ jwksUri }, { req, issuer }) =>
   answerDocument(req, serverMetadataEndpoint(issuer, jwksUri));
 
+/** The route of a document that describes an issuer. */
+export function metadataRoute(at: Endpoint): Route<HttpRequest> {
+  const methods = { GET: metadata, HEAD: metadata, OPTIONS: metadata };
+  return { ...at, endpoint: "metadata", methods, failure: jsonError };
+}
+
 const clientEndpointRoutes: Readonly<Record<ClientEndpointName, Route<HttpRequest>>> = {
   token: crossOriginRoute("token", tokenEndpoint),
   revocation: crossOriginRoute("revocation", revocationEndpoint),
@@ -199,12 +205,7 @@ const clientEndpointRoutes: Readonly<Record<ClientEndpointName, Route<HttpReques
 
 /** The routes that clients call themselves, without a browser page in between. */
 export const clientRoutes: readonly Route<HttpRequest>[] = [
-  {
-    path: metadataPath,
-    endpoint: "metadata",
-    methods: { GET: metadata, HEAD: metadata, OPTIONS: metadata },
-    failure: jsonError,
-  },
+  metadataRoute({ path: metadataPath }),
   ...Object.values(clientEndpointRoutes),
 ];
 

@@ -207,7 +207,7 @@ async function submitConsent(
   // a no takes effect whoever is signed in now, and in whatever context: it must never become what someone allowed elsewhere
   if (answer === "deny" && isShownForm(form, { pending, secrets }))
     return denyPending(options, { req, found });
-  const decision = formDecision(form, { answer, pending, secrets });
+  const decision = formDecision(form, { answer, found, secrets });
   return continueWith(options, { req, found, by: "form", given: { answer, decision } });
 }
 

@@ -5,12 +5,14 @@ import type { ConsentDecision, ConsentPage } from "../end-user/port";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
 import { parsePrompt } from "../protocol/authorization-request";
 import { isPlain } from "../protocol/host-json";
+import type { Api } from "../protocol/issuer";
 import { type HostMistake, mistakesOf } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
+import { isSignIn } from "../protocol/openid";
 import { scopeField } from "../pages/consent-page";
 import type { Parameters } from "../protocol/parameters";
 import { interactionReasons } from "./lost-interaction";
-import type { PageAnswer, PendingRequest } from "./pending-request";
+import type { Found, PageAnswer, PendingRequest } from "./pending-request";
 
 /**
  * Binds a form to what it shows and to whom, so that no other site, earlier user or earlier page can answer it: once something was ended,
@@ -81,9 +83,14 @@ export function answerOf(form: Parameters): PageAnswer | undefined {
   return answer === "approve" || answer === "deny" ? answer : undefined;
 }
 
-/** The requested scopes whose boxes are ticked. Fields are numbers, so a form cannot name a scope that was not shown. */
-function tickedScopes(form: Parameters, requestedScopes: readonly string[]): readonly string[] {
-  return requestedScopes.filter((_, index) => form.get(scopeField(index)) === "on");
+/** The requested scopes whose boxes are ticked, and the sign-in, which has none. Fields are numbers, so a form cannot name a scope that was not shown. */
+function tickedScopes(
+  form: Parameters,
+  { requestedScopes, api }: { requestedScopes: readonly string[]; api: Api },
+): readonly string[] {
+  return requestedScopes.filter(
+    (scope, index) => isSignIn(api, scope) || form.get(scopeField(index)) === "on",
+  );
 }
 
 /**
@@ -92,8 +99,9 @@ function tickedScopes(form: Parameters, requestedScopes: readonly string[]): rea
  */
 export function formDecision(
   form: Parameters,
-  { answer, pending, secrets }: { answer: PageAnswer; pending: PendingRequest; secrets: readonly string[] },
+  { answer, found, secrets }: { answer: PageAnswer; found: Found; secrets: readonly string[] },
 ): ConsentDecision {
+  const { pending, issuer } = found;
   const token = form.get("form_token");
   return {
     isBy({ subject, context }) {
@@ -101,7 +109,8 @@ export function formDecision(
       return consentFormTokenMatches(token, { binding, secrets });
     },
     endMarks: pending.endMarks ?? [],
-    answer: (requestedScopes) => (answer === "deny" ? "denied" : tickedScopes(form, requestedScopes)),
+    answer: (requestedScopes) =>
+      answer === "deny" ? "denied" : tickedScopes(form, { requestedScopes, api: issuer.api }),
   };
 }
 

@@ -9,6 +9,7 @@ import {
 import { approvalsEndedSince } from "../end-user/approval-basis";
 import type { EmitEvent } from "../events/port";
 import { because, OAuthError } from "../protocol/oauth-error";
+import { isSignIn } from "../protocol/openid";
 import type { Issuer } from "../protocol/issuer";
 import type { ProtocolResponse } from "../protocol/protocol-response";
 import { consentFormToken } from "./consent-answers";
@@ -105,6 +106,7 @@ function showConsent(
     summary,
     sentences: scopeSentences(req, { request, tell: (sentence) => sentence }),
     requestedScopes: request.requestedScopes,
+    signInScope: request.requestedScopes.find((scope) => isSignIn(request.issuer.api, scope)),
     isFirstVisit: basis.isFirstVisit,
     displayName: endUser.displayName,
     action: `${request.issuer.identifier}/authorize/consent`,

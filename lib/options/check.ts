@@ -1,9 +1,11 @@
 /** Checks the options when the server is created, so that a host's mistake does not wait for the first request. */
 import { isPathId, protectedResourceMetadataUrl } from "../protocol/issuer";
+import { isReservedClaim, standardClaims } from "../protocol/openid";
 import { quoted, quotedUri } from "../protocol/parameters";
 import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
 import { formatScope, parseScope } from "../protocol/scope";
 import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
+import { scopesOf } from "../pages/identity-scopes";
 import type { ApiOptions, AuthServerOptions } from "./options";
 import { plainOptions, shapeProblems } from "./shape";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
@@ -42,7 +44,7 @@ const fixOfScopes = "Name only scopes that are listed under scopes.";
 function* implicationProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
   for (const [name, implied] of resolveImplications(api)) {
     const at = `${path}.scopes.${name}.implies`;
-    const unknown = implied.filter((scope) => !Object.hasOwn(api.scopes, scope));
+    const unknown = implied.filter((scope) => !Object.hasOwn(scopesOf(api), scope));
     if (unknown.length > 0)
       yield {
         path: at,
@@ -79,6 +81,33 @@ function* scopeProblems(path: string, api: ApiOptions): Iterable<OptionProblem> 
   }
 }
 
+/** Scopes that tell of people belong into a request: a default would tell clients that never asked. */
+function* openIdProblems(path: string, api: ApiOptions): Iterable<OptionProblem> {
+  const { openid, scopes, defaultScopes = [], redirectUri } = api;
+  if (!openid) return;
+  const { scopes: own = {} } = openid;
+  const fixOfRedirect = 'Leave it out, or write "required".';
+  if (redirectUri === "optional")
+    yield { path: `${path}.redirectUri`, ...wrong("redirect-uri-optional-with-openid"), fix: fixOfRedirect };
+  for (const [name, claims] of Object.entries(own)) {
+    const at = `${path}.openid.scopes.${name}`;
+    if (Object.hasOwn(standardClaims, name))
+      yield { path: at, ...wrong("standard-identity-scope"), fix: "Take another name." };
+    else if (!Object.hasOwn(scopes, name))
+      yield { path: at, ...wrong("identity-scope-without-text"), fix: `Add ${name} to ${path}.scopes.` };
+    const reserved = claims.find(isReservedClaim);
+    if (reserved !== undefined)
+      yield { path: at, ...wrong("reserved-identity-claim", quoted(reserved)), fix: "Leave it out." };
+  }
+  const identity = defaultScopes.find((name) => Object.hasOwn({ ...standardClaims, ...own }, name));
+  if (identity !== undefined)
+    yield {
+      path: `${path}.defaultScopes`,
+      ...wrong("default-identity-scope", identity),
+      fix: "Leave it out.",
+    };
+}
+
 function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
   const pathByUrl = new Map<string, string>();
   for (const [apiId, apiOptions] of Object.entries(apis)) {
@@ -103,6 +132,7 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
     }
     yield* scopeProblems(path, apiOptions);
     yield* implicationProblems(path, apiOptions);
+    yield* openIdProblems(path, apiOptions);
   }
 }
 

@@ -7,8 +7,9 @@ import type { OnEvent } from "../events/port";
 import type { ScopeSentence } from "../protocol/issuer";
 import type { Lifetimes } from "../protocol/issuer";
 import type { SigningKeySource } from "../signing/signing-key";
+import type { SigningAlgorithm } from "../signing/verification-key";
 import type { Storage } from "../storage/port";
-import type { TokenAdapter } from "../tokens/port";
+import type { IdentityAdapter, TokenAdapter } from "../tokens/port";
 
 /** A scope with an explanation, or one that implies others. */
 export interface ScopeOptions {
@@ -29,6 +30,20 @@ export interface ScopeOptions {
  */
 export function isScopeOptions(scope: ScopeSentence | ScopeOptions): scope is ScopeOptions {
   return typeof scope === "object" && "text" in scope;
+}
+
+/** Makes the issuers of an API OpenID providers: apps then sign people in with it. */
+export interface OpenIdOptions extends IdentityAdapter {
+  /**
+   * Scopes besides `openid`, `profile`, `email`, `address` and `phone`, each with the claims that it opens: `{ groups: ["groups"] }`. Their
+   * sentences stand in `scopes` of the API, as do yours in place of the built-in ones.
+   */
+  readonly scopes?: Readonly<Record<string, readonly string[]>>;
+  /**
+   * The algorithm of ID tokens. Default: `"RS256"`, which every relying party must know (OpenID Connect Core §15.1) and many know alone.
+   * `signingKeys` must have such a key.
+   */
+  readonly idTokenAlgorithm?: SigningAlgorithm;
 }
 
 /** One API: which access tokens it gets, and which authentication methods it accepts. */
@@ -63,7 +78,7 @@ export interface ApiOptions {
   readonly scope?: "required" | "optional";
   /**
    * What happens to requested scopes that the API or the client's subscription does not have. `"refuse"` (default) answers
-   * `invalid_scope`. `"ignore"` drops them and emits an event: some clients ask for `openid` or `offline_access` at every server.
+   * `invalid_scope`. `"ignore"` (default where the API has `openid`) drops them and emits an event: some clients ask for `openid` or `offline_access` at every server.
    * If nothing is left, the answer is `invalid_scope`, unless the API has none of the scopes and has `defaultScopes`, which then apply.
    */
   readonly unknownScopes?: "refuse" | "ignore";
@@ -79,6 +94,14 @@ export interface ApiOptions {
   readonly clientMetadataDocuments?: ClientMetadataDocumentAdapter;
   /** Lets clients register themselves at `{issuer}/register` (RFC 7591). Left out: there is no such endpoint. */
   readonly clientRegistration?: ClientRegistrationAdapter;
+  /**
+   * Signs people in to other apps (OpenID Connect): ID tokens, userinfo, `/.well-known/openid-configuration`, and the scopes `openid`,
+   * `profile`, `email`, `address` and `phone`. For partners that only sign people in, write an API of its own with `scopes: {}`. Left out:
+   * the issuers of this API are OAuth servers only.
+   *
+   * @rfc OpenID Connect Core §3.1
+   */
+  readonly openid?: OpenIdOptions;
   /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }
@@ -99,7 +122,7 @@ export interface AuthServerOptions {
   /**
    * Private keys (PEM, JWK or KeyObject) that sign access tokens, or a `RemoteSigner` for a key in a KMS. The first one signs, all
    * of them verify. P-256 keys sign ES256; RSA keys sign RS256 unless their JWK names another `alg`. `{ key, signsFrom }` publishes
-   * a key before it signs (see `auth.rotateKeys`). Default: a temporary key, with a warning; in production it is an error to leave them out.
+   * a key before it signs (see `auth.rotateKeys`). `{ key, for: "id_token" }` signs ID tokens only. Default: a temporary key, with a warning; in production it is an error to leave them out.
    */
   readonly signingKeys?: readonly SigningKeySource[];
   /** Where clients, consents, authorizations, codes and tokens are kept. */

@@ -46,6 +46,14 @@ const optionProblems = {
   "unusable-remote-signer": "is not a usable signer",
   "signing-keys-with-one-kid": "has two keys with the same kid",
   "no-key-signs-now": "has no key that may sign now",
+  "no-key-for-id-tokens": (algorithm: string): string =>
+    `has no key that signs ID tokens with ${algorithm} now`,
+  "identity-scope-without-text": "is no scope of this API, so people could not read what it means",
+  "reserved-identity-claim": (claim: string): string => `names ${claim}, which only the server may state`,
+  "standard-identity-scope": "is a scope whose claims OpenID Connect defines",
+  "default-identity-scope": (name: string): string => `names ${name}, for which clients must ask themselves`,
+  "redirect-uri-optional-with-openid":
+    'is "optional", and OpenID Connect requires redirect_uri (Core §3.1.2.1)',
   "issuer-of-another-server": "is not below baseUrl, and introspection would send the secret there",
   "lag-without-introspection": "has no effect without introspection: JWTs are valid until they expire",
 } as const;

@@ -3,6 +3,7 @@ import { checkListedClients, listedClients } from "../clients/client-lookup";
 import type { HostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 import { valueRules } from "./check";
+import { idTokenAlgorithms } from "./openid";
 import type { AuthServerOptions } from "./options";
 import { plainOptions, shapeProblems } from "./shape";
 import { optionMessage, type OptionProblem } from "./problem";
@@ -59,7 +60,9 @@ export function refusals(given: AuthServerOptions, now: EpochSeconds): readonly 
     ({ path }) => !ofShape.some((one) => isWithin(path, one.path)),
   );
   const keys = (options as Partial<AuthServerOptions> | undefined)?.signingKeys;
-  const ofKeys = Array.isArray(keys) ? signingKeyProblems(keys, now) : [];
+  // which algorithms are needed can only be read from options of the right shape
+  const idAlgorithms = ofShape.length === 0 ? idTokenAlgorithms(options) : [];
+  const ofKeys = Array.isArray(keys) ? signingKeyProblems(keys, { idAlgorithms, now }) : [];
   const found = [...ofShape, ...ofValues, ...ofKeys].map((problem) => ({
     code: problem.code,
     path: problem.path,

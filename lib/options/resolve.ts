@@ -1,6 +1,7 @@
 /** From checked options to the values that all other code works with. Every default is filled in here, and only here. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { ConsentAdapter } from "../interaction/port";
+import { scopesOf } from "../pages/identity-scopes";
 import { followImplications } from "../protocol/requested-scopes";
 import {
   type Api,
@@ -11,8 +12,10 @@ import {
   protectedResourceMetadataUrl,
 } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
-import { generateSigningKey, type SigningKey } from "../signing/signing-key";
+import { generateKeyFor, type PrivateJwk, type SigningKey } from "../signing/signing-key";
+import type { SigningAlgorithm } from "../signing/verification-key";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
+import { idTokenAlgorithms, resolveOpenId } from "./openid";
 import { readSigningKeys } from "./signing-keys";
 
 /** The options that need no resolving. */
@@ -30,8 +33,10 @@ export interface ResolvedOptions
   readonly issuers: readonly Issuer[];
   /** The secrets that seal pending requests, the newest first. Derived from the host's secrets for this `baseUrl`. */
   readonly secrets: readonly [string, ...string[]];
-  /** The keys that sign and verify access tokens, in the host's order. */
+  /** The keys that sign and verify tokens, in the host's order. */
   readonly signingKeys: readonly SigningKey[];
+  /** The algorithms of ID tokens; empty where no API has `openid`. */
+  readonly idAlgorithms: readonly string[];
   /** The options that the host left out and for which this process generated a value. */
   readonly temporary: readonly ("secrets" | "signingKeys")[];
   /** 0 when storage is asked every time. */
@@ -60,8 +65,8 @@ export function resolveLifetimes(
 }
 
 /** Scope → every scope that it implies, directly or through others. */
-export function resolveImplications({ scopes }: Pick<ApiOptions, "scopes">): ImpliedScopes {
-  const direct = Object.entries(scopes).map(
+export function resolveImplications(api: Pick<ApiOptions, "scopes" | "openid">): ImpliedScopes {
+  const direct = Object.entries(scopesOf(api)).map(
     ([name, scope]) => [name, isScopeOptions(scope) ? (scope.implies ?? []) : []] as const,
   );
   return followImplications(new Map(direct));
@@ -71,10 +76,12 @@ function resolveApi(
   apiId: string,
   { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes" | "baseUrl" | "apis"> },
 ): Api {
-  const sentences = Object.entries(api.scopes).map(
+  const scopes = Object.entries(scopesOf(api));
+  const openid = resolveOpenId(api, options);
+  const sentences = scopes.map(
     ([name, scope]) => [name, isScopeOptions(scope) ? scope.text : scope] as const,
   );
-  const explanations = Object.entries(api.scopes).flatMap(([name, scope]) =>
+  const explanations = scopes.flatMap(([name, scope]) =>
     isScopeOptions(scope) && scope.explanation !== undefined ? [[name, scope.explanation] as const] : [],
   );
   return {
@@ -89,7 +96,7 @@ function resolveApi(
     accessTokenFormat: api.accessTokenFormat ?? "jwt",
     redirectUri: api.redirectUri ?? "required",
     scope: api.scope ?? "optional",
-    unknownScopes: api.unknownScopes ?? "refuse",
+    unknownScopes: api.unknownScopes ?? (openid ? "ignore" : "refuse"),
     refreshTokenExpiry: api.refreshTokenExpiry ?? "omit",
     lifetimes: resolveLifetimes(options, api),
     selfDescribed: {
@@ -99,6 +106,7 @@ function resolveApi(
     ownOrigins: [options.baseUrl, ...Object.values(options.apis).map(({ audience }) => audience)].map(
       (url) => new URL(url).origin,
     ),
+    ...(openid && { openid }),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
     issuers: api.authMethods.map((authMethodId) =>
       issuerIdentifier(options.baseUrl, { authMethodId, apiId }),
@@ -125,6 +133,11 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
   ) as [string, ...string[]];
 }
 
+/** A key for access tokens, and those that ID tokens need. */
+function temporaryKeys(idAlgorithms: readonly SigningAlgorithm[]): readonly PrivateJwk[] {
+  return [...new Set<SigningAlgorithm>(["ES256", ...idAlgorithms])].map(generateKeyFor);
+}
+
 /**
  * Fills in the defaults of options that `checkOptions` has accepted. Generates a secret or a signing key where none was given.
  *
@@ -132,6 +145,7 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
  */
 export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): ResolvedOptions {
   const { baseUrl, storage, authMethods, apis, onEvent, tokens, rateLimit, secrets, signingKeys } = options;
+  const idAlgorithms = idTokenAlgorithms(options);
   return {
     baseUrl,
     storage,
@@ -144,7 +158,12 @@ export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): R
     pages: options.pages ?? {},
     issuers: resolveIssuers(options),
     secrets: resolveSecrets(options),
-    signingKeys: readSigningKeys(signingKeys ?? [generateSigningKey()], { by: "createAuthServer", now }),
+    signingKeys: readSigningKeys(signingKeys ?? temporaryKeys(idAlgorithms), {
+      by: "createAuthServer",
+      idAlgorithms,
+      now,
+    }),
+    idAlgorithms,
     temporary: [secrets ? [] : ["secrets" as const], signingKeys ? [] : ["signingKeys" as const]].flat(),
     revocationLagSeconds: options.revocationLagSeconds ?? defaultRevocationLagSeconds,
     lastUses: options.lastUses ?? "refresh",

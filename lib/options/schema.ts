@@ -2,6 +2,7 @@
 import { pageTextNames } from "../pages/merge-texts";
 import { logoSchema } from "../clients/client-schema";
 import type { NamedSchema } from "../schemas/compile";
+import { signingAlgorithms } from "../signing/verification-key";
 import { storageMethods, type StoragePortName, storagePortNames } from "../storage/port";
 
 const year = 31_536_000;
@@ -119,6 +120,21 @@ const apiSchema = {
       type: "object",
       ...methods(["approve"], "Write an adapter: { approve(req, metadata) { … } }."),
       properties: { browserOrigins: listOf(fixes.origins) },
+    },
+    openid: {
+      type: "object",
+      additionalProperties: false,
+      required: ["claims"],
+      description: "Write { claims(request) { … } }.",
+      properties: {
+        claims: { isFunction: true, description: "Write a function that returns the claims about a person." },
+        scopes: {
+          type: "object",
+          additionalProperties: listOf("Write the names of the claims that the scope opens."),
+          description: 'Write scope names with their claims: { groups: ["groups"] }.',
+        },
+        idTokenAlgorithm: choice(...signingAlgorithms),
+      },
     },
     lifetimes,
   },

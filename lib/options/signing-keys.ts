@@ -1,5 +1,6 @@
 /** Checks the signing keys that a host passes, when the server is created and at every rotation. RFC 7517, 7518 §3.1. */
 import type { EpochSeconds } from "../protocol/time";
+import { type KeyUse, serves } from "../signing/jwt-signer";
 import {
   kindOfKeySource,
   readSigningKey,
@@ -9,7 +10,7 @@ import {
 import { optionError, type OptionProblem, wrong } from "./problem";
 
 const fix =
-  "Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds.";
+  'Write a private key as PEM, JWK or KeyObject: EC P-256, P-384 or P-521, or RSA of at least 2048 bits; or { key, signsFrom } with signsFrom in epoch seconds, or { key, for: "id_token" }.';
 const fixOfRemote =
   "Write { alg, kid, publicJwk, sign }, or that as key in { key, signsFrom }: publicJwk is the public key alone, alg fits it, and sign is a function.";
 
@@ -38,7 +39,16 @@ function readEach(sources: readonly SigningKeySource[]): {
   return { keys, problems };
 }
 
-function problemOfAll(keys: readonly SigningKey[], now: EpochSeconds): OptionProblem | undefined {
+/** When keys are looked at, and which algorithms ID tokens need. */
+interface KeyNeeds {
+  readonly idAlgorithms?: readonly string[];
+  readonly now: EpochSeconds;
+}
+
+function problemOfAll(
+  keys: readonly SigningKey[],
+  { idAlgorithms = [], now }: KeyNeeds,
+): OptionProblem | undefined {
   const path = "signingKeys";
   // verifiers pick the key by its kid
   if (new Set(keys.map(({ kid }) => kid)).size < keys.length)
@@ -47,18 +57,26 @@ function problemOfAll(keys: readonly SigningKey[], now: EpochSeconds): OptionPro
       ...wrong("signing-keys-with-one-kid"),
       fix: "Leave one out, or give each its own kid.",
     };
-  if (!keys.some(({ signsFrom }) => signsFrom <= now))
+  const signs = (use: KeyUse): boolean => keys.some((key) => serves(key, use) && key.signsFrom <= now);
+  if (!signs("access"))
     return { path, ...wrong("no-key-signs-now"), fix: "Keep the old key until the new one signs." };
-  return undefined;
+  const missing = idAlgorithms.find((algorithm) => !signs(algorithm));
+  return missing === undefined
+    ? undefined
+    : {
+        path,
+        ...wrong("no-key-for-id-tokens", missing),
+        fix: `Add the output of: npx authmount signing-key --alg ${missing} --for id_token. Or write an idTokenAlgorithm that a key has.`,
+      };
 }
 
 /** Everything that is wrong with these keys: with single ones, or else with all of them together. */
 export function signingKeyProblems(
   sources: readonly SigningKeySource[],
-  now: EpochSeconds,
+  needs: KeyNeeds,
 ): readonly OptionProblem[] {
   const { keys, problems } = readEach(sources);
-  return problems.length > 0 ? problems : [problemOfAll(keys, now) ?? []].flat();
+  return problems.length > 0 ? problems : [problemOfAll(keys, needs) ?? []].flat();
 }
 
 /**
@@ -68,14 +86,14 @@ export function signingKeyProblems(
  */
 export function readSigningKeys(
   sources: readonly SigningKeySource[],
-  { by, now }: { readonly by: "createAuthServer" | "rotateKeys"; readonly now: EpochSeconds },
+  { by, ...needs }: KeyNeeds & { readonly by: "createAuthServer" | "rotateKeys" },
 ): readonly SigningKey[] {
   if (!Array.isArray(sources)) {
     const notAList = wrong("signing-keys-not-a-list");
     throw optionError(by, { path: "signingKeys", ...notAList, fix: "Write a list of private keys." });
   }
   const { keys, problems } = readEach(sources);
-  const problem = problems[0] ?? problemOfAll(keys, now);
+  const problem = problems[0] ?? problemOfAll(keys, needs);
   if (problem) throw optionError(by, problem);
   return keys;
 }

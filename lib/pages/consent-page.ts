@@ -13,6 +13,8 @@ export interface ConsentPageInput {
   readonly sentences: ScopeSentences<TextInLanguage>;
   /** In the order in which the form numbers its boxes. */
   readonly requestedScopes: readonly string[];
+  /** The one of them that asks for a sign-in: it has no box, as a yes always includes it. */
+  readonly signInScope: string | undefined;
   /** True when the person has not allowed this client anything before, as far as that is remembered. */
   readonly isFirstVisit: boolean;
   /** The name by which the page addresses the person. */
@@ -45,6 +47,8 @@ export interface ConsentPage {
   readonly warnings: readonly string[];
   /** Stands above the checkboxes. */
   readonly scopesTitle: string;
+  /** The sentence of the scope `openid`, where it was asked for. It has no checkbox. Show it above the others. */
+  readonly signIn: string | undefined;
   /**
    * One checkbox each: its `name`, its sentence, a line that explains it if the API has one, and the sentences of the scopes granted
    * with it. Its `value` must be `on`.
@@ -159,8 +163,12 @@ export function consentPageContent(
   input: ConsentPageInput,
   { say, language }: { say: Say; language: string },
 ): ConsentPage {
-  const { summary, sentences, requestedScopes, displayName, action, interactionId, formToken } = input;
+  const { summary, sentences, requestedScopes, signInScope, displayName } = input;
   const { client, api } = summary;
+  const contents = requestedScopes.map((scope, index) =>
+    scopeContent(sentences, { scope, index, page: language }),
+  );
+  const isBox = (_: unknown, index: number): boolean => requestedScopes[index] !== signInScope;
   return {
     kind: "consent",
     title: say("consentTitle", { client: client.name, api: api.name }),
@@ -168,9 +176,10 @@ export function consentPageContent(
     scopesTitle: say("scopes"),
     switchAccount: say("switchAccount"),
     warnings: warningsOf(input, say),
-    scopes: requestedScopes.map((scope, index) => scopeContent(sentences, { scope, index, page: language })),
-    action: escapeHtml(action),
-    hiddenInputs: hidden("interaction", interactionId) + hidden("form_token", formToken),
+    signIn: contents.find((content, index) => !isBox(content, index))?.sentence,
+    scopes: contents.filter(isBox),
+    action: escapeHtml(input.action),
+    hiddenInputs: hidden("interaction", input.interactionId) + hidden("form_token", input.formToken),
     allow: say("allow"),
     deny: say("deny"),
     continueTo: say("continueTo", { destination: summary.destination }),
@@ -190,8 +199,9 @@ function warnings({ warnings: lines }: ConsentPage): string {
   return `<div class="warning" id="warning" role="note">${lines.map((line) => `<p>${line}</p>`).join("")}</div>\n`;
 }
 
-function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
-  if (scopes.length === 0) return "";
+function scopeChoices({ scopes, signIn, scopesTitle }: ConsentPage): string {
+  if (scopes.length === 0 && signIn === undefined) return "";
+  const fixed = signIn === undefined ? "" : `<ul><li>${signIn}</li></ul>`;
   const choices = scopes.map(({ field, sentence, explanation, implied }) => {
     const lines = [
       ...(explanation === undefined ? [] : [explanation]),
@@ -200,7 +210,7 @@ function scopeChoices({ scopes, scopesTitle }: ConsentPage): string {
     const beneath = lines.map((line) => `<small>${line}</small>`).join("");
     return `<label><input type="checkbox" name="${field}" value="on" checked> <span>${sentence}${beneath}</span></label>`;
   });
-  return `<fieldset><legend>${scopesTitle}</legend>${choices.join("")}</fieldset>`;
+  return `<fieldset><legend>${scopesTitle}</legend>${fixed}${choices.join("")}</fieldset>`;
 }
 
 function whoAsks({ clientLogo, clientInitials, clientName, destination }: ConsentPage): string {

@@ -8,6 +8,7 @@ import { formProblem, readForm, readPath, readQuery } from "../http/request";
 import { writeResponse } from "../http/response";
 import { authenticationKeys } from "../interaction/port";
 import type { ApiOptions } from "../options/options";
+import { scopesOf } from "../pages/identity-scopes";
 import { isProduction } from "../options/resolve";
 import { chooseLanguage, directionOf, markLanguage, wantedLanguages } from "../pages/language";
 import { fallbackLanguage, mergeTextsOf, type Say, saying, type TextSources } from "../pages/merge-texts";
@@ -217,7 +218,7 @@ export function portalRouter<Name extends string, Change>(
   // copies: the host may change its objects later
   const look = { ...options.options.pages };
   const apis = Object.entries(options.options.apis).map(
-    ([apiId, { name = apiId, scopes }]) => [apiId, { name, scopes: structuredClone(scopes) }] as const,
+    ([apiId, api]) => [apiId, { name: api.name ?? apiId, scopes: structuredClone(scopesOf(api)) }] as const,
   );
   const portal: Portal<Name, Change> = {
     given: { ...options },

@@ -131,6 +131,8 @@ export interface TokenResponse {
   readonly refresh_token_expires_in?: number;
   /** The granted scopes, separated by spaces. */
   readonly scope?: string;
+  /** Where they contain `openid`. @rfc OpenID Connect Core §3.1.3.3 */
+  readonly id_token?: string;
 }
 
 /**
@@ -146,6 +148,8 @@ export function tokenResponse(issued: {
   /** `undefined` where the API does not state it. */
   refreshTokenSeconds?: number | undefined;
   scopes: readonly string[];
+  /** `undefined` without a sign-in. */
+  idToken?: string | undefined;
 }): TokenResponse {
   return {
     access_token: issued.accessToken,
@@ -154,6 +158,7 @@ export function tokenResponse(issued: {
     ...(issued.refreshToken === undefined ? {} : { refresh_token: issued.refreshToken }),
     ...(issued.refreshTokenSeconds !== undefined && { refresh_token_expires_in: issued.refreshTokenSeconds }),
     ...(issued.scopes.length === 0 ? {} : { scope: formatScope(issued.scopes) }),
+    ...(issued.idToken !== undefined && { id_token: issued.idToken }),
   };
 }
 

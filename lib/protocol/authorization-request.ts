@@ -22,6 +22,8 @@ export interface AuthorizationRequest extends RequestedScopes {
   readonly state: string | undefined;
   readonly responseMode: ResponseMode;
   readonly codeChallenge: string | undefined;
+  /** The text that its ID token must contain; `undefined` where none is asked for. */
+  readonly nonce: string | undefined;
   /** Distinct values; empty when the request has no `prompt`. */
   readonly prompt: readonly Prompt[];
   /** The greatest age of the sign-in, in seconds. */
@@ -42,6 +44,7 @@ export const authorizationParameterNames = [
   "state",
   "code_challenge",
   "code_challenge_method",
+  "nonce",
   "prompt",
   "resource",
   "max_age",

@@ -114,6 +114,8 @@ export interface AuthorizationCode extends TokenHandle {
   readonly redirectUri: string;
   /** The PKCE code challenge of the request (method S256); `undefined` when a confidential client sent none. */
   readonly codeChallenge?: string;
+  /** The text that binds the ID token to the relying party's session; `undefined` when it sent none. OpenID Connect Core §3.1.2.1. */
+  readonly nonce?: string;
   /** From this moment on the code cannot be redeemed. */
   readonly redeemBefore: EpochSeconds;
   /** When storage forgets the code. It is later than `redeemBefore`, so that a replay is still noticed. */

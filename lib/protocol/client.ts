@@ -1,6 +1,6 @@
 /** The client record and what it is registered for. RFC 6749 §2. */
 import { intersect } from "./scope";
-import type { Issuer } from "./issuer";
+import { type Issuer, ownScopes } from "./issuer";
 import type { EpochSeconds } from "./time";
 
 /**
@@ -175,12 +175,16 @@ export function mayUseGrant(client: Client, use: GrantUse): boolean {
   return grantUseProblem(client, use) === undefined;
 }
 
-/** The scopes that a client may request at this issuer's API; empty without a subscription. */
+/**
+ * The scopes that a client may request at this issuer's API; empty without a subscription. For a client that nobody registered, "all scopes"
+ * are none that tell of people: its policy must name those.
+ */
 export function registeredScopes(client: Client, issuer: Issuer): readonly string[] {
   const ofApi = Object.keys(issuer.api.scopes);
   const subscription = subscriptionOf(client, issuer.api.apiId);
   if (!subscription) return [];
-  return subscription.scopes ? intersect(subscription.scopes, ofApi) : ofApi;
+  if (subscription.scopes) return intersect(subscription.scopes, ofApi);
+  return client.selfDescription ? ownScopes(issuer.api) : ofApi;
 }
 
 /** True when the host vouches for this client, so that end users are not asked for consent. */

@@ -26,6 +26,16 @@ export type ScopeSentence = string | Readonly<Record<string, string>>;
 /** Scope → the scopes that it implies, directly or through other scopes. */
 export type ImpliedScopes = ReadonlyMap<string, readonly string[]>;
 
+/** What an API with `openid` tells of people. */
+export interface ApiOpenId {
+  /** Scope → the claims that it opens. Its names are the identity scopes of the API. */
+  readonly claims: Readonly<Record<string, readonly string[]>>;
+  /** The algorithm of its ID tokens, by its name in RFC 7518. */
+  readonly idTokenAlgorithm: string;
+  /** The audiences of all APIs of the server: a client with such an id could pass its ID tokens off as access tokens. */
+  readonly audiences: readonly string[];
+}
+
 /** An API as the rules see it: the host's options with all defaults filled in. */
 export interface Api {
   readonly apiId: string;
@@ -58,6 +68,8 @@ export interface Api {
     /** Those that register themselves (RFC 7591). */
     readonly registrations: boolean;
   };
+  /** What its issuers tell of people; left out where they are no OpenID providers. */
+  readonly openid?: ApiOpenId | undefined;
   /** The origins of `baseUrl` and of the audiences of all APIs. */
   readonly ownOrigins: readonly string[];
   /** URL of the protected resource metadata of this API (RFC 9728). */
@@ -67,7 +79,19 @@ export interface Api {
 }
 
 /** What protecting the routes of an API needs to know of it. */
-export type ProtectedApi = Pick<Api, "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes">;
+export type ProtectedApi = Pick<
+  Api,
+  "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes" | "openid"
+>;
+
+/** The scopes of an API that open its routes, and no claims. */
+export function ownScopes({
+  scopes,
+  openid,
+}: Pick<Api, "openid"> & { readonly scopes: Readonly<Record<string, unknown>> }): readonly string[] {
+  const names = Object.keys(scopes);
+  return openid ? names.filter((name) => !Object.hasOwn(openid.claims, name)) : names;
+}
 
 /** A pair of an authentication method and an API that acts as an authorization server. */
 export interface Issuer {
@@ -118,7 +142,7 @@ export function mountPathOf(baseUrl: string): string {
 export type ClientEndpointName = "token" | "revocation" | "introspection";
 
 /** The name of an endpoint of an issuer. */
-export type EndpointName = "authorization" | ClientEndpointName | "registration";
+export type EndpointName = "authorization" | ClientEndpointName | "registration" | "userinfo";
 
 /** Where an endpoint is, and which issuers have it. */
 export interface Endpoint {
@@ -131,7 +155,7 @@ export interface Endpoint {
 /**
  * The endpoints of an issuer by their names in the metadata. The routes and the metadata follow from this list.
  *
- * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2
+ * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, OpenID Connect Core §5.3
  */
 export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   authorization: { path: "authorize" },
@@ -139,6 +163,7 @@ export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   revocation: { path: "revoke" },
   introspection: { path: "introspect" },
   registration: { path: "register", on: ({ selfDescribed }) => selfDescribed.registrations },
+  userinfo: { path: "userinfo", on: ({ openid }) => openid !== undefined },
 };
 
 /** True for an id that needs no encoding in a URL path. A leading dot is refused: browsers and proxies resolve `.` and `..`. */
@@ -181,9 +206,17 @@ export function serverMetadataUrl({ identifier }: Issuer): string {
 /** The path of the metadata below an issuer. It needs nothing at the root of the origin. */
 export const metadataPath = ".well-known/oauth-authorization-server";
 
+/** The same document where relying parties look for it. @rfc OpenID Connect Discovery §4 */
+export const openidMetadataPath = ".well-known/openid-configuration";
+
 /** The metadata of an issuer, where the router itself serves it. */
 export function metadataUrlBelow(identifier: string): string {
   return `${identifier}/${metadataPath}`;
+}
+
+/** Where clients look for it that ask at the root of the origin for OpenID Connect. @rfc 8414 §5 */
+export function openidMetadataUrl({ identifier }: Issuer): string {
+  return wellKnownUrl("openid-configuration", identifier);
 }
 
 /** Where clients look for the metadata of a resource. @rfc 9728 §3.1 */

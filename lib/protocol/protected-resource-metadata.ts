@@ -1,5 +1,5 @@
 /** The metadata of an API: which issuers serve it. RFC 9728 §2, §3. */
-import type { Api } from "./issuer";
+import { type Api, ownScopes } from "./issuer";
 
 /** The metadata document of an API, by its wire names. @rfc 9728 §2 */
 export interface ProtectedResourceMetadata {
@@ -14,13 +14,12 @@ export interface ProtectedResourceMetadata {
 }
 
 /** The metadata document of an API. @rfc 9728 §2 */
-export function protectedResourceMetadata({
-  audience,
-  name,
-  scopes,
-  issuers,
-}: Pick<Api, "audience" | "name" | "scopes" | "issuers">): ProtectedResourceMetadata {
-  const names = Object.keys(scopes);
+export function protectedResourceMetadata(
+  api: Pick<Api, "audience" | "name" | "scopes" | "openid" | "issuers">,
+): ProtectedResourceMetadata {
+  const { audience, name, issuers } = api;
+  // clients that ask for all of these must not ask people for their address
+  const names = ownScopes(api);
   return {
     resource: audience,
     resource_name: name,

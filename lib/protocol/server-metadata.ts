@@ -1,17 +1,28 @@
-/** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9207 §3, 9728 §4. */
+/** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9207 §3, 9728 §4; OpenID Connect Discovery §3. */
 import { prompts } from "./authorization-request";
 import { grantTypes, responseModes } from "./client";
 import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
-import { type EndpointName, endpoints, type Issuer } from "./issuer";
+import { type ApiOpenId, type EndpointName, endpoints, type Issuer } from "./issuer";
 
 /** Those of the endpoints that the issuer has. */
 type EndpointUrls = { readonly [Name in EndpointName as `${Name}_endpoint`]?: string };
 
+/** What relying parties need, where the API has `openid`. @rfc OpenID Connect Discovery §3 */
+interface OpenIdMetadata {
+  readonly subject_types_supported: readonly ["public"];
+  readonly id_token_signing_alg_values_supported: readonly string[];
+  readonly claims_supported: readonly string[];
+  readonly claims_parameter_supported: false;
+  readonly request_parameter_supported: false;
+  /** Left out, it would mean `true`. */
+  readonly request_uri_parameter_supported: false;
+}
+
 /** The metadata document of an issuer, by its wire names. @rfc 8414 §2 */
-export interface ServerMetadata extends EndpointUrls {
+export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   readonly issuer: string;
-  /** Left out where access tokens are opaque. */
+  /** Left out where no token of the issuer is signed. */
   readonly jwks_uri?: string;
   /** Left out where there are none. @rfc 8414 §3.2 */
   readonly scopes_supported?: readonly string[];
@@ -36,6 +47,17 @@ export interface ServerMetadata extends EndpointUrls {
 /** Introspection requires authentication (RFC 7662 §2.1), so public clients cannot use it. They can use the other endpoints. */
 const confidentialMethods = clientAuthenticationMethods.filter((method) => method !== "none");
 
+function openidMetadata({ claims, idTokenAlgorithm }: ApiOpenId): OpenIdMetadata {
+  return {
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: [idTokenAlgorithm],
+    claims_supported: [...new Set(["sub", ...Object.values(claims).flat()])],
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+  };
+}
+
 function endpointUrls({ identifier, api }: Issuer): EndpointUrls {
   const here = Object.entries(endpoints).filter(([, { on }]) => !on || on(api));
   return Object.fromEntries(here.map(([name, { path }]) => [`${name}_endpoint`, `${identifier}/${path}`]));
@@ -49,7 +71,7 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     issuer: identifier,
     ...endpointUrls(issuer),
     // an opaque token is checked by introspection: no key can verify it
-    ...(api.accessTokenFormat === "jwt" && { jwks_uri: jwksUri }),
+    ...((api.accessTokenFormat === "jwt" || api.openid) && { jwks_uri: jwksUri }),
     ...(names.length > 0 && { scopes_supported: names }),
     response_types_supported: ["code"],
     response_modes_supported: responseModes,
@@ -65,5 +87,6 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     authorization_response_iss_parameter_supported: true,
     ...(api.selfDescribed.documents && { client_id_metadata_document_supported: true }),
     protected_resources: [api.audience],
+    ...(api.openid && openidMetadata(api.openid)),
   };
 }

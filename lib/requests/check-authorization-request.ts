@@ -32,6 +32,10 @@ export const authorizationRequestReasons = {
     "code_challenge_method is missing or is not S256, and plain, the default, protects nothing (RFC 7636 §7.2): send S256",
   "code-challenge-malformed":
     "code_challenge is not 43 base64url characters without padding (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
+  "client-id-is-audience": (client: string): string =>
+    `client ${client} has the audience of an API as its id, so its ID tokens could pass for access tokens (RFC 9068 §2.2): give it another id`,
+  "nonce-too-long":
+    "nonce is longer than 512 characters (OpenID Connect Core §3.1.2.1): send 32 random bytes as base64url",
   "prompt-unknown":
     "prompt has a value other than none, login, consent and select_account (OpenID Connect Core §3.1.2.1): leave that value out",
   "prompt-none-with-others":
@@ -71,6 +75,11 @@ function checkResponseMode(parameters: Parameters, client: Client): ResponseMode
 }
 
 function checkClientMayAsk(client: Client, issuer: Issuer): void {
+  if (issuer.api.openid?.audiences.includes(client.clientId))
+    throw new OAuthError("unauthorized_client", {
+      description: "The client id is the audience of an API.",
+      ...because(authorizationRequestReasons, "client-id-is-audience", client.clientId),
+    });
   const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType: "authorization_code" });
   if (problem === undefined) return;
   throw new OAuthError("unauthorized_client", {
@@ -107,6 +116,16 @@ function checkMaxAge(parameters: Parameters): number | undefined {
   if (maxAge === undefined) return undefined;
   if (isMaxAge(maxAge)) return Number(maxAge);
   throw invalidRequest("max_age must be a whole number of seconds.", "max-age-malformed");
+}
+
+const maxNonce = 512;
+
+/** The nonce of a request for a sign-in. Other requests get no ID token, so theirs has no meaning. @rfc OpenID Connect Core §3.1.2.1 */
+function checkNonce(parameters: Parameters, { api }: Issuer): string | undefined {
+  const nonce = api.openid && parameters.get("nonce");
+  if (nonce !== undefined && nonce.length > maxNonce)
+    throw invalidRequest("nonce must have at most 512 characters.", "nonce-too-long");
+  return nonce;
 }
 
 /** What the parameters of a request are checked against. */
@@ -153,6 +172,7 @@ export function checkAuthorizationRequest(
     grantableScopes,
     ignoredScopes,
     codeChallenge,
+    nonce: checkNonce(parameters, issuer),
     prompt: checkPrompt(parameters),
     maxAge: checkMaxAge(parameters),
     loginHint: parameters.get("login_hint"),

@@ -1,6 +1,7 @@
 /** What is weak about options that are accepted: a table of rules with their ids. RFC 6749 §4.1.2, §10; 6819 §5; 8252 §7, §8; 9700 §2, §4. */
 import type { ApiOptions, AuthServerOptions } from "../options/options";
 import { resolveLifetimes } from "../options/resolve";
+import { scopesOf } from "../pages/identity-scopes";
 import { type Client, isKeyClient, type KeyClient } from "../protocol/client";
 import { lossOfRecords } from "../storage/risks";
 import {
@@ -254,7 +255,8 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     why: "It may be misspelt. The client gets nothing for it.",
     fix: "Write scopes of this API.",
     find: subscriptions(
-      ({ scopes = [] }, api) => api !== undefined && !scopes.every((name) => Object.hasOwn(api.scopes, name)),
+      ({ scopes = [] }, api) =>
+        api !== undefined && !scopes.every((name) => Object.hasOwn(scopesOf(api), name)),
       "scopes",
     ),
   },
@@ -377,7 +379,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
   "client-with-all-scopes": {
     problem: "names no scopes, which means all",
     find: subscriptions(
-      ({ scopes }, api) => scopes === undefined && api !== undefined && Object.keys(api.scopes).length > 1,
+      ({ scopes }, api) => scopes === undefined && api !== undefined && Object.keys(scopesOf(api)).length > 1,
     ),
   },
 };

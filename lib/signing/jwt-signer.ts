@@ -3,9 +3,17 @@ import jwt from "jsonwebtoken";
 import { hostMistake } from "../protocol/mistake";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import { signOutside } from "./compact-jws";
-import type { AccessTokenSigner } from "./port";
+import type { AccessTokenSigner, IdTokenSigner } from "./port";
 import type { SigningKey } from "./signing-key";
-import { claimsOf, isSignedBy, parseJwt } from "./verify-jwt";
+import { claimsOf, isIdTokenHeader, isSignedBy, parseJwt } from "./verify-jwt";
+
+/** What a key signs: access tokens, or ID tokens of the algorithm with this name. */
+export type KeyUse = "access" | (string & {});
+
+/** True where the key may sign that. One that is marked signs ID tokens only. */
+export function serves({ algorithm, for: only }: SigningKey, use: KeyUse): boolean {
+  return use === "access" ? only === undefined : use === algorithm;
+}
 
 /**
  * Which key signs now and which keys verify, so that rotation never refuses a valid token. It follows from the keys and the time
@@ -13,13 +21,15 @@ import { claimsOf, isSignedBy, parseJwt } from "./verify-jwt";
  */
 export interface KeyRing {
   /**
-   * The key that signs at `now`: the newest one whose `signsFrom` has come.
+   * The key that signs this at `now`: the newest one whose `signsFrom` has come.
    *
    * @throws Error when no key may sign yet.
    */
-  active(now: EpochSeconds): SigningKey;
-  /** Every key that verifies: future keys, the active key, and earlier keys whose tokens may still be alive. */
+  active(now: EpochSeconds, use?: KeyUse): SigningKey;
+  /** Every key that verifies: future keys, the active keys, and earlier keys whose tokens may still be alive. */
   published(now: EpochSeconds): readonly SigningKey[];
+  /** All keys, also those whose tokens have all expired. */
+  known(): readonly SigningKey[];
   /** Replaces the keys. Among keys with the same `signsFrom`, the first one signs. */
   replace(keys: readonly SigningKey[]): void;
 }
@@ -29,24 +39,31 @@ export interface KeyRingOptions {
   readonly keys: readonly SigningKey[];
   /** The longest lifetime of a token in seconds: a replaced key goes on verifying for this long. */
   readonly tokenSeconds: number;
+  /** The algorithms of ID tokens. Left out: there are none. */
+  readonly idAlgorithms?: readonly string[];
 }
 
-/** True when a newer key took over longer ago than any token lives. */
-function isRetired(
+/** True while the key signs this, will sign it, or has signed a token that may be alive: no newer key took over longer ago than any token lives. */
+function isInUse(
   key: SigningKey,
-  { keys, before }: { keys: readonly SigningKey[]; before: EpochSeconds },
+  { use, keys, before }: { use: KeyUse; keys: readonly SigningKey[]; before: EpochSeconds },
 ): boolean {
-  return keys.some(({ signsFrom }) => signsFrom > key.signsFrom && signsFrom <= before);
+  const isReplaced = keys.some(
+    (newer) => newer.signsFrom > key.signsFrom && newer.signsFrom <= before && serves(newer, use),
+  );
+  return serves(key, use) && !isReplaced;
 }
 
 /** A key ring over these keys. @rfc 7517 §5 */
-export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRing {
+export function keyRing({ keys: initial, tokenSeconds, idAlgorithms = [] }: KeyRingOptions): KeyRing {
   let keys = initial;
+  const uses: readonly KeyUse[] = ["access", ...idAlgorithms];
   return {
-    active(now) {
+    active(now, use = "access") {
       let newest: SigningKey | undefined;
       for (const key of keys) {
-        if (key.signsFrom <= now && (!newest || key.signsFrom > newest.signsFrom)) newest = key;
+        if (key.signsFrom <= now && (!newest || key.signsFrom > newest.signsFrom) && serves(key, use))
+          newest = key;
       }
       if (!newest)
         throw hostMistake(
@@ -55,7 +72,11 @@ export function keyRing({ keys: initial, tokenSeconds }: KeyRingOptions): KeyRin
         );
       return newest;
     },
-    published: (now) => keys.filter((key) => !isRetired(key, { keys, before: now - tokenSeconds })),
+    published(now) {
+      const before = now - tokenSeconds;
+      return keys.filter((key) => uses.some((use) => isInUse(key, { use, keys, before })));
+    },
+    known: () => keys,
     replace(next) {
       keys = next;
     },
@@ -91,5 +112,17 @@ export function jwtSigner(ring: KeyRing, clock: Clock): AccessTokenSigner {
       return claims && { claims, key };
     },
     trusts: (key) => ring.published(clock()).some((published) => published === key),
+  };
+}
+
+/** A signer of ID tokens. No access token passes for one. @rfc OpenID Connect Core §2, 8725 §3.11 */
+export function idTokenSigner(ring: KeyRing, clock: Clock): IdTokenSigner {
+  return {
+    sign: (claims, algorithm) => signJwt(ring.active(clock(), algorithm), { typ: "JWT", claims }),
+    verify(token) {
+      const presented = parseJwt(token, isIdTokenHeader);
+      const key = presented && ring.known().find(({ kid }) => kid === presented.kid);
+      return key && isSignedBy(presented, key) ? claimsOf(presented) : undefined;
+    },
   };
 }

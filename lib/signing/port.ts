@@ -1,4 +1,4 @@
-/** The port for signing access tokens. RFC 9068 §2, §4. */
+/** The ports for signing tokens. RFC 9068 §2, §4; OpenID Connect Core §2. */
 import type { AccessTokenClaims } from "../protocol/access-token";
 import type { EpochSeconds } from "../protocol/time";
 import type { VerificationKey } from "./verification-key";
@@ -18,4 +18,14 @@ export interface AccessTokenSigner {
   verify(token: string, now: EpochSeconds): VerifiedClaims | undefined;
   /** True while tokens of this key are accepted: it was neither dropped nor retired. */
   trusts(key: VerificationKey): boolean;
+}
+
+/** Signs ID tokens, and knows its own again. */
+export interface IdTokenSigner {
+  /** The claims as a signed JWT with `typ: JWT`. A promise only where the key is outside this process. */
+  sign(claims: object, algorithm: string): string | Promise<string>;
+  /**
+   * The claims of an ID token that a key of this server has signed, retired or not, or `undefined`. Does not check `exp`, issuer or audience.
+   */
+  verify(token: string): Readonly<Record<string, unknown>> | undefined;
 }

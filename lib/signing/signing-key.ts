@@ -38,11 +38,13 @@ export type PrivateKeySource = string | PrivateJwk | KeyObject;
 export interface ScheduledKey {
   /** The private key, or what signs with it. */
   readonly key: PrivateKeySource | RemoteSigner;
-  /** When it takes over, in epoch seconds. */
-  readonly signsFrom: EpochSeconds;
+  /** When it takes over, in epoch seconds. Left out: at once. */
+  readonly signsFrom?: EpochSeconds;
+  /** `"id_token"`: it signs ID tokens only. Left out: it signs access tokens, and ID tokens of its algorithm. */
+  readonly for?: "id_token";
 }
 
-/** A key that signs at once, in this process or outside, or one with the time from which it signs. */
+/** A key that signs at once, in this process or outside, or one with the time from which it signs, or with what it signs. */
 export type SigningKeySource = PrivateKeySource | RemoteSigner | ScheduledKey;
 
 /** A key pair that was read and checked. */
@@ -53,6 +55,8 @@ export interface LocalKey extends VerificationKey {
 interface Schedule {
   /** From when on it signs; 0 for a key without a schedule. */
   readonly signsFrom: EpochSeconds;
+  /** Set for a key that signs nothing else. */
+  readonly for?: "id_token";
 }
 
 /** A signing key that was read and checked, in this process or outside. */
@@ -65,8 +69,15 @@ function thumbprint(publicKey: KeyObject): string {
   return createHash("sha256").update(JSON.stringify(members)).digest("base64url");
 }
 
+/** `key` too: the others beside a key, in place of around it, make it none. */
+const scheduleKeys = ["key", "signsFrom", "for"];
+
 function isScheduled(source: SigningKeySource): source is ScheduledKey {
-  return typeof source === "object" && !(source instanceof KeyObject) && "signsFrom" in source;
+  return (
+    typeof source === "object" &&
+    !(source instanceof KeyObject) &&
+    scheduleKeys.some((name) => name in source)
+  );
 }
 
 function isJwk(source: KeyObject | PrivateJwk): source is PrivateJwk {
@@ -134,11 +145,17 @@ function readKey(source: PrivateKeySource | RemoteSigner): LocalKey | RemoteKey 
  */
 export function readSigningKey(source: SigningKeySource): SigningKey {
   if (!isScheduled(source)) return { ...readKey(source), signsFrom: 0 };
-  const { key, signsFrom } = source;
+  const { key } = source;
+  const { signsFrom, for: use } = { signsFrom: 0, for: undefined, ...source };
   // a time in milliseconds, for example, would lie in the far future, and the key would never sign
   if (!Number.isSafeInteger(signsFrom) || signsFrom < 0 || signsFrom > 1e11)
     throw new TypeError("signsFrom must be whole seconds since 1970");
-  return { ...readKey(key), signsFrom };
+  if (
+    ("for" in source && use !== "id_token") ||
+    !Object.keys(source).every((name) => scheduleKeys.includes(name))
+  )
+    throw new TypeError('it may have key, signsFrom and for: "id_token" only');
+  return { ...readKey(key), signsFrom, ...(use && { for: use }) };
 }
 
 /** What a source that cannot be used looks like, for the message to the developer. */

@@ -14,7 +14,8 @@ export interface PresentedJwt {
   readonly signature: string;
 }
 
-interface JwtHeader {
+/** The header of a JWT, unchecked. */
+export interface JwtHeader {
   readonly alg?: unknown;
   readonly typ?: unknown;
   readonly kid?: unknown;
@@ -44,11 +45,19 @@ function isAccessTokenHeader({ typ, crit }: JwtHeader): boolean {
   return crit === undefined && typeof typ === "string" && /^(?:application\/)?at\+jwt$/i.test(typ);
 }
 
-/** The parts of a JWT access token, or `undefined` for any other text. @rfc 9068 §4 */
-export function parseJwt(token: string): PresentedJwt | undefined {
+/** The same for the ID tokens of this server, which all have the type. @rfc OpenID Connect Core §2, 8725 §3.11 */
+export function isIdTokenHeader({ typ, crit }: JwtHeader): boolean {
+  return crit === undefined && typ === "JWT";
+}
+
+/** The parts of a JWT of this kind, by default of an access token, or `undefined` for any other text. @rfc 9068 §4 */
+export function parseJwt(
+  token: string,
+  isOfKind: (header: JwtHeader) => boolean = isAccessTokenHeader,
+): PresentedJwt | undefined {
   const [header = "", payload = "", signature = "", ...more] = token.split(".");
   const presented: JwtHeader | undefined = parseObject(header);
-  if (more.length > 0 || !presented || !isAccessTokenHeader(presented)) return undefined;
+  if (more.length > 0 || !presented || !isOfKind(presented)) return undefined;
   const { kid, alg } = presented;
   return { kid, alg, payload, signed: `${header}.${payload}`, signature };
 }

@@ -3,7 +3,7 @@ import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
 import { type AnswerKeys, askHost, invalidAnswer as invalidAnswerOf } from "../host/ask";
 import { type Authorization, isLive } from "../protocol/authorization";
-import type { GrantType } from "../protocol/client";
+import type { Client, GrantType } from "../protocol/client";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
 import { parseHostObject } from "../protocol/host-json";
 import { because, isErrorDescription, OAuthError } from "../protocol/oauth-error";
@@ -40,12 +40,13 @@ type Refuse = Extract<TokenDecision, { kind: "refuse" }>;
 type Later = Extract<TokenDecision, { kind: "later" }>;
 
 /** A signal that is made only when the host looks at it: most hosts answer at once, and it costs as much as their answer. */
-interface LateSignal {
+export interface LateSignal {
   readonly signal: () => AbortSignal;
   readonly abort: () => void;
 }
 
-function lateSignal(): LateSignal {
+/** A new one. */
+export function lateSignal(): LateSignal {
   let controller: AbortController | undefined;
   let isLate = false;
   return {
@@ -61,23 +62,24 @@ function lateSignal(): LateSignal {
   };
 }
 
+/** What the host is told of the client. */
+export function askedClient(client: Client): TokenDecisionRequest["client"] {
+  const { clientId, name, confidential, selfDescription } = client;
+  const selfDescribed = selfDescription && { by: selfDescription.by };
+  return { clientId, name, confidential, ...(selfDescribed && { selfDescribed }) };
+}
+
 function questionOf(
   { grantType, request, authorization, scopes }: TokenProposal,
   late: LateSignal,
 ): TokenDecisionRequest {
   const { issuer, client } = request;
-  const { clientId, name, confidential, selfDescription } = client;
   return {
     grantType,
     issuer: issuer.identifier,
     authMethodId: issuer.authMethodId,
     apiId: issuer.api.apiId,
-    client: {
-      clientId,
-      name,
-      confidential,
-      ...(selfDescription && { selfDescribed: { by: selfDescription.by } }),
-    },
+    client: askedClient(client),
     scopes: [...scopes],
     get signal() {
       return late.signal();
@@ -105,7 +107,8 @@ export const decisionReasons = {
   "token-decision-later": "tokens.decide asked the client to try again later (retryAfterSeconds)",
   "token-decision-without-scope":
     "tokens.decide left no scope (RFC 6749 §5.2): leave at least one, or refuse the token",
-  "revoked-during-decision": "the authorization was revoked while tokens.decide ran: start a new request",
+  "revoked-during-decision":
+    "the authorization was revoked while tokens.decide or openid.claims ran: start a new request",
 } as const;
 
 function isSeconds(value: unknown, most: number): boolean {
@@ -160,9 +163,9 @@ function decidedToken({ scopes, accessTokenSeconds, claims }: Issue, proposal: T
  * Looks again at the authorization: while the host was thinking, the end user may have withdrawn, or the client may have revoked its
  * tokens. Tokens would then open nothing, and the client has to hear that now.
  */
-async function checkNotEnded(
-  { storage }: TokenDecisionPorts,
-  { authorization, request: { now } }: TokenProposal,
+export async function checkNotEnded(
+  { storage }: Pick<TokenDecisionPorts, "storage">,
+  { authorization, request: { now } }: Pick<TokenProposal, "authorization" | "request">,
 ): Promise<void> {
   if (!authorization || isLive(await storage.authorizations.find(authorization.authorizationId, now), now))
     return;

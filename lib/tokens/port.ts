@@ -3,6 +3,7 @@ import type { AuthenticationFacts } from "../protocol/authorization";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { GrantType, SelfDescription } from "../protocol/client";
 import type { HostClaims } from "../protocol/host-claims";
+import type { IdentityClaims } from "../protocol/openid";
 import type { EpochSeconds } from "../protocol/time";
 
 /** The end user's approval that a token descends from. */
@@ -76,4 +77,35 @@ export type TokenDecision =
  */
 export interface TokenAdapter {
   decide(request: TokenDecisionRequest): TokenDecision | Promise<TokenDecision>;
+}
+
+/** What `openid.claims` is asked about. It is a copy: changing it changes nothing. */
+export interface IdentityClaimsRequest {
+  /** The end user. */
+  readonly subject: string;
+  /** The scopes of the token. What they do not name is left out of your answer. */
+  readonly scopes: readonly string[];
+  /** Where the claims go. */
+  readonly use: "id_token" | "userinfo";
+  readonly client: TokenDecisionRequest["client"];
+  readonly apiId: string;
+  readonly authMethodId: string;
+  /** What the end user chose along the way, such as an organization. */
+  readonly context?: AuthorizationContext;
+  /** Aborts when the server no longer waits for the answer: after five seconds. */
+  readonly signal: AbortSignal;
+}
+
+/** Tells of people, where an API has `openid`. */
+export interface IdentityAdapter {
+  /**
+   * The claims about this person, such as `{ name, email, email_verified }`; `undefined` when there is no such person any more. Return all
+   * that you have: those that the granted scopes do not name are left out. It is asked before anything is spent, also when the only scope is
+   * `openid`. Simultaneous requests each ask. It has five seconds; what it throws is answered as `server_error`.
+   *
+   * @rfc OpenID Connect Core §5.1, §5.4
+   */
+  readonly claims: (
+    request: IdentityClaimsRequest,
+  ) => IdentityClaims | undefined | Promise<IdentityClaims | undefined>;
 }

@@ -1,0 +1,84 @@
+/** The userinfo endpoint, and where relying parties find it. Loaded only where an API has `openid`. OpenID Connect Core §5.3; Discovery §4. */
+import type { ClientLookup } from "../clients/client-lookup";
+import type { EmitEvent } from "../events/port";
+import { answerPreflight, readableBy, varyByOrigin } from "../http/cors";
+import type { HttpRequest } from "../http/request";
+import { metadataRoute, type Route, type RoutedRequest, type RouteHandler } from "../http/routes";
+import type { AccessToken } from "../protocol/access-token";
+import { isLive } from "../protocol/authorization";
+import { endpoints, type Issuer, openidMetadataPath } from "../protocol/issuer";
+import { because } from "../protocol/oauth-error";
+import { signInScope } from "../protocol/openid";
+import { jsonError, type JsonResponse } from "../protocol/protocol-response";
+import { intersect } from "../protocol/scope";
+import type { Clock } from "../protocol/time";
+import type { Storage } from "../storage/port";
+import { findClaims, identityReasons, type IdentityPorts } from "../tokens/identity";
+import { invalid } from "../tokens/verify-access-token";
+import { type BearerGuard, challenge, checkBearer, invalidToken, refusedEvent } from "./require-bearer";
+
+/** What the endpoint uses. */
+export interface UserinfoPorts extends Pick<IdentityPorts, "adapters"> {
+  readonly storage: Pick<Storage, "authorizations">;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "isBrowserOrigin">;
+  /** API id → the verifier of its tokens. */
+  readonly verifiers: ReadonlyMap<string, BearerGuard["verify"]>;
+  readonly emit: EmitEvent;
+  readonly clock: Clock;
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** The claims that a valid token opens, or `undefined` when it stands for nobody any more, also when that happens while the host answers. */
+async function claimsOf(
+  { storage, clients, clock, ...ports }: UserinfoPorts,
+  { issuer, token }: { issuer: Issuer; token: AccessToken },
+): Promise<Claims | undefined> {
+  const { authorizationId = "", clientId } = token;
+  const [registered, authorization] = await Promise.all([
+    clients.findRegistered(clientId, { issuer, mayFetch: () => true }),
+    storage.authorizations.find(authorizationId, clock()),
+  ]);
+  if (!registered || !authorization) return undefined;
+  // the end user may have taken back a part a moment ago
+  const scopes = intersect(token.scopes, authorization.grantedScopes);
+  const asked = { issuer, client: registered.client, authorization, scopes, use: "userinfo" } as const;
+  const found = await findClaims(ports, asked);
+  const now = clock();
+  const last = found?.hasWaited ? await storage.authorizations.find(authorizationId, now) : authorization;
+  return found && isLive(last, now) ? { sub: last.subject, ...found.claims } : undefined;
+}
+
+async function answer(
+  ports: UserinfoPorts,
+  { req, issuer }: RoutedRequest<HttpRequest>,
+): Promise<JsonResponse> {
+  const { api } = issuer;
+  const verify = ports.verifiers.get(api.apiId) as BearerGuard["verify"];
+  const scopes = [signInScope];
+  let token = await checkBearer({ subject: "required", verify }, { req, scopes });
+  // `sub` is that of the issuer, so each one answers for its own tokens only
+  if (!("status" in token) && token.issuer !== issuer.identifier)
+    token = invalidToken(invalid("token-of-another-api", issuer.identifier));
+  const claims = "status" in token ? undefined : await claimsOf(ports, { issuer, token });
+  if (claims) return { kind: "json", status: 200, body: claims };
+  const refusal = "status" in token ? token : invalidToken(because(identityReasons, "end-user-gone"));
+  ports.emit(refusedEvent(api, refusal));
+  return challenge({ api, scopes }, refusal);
+}
+
+/** The routes that only APIs with `openid` have. Browser clients' scripts may read userinfo, as they may read tokens. */
+export function openidRoutes(ports: UserinfoPorts): readonly Route<HttpRequest>[] {
+  const readerOf = async ({ headers: { origin } }: HttpRequest): Promise<string | undefined> =>
+    origin !== undefined && (await ports.clients.isBrowserOrigin(origin)) ? origin : undefined;
+  const userinfo: RouteHandler<HttpRequest> = async (_, request) =>
+    readableBy(await readerOf(request.req), await answer(ports, request));
+  const preflight: RouteHandler<HttpRequest> = async (_, { req }) =>
+    answerPreflight(req, { origin: await readerOf(req), methods: "GET, POST" });
+  const methods = { GET: userinfo, POST: userinfo, OPTIONS: preflight };
+  const { on } = endpoints.userinfo;
+  return [
+    metadataRoute({ path: openidMetadataPath, ...(on && { on }) }),
+    { ...endpoints.userinfo, endpoint: "userinfo", methods, failure: jsonError, headers: varyByOrigin },
+  ];
+}
