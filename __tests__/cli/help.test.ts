@@ -79,6 +79,7 @@ Next: npx authmount signing-key --list
 Usage: npx authmount signing-key [options]
 
   --alg ALG          The algorithm: ES256, ES384, ES512, RS256, RS384, RS512, PS256, PS384, PS512. Default: ES256.
+  --for USE          id_token: the key signs ID tokens only, where an API has openid. Its default algorithm is RS256.
   --list             Print the key in a list, for a variable that holds all keys.
   --signs-from TIME  When the key starts to sign: +10m, +2h or +1d from now, or a time such as 2027-01-31T04:00:00Z. Default: now.
   --add-to NAME      Print the list of keys in this environment variable, with the new key first. The new key signs from +10m.
@@ -97,6 +98,9 @@ Every process needs the same list. The public key is published automatically at 
 
 To change the key while valid tokens keep working, print the new list from the old one, and store it as SIGNING_KEYS:
   npx authmount signing-key --add-to SIGNING_KEYS
+
+The first API with openid needs a key that signs ID tokens:
+  npx authmount signing-key --for id_token --add-to SIGNING_KEYS
 
 Next: npx authmount check ./auth-options.js, and docs/tokens.md.
 `,

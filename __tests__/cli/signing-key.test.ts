@@ -1,6 +1,6 @@
 /** `authmount signing-key`: a key alone, in a list, with a time, or in front of the keys that there are. RFC 7517 §4, §5. */
 import { generateSigningKey, type PrivateJwk, type ScheduledKey, type SigningKeySource } from "../../lib";
-import { readSigningKey } from "../../lib/signing/signing-key";
+import { generateKeyFor, readSigningKey } from "../../lib/signing/signing-key";
 import { signingAlgorithms } from "../../lib/signing/verification-key";
 import { failed, now, ran, wronglyWritten } from "./world";
 
@@ -195,6 +195,36 @@ describe("authmount signing-key --add-to (RFC 7517 §5)", () => {
     const first = { key: expect.objectContaining({ kty: "EC" }) as object, signsFrom: now + 600 };
     expect(value).toEqual({ signingKeys: [first, keys[0]], signsFrom: now + 600, leftOut: 1 });
     expect(others).toEqual({ exitCode: 0, stderr: "" });
+  });
+
+  it("lets the first key for ID tokens sign at once, and the next one in ten minutes", async () => {
+    const access = own("a");
+    const { value } = await made(["--add-to", "KEYS", "--for", "id_token"], listOf(access));
+    const [first, ...older] = value as [ScheduledKey];
+    expect(first).toMatchObject({ for: "id_token", signsFrom: now, key: { kty: "RSA", alg: "RS256" } });
+    expect(older).toEqual([access]);
+    const again = await made(["--add-to", "KEYS", "--for", "id_token"], listOf(first, access));
+    expect(again.value).toMatchObject([{ for: "id_token", signsFrom: now + 600 }, first, access]);
+    expect(again.others).toMatchObject({
+      stderr: expect.stringContaining("The new key signs ID tokens from 2027-01-15T08:10:00Z.") as string,
+    });
+  });
+
+  it("keeps what still signs ID tokens, marked or not", async () => {
+    const rsa = { key: generateKeyFor("RS256"), signsFrom: now - 9 * day };
+    const marked = { key: generateKeyFor("PS256"), signsFrom: now - 9 * day, for: "id_token" };
+    const keys = [{ key: own("now"), signsFrom: now - 2 * day }, rsa, marked];
+    const { value } = await made(["--add-to", "KEYS"], listOf(...keys));
+    expect((value as object[]).slice(1)).toEqual(keys);
+  });
+
+  it("takes no other use", async () => {
+    expect(await ran(["signing-key", "--for", "access"])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining(
+        '--for "access" is unknown. Write --for id_token, or leave it out.',
+      ) as string,
+    });
   });
 
   const notSet =

@@ -1,9 +1,9 @@
 /** What clients will find: the documents at the root of each origin, and the keys. RFC 8414 §3.1, 9728 §3.1, 7517 §5. */
 import { rootDocuments } from "../endpoints/documents";
 import type { ResolvedOptions } from "../options/resolve";
-import { serverMetadataUrl } from "../protocol/issuer";
+import { openidMetadataUrl, serverMetadataUrl } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
-import { keyRing } from "../signing/jwt-signer";
+import { type KeyRing, keyRing } from "../signing/jwt-signer";
 import type { SigningKey } from "../signing/signing-key";
 import { printable } from "./wording";
 
@@ -31,33 +31,54 @@ export interface Found {
   readonly keys: readonly FoundKey[];
 }
 
-function stateOf(key: SigningKey, { active, now }: { active: SigningKey; now: EpochSeconds }): string {
+/** What the key signs at this moment, in words. */
+function signsNow(key: SigningKey, { ring, idAlgorithms, now }: AtMoment): string | undefined {
+  const signsAccess = ring.active(now).kid === key.kid;
+  const signsIds = idAlgorithms.some((algorithm) => ring.active(now, algorithm).kid === key.kid);
+  if (!signsIds) return signsAccess ? "signs now" : undefined;
+  return signsAccess ? "signs access tokens and ID tokens now" : "signs ID tokens now";
+}
+
+/** The keys at a moment. */
+interface AtMoment {
+  readonly ring: KeyRing;
+  readonly idAlgorithms: readonly string[];
+  readonly now: EpochSeconds;
+}
+
+function stateOf(key: SigningKey, at: AtMoment): string {
+  const { now } = at;
   const where = "privateKey" in key ? "" : "; signs outside, not tried";
-  if (key.kid === active.kid) return `signs now${where}`;
+  const signs = signsNow(key, at);
+  if (signs !== undefined) return `${signs}${where}`;
   if (key.signsFrom <= now) return "verifies only";
   return `signs from ${new Date(key.signsFrom * 1000).toISOString()}${where}`;
 }
 
 function keysOf(
-  { signingKeys, issuers, temporary }: ResolvedOptions,
+  { signingKeys, issuers, temporary, idAlgorithms }: ResolvedOptions,
   now: EpochSeconds,
 ): readonly FoundKey[] {
   // a temporary one would have another id at each start
   if (temporary.includes("signingKeys")) return [];
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
-  const ring = keyRing({ keys: signingKeys, tokenSeconds });
-  const [active, published] = [ring.active(now), ring.published(now)];
+  const ring = keyRing({ keys: signingKeys, tokenSeconds, idAlgorithms });
+  const published = ring.published(now);
   return signingKeys.map((key) => ({
     kid: key.kid,
     algorithm: key.algorithm,
-    state: published.includes(key) ? stateOf(key, { active, now }) : "no longer published: you can remove it",
+    state: published.includes(key)
+      ? stateOf(key, { ring, idAlgorithms, now })
+      : "no longer published: you can remove it",
   }));
 }
 
 /** What clients will find of a server with these options. */
 export function foundByClients(options: ResolvedOptions, now: EpochSeconds): Found {
   const jwksUri = `${options.baseUrl}/jwks`;
-  const ofIssuers = new Set(options.issuers.map(serverMetadataUrl));
+  const ofIssuers = new Set(
+    options.issuers.flatMap((one) => [serverMetadataUrl(one), openidMetadataUrl(one)]),
+  );
   const documents = [...rootDocuments(options.issuers, jwksUri)].map(([url, { body }]): FoundDocument => ({
     url,
     of: ofIssuers.has(url) ? "issuer" : "api",
@@ -77,6 +98,9 @@ const told: Readonly<Record<FoundDocument["of"], readonly string[]>> = {
     "authorization_endpoint",
     "token_endpoint",
     "registration_endpoint",
+    "userinfo_endpoint",
+    "end_session_endpoint",
+    "id_token_signing_alg_values_supported",
     "jwks_uri",
     "scopes_supported",
   ],

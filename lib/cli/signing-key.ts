@@ -4,7 +4,7 @@ import { optionMessage } from "../options/problem";
 import { signingKeyProblems } from "../options/signing-keys";
 import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
-import { keyRing } from "../signing/jwt-signer";
+import { keyRing, serves } from "../signing/jwt-signer";
 import {
   generateKeyFor,
   readSigningKey,
@@ -79,26 +79,41 @@ function parseList(text: string): readonly SigningKeySource[] | undefined {
   }
 }
 
-/** Without keys that were replaced so long ago that no token of theirs can be valid. */
+/** Without keys that were replaced so long ago that no token of theirs can be valid. Any RS256 key may sign ID tokens. */
 function stillNeeded(keys: readonly SigningKeySource[], now: EpochSeconds): readonly SigningKeySource[] {
   const read = keys.map((source) => ({ source, key: readSigningKey(source) }));
-  const ring = keyRing({ keys: read.map(({ key }) => key), tokenSeconds: longestTokenSeconds });
+  const marked = read.flatMap(({ key }) => (key.for ? key.algorithm : []));
+  const ring = keyRing({
+    keys: read.map(({ key }) => key),
+    tokenSeconds: longestTokenSeconds,
+    idAlgorithms: ["RS256", ...marked],
+  });
   const needed = ring.published(now);
   return read.filter(({ key }) => needed.includes(key)).map(({ source }) => source);
 }
 
-function added(
-  name: string,
-  { key, signsFrom, world }: Required<Pick<ScheduledKey, "key" | "signsFrom">> & { world: World },
-): Answer {
+/** A new key in front of those of an environment variable. */
+interface Addition {
+  readonly source: ScheduledKey;
+  /** When it signs, if that was said. */
+  readonly from: EpochSeconds | undefined;
+  readonly world: World;
+}
+
+function added(name: string, { source, from, world }: Addition): Answer {
+  const now = world.clock();
   const keys = keysIn(name, world);
-  const kept = stillNeeded(keys, world.clock());
-  const list = [{ key, signsFrom }, ...kept];
+  const { algorithm } = readSigningKey(source);
+  // the first key for ID tokens takes over from none
+  const isFirst = source.for !== undefined && !keys.some((key) => serves(readSigningKey(key), algorithm));
+  const signsFrom = from ?? (isFirst ? now : readTime(defaultDelay, now));
+  const kept = stillNeeded(keys, now);
+  const list = [{ ...source, signsFrom }, ...kept];
   const gone = keys.length - kept.length;
   return {
     exitCode: 0,
     text: `${JSON.stringify(list)}\n`,
-    advice: `The line on stdout is the new value of ${name}, with the new key first. The new key signs from ${timeInWords(signsFrom)}.
+    advice: `The line on stdout is the new value of ${name}, with the new key first. The new key signs ${source.for ? "ID tokens " : ""}from ${timeInWords(signsFrom)}.
 ${gone === 0 ? "" : `Old keys removed: ${gone}. None of their tokens can still be valid.\n`}Give the new value to every process at least five minutes before that time: APIs cache the published keys for that long.
 `,
     json: { signingKeys: list, signsFrom, leftOut: gone },
@@ -126,7 +141,14 @@ export const signingKey: Command = {
   name: "signing-key",
   summary: "Make a key that signs access tokens, for the signingKeys option.",
   options: {
-    alg: { value: "ALG", text: `The algorithm: ${signingAlgorithms.join(", ")}. Default: ES256.` },
+    alg: {
+      value: "ALG",
+      text: `The algorithm: ${signingAlgorithms.join(", ")}. Default: ES256.`,
+    },
+    for: {
+      value: "USE",
+      text: "id_token: the key signs ID tokens only, where an API has openid. Its default algorithm is RS256.",
+    },
     list: { text: "Print the key in a list, for a variable that holds all keys." },
     "signs-from": { value: "TIME", text: `When the key starts to sign: ${timeForms}. Default: now.` },
     "add-to": {
@@ -147,23 +169,28 @@ Every process needs the same list. The public key is published automatically at 
 To change the key while valid tokens keep working, print the new list from the old one, and store it as SIGNING_KEYS:
   npx authmount signing-key --add-to SIGNING_KEYS
 
+The first API with openid needs a key that signs ID tokens:
+  npx authmount signing-key --for id_token --add-to SIGNING_KEYS
+
 Next: npx authmount check ./auth-options.js, and docs/tokens.md.`,
   run({ options }, world): Answer {
     const now = world.clock();
-    const key = generateKeyFor(readAlgorithm(options["alg"] ?? "ES256"));
-    const { "add-to": addTo, "signs-from": from } = options;
+    const { "add-to": addTo, "signs-from": from, for: use } = options;
+    if (use !== undefined && use !== "id_token")
+      throw usageError(`--for ${quoted(use)} is unknown. Write --for id_token, or leave it out.`);
+    const signsFrom = from === undefined ? undefined : readTime(from, now);
+    const key = generateKeyFor(readAlgorithm(options["alg"] ?? (use ? "RS256" : "ES256")));
+    const mark = use && ({ for: use } as const);
     const isList = options["list"] !== undefined;
     if (addTo !== undefined) {
-      const signsFrom = readTime(from ?? defaultDelay, now);
       if (isList) throw usageError("--list cannot be used with --add-to, which prints a list anyway.");
-      return added(addTo, { key, signsFrom, world });
+      return added(addTo, { source: { key, ...mark }, from: signsFrom, world });
     }
-    if (from === undefined) return alone(key, isList);
-    const signsFrom = readTime(from, now);
+    if (signsFrom === undefined) return alone(mark ? { key, ...mark } : key, isList);
     if (isList)
       throw usageError(
         "--list cannot be used with --signs-from: a list needs a key that signs now. Use --add-to instead.",
       );
-    return alone({ key, signsFrom }, isList);
+    return alone({ key, signsFrom, ...mark }, isList);
   },
 };

@@ -66,7 +66,7 @@ function problemOfAll(
     : {
         path,
         ...wrong("no-key-for-id-tokens", missing),
-        fix: `Add the output of: npx authmount signing-key --alg ${missing} --for id_token. Or write an idTokenAlgorithm that a key has.`,
+        fix: `Add one: npx authmount signing-key --alg ${missing} --for id_token --add-to SIGNING_KEYS. Or write an idTokenAlgorithm that a key has.`,
       };
 }
 
