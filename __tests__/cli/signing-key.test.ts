@@ -1,6 +1,6 @@
 /** `authmount signing-key`: a key alone, in a list, with a time, or in front of the keys that there are. RFC 7517 §4, §5. */
 import { generateSigningKey, type PrivateJwk, type ScheduledKey, type SigningKeySource } from "../../lib";
-import { generateKeyFor, readSigningKey } from "../../lib/signing/signing-key";
+import { readSigningKey } from "../../lib/signing/signing-key";
 import { signingAlgorithms } from "../../lib/signing/verification-key";
 import { failed, now, ran, wronglyWritten } from "./world";
 
@@ -211,8 +211,8 @@ describe("authmount signing-key --add-to (RFC 7517 §5)", () => {
   });
 
   it("keeps what still signs ID tokens, marked or not", async () => {
-    const rsa = { key: generateKeyFor("RS256"), signsFrom: now - 9 * day };
-    const marked = { key: generateKeyFor("PS256"), signsFrom: now - 9 * day, for: "id_token" };
+    const rsa = { key: generateSigningKey("RS256"), signsFrom: now - 9 * day };
+    const marked = { key: generateSigningKey("PS256"), signsFrom: now - 9 * day, for: "id_token" };
     const keys = [{ key: own("now"), signsFrom: now - 2 * day }, rsa, marked];
     const { value } = await made(["--add-to", "KEYS"], listOf(...keys));
     expect((value as object[]).slice(1)).toEqual(keys);

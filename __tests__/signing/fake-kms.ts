@@ -1,7 +1,7 @@
 /** A key that does not leave its KMS, and the ways in which a signer can go wrong. */
 import { constants, createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 import type { RemoteSigner, SigningAlgorithm } from "../../lib";
-import { generateKeyFor } from "../../lib/signing/signing-key";
+import { generateSigningKey } from "../../lib/signing/signing-key";
 
 /** What a signer makes of the bytes that it is given. */
 export type Answer = (bytes: Uint8Array, key: KeyObject) => unknown;
@@ -40,7 +40,7 @@ export function fakeKms({
   alg = "ES256",
   kid = "kms-1",
 }: { alg?: SigningAlgorithm; kid?: string } = {}): FakeKms {
-  const privateKey = createPrivateKey({ key: generateKeyFor(alg), format: "jwk" });
+  const privateKey = createPrivateKey({ key: generateSigningKey(alg), format: "jwk" });
   const kms: FakeKms = {
     privateKey,
     messages: [],

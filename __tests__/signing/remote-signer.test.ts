@@ -3,12 +3,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { generateSigningKey, type RemoteSigner, type SigningKeySource } from "../../lib";
 import { readSigningKeys, signingKeyProblems } from "../../lib/options/signing-keys";
 import { signJwt } from "../../lib/signing/jwt-signer";
-import {
-  generateKeyFor,
-  kindOfKeySource,
-  publicJwk as publishedJwk,
-  readSigningKey,
-} from "../../lib/signing/signing-key";
+import { kindOfKeySource, publicJwk as publishedJwk, readSigningKey } from "../../lib/signing/signing-key";
 import { fakeKms } from "./fake-kms";
 
 const { signer } = fakeKms();
@@ -87,7 +82,7 @@ describe("a signer outside the process (RFC 7517 §4, 7518 §3.1)", () => {
   });
 
   it("may not share its kid with a key of this process (RFC 7517 §4.5)", () => {
-    const local = { ...generateKeyFor("ES256"), kid: "kms-1" };
+    const local = { ...generateSigningKey("ES256"), kid: "kms-1" };
     expect(signingKeyProblems([local, signer], { now: 0 })).toMatchObject([
       { code: "signing-keys-with-one-kid" },
     ]);

@@ -1,7 +1,6 @@
 // Which private keys can sign, and what the messages say of those that cannot.
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import {
-  generateKeyFor,
   generateSigningKey,
   kindOfKeySource,
   readPrivateKey,
@@ -61,7 +60,7 @@ describe("what a source that is no private key looks like", () => {
     ["an EC key", publicJwk, "public"],
     [
       "an RSA key",
-      createPublicKey({ key: generateKeyFor("RS256"), format: "jwk" }).export({ format: "jwk" }),
+      createPublicKey({ key: generateSigningKey("RS256"), format: "jwk" }).export({ format: "jwk" }),
       "public",
     ],
     ["an Edwards key", generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" }), "public"],
@@ -81,14 +80,14 @@ describe("a new key (RFC 7517 §4, 7518 §3)", () => {
     ["ES384", "EC"],
     ["PS256", "RSA"],
   ] as const)("for %s is a JWK that is ready for use", (alg, kty) => {
-    const made = generateKeyFor(alg);
+    const made = generateSigningKey(alg);
     const read = readSigningKey(made);
     expect(made).toMatchObject({ kty, alg, use: "sig", kid: read.kid });
     expect(read.algorithm).toBe(alg);
   });
 
   it("for RSA has 2048 bits", () => {
-    const read = readPrivateKey(generateKeyFor("RS256"));
+    const read = readPrivateKey(generateSigningKey("RS256"));
     expect(read.privateKey.asymmetricKeyDetails?.modulusLength).toBe(2_048);
   });
 });

@@ -6,7 +6,7 @@ import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 import { keyRing, serves } from "../signing/jwt-signer";
 import {
-  generateKeyFor,
+  generateSigningKey,
   readSigningKey,
   type ScheduledKey,
   type SigningKeySource,
@@ -179,7 +179,7 @@ Next: npx authmount check ./auth-options.js, and docs/tokens.md.`,
     if (use !== undefined && use !== "id_token")
       throw usageError(`--for ${quoted(use)} is unknown. Write --for id_token, or leave it out.`);
     const signsFrom = from === undefined ? undefined : readTime(from, now);
-    const key = generateKeyFor(readAlgorithm(options["alg"] ?? (use ? "RS256" : "ES256")));
+    const key = generateSigningKey(readAlgorithm(options["alg"] ?? (use ? "RS256" : "ES256")));
     const mark = use && ({ for: use } as const);
     const isList = options["list"] !== undefined;
     if (addTo !== undefined) {

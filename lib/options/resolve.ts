@@ -12,7 +12,7 @@ import {
   protectedResourceMetadataUrl,
 } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
-import { generateKeyFor, type PrivateJwk, type SigningKey } from "../signing/signing-key";
+import { generateSigningKey, type PrivateJwk, type SigningKey } from "../signing/signing-key";
 import type { SigningAlgorithm } from "../signing/verification-key";
 import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
 import { idTokenAlgorithms, resolveOpenId } from "./openid";
@@ -135,7 +135,7 @@ function resolveSecrets({ secrets, baseUrl }: AuthServerOptions): ResolvedOption
 
 /** A key for access tokens, and those that ID tokens need. */
 function temporaryKeys(idAlgorithms: readonly SigningAlgorithm[]): readonly PrivateJwk[] {
-  return [...new Set<SigningAlgorithm>(["ES256", ...idAlgorithms])].map(generateKeyFor);
+  return [...new Set<SigningAlgorithm>(["ES256", ...idAlgorithms])].map(generateSigningKey);
 }
 
 /**

@@ -183,8 +183,13 @@ const curves: Readonly<Partial<Record<SigningAlgorithm, string>>> = {
   ES512: "P-521",
 };
 
-/** A new private key for this algorithm as JWK, with its `kid`. RSA keys have 2048 bits. @rfc 7517 §4, 7518 §3 */
-export function generateKeyFor(algorithm: SigningAlgorithm): PrivateJwk {
+/**
+ * A new private key as JWK, with its `kid`: P-256 for ES256 unless another algorithm is named. RSA keys have 2048 bits. It can be stored as
+ * JSON: keep it where you keep secrets.
+ *
+ * @rfc 7517 §4, 7518 §3
+ */
+export function generateSigningKey(algorithm: SigningAlgorithm = "ES256"): PrivateJwk {
   const namedCurve = curves[algorithm];
   const { privateKey } = namedCurve
     ? generateKeyPairSync("ec", { namedCurve })
@@ -192,13 +197,4 @@ export function generateKeyFor(algorithm: SigningAlgorithm): PrivateJwk {
   const { kid } = readPrivateKey(privateKey);
   const kty = namedCurve ? "EC" : "RSA";
   return { ...privateKey.export({ format: "jwk" }), kty, kid, alg: algorithm, use: "sig" };
-}
-
-/**
- * A new P-256 private key for ES256 as JWK, with its `kid`. It can be stored as JSON: keep it where you keep secrets.
- *
- * @rfc 7517 §4, 7518 §3.4
- */
-export function generateSigningKey(): PrivateJwk {
-  return generateKeyFor("ES256");
 }
