@@ -34,8 +34,8 @@ export const authorizationRequestReasons = {
     "code_challenge is not 43 base64url characters without padding (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
   "client-id-is-audience": (client: string): string =>
     `client ${client} has the audience of an API as its id, so its ID tokens could pass for access tokens (RFC 9068 §2.2): give it another id`,
-  "nonce-too-long":
-    "nonce is longer than 512 characters (OpenID Connect Core §3.1.2.1): send 32 random bytes as base64url",
+  "nonce-malformed":
+    "nonce is not 1 to 512 ASCII characters (OpenID Connect Core §3.1.2.1): send 32 random bytes as base64url",
   "prompt-unknown":
     "prompt has a value other than none, login, consent and select_account (OpenID Connect Core §3.1.2.1): leave that value out",
   "prompt-none-with-others":
@@ -118,13 +118,11 @@ function checkMaxAge(parameters: Parameters): number | undefined {
   throw invalidRequest("max_age must be a whole number of seconds.", "max-age-malformed");
 }
 
-const maxNonce = 512;
-
 /** The nonce of a request for a sign-in. Other requests get no ID token, so theirs has no meaning. @rfc OpenID Connect Core §3.1.2.1 */
 function checkNonce(parameters: Parameters, { api }: Issuer): string | undefined {
   const nonce = api.openid && parameters.get("nonce");
-  if (nonce !== undefined && nonce.length > maxNonce)
-    throw invalidRequest("nonce must have at most 512 characters.", "nonce-too-long");
+  if (nonce !== undefined && !/^[\x20-\x7e]{1,512}$/.test(nonce))
+    throw invalidRequest("nonce must be at most 512 ASCII characters.", "nonce-malformed");
   return nonce;
 }
 

@@ -201,7 +201,7 @@ export const codes: Kind<AuthorizationCode> = {
   }),
   samples({ now }) {
     const code = newCode(now);
-    return [code, { ...code, digest: newDigest(), codeChallenge: newDigest() }];
+    return [code, { ...code, digest: newDigest(), codeChallenge: newDigest(), nonce: newDigest() }];
   },
   unlike: ({ now }) => lookalikes((changes) => newCode(now, changes)),
 };

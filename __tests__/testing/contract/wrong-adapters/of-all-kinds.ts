@@ -115,7 +115,7 @@ const droppedFields = {
     "clientAuthentication",
     "signedInFrom",
   ],
-  authorizationCodes: ["codeChallenge", "redirectUri", "redeemBefore"],
+  authorizationCodes: ["codeChallenge", "nonce", "redirectUri", "redeemBefore"],
   refreshTokens: ["authorizationId"],
   accessTokens: ["subject", "authorizationId", "authTime", "amr", "acr", "issuer", "issuedAt", "claims"],
   clientRegistrations: ["jwks", "jwksUri", "allowTokenEndpointAudience", "selfDescription", "platform"],
