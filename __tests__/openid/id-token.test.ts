@@ -28,6 +28,11 @@ function failingSigner() {
   return { signer, fail: (now: boolean) => void (fails = now) };
 }
 
+/** A host that issues every token so. */
+function deciding(changes: object): ProviderOptions {
+  return { tokens: { decide: () => ({ kind: "issue", ...changes }) } };
+}
+
 async function signIn(
   scope: string,
   { fields = {}, ...options }: ProviderOptions & { fields?: Record<string, string> } = {},
@@ -132,13 +137,14 @@ describe("ID token (OpenID Connect Core §2, §3.1.3.3)", () => {
   });
 
   it("follows what tokens.decide leaves of the scopes", async () => {
-    const decide = () => ({ kind: "issue", scopes: ["openid"], accessTokenSeconds: 60 }) as const;
-    const { id_token } = await signIn("openid email", { tokens: { decide } });
+    const { id_token } = await signIn(
+      "openid email",
+      deciding({ scopes: ["openid"], accessTokenSeconds: 60 }),
+    );
     const { exp = 0, iat = 0, ...claims } = readIdToken(id_token);
     expect(exp - iat).toBe(60);
     expect(claims).not.toHaveProperty("email");
-    const without = () => ({ kind: "issue", scopes: ["email"] }) as const;
-    expect(await signIn("openid email", { tokens: { decide: without } })).not.toHaveProperty("id_token");
+    expect(await signIn("openid email", deciding({ scopes: ["email"] }))).not.toHaveProperty("id_token");
   });
 
   it("is no access token: no route of the API takes it (RFC 9068 §4)", async () => {

@@ -1,6 +1,7 @@
 import request, { type Response } from "supertest";
 import { issuer, origin, pairPath } from "../hosts/apis";
 import { obtainTokens } from "../browser/journey";
+import { ownToken } from "../requests/client-requests";
 import { provider, type ProviderOptions } from "./provider";
 
 const path = `${pairPath()}/userinfo`;
@@ -63,5 +64,110 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     const atRoot = await request(host.app).get(`/.well-known/openid-configuration${pairPath()}`);
     const oauth = await request(host.app).get(`${pairPath()}/.well-known/oauth-authorization-server`);
     expect([atRoot.body, oauth.body]).toEqual([body, body]);
+  });
+
+  it("answers POST as GET, and no other method", async () => {
+    const { host, tokens } = await asked("openid");
+    const headers = { Authorization: `Bearer ${tokens.access_token}` };
+    expect((await request(host.app).post(path).set(headers)).body).toEqual({ sub: "alice" });
+    const { status, headers: answered } = await request(host.app).put(path).set(headers);
+    expect([status, answered["allow"]]).toEqual([405, "GET, POST, OPTIONS"]);
+  });
+
+  it("takes the token in the header only (RFC 6750 §2.2)", async () => {
+    const { host, tokens } = await asked("openid");
+    const body = `access_token=${tokens.access_token}`;
+    expect((await request(host.app).post(path).type("form").send(body)).status).toBe(401);
+    expect((await request(host.app).get(`${path}?${body}`)).status).toBe(401);
+  });
+
+  it.each([
+    ["no token", {}, 401, undefined],
+    ["what is no token", { Authorization: "Bearer a b" }, 400, "invalid_request"],
+    ["a forged one", { Authorization: "Bearer x.y.z" }, 401, "invalid_token"],
+  ])(
+    "challenges %s as every route does, and tells the host (RFC 6750 §3)",
+    async (_, headers, status, error) => {
+      const { host } = await asked("openid");
+      const answer = await request(host.app).get(path).set(headers);
+      expect([answer.status, (answer.body as { error?: string }).error]).toEqual([status, error]);
+      expect(answer.headers["www-authenticate"]).toMatch(/^Bearer realm="https:\/\/api\.example\/orders"/);
+      expect(host.events.at(-1)).toMatchObject({ kind: "bearer-refused", apiId: "orders" });
+    },
+  );
+
+  it("answers for tokens of its own issuer only: sub is that of the issuer (Core §5.3.2)", async () => {
+    const { host, tokens } = await asked("openid");
+    const other = pairPath({ method: "otp" });
+    const headers = { Authorization: `Bearer ${tokens.access_token}` };
+    expect((await request(host.app).get(`${other}/userinfo`).set(headers)).status).toBe(401);
+  });
+
+  it("is closed to a client's own token", async () => {
+    const { host, ask } = await asked("openid");
+    const { body } = await ownToken(host, { client: "web" });
+    expect(await ask((body as { access_token: string }).access_token)).toMatchObject({ status: 401 });
+  });
+
+  it("works with opaque tokens", async () => {
+    const { ask } = await asked("openid email", { api: { accessTokenFormat: "opaque" } });
+    expect((await ask()).body).toMatchObject({ email: "alice@example.org" });
+  });
+
+  it("ends with the authorization, and shrinks with it at once", async () => {
+    const { host, ask } = await asked("openid email groups");
+    expect((await ask()).body).toHaveProperty("groups");
+    const selection = { subject: "alice", clientId: "web", apiId: "orders" };
+    await host.auth.consents.narrow({ ...selection, scopes: ["openid", "email"] });
+    expect((await ask()).body).toEqual({ sub: "alice", email: "alice@example.org", email_verified: true });
+    await host.auth.consents.revoke(selection);
+    expect((await ask()).status).toBe(401);
+  });
+
+  it("tells nothing when the authorization ends while the host answers", async () => {
+    let end: (() => Promise<void>) | undefined;
+    const { host, ask } = await asked("openid", {
+      openid: {
+        async claims() {
+          await end?.();
+          return {};
+        },
+      },
+    });
+    end = () => host.auth.subjects.revoke("alice");
+    expect((await ask()).status).toBe(401);
+  });
+
+  it("may be read by scripts of browser clients only (Fetch standard, CORS)", async () => {
+    const { host, ask } = await asked("openid");
+    const spa = await ask(undefined, { Origin: "https://spa.example" });
+    expect([spa.headers["access-control-allow-origin"], spa.headers["vary"]]).toEqual([
+      "https://spa.example",
+      "Origin",
+    ]);
+    const foreign = await ask(undefined, { Origin: "https://evil.example" });
+    expect(foreign.headers).not.toHaveProperty("access-control-allow-origin");
+    const preflight = await request(host.app)
+      .options(path)
+      .set({ Origin: "https://spa.example", "Access-Control-Request-Headers": "authorization" });
+    expect(preflight.headers).toMatchObject({
+      "access-control-allow-origin": "https://spa.example",
+      "access-control-allow-methods": "GET, POST",
+      "access-control-allow-headers": "authorization",
+    });
+  });
+
+  it("fails where the host or storage fails, and says nothing of it", async () => {
+    const { host, ask } = await asked("openid", {
+      openid: {
+        claims: ({ use }) => {
+          if (use === "userinfo") throw new Error("a secret");
+          return {};
+        },
+      },
+    });
+    const { status, text } = await ask();
+    expect([status, text]).toEqual([500, expect.not.stringContaining("secret") as string]);
+    expect(host.events.at(-1)).toMatchObject({ kind: "server-error", issuer });
   });
 });
