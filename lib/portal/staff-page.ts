@@ -49,10 +49,12 @@ export const staffTexts = {
 /** The texts of `staffPages`. Names in braces are places: the page fills them in wherever they stand. */
 export type StaffTexts = Readonly<Record<keyof typeof staffTexts.en, string>>;
 
-/** A visit of staff, and more that the page shows: what is told at its top, and links of the host as HTML. */
-export interface StaffVisit extends Visit<keyof StaffTexts> {
-  readonly notices?: readonly string[];
-  readonly links?: string;
+/** A visit of staff. */
+export type StaffVisit = Visit<keyof StaffTexts>;
+
+/** A visit, and what is told at the top of the page, as HTML. */
+export interface ToldVisit extends StaffVisit {
+  readonly notices: readonly string[];
 }
 
 /** What the forms about a client have as `seen`. */
@@ -141,9 +143,9 @@ function contentOf(
   return { title, main: `<h1>${title}</h1>${warning}${content}` };
 }
 
-/** The page of one client. */
-export function clientPage(client: Client, visit: StaffVisit): PageContent {
-  const { say, notices = [], links = "" } = visit;
+/** The page of one client, with links of the host as HTML. */
+export function clientPage(client: Client, visit: ToldVisit & { links: string }): PageContent {
+  const { say, notices, links } = visit;
   const content = `${factsOf(client, visit)}${links}${formsOf(client, visit)}${linkTo("?", say("clients"))}`;
   const told = client.disabled ? [...notices, say("isDisabled")] : notices;
   return contentOf(isolated(client.name), { notices: told, content });
@@ -158,9 +160,9 @@ function rowOf(client: Client, visit: StaffVisit): string {
 /** The page with a list, of those found for `q` or from somewhere on. `last` is the one behind which it goes on. */
 export function listPage(
   clients: readonly Client[],
-  visit: StaffVisit & { q?: string; last?: string },
+  visit: ToldVisit & { q?: string; last?: string },
 ): PageContent {
-  const { say, query, notices = [], q, last: after } = visit;
+  const { say, query, notices, q, last: after } = visit;
   const isWhole = q === undefined && query.get("after") === undefined;
   const field = `<label><span>${say("searchLabel")}</span><input type="search" name="q" value="${escapeHtml(q ?? "")}"></label>`;
   const search = `<form method="get" action="?" role="search">${field}<p class="choices"><button>${say("search")}</button></p></form>`;

@@ -15,7 +15,7 @@ import type { ClientRegistry } from "../storage/port";
 import { type FormOutcome, type PageContent, portalRouter } from "./portal";
 import type { PortalOptions } from "./portal-options";
 import * as pages from "./staff-page";
-import type { StaffTexts, StaffVisit } from "./staff-page";
+import type { StaffTexts, StaffVisit, ToldVisit } from "./staff-page";
 
 /** What a member of the staff has done. It has no secret and no digest. */
 export interface StaffChange {
@@ -76,8 +76,8 @@ async function isStored(table: ClientRegistry, step: { from: Client; to: Client 
   return sameRecordAs(step.to)(await findIn(table, step.to.clientId));
 }
 
-async function showList({ table }: Staff, visit: StaffVisit): Promise<PageContent> {
-  const { query, say, language, notices = [] } = visit;
+async function showList({ table }: Staff, visit: ToldVisit): Promise<PageContent> {
+  const { query, say, language, notices } = visit;
   // a client that is not there any more is searched for
   const q = query.get("client") ?? query.get("q")?.trim();
   if (q === undefined) {
