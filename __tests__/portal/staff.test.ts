@@ -1,17 +1,21 @@
 /** What staff do with clients by a page. RFC 6749 §2, §2.3.1. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import express from "express";
 import type { Response } from "supertest";
 import { type ClientRegistry, memoryStorage, type Storage } from "../../lib";
 import { staffPages, type StaffPagesOptions } from "../../lib/portal";
 import { sqliteStorage } from "../../lib/sqlite";
+import { encode, type Fields } from "../browser/browser";
 import { clients, webSecret } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { bob, signedIn, testHost } from "../hosts/host";
 import { ownToken, postToken } from "../requests/client-requests";
 import { parsers } from "../requests/parsers";
-import { newLatch } from "../storage/latch";
+import { everythingUnderWay, newLatch } from "../storage/latch";
 import { drivers, newFile, type OpenedHandle } from "../servers/sqlite-files";
-import { buttonsIn, noticesIn, pathOf, secretIn, staffHost, type StaffHost } from "./staff-host";
+import { buttonsIn, noticesIn, pathOf, secretIn, seenIn, staffHost, type StaffHost } from "./staff-host";
 
 const clock = stopClockForEachTest();
 const handles: OpenedHandle[] = [];
@@ -307,11 +311,39 @@ describe("a form about a client (RFC 6749 §10.12)", () => {
   });
 });
 
+/** Sends a form about `web` whose head comes at once, and its body after `meanwhile`. */
+async function pressSlowly(
+  { app }: StaffHost,
+  { fields, meanwhile }: { fields: Fields; meanwhile: () => Promise<void> },
+): Promise<number | undefined> {
+  const server = createServer(app).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const headers = {
+    Origin: "https://host.example",
+    "Content-Type": "application/x-www-form-urlencoded",
+    Connection: "close",
+  };
+  const about = { host: "127.0.0.1", port, method: "POST", path: pathOf("web"), headers };
+  const sending = request(about);
+  const answered = once(sending, "response") as Promise<[IncomingMessage]>;
+  sending.flushHeaders();
+  await meanwhile();
+  sending.end(encode(fields));
+  const [answer] = await answered;
+  answer.resume();
+  server.close();
+  return answer.statusCode;
+}
+
 describe("mayManage", () => {
-  it("is asked with nothing but the subject, at every request", async () => {
+  it("is asked with nothing but the subject: for a page, before a form is read, and after", async () => {
     const mayManage = jest.fn(() => Promise.resolve(true));
     const made = staffHost({ mayManage });
-    await made.press("disable", { clientId: "web" });
+    const page = await made.page("web");
+    expect(mayManage.mock.calls).toEqual([[{ subject: "alice" }]]);
+    mayManage.mockClear();
+    await made.press("disable", { clientId: "web", page });
     expect(mayManage.mock.calls).toEqual([[{ subject: "alice" }], [{ subject: "alice" }]]);
   });
 
@@ -360,6 +392,34 @@ describe("mayManage", () => {
     expect(await made.table.find("web")).toEqual(clients.web);
     expect([made.changes, made.host.events]).toEqual([[], []]);
   });
+
+  it.each(["disable", "newSecret", "end", "delete"])(
+    "stops somebody whose rights are taken while the form to %s comes in",
+    async (button) => {
+      const asked = newLatch();
+      let may = true;
+      const mayManage = jest.fn(() => may);
+      const made = staffHost({ mayManage });
+      made.app.use((_req, res) => void res.status(404).send("the host's 404"));
+      const page = await made.page("web");
+      mayManage.mockImplementationOnce(() => {
+        asked.open();
+        return true;
+      });
+      const meanwhile = async (): Promise<void> => {
+        await asked.opened;
+        await everythingUnderWay();
+        may = false;
+      };
+      const fields = { seen: seenIn(page), do: button, id: "web" };
+      expect(await pressSlowly(made, { fields, meanwhile })).toBe(404);
+      expect(await made.table.find("web")).toEqual(clients.web);
+      expect([made.changes, made.host.events]).toEqual([[], []]);
+      may = true;
+      await made.press(button, { clientId: "web", page, fields });
+      expect(made.changes).toHaveLength(1);
+    },
+  );
 
   it("shows nothing when it throws", async () => {
     const made = staffHost({ mayManage: () => Promise.reject(new Error("no directory")) });

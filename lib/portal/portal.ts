@@ -86,7 +86,7 @@ export interface PortalPages<Name extends string, Change> {
   /** Options of these pages alone, all of them functions. */
   readonly functions?: readonly string[];
   readonly texts: TextSources<Name>["builtIn"];
-  /** To whoever may not visit the pages, nothing says that they exist: the host's next handler answers. */
+  /** To whoever may not visit the pages, nothing says that they exist: the host's next handler answers. A form asks again once it has come. */
   readonly mayVisit?: (person: { readonly subject: string }) => Promise<boolean>;
   readonly show: (visit: Visit<Name>) => Promise<PageContent>;
   /** Does what a form of these pages asks for. */
@@ -189,11 +189,15 @@ async function answerOf<Name extends string, Change>(
   if (person.kind === "interaction") return { kind: "redirect", location: person.url };
   if (person.kind === "denied") return undefined;
   const visit = visitOf(portal, { req, person });
-  if (pages.mayVisit && !(await pages.mayVisit(visit))) return undefined;
+  const mayVisit = async (): Promise<boolean> => !pages.mayVisit || (await pages.mayVisit(visit));
+  if (!(await mayVisit())) return undefined;
   if (refusal) return refusal;
   // not before: the host's next handler must find the body
   const form = isForm ? await readOwnForm(req) : undefined;
   if (form && "kind" in form) return form;
+  // again, because a body may take minutes. `next` finds none now, but answers as to everybody without rights; `person` reads
+  // the session of this `req`, so asking it again says nothing new, and could use up a fresh sign-in
+  if (form && !(await mayVisit())) return undefined;
   const outcome = form && (await pages.change(visit, form));
   const change = outcome && "change" in outcome ? outcome.change : undefined;
   if (change !== undefined) await inTime("onChange", () => given.onChange?.(change));

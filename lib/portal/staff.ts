@@ -30,8 +30,8 @@ export interface StaffPagesOptions extends PortalOptions<StaffTexts, StaffChange
   /** What `createAuthServer` has returned. */
   readonly auth: { readonly clients: { readonly revoke: (clientId: string) => Promise<void> } };
   /**
-   * Says whether this person may see and change every client. It is asked at each request and has five seconds. Anything but `true` is a
-   * no: your next handler answers.
+   * Says whether this person may see and change every client. It is asked at each request, for a form again when all of it has come, and
+   * has five seconds. Anything but `true` is a no: your next handler answers.
    */
   readonly mayManage: (person: { readonly subject: string }) => boolean | Promise<boolean>;
   /** Links for the page of a client, such as to your logs. Each `href` is an http or https URL, or a relative one. */
