@@ -73,12 +73,13 @@ function hostPages(host: TestHost): void {
     auth.resume(req, res, { otherwise: "/" });
   });
   app.post("/cancel", express.urlencoded({ extended: false }), (req, res) => auth.deny(req, res));
-  app.all("/allow", express.urlencoded({ extended: false }), (req, res) => {
+  // `app.all` makes a layer for each method of HTTP, which took a twentieth of the time of these tests
+  app.route("/allow").all(express.urlencoded({ extended: false }), (req, res) => {
     const { scopes } = (req.body ?? {}) as { scopes?: string };
     return auth.approve(req, res, scopes === undefined ? {} : { scopes: scopes.split(" ") });
   });
   for (const api of Object.keys(apis)) {
-    app.all(`/${api}`, auth.requireBearer({ api }), (req, res) => void res.json(req.auth));
+    app.route(`/${api}`).all(auth.requireBearer({ api }), (req, res) => void res.json(req.auth));
   }
   app.get("/orders/changes", auth.requireBearer({ api: "orders", scope: "orders:write" }), (req, res) => {
     res.json(req.auth);

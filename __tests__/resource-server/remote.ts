@@ -123,7 +123,7 @@ export function remoteApi(
   });
   const app = express().use(auth.wellKnown);
   for (const api of Object.keys(apis)) {
-    app.all(`/${api}`, auth.requireBearer({ api }), (req, res) => void res.json(req.auth));
+    app.route(`/${api}`).all(auth.requireBearer({ api }), (req, res) => void res.json(req.auth));
   }
   app.get("/orders/changes", auth.requireBearer({ api: "orders", scope: "orders:write" }), (req, res) => {
     res.json(req.auth);
