@@ -6,17 +6,28 @@ const path = require("node:path");
 const { projects, ...whole } = require("./jest.config");
 
 /**
- * The quick tier, `npm run test:quick`: what one runs after each change, in two to three minutes on two idle cores. `npm test` runs
- * all of it, and what is left out here:
+ * The quick tier, `npm run test:quick`: what one runs after each change, in about 90 seconds on two idle cores. `npm test` runs all
+ * of it, and what is left out here:
  * - files that need more than their own process: a real PostgreSQL or Redis, a browser, an example, a compiler. Whatever starts
  *   a process imports one of these modules, itself or by its imports, so a new file finds its tier by itself.
- * - long races and searches, by name.
+ * - by name, what costs most for what it tells.
  * - the project "in front of Express", which repeats cases of the first one.
  */
 const startsProcesses = /^(?:node:child_process|node:cluster|playwright-core)$/;
 
-/** Beginnings of names: each takes more of a core than it is worth after every change. */
-const longRaces = ["attacks/jwt-matrix.", "storage/time-limit"];
+/** Together they take as long as all the rest. */
+const byName = [
+  // many steps each, through rules that endpoints/, grants/ and protocol/ test one by one
+  "attacks/**",
+  // every pair of API and method, options that change, and `auth.inFrontOf` beside the router
+  "flows/{changed-options,in-front*,pairs}.test.ts",
+  // the compiler over all of lib/
+  "{typed-lists,reference}.test.ts",
+  // the contract of SQLite and of wrong adapters, and bounds of memory and time
+  "adapters/{memory-bounds,sqlite-contract,sqlite-transaction}.test.ts",
+  "testing/contract/wrong-adapters.test.ts",
+  "storage/time-limit*",
+];
 
 const folder = path.join(__dirname, "__tests__");
 
@@ -46,7 +57,7 @@ function needsMore(file) {
 const leftOut = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.ts"))
   .map((name) => path.join(folder, name))
-  .filter((file) => needsMore(file) || longRaces.some((name) => file.startsWith(path.join(folder, name))));
+  .filter(needsMore);
 
 /** @type {import("jest").Config} */
 module.exports = {
@@ -54,5 +65,6 @@ module.exports = {
   ...projects[0],
   // none of these waits for a server: what takes so long hangs
   testTimeout: 60_000,
+  testMatch: [...projects[0].testMatch, ...byName.map((name) => `!**/__tests__/${name}`)],
   testPathIgnorePatterns: leftOut.map((file) => `^${file.replaceAll(/[\\.]/g, "\\$&")}$`),
 };

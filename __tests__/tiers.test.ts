@@ -45,6 +45,8 @@ describe("the tiers of the tests", () => {
     ["a real server", "adapters/postgres-tables"],
     ["a process, by what an import imports", "clients/minimal"],
     ["limits of time", "storage/time-limit"],
+    ["attacks", "attacks/"],
+    ["the contract of SQLite", "adapters/sqlite-contract"],
   ])("the quick one has nothing with %s: %s", (_, name) => {
     expect(full.filter((file) => file.startsWith(name))).not.toEqual([]);
     expect(quick.filter((file) => file.startsWith(name))).toEqual([]);

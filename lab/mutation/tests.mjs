@@ -1,4 +1,4 @@
-/** The test files that mutants meet: those of the quick tier that run in one process, several times, and say something of `lib/`. */
+/** The test files that mutants meet: those that run in one process, several times, and say something of `lib/`. */
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -18,7 +18,8 @@ const leftOut = [
   "mutation/",
   `clients/(?!(?:${directClients})\\.test)`,
   "architecture",
-  "attacks/(?:canary|floods|kept-memory|slow-connections|stolen-storage|redirect-corpus)",
+  "attacks/(?:canary|floods|jwt-matrix\\.|kept-memory|slow-connections|stolen-storage|redirect-corpus)",
+  "storage/time-limit",
   // a server of an earlier test, at a port that is used again, warns of addresses that it does not know
   "attacks/misplaced-secrets",
   "flows/first-mistakes",
