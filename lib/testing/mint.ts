@@ -9,6 +9,7 @@ import { mayUseGrant, registeredScopes, subscriptionOf } from "../protocol/clien
 import { apisOf } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
 import { mistakesOf } from "../protocol/mistake";
+import { withoutPeople } from "../protocol/openid";
 import { parametersFromObject } from "../protocol/parameters";
 import { withImplied } from "../protocol/requested-scopes";
 import { isSubset } from "../protocol/scope";
@@ -113,7 +114,7 @@ async function findClient(
     const fix = subject === undefined ? "Name a subject" : "Leave the subject out";
     throw mistake("client-without-grant", by, { clientId, apiId, grantType, fix });
   }
-  const registered = registeredScopes(client, issuer);
+  const registered = registeredScopes(client, subject === undefined ? withoutPeople(issuer) : issuer);
   if (!isSubset(scopes, registered))
     throw mistake("scope-not-allowed", by, { clientId, scopes: list(scopes), has: list(registered) });
   return found;
