@@ -80,6 +80,25 @@ describe("the console of the demo", () => {
   });
 });
 
+describe("signing in with the demo (OpenID Connect Core §3.1)", () => {
+  it.each(["web", "portal", "native"])(
+    "gives %s an ID token, and userinfo says the same",
+    async (clientId) => {
+      const steps = await tell(flow["signIn"] ?? { actions: [] }, { browser: await newVisitor(), clientId });
+      const { body } = steps.find(({ url }) => url.endsWith("/token")) as Step;
+      const [, payload = ""] = (body["id_token"] ?? "").split(".");
+      const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as object;
+      const person = { sub: "alice", name: "alice", email: "alice@example.com", email_verified: true };
+      expect(claims).toMatchObject({ ...person, iss: issuerOf(orders), aud: clientId });
+      expect(steps.at(-1)).toMatchObject({
+        status: 200,
+        url: expect.stringMatching(/userinfo$/) as string,
+        body: person,
+      });
+    },
+  );
+});
+
 describe("the start page of the demo", () => {
   it("loads nothing but what the demo serves, and all of that answers", async () => {
     const found = new Set<string>(["/", "/back"]);

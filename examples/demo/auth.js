@@ -2,14 +2,17 @@
 /** The authorization server of the demo: two ways to sign in, two APIs, three valid pairs of them. */
 const { createAuthServer } = require("authmount");
 
-/** @param {string} origin */
-const demoApis = (origin) => ({
+/** @type {(origin: string, people: import("./people").People) => import("authmount").AuthServerOptions["apis"]} */
+const demoApis = (origin, people) => ({
   orders: {
     name: "Orders",
     audience: `${origin}/api/orders`,
     authMethods: ["password", "otp"],
     scopes: { "orders:read": "See your orders", "orders:write": "Place orders for you" },
     defaultScopes: ["orders:read"],
+    unknownScopes: "refuse",
+    // other apps may sign people in with this one
+    openid: { claims: ({ subject }) => people.claimsOf(subject) },
     accessTokenSeconds: 600,
     // a client whose answer was lost may repeat its refresh
     lifetimes: { refreshRetrySeconds: 30 },
@@ -19,10 +22,10 @@ const demoApis = (origin) => ({
     audience: `${origin}/api/reports`,
     authMethods: ["otp"],
     scopes: { "reports:read": "Read your confidential reports" },
-    scope: /** @type {const} */ ("required"),
-    redirectUri: /** @type {const} */ ("optional"),
+    scope: "required",
+    redirectUri: "optional",
     accessTokenSeconds: 120,
-    accessTokenFormat: /** @type {const} */ ("opaque"),
+    accessTokenFormat: "opaque",
   },
 });
 
@@ -88,7 +91,7 @@ function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent
     storage,
     ...keys,
     authMethods: { password: bySession("password"), otp: bySession("otp") },
-    apis: demoApis(origin),
+    apis: demoApis(origin, people),
     tokens: byPeople(people),
     // every API call checks that the authorization is still valid, so a revocation takes effect at once
     revocationLagSeconds: 0,

@@ -50,6 +50,9 @@ function newPeople(passwords) {
     isStaff: (name) => name === "sam" && !disabled.has(name),
     /** What the person pays for: a fact that the APIs want to know. @param {string} name */
     planOf: (name) => (name === "alice" ? "gold" : "basic"),
+    /** What other apps may learn when the person signs in there; nothing of somebody who is gone. @param {string} name */
+    claimsOf: (name) =>
+      people.has(name) ? { name, email: `${name}@example.com`, email_verified: true } : undefined,
     /** Takes just as long for a name that does not exist. */
     async passwordMatches(name = "", password = "") {
       // scrypt pads a short password with NULs, so the same password with NULs at its end would also match

@@ -13,7 +13,8 @@ const { sqliteStorage } = require("authmount/sqlite");
 
 const newKeys = () => ({
   secrets: [randomBytes(32).toString("base64url")],
-  signingKeys: [generateSigningKey()],
+  // the second one signs ID tokens
+  signingKeys: [generateSigningKey(), generateSigningKey("RS256")],
 });
 
 /** Made at the first start, and kept in a file that only its owner can read. @param {string} file */

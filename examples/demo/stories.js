@@ -22,6 +22,15 @@ const flow = {
     isNew: true,
     anyPair: true,
   },
+  signIn: {
+    text: "Sign in with this app",
+    note: "OpenID Connect: the client asks for openid, profile and email at Orders. It gets an ID token beside the access token, and asks userinfo.",
+    actions: ["start", "userinfo"],
+    clients: withPerson,
+    because: noPerson,
+    choices: { api: "orders", scope: "openid profile email" },
+    isNew: true,
+  },
 };
 
 /** They continue with the client and the tokens of the story before. @type {Stories} */

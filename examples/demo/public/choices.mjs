@@ -77,7 +77,7 @@ export async function choicesFor({ clients, anyPair, because, choices }) {
   const chosen = readChoices();
   const used = { ...chosen, ...choices };
   const said = [];
-  if (used.api !== chosen.api) used.scope = defaultScopes[used.api];
+  if (used.api !== chosen.api && !choices?.scope) used.scope = defaultScopes[used.api];
   if (clients && !clients.includes(chosen.clientId)) {
     [used.clientId] = clients;
     const [own, other] = [chosen, used].map(({ clientId }) => labelOf("clientId", clientId));

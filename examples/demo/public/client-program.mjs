@@ -109,6 +109,15 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
       }),
     introspect: (choices) => showToken("introspect", choices),
     revoke: (choices) => showToken("revoke", choices),
+    async userinfo(choices) {
+      const url = `${held.issuer ?? issuerOf(choices)}/userinfo`;
+      await recordedFetch({
+        ...own,
+        method: "GET",
+        url,
+        authorization: `Bearer ${held.accessToken ?? random()}`,
+      });
+    },
     call: ({ api }) => callApi("GET", api),
     change: ({ api }) => callApi("POST", api),
   };

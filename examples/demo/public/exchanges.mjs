@@ -94,6 +94,11 @@ const exchanges = [
     why: "The client revokes a token. The response is 200 even for an unknown token, so it reveals nothing.",
   },
   {
+    fits: endsWith("/userinfo"),
+    to: server,
+    why: "The client asks who has signed in. The answer has what the scopes of the access token open: profile the name, email the address.",
+  },
+  {
     fits: ({ url }) => url.startsWith("/api/"),
     to: api,
     why: "The client calls the API with its access token. The API checks the issuer, that the token is meant for this API, its expiry and its scopes.",

@@ -1,4 +1,4 @@
-/** The latest access token, split into its parts, with the meaning of each. RFC 9068 §2. A new claim gets its meaning here. */
+/** The latest access token and its ID token, split into their parts, with the meaning of each. RFC 9068 §2; OpenID Connect Core §2. A new claim gets its meaning here. */
 import { copyButton } from "./copy.mjs";
 import { element } from "./dom.mjs";
 
@@ -23,6 +23,15 @@ const meanings = {
   active: "It is valid now.",
   token_type: "Anyone who has the token can use it.",
 };
+/** Where a claim means something else in an ID token. */
+const ofIdToken = {
+  typ: "No API takes it for an access token.",
+  aud: "The client that it is for. No other client may accept it.",
+  sub: "The person who has signed in. This ID never changes; a name and an e-mail address may.",
+  name: "From openid.claims of the host, because profile was granted.",
+  email: "From openid.claims of the host, because email was granted.",
+  email_verified: "Whether the host has checked the address.",
+};
 const times = ["iat", "exp", "auth_time"];
 
 /** Header or claims of a JWT. */
@@ -32,11 +41,12 @@ function decodePart(part) {
 }
 
 /** Rows of name, value and meaning; on a narrow screen they are stacked. */
-function claimList(title, fields) {
+function claimList(title, fields, others = {}) {
   const rows = Object.entries(fields).map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const time = times.includes(name) ? [` ${new Date(value * 1000).toLocaleTimeString()}`] : [];
-    const meaning = meanings[name] ? [element("dd", [meanings[name]], "meaning")] : [];
+    const told = others[name] ?? meanings[name];
+    const meaning = told ? [element("dd", [told], "meaning")] : [];
     return element("div", [
       element("dt", [element("code", [name])]),
       element("dd", [element("code", [text]), ...time]),
@@ -46,10 +56,16 @@ function claimList(title, fields) {
   return [element("h4", [title]), element("dl", rows, "claims")];
 }
 
-function partsOf(token, steps) {
+/** Header and claims of a JWT; `undefined` of another text. */
+function jwtParts(token, others) {
   const parts = /^(eyJ[\w-]+)\.(eyJ[\w-]+)\.[\w-]+$/.exec(token);
-  if (parts)
-    return [...claimList("Header", decodePart(parts[1])), ...claimList("Claims", decodePart(parts[2]))];
+  const list = (title, part) => claimList(title, decodePart(part), others);
+  return parts && [...list("Header", parts[1]), ...list("Claims", parts[2])];
+}
+
+function partsOf(token, steps) {
+  const parts = jwtParts(token);
+  if (parts) return parts;
   const introspected = steps.findLast(({ sent, body }) => sent.token === token && body.active);
   if (introspected) return claimList("Introspection", introspected.body);
   const note =
@@ -57,15 +73,16 @@ function partsOf(token, steps) {
   return [element("p", [note])];
 }
 
+function titled(title, token) {
+  const heading = [element("h3", [title]), copyButton("Copy token", token)];
+  return [element("div", heading, "titled"), element("p", [element("code", [token])], "raw")];
+}
+
 /** Empty if there is no token yet. */
 export function tokenView(steps) {
-  const token = steps.findLast(({ body }) => body.access_token)?.body.access_token;
+  const { access_token: token, id_token: idToken } =
+    steps.findLast(({ body }) => body.access_token)?.body ?? {};
   if (!token) return [];
-  const raw = element("p", [element("code", [token])], "raw");
-  const title = element(
-    "div",
-    [element("h3", ["The access token"]), copyButton("Copy token", token)],
-    "titled",
-  );
-  return [title, raw, ...partsOf(token, steps)];
+  const ofIdentity = idToken ? [...titled("The ID token", idToken), ...jwtParts(idToken, ofIdToken)] : [];
+  return [...titled("The access token", token), ...partsOf(token, steps), ...ofIdentity];
 }
