@@ -1,5 +1,5 @@
 /** OpenID Connect: the scopes that tell of a person, the claims that they open, and ID tokens. OpenID Connect Core §2, §3.1.3.3, §5.1, §5.4. */
-import type { AuthenticationFacts } from "./authorization";
+import type { AuthenticationFacts, Authorization } from "./authorization";
 import { type Api, type ApiOpenId, type Issuer, ownScopes } from "./issuer";
 import type { EpochSeconds } from "./time";
 
@@ -39,7 +39,8 @@ export function isSignIn({ openid }: Pick<Api, "openid">, scope: string): boolea
 export function withoutPeople(issuer: Issuer): Issuer {
   const { api } = issuer;
   if (!api.openid) return issuer;
-  const scopes = Object.fromEntries(ownScopes(api).map((name) => [name, api.scopes[name] ?? name]));
+  const own = ownScopes(api);
+  const scopes = Object.fromEntries(Object.entries(api.scopes).filter(([name]) => own.includes(name)));
   return { ...issuer, api: { ...api, scopes } };
 }
 
@@ -104,18 +105,14 @@ export function openedClaims(
   claims: Readonly<Record<string, unknown>>,
   { scopes, openid }: { readonly scopes: readonly string[]; readonly openid: ApiOpenId },
 ): Readonly<Record<string, unknown>> {
-  const opened = new Set(
-    scopes.flatMap((scope) => (Object.hasOwn(openid.claims, scope) ? (openid.claims[scope] ?? []) : [])),
-  );
+  const granted = Object.entries(openid.claims).filter(([scope]) => scopes.includes(scope));
+  const opened = new Set(granted.flatMap(([, names]) => names));
   return Object.fromEntries(Object.entries(claims).filter(([name]) => opened.has(name)));
 }
 
-/** What an ID token says. */
-export interface IdToken extends AuthenticationFacts {
-  /** Identifier of the issuer. */
-  readonly issuer: string;
-  readonly subject: string;
-  readonly clientId: string;
+/** What an ID token is made of. */
+export interface IdToken {
+  readonly authorization: Pick<Authorization, "issuer" | "subject" | "clientId" | keyof AuthenticationFacts>;
   readonly issuedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
   readonly nonce: string | undefined;
@@ -123,20 +120,26 @@ export interface IdToken extends AuthenticationFacts {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** The payload of an ID token, by its wire names. @rfc OpenID Connect Core §2 */
-export function idTokenClaims(token: IdToken): Readonly<Record<string, unknown>> {
-  const { authTime, acr, amr, nonce } = token;
+/** The payload of an ID token, by its wire names. JSON leaves out what is undefined. @rfc OpenID Connect Core §2 */
+export function idTokenClaims({
+  authorization,
+  issuedAt,
+  expiresAt,
+  nonce,
+  claims,
+}: IdToken): Readonly<Record<string, unknown>> {
+  const { issuer, subject, clientId, authTime, acr, amr } = authorization;
   return {
-    iss: token.issuer,
-    sub: token.subject,
-    aud: token.clientId,
-    iat: token.issuedAt,
-    exp: token.expiresAt,
-    ...(authTime !== undefined && { auth_time: authTime }),
-    ...(acr !== undefined && { acr }),
-    ...(amr !== undefined && { amr }),
-    ...(nonce !== undefined && { nonce }),
-    ...token.claims,
+    iss: issuer,
+    sub: subject,
+    aud: clientId,
+    iat: issuedAt,
+    exp: expiresAt,
+    auth_time: authTime,
+    acr,
+    amr,
+    nonce,
+    ...claims,
   };
 }
 

@@ -128,19 +128,8 @@ export function idTokenIssuer({ storage, signer, adapters }: IdentityPorts): Iss
         ...because(identityReasons, "end-user-gone"),
       });
     if (found.hasWaited) await checkNotEnded({ storage }, { authorization, request });
-    const { subject, authTime, acr, amr } = authorization;
-    const claims = idTokenClaims({
-      issuer: issuer.identifier,
-      subject,
-      clientId: client.clientId,
-      issuedAt: now,
-      expiresAt: now + accessTokenSeconds,
-      nonce,
-      claims: found.claims,
-      ...(authTime !== undefined && { authTime }),
-      ...(acr !== undefined && { acr }),
-      ...(amr !== undefined && { amr }),
-    });
+    const life = { issuedAt: now, expiresAt: now + accessTokenSeconds };
+    const claims = idTokenClaims({ authorization, ...life, nonce, claims: found.claims });
     return signer.sign(claims, openid.idTokenAlgorithm);
   };
 }
