@@ -69,6 +69,7 @@ function portsOf(
   const documents = newDocuments();
   const selfDescribed = selfDescribedOnDemand(options, { storage, documents, emit, clock });
   const random = randomValues();
+  const idTokens = idTokenSigner(ring, clock);
   return {
     storage,
     clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes, apis, selfDescribed }),
@@ -81,7 +82,8 @@ function portsOf(
     tokens: options.tokens,
     successors: refreshSuccessors(options.secrets, random.randomId),
     signer: jwtSigner(ring, clock),
-    issueIdToken: idTokensOnDemand(options, { storage, signer: idTokenSigner(ring, clock) }),
+    idTokens,
+    issueIdToken: idTokensOnDemand(options, { storage, signer: idTokens }),
     emit,
     advise,
     clock,

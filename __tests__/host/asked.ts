@@ -22,6 +22,7 @@ export function askedRequest(changes: Partial<AuthorizationRequest> = {}): Autho
     responseMode: "query",
     codeChallenge: undefined,
     nonce: undefined,
+    hintedSubject: undefined,
     requestedScopes: ["orders:read"],
     grantableScopes: ["orders:read"],
     ignoredScopes: [],

@@ -59,6 +59,7 @@ function portsOf(host: FlowHost, events: NewEvent[]) {
     storage: memoryStorage({ clients: [] }),
     clients: clientsOf(host),
     redirectSchemes: [],
+    idTokens: { verify: () => undefined, isOfNoKey: () => false },
     emit: (event: NewEvent) => void events.push(event),
     clock: () => flowNow,
     randomId: () => String((ids += 1)).padStart(22, "0"),

@@ -19,7 +19,7 @@ import { tokenEndpoint } from "../../lib/endpoints/token";
 import type { NarrowPorts } from "../../lib/end-user/narrow";
 import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
 import { parametersFromObject } from "../../lib/protocol/parameters";
-import { jwtSigner } from "../../lib/signing/jwt-signer";
+import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
 import { accessTokenVerifier } from "../../lib/tokens/verify-access-token";
 import { noKeysFound } from "../../__tests__/records/found-documents";
 import type { ShownPage } from "../../__tests__/hosts/rule-server";
@@ -111,6 +111,7 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
     storage,
     clients: lookupOf(host, { storage, lagSeconds, adapter }),
     signer: jwtSigner(host.ring, clock),
+    idTokens: idTokenSigner(host.ring, clock),
     successors: host.successorsOf(drawOf(`${name} salt`, 22)),
     emit: (event) => void events.push(event),
     clock,
@@ -183,6 +184,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       page: { name: page.name, shownTo: "alice" },
       decision,
       mustAsk: decision !== undefined,
+      hintedSubject: undefined,
       choosesAccount: false,
     };
     return comeBack(ports, { ...visit, back });

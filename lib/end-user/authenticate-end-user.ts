@@ -50,6 +50,26 @@ function isFresh({ authTime }: Authenticated, { request, back, now, clock }: Tim
   return maxAge === undefined || (back?.began ?? now) - signedInAt <= maxAge;
 }
 
+function notSignedIn(): OAuthError {
+  return new OAuthError("login_required", {
+    description: "The end user is not signed in.",
+    ...because(endUserReasons, "not-signed-in"),
+  });
+}
+
+function isHinted({ subject }: Authenticated, { request: { hintedSubject } }: TimedQuestion): boolean {
+  return hintedSubject === undefined || subject === hintedSubject;
+}
+
+/** With `prompt=none` it looks as if nobody were signed in: a client must not learn who is. */
+function notHinted({ request: { prompt } }: TimedQuestion): OAuthError {
+  if (prompt.includes("none")) return notSignedIn();
+  return new OAuthError("login_required", {
+    description: "Another end user is signed in than the hinted one.",
+    ...because(endUserReasons, "not-the-hinted-person"),
+  });
+}
+
 async function ask(
   question: TimedQuestion,
   { reauthenticate }: { reauthenticate: boolean },
@@ -63,16 +83,11 @@ async function ask(
       code: "sign-in-denied",
     });
   }
-  if (answer.kind === "interaction" && request.prompt.includes("none")) {
-    throw new OAuthError("login_required", {
-      description: "The end user is not signed in.",
-      ...because(endUserReasons, "not-signed-in"),
-    });
-  }
+  if (answer.kind === "interaction" && request.prompt.includes("none")) throw notSignedIn();
   return answer;
 }
 
-/** Asks once more when the session is too old. `reauthenticate` tells the host not to answer from that session again. */
+/** Asks once more when the session is too old, or is not of the hinted person. `reauthenticate` tells the host not to answer from that session again. */
 async function askForFresh(question: TimedQuestion, stale: Authenticated): Promise<NotDenied> {
   if (stale.authTime === undefined && question.back) {
     throw hostMistake(
@@ -81,7 +96,9 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
     );
   }
   const answer = await ask(question, { reauthenticate: true });
-  if (answer.kind !== "authenticated" || isFresh(answer, question)) return answer;
+  if (answer.kind !== "authenticated") return answer;
+  if (!isHinted(answer, question)) throw notHinted(question);
+  if (isFresh(answer, question)) return answer;
   throw new OAuthError("login_required", {
     description: "The end user has to sign in again.",
     ...because(endUserReasons, "sign-in-too-old"),
@@ -140,7 +157,10 @@ export async function authenticateEndUser(
   const mustChoose = back ? back.choosesAccount : prompt.includes("select_account");
   const first = await ask(question, { reauthenticate: mustChoose || (!back && prompt.includes("login")) });
   if (mustChoose && first.kind === "authenticated") throw notChosen();
-  const stale = first.kind === "authenticated" && !isFresh(first, question);
+  const isOther = first.kind === "authenticated" && !isHinted(first, question);
+  // a person who comes back from a page has had the choice, and would be sent there again and again
+  if (isOther && (back || prompt.includes("none"))) throw notHinted(question);
+  const stale = first.kind === "authenticated" && (isOther || !isFresh(first, question));
   const answer = stale ? await askForFresh(question, first) : first;
   if (answer.kind === "interaction") return answer;
   const person = toEndUser(answer);

@@ -20,6 +20,7 @@ import {
 import type { ResponseMode } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { type OAuthError, toOAuthError } from "../protocol/oauth-error";
+import type { IdTokenVerifier } from "../protocol/openid";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse } from "../protocol/protocol-response";
 import type { ShownScopes } from "../protocol/requested-scopes";
@@ -30,6 +31,8 @@ import { checkAuthorizationRequest } from "../requests/check-authorization-reque
 export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
   readonly clients: Pick<ClientLookup, "findRegistered" | "findNewer" | "findCurrent" | "isTaken">;
   readonly clock: Clock;
+  /** Verifies the hints of clients at APIs with `openid`. */
+  readonly idTokens: IdTokenVerifier;
 }
 
 /** Refusals are reported to the host as events. */
@@ -100,7 +103,10 @@ async function decide(
   const { issuer, parameters, port, back } = visit;
   const { client, target } = recognised;
   if (back) checkClientUnchanged(client, back);
-  const request = checkAuthorizationRequest(parameters, { issuer, client, target, shown: back?.shown });
+  const { shown, hintedSubject } = back ?? {};
+  const { idTokens } = ports;
+  const setting = { issuer, client, target, shown, hintedSubject, idTokens };
+  const request = checkAuthorizationRequest(parameters, setting);
   const now = ports.clock();
   // one event for each request, not for each return from a page
   if (!back) {

@@ -152,6 +152,7 @@ async function continueWith(
       began: pending.began,
       shown: shownScopesOf(pending),
       shownClient: pending.clientDigest,
+      hintedSubject: pending.hintedSubject,
       page: pageOf(found.pending),
       decision: given?.decision,
       mustAsk,

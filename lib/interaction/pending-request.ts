@@ -28,6 +28,8 @@ export interface PendingRequest {
   readonly impliedScopes?: readonly string[];
   /** What a client that nobody registered said of itself on the first visit. */
   readonly clientDigest?: string;
+  /** The person whom the client expects, by its `id_token_hint`. */
+  readonly hintedSubject?: string;
   /** When the person was first sent to a page: a sign-in after this moment is fresh. */
   readonly began: EpochSeconds;
   /** From then on the cookie is refused, whatever the browser does with it. */
@@ -106,6 +108,7 @@ export function newPending(
 ): PendingRequest {
   const { authMethodId, api } = request.issuer;
   const { selfDescription } = request.client;
+  const { hintedSubject } = request;
   const now = clock();
   return {
     interactionId: randomId(),
@@ -115,6 +118,7 @@ export function newPending(
     parameters: { ...pendingParameters(parameters), redirect_uri: request.target.uri },
     ...keptScopes(request),
     ...(selfDescription && { clientDigest: selfDescription.digest }),
+    ...(hintedSubject !== undefined && { hintedSubject }),
     began: now,
     expiresAt: now + api.lifetimes.interactionSeconds,
   };

@@ -24,6 +24,8 @@ export interface AuthorizationRequest extends RequestedScopes {
   readonly codeChallenge: string | undefined;
   /** The text that its ID token must contain; `undefined` where none is asked for. */
   readonly nonce: string | undefined;
+  /** The person whom the client expects, by their `id_token_hint`; `undefined` where anyone may sign in. */
+  readonly hintedSubject: string | undefined;
   /** Distinct values; empty when the request has no `prompt`. */
   readonly prompt: readonly Prompt[];
   /** The greatest age of the sign-in, in seconds. */

@@ -143,6 +143,16 @@ export function idTokenClaims({
   };
 }
 
+/** Knows ID tokens of this server again. */
+export interface IdTokenVerifier {
+  /**
+   * The claims of an ID token that a key of this server has signed, retired or not, or `undefined`. Does not check `exp`, issuer or audience.
+   */
+  verify(token: string): Readonly<Record<string, unknown>> | undefined;
+  /** True for a text in the form of an ID token whose `kid` is of no key of this server, such as one that was dropped. */
+  isOfNoKey(token: string): boolean;
+}
+
 /** True for a subject that an ID token can have. @rfc OpenID Connect Core §2 */
 export function isIdTokenSubject(subject: string): boolean {
   return /^[\x20-\x7e]{1,255}$/.test(subject);

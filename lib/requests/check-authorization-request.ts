@@ -10,6 +10,7 @@ import { responseModeFor } from "../protocol/authorization-response";
 import { type Client, grantUseProblem, type ResponseMode } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
+import { type IdTokenVerifier, isIdTokenSubject } from "../protocol/openid";
 import type { Parameters } from "../protocol/parameters";
 import type { RedirectTarget } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
@@ -34,6 +35,10 @@ export const authorizationRequestReasons = {
     "code_challenge is not 43 base64url characters without padding (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
   "client-id-is-audience": (client: string): string =>
     `client ${client} has the audience of an API as its id, so its ID tokens could pass for access tokens (RFC 9068 §2.2): give it another id`,
+  "id-token-hint-not-ours":
+    "id_token_hint is no ID token that this issuer has made for this client (OpenID Connect Core §3.1.2.1): send the client's last one, whether it has expired or not, or leave it out",
+  "id-token-hint-of-no-key":
+    "id_token_hint names a key that signingKeys does not have, so nobody can verify it: the person has to sign in. Keep replaced keys for as long as relying parties keep ID tokens",
   "nonce-malformed":
     "nonce is not 1 to 512 ASCII characters (OpenID Connect Core §3.1.2.1): send 32 random bytes as base64url",
   "prompt-unknown":
@@ -126,6 +131,24 @@ function checkNonce(parameters: Parameters, { api }: Issuer): string | undefined
   return nonce;
 }
 
+/** Whom the client expects. It may name them only by an ID token of its own, whose expiry does not matter. @rfc OpenID Connect Core §3.1.2.1 */
+function checkIdTokenHint(
+  parameters: Parameters,
+  { issuer, client, idTokens, hintedSubject }: AuthorizationRequestSetting,
+): string | undefined {
+  const hint = issuer.api.openid && parameters.get("id_token_hint");
+  if (hint === undefined) return hintedSubject;
+  const { iss, aud, sub } = idTokens?.verify(hint) ?? {};
+  const isOurs = iss === issuer.identifier && aud === client.clientId;
+  if (isOurs && typeof sub === "string" && isIdTokenSubject(sub)) return sub;
+  if (!idTokens?.isOfNoKey(hint))
+    throw invalidRequest("id_token_hint is no ID token of this client.", "id-token-hint-not-ours");
+  throw new OAuthError("login_required", {
+    description: "The id_token_hint can no longer be verified.",
+    ...because(authorizationRequestReasons, "id-token-hint-of-no-key"),
+  });
+}
+
 /** What the parameters of a request are checked against. */
 export interface AuthorizationRequestSetting {
   /** The issuer that the request was sent to. */
@@ -136,6 +159,10 @@ export interface AuthorizationRequestSetting {
   readonly target: RedirectTarget;
   /** The scopes that the pages of this request have shown; `undefined` on the first visit. */
   readonly shown: ShownScopes | undefined;
+  /** Verifies `id_token_hint`; left out on a return visit, which has none. */
+  readonly idTokens?: IdTokenVerifier | undefined;
+  /** The person whom the hint has named on the first visit. */
+  readonly hintedSubject?: string | undefined;
 }
 
 /**
@@ -147,8 +174,9 @@ export interface AuthorizationRequestSetting {
  */
 export function checkAuthorizationRequest(
   parameters: Parameters,
-  { issuer, client, target, shown }: AuthorizationRequestSetting,
+  setting: AuthorizationRequestSetting,
 ): AuthorizationRequest {
+  const { issuer, client, target, shown } = setting;
   checkUsable(parameters);
   checkNoRequestObject(parameters);
   checkResponseType(parameters);
@@ -175,5 +203,6 @@ export function checkAuthorizationRequest(
     maxAge: checkMaxAge(parameters),
     loginHint: parameters.get("login_hint"),
     uiLocales: parameters.get("ui_locales"),
+    hintedSubject: checkIdTokenHint(parameters, setting),
   };
 }

@@ -124,5 +124,9 @@ export function idTokenSigner(ring: KeyRing, clock: Clock): IdTokenSigner {
       const key = presented && ring.known().find(({ kid }) => kid === presented.kid);
       return key && isSignedBy(presented, key) ? claimsOf(presented) : undefined;
     },
+    isOfNoKey(token) {
+      const kid = parseJwt(token, isIdTokenHeader)?.kid;
+      return typeof kid === "string" && !ring.known().some((known) => known.kid === kid);
+    },
   };
 }

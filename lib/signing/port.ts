@@ -1,5 +1,6 @@
 /** The ports for signing tokens. RFC 9068 §2, §4; OpenID Connect Core §2. */
 import type { AccessTokenClaims } from "../protocol/access-token";
+import type { IdTokenVerifier } from "../protocol/openid";
 import type { EpochSeconds } from "../protocol/time";
 import type { VerificationKey } from "./verification-key";
 
@@ -21,11 +22,7 @@ export interface AccessTokenSigner {
 }
 
 /** Signs ID tokens, and knows its own again. */
-export interface IdTokenSigner {
+export interface IdTokenSigner extends IdTokenVerifier {
   /** The claims as a signed JWT with `typ: JWT`. A promise only where the key is outside this process. */
   sign(claims: object, algorithm: string): string | Promise<string>;
-  /**
-   * The claims of an ID token that a key of this server has signed, retired or not, or `undefined`. Does not check `exp`, issuer or audience.
-   */
-  verify(token: string): Readonly<Record<string, unknown>> | undefined;
 }
