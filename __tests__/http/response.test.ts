@@ -126,6 +126,14 @@ describe("the headers of an answer", () => {
     expect(valuesOf(received, "content-type")).toEqual([type]);
   });
 
+  it.each(["application/json", "text/html"])(
+    "refuse a caller that accepts %s with the status of the page",
+    (accept) => {
+      const page = { ...errorPage(refusal), status: 413 };
+      expect(write(page, { request: { headers: { Accept: accept } } }).status).toBe(413);
+    },
+  );
+
   it("have every cookie of the answer on its own line (RFC 6265 §3)", () => {
     const cookies = ["a=1; Path=/", "b=2; Path=/"];
     for (const response of [answers.redirect, answers.page, answers["error-page"]]) {

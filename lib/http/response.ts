@@ -55,9 +55,10 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
       };
     case "error-page": {
       const { req, pages = pagesOf() } = destination;
-      if (prefersJson(req)) return toWritten(destination, jsonError(response.error));
-      const html = pages.error(req, response.error);
-      return { status: response.status, headers: pageHeaders(html, []), body: html };
+      const { status, error } = response;
+      if (prefersJson(req)) return toWritten(destination, { ...jsonError(error), status });
+      const html = pages.error(req, error);
+      return { status, headers: pageHeaders(html, []), body: html };
     }
     case "empty":
       return { status: response.status, headers: response.headers ?? {}, body: "" };
