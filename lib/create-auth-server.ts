@@ -34,6 +34,7 @@ import {
   mountCheckOnDemand,
   narrowingOnDemand,
   openidRoutesOnDemand,
+  pageRoutesOnDemand,
   rateLimitOnDemand,
   routesOnDemand,
   selfDescribedOnDemand,
@@ -141,9 +142,13 @@ function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
 function someRoutesOf(
   ports: Ports,
   { options, protection }: { options: ResolvedOptions; protection: ProtectionPorts },
-): RouterParts["someRoutes"] {
+): Pick<RouterParts, "someRoutes" | "somePageRoutes"> {
   const verifiers = new Map(protection.apis.map(({ api, verify }) => [api.apiId, verify]));
-  return [...routesOnDemand(options, ports), ...openidRoutesOnDemand(options, { ...ports, verifiers })];
+  const openidRoutes = openidRoutesOnDemand(options, { ...ports, verifiers });
+  return {
+    someRoutes: [...routesOnDemand(options, ports), ...openidRoutes],
+    somePageRoutes: pageRoutesOnDemand(options),
+  };
 }
 
 /** What the host can see and end. */
@@ -263,7 +268,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const someRoutes = someRoutesOf(ports, { options, protection });
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
   const mountPath = mountPathOf(baseUrl);
-  const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, someRoutes };
+  const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, ...someRoutes };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = routersOf(parts, { baseUrl, documents, advise });

@@ -21,6 +21,7 @@ import type * as Ends from "./end-user/ends";
 import type * as Lists from "./end-user/list-authorizations";
 import type * as Narrowing from "./end-user/narrow";
 import type { EmitEvent } from "./events/port";
+import type * as Posting from "./http/authorize-by-post";
 import type * as MountChecking from "./http/mount-check";
 import type { MountCheck, MountCheckOptions } from "./http/mount-check";
 import type * as RegistrationRoute from "./http/registration-route";
@@ -186,6 +187,12 @@ export function openidRoutesOnDemand(
   if (adapters.size === 0) return [];
   const { openidRoutes } = require("./bearer/userinfo") as typeof Userinfo;
   return openidRoutes({ ...ports, adapters });
+}
+
+/** The authorization endpoint that also takes requests by POST, where an API has `openid`. */
+export function pageRoutesOnDemand({ apis }: ResolvedOptions): RouterParts["somePageRoutes"] {
+  if (adaptersOf(apis, "openid").size === 0) return [];
+  return [(require("./http/authorize-by-post") as typeof Posting).authorizeByPost];
 }
 
 /** Makes ID tokens; `undefined` where no API has `openid`. */

@@ -23,6 +23,8 @@ export interface RouterParts extends ServedParts {
   readonly keySet: () => JsonResponse;
   /** The routes for clients that only some APIs have, where one of them has it. */
   readonly someRoutes: readonly Route<HttpRequest>[];
+  /** The same for the routes that browsers visit. They take the place of others with their path. */
+  readonly somePageRoutes: readonly Route<Request>[];
 }
 
 /** A route at one issuer. */
@@ -158,7 +160,7 @@ function isInOtherCase(matched: string, mountPath: string): boolean {
  * @param check looks at how the router is mounted, in development.
  */
 export function createRouter(parts: RouterParts, check?: MountCheck): Router {
-  const places = placesOf<Request>(parts, [...clientRoutes, ...pageRoutes]);
+  const places = placesOf<Request>(parts, [...clientRoutes, ...pageRoutes, ...parts.somePageRoutes]);
   const keys = { endpoint: "keys", route: new URL(parts.jwksUri).pathname } as const;
   return directRouter((req, res, next) => {
     check?.atRouter(req);

@@ -224,14 +224,17 @@ const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) =
   return flow.submitConsent(req, { issuer, form: form.parameters });
 };
 
-/** The routes that a person's browser visits. @rfc 6749 §3.1 */
+/** The authorization endpoint. @rfc 6749 §3.1 */
+export const authorizationRoute: Route<Request> = {
+  ...endpoints.authorization,
+  endpoint: "authorization",
+  methods: { GET: authorize, HEAD: empty },
+  failure: errorPage,
+};
+
+/** The routes that a person's browser visits. */
 export const pageRoutes: readonly Route<Request>[] = [
-  {
-    ...endpoints.authorization,
-    endpoint: "authorization",
-    methods: { GET: authorize, HEAD: empty },
-    failure: errorPage,
-  },
+  authorizationRoute,
   {
     path: `${endpoints.authorization.path}/resume`,
     endpoint: "resume",
