@@ -207,7 +207,7 @@ describe("clients that nobody has registered (RFC 7591 §3)", () => {
     expect(clients && asked.map((origin) => clients.isBrowserOrigin(origin))).toEqual(origins);
     const registration = { ...ports, redirectSchemes: [], randomId: () => "R" };
     const routesThere = routesOnDemand(options, registration);
-    const having = options.issuers.filter(({ api }) => routesThere.some(({ on }) => on?.(api)));
+    const having = options.issuers.filter((issuer) => routesThere.some(({ on }) => on?.(issuer)));
     expect([...new Set(having.map(({ api }) => api.apiId))]).toEqual(routes);
   });
 });

@@ -23,6 +23,7 @@ import { adviseOfFormAction, writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
+import type { SignOutFlow } from "./interaction/sign-out";
 import { checkOptions } from "./options/check";
 import {
   assessmentOnDemand,
@@ -38,6 +39,7 @@ import {
   rateLimitOnDemand,
   routesOnDemand,
   selfDescribedOnDemand,
+  signOutOnDemand,
   usesOnDemand,
 } from "./on-demand";
 import type { AuthServerOptions } from "./options/options";
@@ -141,13 +143,17 @@ function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
 /** The routes that only some APIs have. */
 function someRoutesOf(
   ports: Ports,
-  { options, protection }: { options: ResolvedOptions; protection: ProtectionPorts },
+  {
+    options,
+    protection,
+    signOut,
+  }: { options: ResolvedOptions; protection: ProtectionPorts; signOut: SignOutFlow | undefined },
 ): Pick<RouterParts, "someRoutes" | "somePageRoutes"> {
   const verifiers = new Map(protection.apis.map(({ api, verify }) => [api.apiId, verify]));
   const openidRoutes = openidRoutesOnDemand(options, { ...ports, verifiers });
   return {
     someRoutes: [...routesOnDemand(options, ports), ...openidRoutes],
-    somePageRoutes: pageRoutesOnDemand(options),
+    somePageRoutes: pageRoutesOnDemand(options, signOut),
   };
 }
 
@@ -183,7 +189,12 @@ function endsOf(
 /** The functions that the host's own pages call. */
 function hostPagesOf(
   flow: AuthorizationFlow,
-  { pages, advise, origin }: { pages: Pages; advise: Advise | undefined; origin: string },
+  {
+    pages,
+    advise,
+    origin,
+    signOut,
+  }: { pages: Pages; advise: Advise | undefined; origin: string; signOut: SignOutFlow | undefined },
 ): Pick<AuthServer, "interaction" | "resume" | "approve" | "deny"> {
   function write(
     exchange: Parameters<typeof writeResponse>[0] & { readonly req: Request },
@@ -196,8 +207,10 @@ function hostPagesOf(
   }
   return {
     interaction: (req) => flow.describe(req, readInteractionId(req)),
-    resume: (req, res, given?: unknown) =>
-      write({ req, res }, flow.leadBack(req, { interactionId: readInteractionId(req), given })),
+    resume(req, res, given?: unknown) {
+      const interactionId = readInteractionId(req);
+      write({ req, res }, signOut?.leadBack(interactionId) ?? flow.leadBack(req, { interactionId, given }));
+    },
     async approve(req, res, ...decisions) {
       const interactionId = readInteractionId(req);
       // approve(req, res) allows everything; approve(req, res, undefined) is refused, as it may be a mistake of the host
@@ -262,10 +275,11 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     onFailure: (cause) => emit({ kind: "server-error", cause }),
   });
   const flow = flowOf(options, { ports, pages });
+  const signOut = signOutOnDemand(options, { ...ports, pages });
   const jwksUri = `${baseUrl}/jwks`;
   const rateLimit = rateLimitOnDemand(options);
   const protection = protectionOf(ports, options);
-  const someRoutes = someRoutesOf(ports, { options, protection });
+  const someRoutes = someRoutesOf(ports, { options, protection, signOut });
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
   const mountPath = mountPathOf(baseUrl);
   const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, ...someRoutes };
@@ -282,7 +296,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) =>
       ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", idAlgorithms, now: clock() })),
     ...protectRoutes(protection),
-    ...hostPagesOf(flow, { pages, advise, origin: new URL(baseUrl).origin }),
+    ...hostPagesOf(flow, { pages, advise, signOut, origin: new URL(baseUrl).origin }),
     ...endsOf(ports, issuers),
     assessment: assessmentOnDemand(written),
   };

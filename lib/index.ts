@@ -14,6 +14,7 @@ export {
 export type { HostApproval } from "./interaction/consent-answers";
 export type { ConsentPage } from "./pages/consent-page";
 export type { ErrorPage } from "./pages/error-page";
+export type { SignedOutPage } from "./pages/signed-out-page";
 export type { PageContent, PagesOptions } from "./pages/pages";
 export type { PageTexts } from "./pages/built-in-texts";
 export type { AuthorizationSummary, ClientSummary } from "./pages/summary";
@@ -23,6 +24,8 @@ export type {
   ConsentAdapter,
   ConsentRequest,
   Interaction,
+  SignOutAnswer,
+  SignOutRequest,
 } from "./interaction/port";
 export type {
   ActiveAuthorization,

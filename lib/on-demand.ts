@@ -23,6 +23,9 @@ import type * as Narrowing from "./end-user/narrow";
 import type { EmitEvent } from "./events/port";
 import type * as Posting from "./http/authorize-by-post";
 import type * as MountChecking from "./http/mount-check";
+import type * as SignOutRouting from "./http/sign-out-routes";
+import type * as SigningOut from "./interaction/sign-out";
+import type { SignOutFlow, SignOutOptions } from "./interaction/sign-out";
 import type { MountCheck, MountCheckOptions } from "./http/mount-check";
 import type * as RegistrationRoute from "./http/registration-route";
 import type { RouterParts } from "./http/router";
@@ -189,10 +192,26 @@ export function openidRoutesOnDemand(
   return openidRoutes({ ...ports, adapters });
 }
 
-/** The authorization endpoint that also takes requests by POST, where an API has `openid`. */
-export function pageRoutesOnDemand({ apis }: ResolvedOptions): RouterParts["somePageRoutes"] {
+/** Signing out at the wish of relying parties; `undefined` where no issuer can. */
+export function signOutOnDemand(
+  { issuers, authMethods, secrets, baseUrl }: ResolvedOptions,
+  ports: Omit<SignOutOptions, "authMethods" | "secrets" | "origin">,
+): SignOutFlow | undefined {
+  if (!issuers.some(({ signsOut }) => signsOut)) return undefined;
+  const { signOutFlow } = require("./interaction/sign-out") as typeof SigningOut;
+  return signOutFlow({ ...ports, authMethods, secrets, origin: new URL(baseUrl).origin });
+}
+
+/** The routes for browsers that only some APIs have: requests by POST, where an API has `openid`, and signing out. */
+export function pageRoutesOnDemand(
+  { apis }: ResolvedOptions,
+  signOut: SignOutFlow | undefined,
+): RouterParts["somePageRoutes"] {
   if (adaptersOf(apis, "openid").size === 0) return [];
-  return [(require("./http/authorize-by-post") as typeof Posting).authorizeByPost];
+  const { authorizeByPost } = require("./http/authorize-by-post") as typeof Posting;
+  if (!signOut) return [authorizeByPost];
+  const { signOutRoutes } = require("./http/sign-out-routes") as typeof SignOutRouting;
+  return [authorizeByPost, ...signOutRoutes(signOut)];
 }
 
 /** Makes ID tokens; `undefined` where no API has `openid`. */

@@ -95,6 +95,7 @@ export function directFlow(answers: Partial<FlowHost> = {}) {
         return "<html>";
       },
       error: () => "<html>",
+      signedOut: () => "",
       formPost: () => "<html>",
     },
     authMethods: { password: { authenticate }, passkey: { authenticate } },

@@ -41,6 +41,9 @@ describe("the subject of an ID token (OpenID Connect Core §2)", () => {
   });
 });
 
+/** An object of so many bytes as JSON. */
+const sized = (bytes: number) => ({ x: "é".repeat((bytes - 8) / 2) });
+
 describe("claims about a person (OpenID Connect Core §5.1, §5.4)", () => {
   const email = { email: "a@example.org", email_verified: false };
 
@@ -51,7 +54,6 @@ describe("claims about a person (OpenID Connect Core §5.1, §5.4)", () => {
   });
 
   it("have 4,096 bytes as JSON at most", () => {
-    const sized = (bytes: number) => ({ x: "é".repeat((bytes - 8) / 2) });
     expect(identityClaimsProblem(sized(4_096))).toBeUndefined();
     expect(identityClaimsProblem(sized(4_098))).toBe("the claims must not be larger than 4096 bytes as JSON");
   });

@@ -77,6 +77,7 @@ const forms: ReadonlyMap<string, string> = new Map(
     clientId: "1 to 255 visible ASCII characters",
     name: "the name that people read, at least one character",
     redirectUris: "a list of URIs, empty for a client that has none",
+    postLogoutRedirectUris: "a list of URIs",
     subscriptions: "an object with an entry for each API that the client may use, such as { orders: {} }",
     confidential: "true for a client that keeps a secret or a key, otherwise false",
     platform: '"native" or "browser", or confidential: true',
@@ -162,10 +163,11 @@ function keyProblem({ jwks, jwksUri = "" }: KeyClient): string | undefined {
 }
 
 function valueProblem(client: Client): string | undefined {
-  for (const [index, uri] of client.redirectUris.entries()) {
-    const problem = redirectUriProblem(client, { uri, redirectSchemes: "any" });
-    if (problem !== undefined) return `redirectUris.${index} ${problem}`;
-  }
+  for (const name of ["redirectUris", "postLogoutRedirectUris"] as const)
+    for (const [index, uri] of client[name]?.entries() ?? []) {
+      const problem = redirectUriProblem(client, { uri, redirectSchemes: "any" });
+      if (problem !== undefined) return `${name}.${index} ${problem}`;
+    }
   if (!client.confidential)
     return client.responseModes?.includes("form_post")
       ? "responseModes has form_post, which is for confidential clients: leave it out"
@@ -219,6 +221,7 @@ const kept: Readonly<
   name: true,
   redirectUris: true,
   responseModes: true,
+  postLogoutRedirectUris: true,
   trusted: true,
   subscriptions: true,
   logo: true,

@@ -34,6 +34,7 @@ const properties = {
   name: { type: "string", minLength: 1 },
   redirectUris: strings,
   responseModes: { type: "array", minItems: 1, items: { enum: responseModes } },
+  postLogoutRedirectUris: strings,
   trusted: { type: "boolean" },
   subscriptions: { type: "object", additionalProperties: subscription },
   logo: logoSchema,

@@ -12,11 +12,12 @@ function isText(value: unknown): value is string {
 }
 
 /** True for a location that can be written into a header without encoding. A relative one would lead below the authorization endpoint. */
-function isPageUrl(value: unknown): boolean {
+export function isPageUrl(value: unknown): boolean {
   return isText(value) && /^(?:\/|https?:\/\/)[\x21-\x7e]*$/i.test(value);
 }
 
-const pageUrlRule =
+/** What it must be. */
+export const pageUrlRule =
   'url must be an absolute URL, or a path that begins with a slash, such as "/sign-in", in visible ASCII characters';
 
 /** What is wrong with an end user that the host names, or `undefined` when nothing is. */

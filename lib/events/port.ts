@@ -90,6 +90,10 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "client-ended" }
     /** `auth.apis.revoke`: everything that was issued for this API has ended. */
     | { readonly kind: "api-ended"; readonly apiId: string }
+    /** A person has signed out at the wish of a client. Their authorizations have not ended. */
+    | { readonly kind: "signed-out" }
+    /** The logout endpoint refused a request. Nobody was signed out. */
+    | ({ readonly kind: "sign-out-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /** A protected route refused a request: no token, an invalid one, or one that is not enough for the route. */
     | ({ readonly kind: "bearer-refused"; readonly apiId: string } & RefusalReason)
     /**

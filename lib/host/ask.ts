@@ -64,6 +64,7 @@ const wrongAnswers = {
   "tokens.decide": "wrong-answer-of-tokens",
   "openid.claims": "wrong-answer-of-claims",
   rateLimit: "wrong-answer-of-rate-limit",
+  signOut: "wrong-answer-of-sign-out",
   "clientRegistration.approve": "wrong-answer-about-registration",
   "clientMetadataDocuments.accept": "wrong-answer-about-document",
   person: "wrong-answer-of-person",

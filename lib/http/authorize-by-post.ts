@@ -58,6 +58,6 @@ const redirectToGet: RouteHandler<Request> = async ({ ports }, { req, issuer }) 
 /** The authorization endpoint of APIs with `openid`. */
 export const authorizeByPost: Route<Request> = {
   ...authorizationRoute,
-  on: ({ openid }) => openid !== undefined,
+  on: ({ api }) => api.openid !== undefined,
   methods: { ...authorizationRoute.methods, POST: redirectToGet },
 };

@@ -42,7 +42,7 @@ function placesOf<Req extends HttpRequest>(
 ): ReadonlyMap<string, Place<Req>> {
   const entries = [...routes, ...someRoutes].flatMap((route) => {
     const template = `${mountPath}/auth/:authMethodId/api/:apiId/${route.path}`;
-    const having = issuers.filter(({ api }) => !route.on || route.on(api));
+    const having = issuers.filter((issuer) => !route.on || route.on(issuer));
     return having.map((issuer) => {
       const path = `/auth/${issuer.authMethodId}/api/${issuer.api.apiId}/${route.path}`;
       return [path, { route, issuer, template }] as const;

@@ -2,7 +2,7 @@
 import type { Request } from "express";
 import { type AnswerKeys, askHost } from "../host/ask";
 import type { Authentication, ConsentAnswer, EndUserPort } from "../end-user/port";
-import { type AuthorizationSummary, summarize } from "../pages/summary";
+import { type AuthorizationSummary, type ClientSummary, summarize } from "../pages/summary";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import { hostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
@@ -29,7 +29,35 @@ export interface AuthMethod {
    * belongs on your sign-in page, which has no limit.
    */
   authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
+  /**
+   * Signs people out at the wish of a relying party, at issuers of APIs with `openid`. Left out: they have no logout endpoint. Answer
+   * `interaction` while somebody is signed in: the page there asks the person (unless `subject` is who is signed in), ends your session by a
+   * POST of its own, and calls `auth.resume(req, res)`. It is then asked again, and answers `signed-out`. It must not end a session itself:
+   * any site can send people here. It has five seconds.
+   *
+   * @rfc OpenID Connect RP-Initiated Logout §2
+   */
+  signOut?(request: SignOutRequest): SignOutAnswer | Promise<SignOutAnswer>;
 }
+
+/** What `signOut` is called with. */
+export interface SignOutRequest {
+  /** The Express request of the person's browser, where the host finds its own session. */
+  readonly req: Request;
+  /** The client that asks, where the request names one. */
+  readonly client?: ClientSummary;
+  /** Whom the client wants to sign out, proven by an ID token. Left out: the client does not say. */
+  readonly subject?: string;
+  /** The person's languages as the client says (BCP 47, separated by spaces): unchecked input. */
+  readonly uiLocales: string | undefined;
+}
+
+/** What `signOut` returns. */
+export type SignOutAnswer =
+  /** Nobody is signed in, or no longer. */
+  | { readonly kind: "signed-out" }
+  /** The host's sign-out page: absolute, or a path of this origin. */
+  | { readonly kind: "interaction"; readonly url: string };
 
 /** What `decide` is called with. */
 export interface ConsentRequest extends AuthorizationSummary {

@@ -121,6 +121,7 @@ function resolveIssuers(options: AuthServerOptions): readonly Issuer[] {
       identifier: issuerIdentifier(options.baseUrl, { authMethodId, apiId }),
       authMethodId,
       api,
+      ...(api.openid && options.authMethods[authMethodId]?.signOut && { signsOut: true }),
     }));
   });
 }

@@ -74,6 +74,12 @@ export interface PageTexts {
   readonly failureAdvice: string;
   /** Opens what developers need of an error. */
   readonly errorDetails: string;
+  /** The title of the page for a person who has signed out. */
+  readonly signedOutTitle: string;
+  /** What has happened then. */
+  readonly signedOutExplanation: string;
+  /** What they can do then. */
+  readonly signedOutAdvice: string;
 }
 
 const en: PageTexts = {
@@ -121,6 +127,9 @@ const en: PageTexts = {
   failureAdvice:
     "Wait a moment, then go back to the app and try again. If this keeps happening, contact this site’s support and quote this code: {code}.",
   errorDetails: "Technical details",
+  signedOutTitle: "You are signed out",
+  signedOutExplanation: "You are no longer signed in to this site in this browser.",
+  signedOutAdvice: "You can close this page.",
 };
 
 const de: PageTexts = {
@@ -172,6 +181,9 @@ const de: PageTexts = {
   failureAdvice:
     "Warten Sie einen Moment, gehen Sie dann zurück zur App und versuchen Sie es noch einmal. Wenn das Problem weiterhin besteht, wenden Sie sich an den Support dieser Website und nennen Sie diesen Code: {code}.",
   errorDetails: "Technische Details",
+  signedOutTitle: "Sie sind abgemeldet",
+  signedOutExplanation: "Sie sind in diesem Browser nicht mehr bei dieser Website angemeldet.",
+  signedOutAdvice: "Sie können diese Seite schließen.",
 };
 
 const fr: PageTexts = {
@@ -222,6 +234,9 @@ const fr: PageTexts = {
   failureAdvice:
     "Patientez un instant, puis retournez dans l’application et réessayez. Si le problème persiste, contactez l’assistance de ce site et indiquez ce code\u00a0: {code}.",
   errorDetails: "Détails techniques",
+  signedOutTitle: "Vous êtes déconnecté",
+  signedOutExplanation: "Vous n’êtes plus connecté à ce site dans ce navigateur.",
+  signedOutAdvice: "Vous pouvez fermer cette page.",
 };
 
 const ar: PageTexts = {
@@ -268,6 +283,9 @@ const ar: PageTexts = {
   failureAdvice:
     "انتظر لحظة، ثم ارجع إلى التطبيق وحاول مرة أخرى. إذا استمرت المشكلة، فتواصل مع فريق دعم هذا الموقع واذكر هذا الرمز: {code}.",
   errorDetails: "تفاصيل تقنية",
+  signedOutTitle: "تم تسجيل خروجك",
+  signedOutExplanation: "لم تعد مسجّلاً الدخول إلى هذا الموقع في هذا المتصفح.",
+  signedOutAdvice: "يمكنك إغلاق هذه الصفحة.",
 };
 
 /** Language → its texts. */

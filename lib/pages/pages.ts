@@ -9,11 +9,12 @@ import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
 import { fallbackLanguage, mergeTexts, type Say, saying } from "./merge-texts";
 import { formPostPage } from "./form-post-page";
+import { signedOutMain, type SignedOutPage, signedOutPageContent } from "./signed-out-page";
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
 import type { PageTexts } from "./built-in-texts";
 
 /** A page to render: what it shows, and in which language. Every text is already HTML. */
-export type PageContent = (ConsentPage | ErrorPage) & {
+export type PageContent = (ConsentPage | ErrorPage | SignedOutPage) & {
   /** BCP 47. */
   readonly language: string;
   /** The writing direction of the language, for `dir`. */
@@ -44,16 +45,28 @@ export interface Pages {
   consent(req: IncomingMessage, input: ConsentPageInput): string;
   /** The HTML of an error page: the built-in one when the host's `render` fails. */
   error(req: IncomingMessage, error: OAuthError): string;
+  /** The HTML of the page for a person who has signed out. Throws what the host's `render` throws. */
+  signedOut(req: IncomingMessage, by: { readonly uiLocales: string | undefined }): string;
   /** The HTML of the page that posts an answer to the client. */
   formPost(req: IncomingMessage, response: FormPostResponse): string;
+}
+
+function mainOf(content: PageContent): string {
+  switch (content.kind) {
+    case "consent":
+      return consentMain(content);
+    case "error":
+      return errorMain(content);
+    case "signed-out":
+      return signedOutMain(content);
+  }
 }
 
 function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: PageContent): string {
   const { language, direction, title } = content;
   const frame: PageFrame = { language, direction, name: escapeHtml(name), logo, accentColor };
-  const main = content.kind === "consent" ? consentMain(content) : errorMain(content);
   // the title element must contain plain text only, so what marks names and languages is removed
-  return renderPage(frame, { title: title.replaceAll(/<[^>]*>/g, ""), main });
+  return renderPage(frame, { title: title.replaceAll(/<[^>]*>/g, ""), main: mainOf(content) });
 }
 
 /** `ui_locales` as the URL has it. The request may have failed before its parameters were checked. */
@@ -99,20 +112,18 @@ export function pagesOf(
   const textsByLanguage = mergeTexts(options.texts);
   function contentIn(
     wanted: readonly string[],
-    pageIn: (inLanguage: { say: Say; language: string }) => ConsentPage | ErrorPage,
+    pageIn: (inLanguage: { say: Say; language: string }) => ConsentPage | ErrorPage | SignedOutPage,
   ): PageContent {
     const { say, ...page } = spokenIn(textsByLanguage, wanted);
     return { ...pageIn({ say, language: page.language }), ...page };
   }
+  const renderIn = (...page: Parameters<typeof contentIn>): string => render(options, contentIn(...page));
 
   return {
     consent(req, input) {
       const { uiLocales, client } = input.summary;
       const wanted = wantedLanguages(req, { uiLocales, isStranger: client.selfDescribed !== undefined });
-      return render(
-        options,
-        contentIn(wanted, (inLanguage) => consentPageContent(input, inLanguage)),
-      );
+      return renderIn(wanted, (inLanguage) => consentPageContent(input, inLanguage));
     },
     error(req, error) {
       // anyone can make the link that leads to an error
@@ -126,6 +137,10 @@ export function pagesOf(
         return renderBuiltIn(options, content);
       }
     },
+    signedOut: (req, { uiLocales }) =>
+      renderIn(wantedLanguages(req, { uiLocales, isStranger: false }), ({ say }) =>
+        signedOutPageContent(say),
+      ),
     formPost(req, response) {
       const wanted = wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: false });
       const { say, ...page } = spokenIn(textsByLanguage, wanted);

@@ -65,7 +65,8 @@ function summarizeSource(
   return by === "document" ? { by, host: new URL(clientId).host } : { by };
 }
 
-function summarizeClient({
+/** A client as pages may show it. */
+export function summarizeClient({
   clientId,
   name,
   confidential,

@@ -2,9 +2,14 @@
 import { type Client, type ResponseMode, responseModes } from "./client";
 import type { OAuthError, OAuthErrorCode } from "./oauth-error";
 import type { FormPostResponse, RedirectResponse } from "./protocol-response";
+import type { PostLogoutTarget } from "./post-logout-uri";
 import type { RedirectTarget } from "./redirect-uri";
 
-function withQuery(target: RedirectTarget, parameters: Readonly<Record<string, string | undefined>>): string {
+/** The proven target with these parameters in its query. */
+export function withParameters(
+  target: RedirectTarget | PostLogoutTarget,
+  parameters: Readonly<Record<string, string | undefined>>,
+): string {
   // the registered query is kept character for character: the client may compare it
   let location = target.uri;
   let separator = location.includes("?") ? (/[?&]$/.test(location) ? "" : "&") : "?";
@@ -64,7 +69,7 @@ export function authorizationAnswer(
   const { error } = parameters;
   switch (mode) {
     case "query":
-      return { kind: "redirect", location: withQuery(target, parameters), ...(error && { error }) };
+      return { kind: "redirect", location: withParameters(target, parameters), ...(error && { error }) };
     case "form_post":
       return { kind: "form-post", action: target.uri, fields: parameters, ...(error && { error }) };
   }

@@ -52,6 +52,11 @@ interface ClientBase {
   readonly redirectUris: readonly string[];
   /** The response modes that the client may ask for. Left out: both for a confidential client, `query` for any other. */
   readonly responseModes?: readonly ResponseMode[];
+  /**
+   * Where people may be sent after they have signed out here at the client's wish. By the same rules as redirect URIs, compared character for
+   * character (OpenID Connect RP-Initiated Logout §3.1).
+   */
+  readonly postLogoutRedirectUris?: readonly string[];
   /** `true`: end users are never asked for consent. For the host's own clients only. */
   readonly trusted?: boolean;
   /** API id → what the client may do there. Without an entry the client has no access to the API. */

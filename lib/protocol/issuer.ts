@@ -99,6 +99,8 @@ export interface Issuer {
   readonly identifier: string;
   readonly authMethodId: string;
   readonly api: Api;
+  /** `true` where relying parties can have people signed out. */
+  readonly signsOut?: boolean;
 }
 
 /** The APIs of these issuers, each one once. */
@@ -142,28 +144,29 @@ export function mountPathOf(baseUrl: string): string {
 export type ClientEndpointName = "token" | "revocation" | "introspection";
 
 /** The name of an endpoint of an issuer. */
-export type EndpointName = "authorization" | ClientEndpointName | "registration" | "userinfo";
+export type EndpointName = "authorization" | ClientEndpointName | "registration" | "userinfo" | "end_session";
 
 /** Where an endpoint is, and which issuers have it. */
 export interface Endpoint {
   /** Below the issuer identifier. */
   readonly path: string;
-  /** True for the APIs whose issuers have it. Left out: all of them. */
-  readonly on?: (api: Api) => boolean;
+  /** True for the issuers that have it. Left out: all of them. */
+  readonly on?: (issuer: Issuer) => boolean;
 }
 
 /**
  * The endpoints of an issuer by their names in the metadata. The routes and the metadata follow from this list.
  *
- * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, OpenID Connect Core §5.3
+ * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, OpenID Connect Core §5.3, RP-Initiated Logout §2.1
  */
 export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   authorization: { path: "authorize" },
   token: { path: "token" },
   revocation: { path: "revoke" },
   introspection: { path: "introspect" },
-  registration: { path: "register", on: ({ selfDescribed }) => selfDescribed.registrations },
-  userinfo: { path: "userinfo", on: ({ openid }) => openid !== undefined },
+  registration: { path: "register", on: ({ api }) => api.selfDescribed.registrations },
+  userinfo: { path: "userinfo", on: ({ api }) => api.openid !== undefined },
+  end_session: { path: "logout", on: ({ signsOut }) => signsOut === true },
 };
 
 /** True for an id that needs no encoding in a URL path. A leading dot is refused: browsers and proxies resolve `.` and `..`. */

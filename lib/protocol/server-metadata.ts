@@ -58,9 +58,11 @@ function openidMetadata({ claims, idTokenAlgorithm }: ApiOpenId): OpenIdMetadata
   };
 }
 
-function endpointUrls({ identifier, api }: Issuer): EndpointUrls {
-  const here = Object.entries(endpoints).filter(([, { on }]) => !on || on(api));
-  return Object.fromEntries(here.map(([name, { path }]) => [`${name}_endpoint`, `${identifier}/${path}`]));
+function endpointUrls(issuer: Issuer): EndpointUrls {
+  const here = Object.entries(endpoints).filter(([, { on }]) => !on || on(issuer));
+  return Object.fromEntries(
+    here.map(([name, { path }]) => [`${name}_endpoint`, `${issuer.identifier}/${path}`]),
+  );
 }
 
 /** The metadata document of an issuer. @rfc 8414 §2 */

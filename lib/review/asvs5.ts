@@ -197,13 +197,14 @@ export const asvs5: Standard = {
       section: "10.5",
       title: "A client of OpenID Connect checks ID tokens",
       state: "not-applicable",
-      note: "There are no ID tokens.",
+      note: "This is no client.",
     },
     {
       section: "10.6",
       title: "An OpenID provider guards its response types and its logout",
-      state: "not-applicable",
-      note: "This is none.",
+      state: "met",
+      note: "The only response type is code. Your page of signOut asks people before it ends their session.",
+      tests: ["endpoints/authorization", "openid/sign-out"],
     },
     {
       section: "10.7.1",
