@@ -9,6 +9,7 @@ import { allow, outcomeOf, outcomeOfVisit } from "../browser/consent";
 import { interactionOf, resumePath, signIn, visit } from "../browser/interaction";
 import { obtainTokens, type Tokens } from "../browser/journey";
 import { issuer } from "../hosts/apis";
+import { clients } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { alice, bob, signedIn, signedOut, type TestHost } from "../hosts/host";
 import { accessKey, idKey, provider, type ProviderOptions } from "./provider";
@@ -114,7 +115,7 @@ describe("id_token_hint of somebody else than is signed in (OpenID Connect Core 
     const response = await authorize(host.browser(), expecting(tokens.id_token));
     expect(refusal(host, response)).toEqual({
       error: "login_required",
-      error_description: "Another end user is signed in than the hinted one.",
+      error_description: "Someone other than the hinted end user is signed in.",
       event: expect.objectContaining(wrongPerson) as object,
     });
     expect(reauthenticated(host)).toEqual([false, true]);
@@ -205,6 +206,26 @@ describe("id_token_hint of somebody else than is signed in (OpenID Connect Core 
     const anew = await signIn({ browser, id: interactionOf(answer) }, "alice");
     expect(outcomeOf(anew)).toBe("asked");
     expect(outcomeOf(await browser.answer(anew, "approve"))).toBe("granted");
+  });
+
+  it("never lets another person answer the host's own consent page", async () => {
+    const host = provider({ consent: { decide: () => ({ kind: "interaction", url: "/ask" }) } });
+    const browser = host.browser();
+    const page = await authorize(browser, expecting(hintOf()));
+    host.session = bob;
+    const answer = await browser.post("/allow", { interaction: interactionOf(page) });
+    expect(refusal(host, answer)).toMatchObject({ error: "login_required", event: wrongPerson });
+  });
+
+  it("holds where the host is asked again because everything of the person was ended before", async () => {
+    const trusted = { ...clients.web, subscriptions: { orders: { trusted: true } } };
+    const { host, tokens } = await known({ clients: [trusted] });
+    await host.auth.subjects.revoke("alice");
+    const people = [signedIn, bob, bob];
+    host.session = () => people.shift() ?? signedOut;
+    const response = await authorize(host.browser(), expecting(tokens.id_token));
+    expect(refusal(host, response)).toMatchObject({ error: "login_required", event: wrongPerson });
+    expect(people).toEqual([]);
   });
 
   it("gives nothing to another person after the hinted one was erased", async () => {
@@ -315,7 +336,7 @@ describe("a forged id_token_hint (OpenID Connect Core §3.1.2.1, RFC 8725 §3)",
     const response = await authorize(host.browser(), expecting(hint, { prompt: "none" }));
     expect(refusal(host, response)).toEqual({
       error: "invalid_request",
-      error_description: "id_token_hint is no ID token of this client.",
+      error_description: "id_token_hint is not an ID token of this client.",
       event: expect.objectContaining({
         kind: "authorization-denied",
         code: "id-token-hint-not-ours",

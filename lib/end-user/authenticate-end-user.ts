@@ -65,7 +65,7 @@ function isHinted({ subject }: Authenticated, { request: { hintedSubject } }: Ti
 function notHinted({ request: { prompt } }: TimedQuestion): OAuthError {
   if (prompt.includes("none")) return notSignedIn();
   return new OAuthError("login_required", {
-    description: "Another end user is signed in than the hinted one.",
+    description: "Someone other than the hinted end user is signed in.",
     ...because(endUserReasons, "not-the-hinted-person"),
   });
 }

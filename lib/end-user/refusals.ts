@@ -9,7 +9,7 @@ export const endUserReasons = {
     "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
   "sign-in-too-old": "authenticate returned an old sign-in despite reauthenticate: true: return interaction",
   "not-the-hinted-person":
-    "the person who is signed in is not the one of id_token_hint (OpenID Connect Core §3.1.2.1), although authenticate was called with reauthenticate: true or they come from a page: send the request without id_token_hint to let anyone sign in",
+    "somebody else than the person of id_token_hint is signed in (OpenID Connect Core §3.1.2.1), after a page or although authenticate was called with reauthenticate: true, where it must return interaction. To let anyone sign in, send the request without id_token_hint",
   "account-not-chosen":
     "authenticate was called with reauthenticate: true, for prompt=select_account or because the person asked for another account on the consent page, but returned a signed-in end user (OpenID Connect Core §3.1.2.1): return interaction",
   "consent-not-remembered":

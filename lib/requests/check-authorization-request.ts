@@ -36,7 +36,7 @@ export const authorizationRequestReasons = {
   "client-id-is-audience": (client: string): string =>
     `client ${client} has the audience of an API as its id, so its ID tokens could pass for access tokens (RFC 9068 §2.2): give it another id`,
   "id-token-hint-not-ours":
-    "id_token_hint is no ID token that this issuer has made for this client (OpenID Connect Core §3.1.2.1): send the client's last one, whether it has expired or not, or leave it out",
+    "id_token_hint is not an ID token that this issuer has made for this client (OpenID Connect Core §3.1.2.1): send the client's last one, whether it has expired or not, or leave it out",
   "id-token-hint-of-no-key":
     "id_token_hint names a key that signingKeys does not have, so nobody can verify it: the person has to sign in. Keep replaced keys for as long as relying parties keep ID tokens",
   "nonce-malformed":
@@ -142,7 +142,7 @@ function checkIdTokenHint(
   const isOurs = iss === issuer.identifier && aud === client.clientId;
   if (isOurs && typeof sub === "string" && isIdTokenSubject(sub)) return sub;
   if (!idTokens?.isOfNoKey(hint))
-    throw invalidRequest("id_token_hint is no ID token of this client.", "id-token-hint-not-ours");
+    throw invalidRequest("id_token_hint is not an ID token of this client.", "id-token-hint-not-ours");
   throw new OAuthError("login_required", {
     description: "The id_token_hint can no longer be verified.",
     ...because(authorizationRequestReasons, "id-token-hint-of-no-key"),
