@@ -66,8 +66,12 @@ function show(given: Shown = {}) {
         },
       },
       secrets: ["secret"],
-      pages: { consent: () => "<html>", error: () => "<html>", signedOut: () => "",
-        formPost: () => "<html>" },
+      pages: {
+        consent: () => "<html>",
+        error: () => "<html>",
+        signedOut: () => "",
+        formPost: () => "<html>",
+      },
     },
     { req, outcome: outcomeOf(given), pending: given.pending ?? first },
   );
