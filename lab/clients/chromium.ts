@@ -186,6 +186,7 @@ function sessionOf({ headers }: Request): string | undefined {
 
 const signInForm =
   '<form method="post"><label>Name <input name="name" required></label> <button>Sign in</button></form>';
+const signOutForm = '<form method="post"><button>Sign out</button></form>';
 const hostConsentForm =
   '<form method="post"><button name="answer" value="yes">Yes</button> <button formaction="/no">No</button></form>';
 
@@ -196,6 +197,11 @@ function hostPages(app: Express, { auth, attributes }: { auth: AuthServer; attri
     const { name } = req.body as { name: string };
     res.appendHeader("Set-Cookie", `session=${name}; Path=/; HttpOnly; ${attributes}`);
     auth.resume(req, res, { otherwise: "/" });
+  });
+  app.get("/signout", (_, res) => void res.send(htmlPage("Sign out?", signOutForm)));
+  app.post("/signout", readForm, (req, res) => {
+    res.appendHeader("Set-Cookie", `session=; Path=/; HttpOnly; Max-Age=0; ${attributes}`);
+    auth.resume(req, res);
   });
   app.get("/question", (_, res) => void res.send(htmlPage("The host asks", hostConsentForm)));
   app.post("/question", readForm, (req, res) => auth.approve(req, res));
@@ -235,6 +241,7 @@ export async function startWebHost({
         confidential: false,
         platform: "browser",
         redirectUris: [`${site.localhost}/silent`, `${site.loopback}/silent`, `${site.localhost}/callback`],
+        postLogoutRedirectUris: [`${site.localhost}/app`],
         subscriptions: { orders: { trusted: !asksForBrowserClient } },
       },
     ],
@@ -260,6 +267,8 @@ export async function startWebHost({
             ? { kind: "interaction", url: "/signin" }
             : { kind: "authenticated", subject };
         },
+        signOut: ({ req }) =>
+          sessionOf(req) === undefined ? { kind: "signed-out" } : { kind: "interaction", url: "/signout" },
       },
     },
     apis: {

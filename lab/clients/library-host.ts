@@ -13,6 +13,7 @@ import {
   generateClientSecret,
   generateSigningKey,
   memoryStorage,
+  type OpenIdOptions,
 } from "../../lib";
 import { newAuthority } from "../../__tests__/servers/certificates";
 import { newWebBrowser, type Page, type WebBrowser } from "../../__tests__/servers/example";
@@ -53,7 +54,14 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function mount(app: Express, { origin, redirectUris }: { origin: string; redirectUris: readonly string[] }) {
+interface Mounted {
+  readonly origin: string;
+  readonly redirectUris: readonly string[];
+  /** Where the host signs people in to other apps. */
+  readonly openid: OpenIdOptions | undefined;
+}
+
+function mount(app: Express, { origin, redirectUris, openid }: Mounted) {
   const method = {
     authenticate: ({ req }: { req: express.Request }) =>
       (req.headers.cookie ?? "").includes("session=alice")
@@ -63,7 +71,7 @@ function mount(app: Express, { origin, redirectUris }: { origin: string; redirec
   const auth = createAuthServer({
     baseUrl: `${origin}/login`,
     secrets: ["a test secret of at least 32 characters"],
-    signingKeys: [signingKey],
+    signingKeys: [signingKey, ...(openid ? [generateSigningKey("RS256")] : [])],
     storage: memoryStorage({
       clients: [
         {
@@ -83,6 +91,7 @@ function mount(app: Express, { origin, redirectUris }: { origin: string; redirec
         authMethods: ["password", "otp"],
         scopes: { read: "See your orders" },
         defaultScopes: ["read"],
+        ...(openid && { openid }),
       },
       reports: {
         audience: `${origin}/reports`,
@@ -106,8 +115,11 @@ function mount(app: Express, { origin, redirectUris }: { origin: string; redirec
   return auth;
 }
 
-/** Starts it; the programs may also have an answer sent to these redirect URIs. */
-export async function startLibraryHost(redirectUris: readonly string[] = []): Promise<LibraryHost> {
+/** Starts it; the programs may also have an answer sent to these redirect URIs. With `openid`, it signs people in to them. */
+export async function startLibraryHost(
+  redirectUris: readonly string[] = [],
+  openid?: OpenIdOptions,
+): Promise<LibraryHost> {
   const requests: string[] = [];
   const app = express();
   app.use((req, res, next) => {
@@ -128,7 +140,7 @@ export async function startLibraryHost(redirectUris: readonly string[] = []): Pr
   // Node.js trusts the test's authority in new processes only: the browser of the test comes as behind a proxy
   const plain = createServer(app as RequestListener);
   const plainOrigin = `http://localhost:${await listen(plain)}`;
-  const auth = mount(app, { origin, redirectUris });
+  const auth = mount(app, { origin, redirectUris, openid });
   const send = (url: URL | string, init?: RequestInit) =>
     fetch(new URL(url).href.replace(origin, plainOrigin), init);
   const issuer = `${origin}/login/auth/password/api/orders`;

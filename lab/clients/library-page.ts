@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Express } from "express";
 import type { Page } from "playwright-core";
+import type { OpenIdOptions } from "../../lib";
 import { htmlPage, newContext, signedInPage, startWebHost, type WebHost } from "./chromium";
 
 const repository = path.resolve(__dirname, "../..");
@@ -27,13 +28,17 @@ const browserFiles: Readonly<Record<string, string>> = {
 };
 
 /** The host and the client's site, with Alice at a page of the client. */
-export async function openBrowserClient(file?: string): Promise<{ host: WebHost; page: Page }> {
+export async function openBrowserClient(
+  file?: string,
+  openid?: OpenIdOptions,
+): Promise<{ host: WebHost; page: Page }> {
   let app: Express | undefined;
   const apis = {
     orders: {
       audience: "https://api.example/orders",
       authMethods: ["password"],
       scopes: { read: "See your orders" },
+      ...(openid && { openid }),
     },
   };
   const webHost = await startWebHost({
