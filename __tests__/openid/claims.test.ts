@@ -2,13 +2,19 @@ import request from "supertest";
 import type { IdentityClaims, IdentityClaimsRequest, OpenIdOptions } from "../../lib";
 import { pairPath } from "../hosts/apis";
 import { obtainCode, obtainTokens } from "../browser/journey";
+import { clients } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
+import { findClaims } from "../../lib/tokens/identity";
+import { issuerRecord } from "../records/records";
 import { redeem, refresh } from "../requests/client-requests";
 import { provider, type ProviderOptions, readIdToken } from "./provider";
 
 stopClockForEachTest();
 
 type Claims = OpenIdOptions["claims"];
+
+const never = new Promise<undefined>(() => undefined);
+let late: Promise<unknown>;
 
 /** A host whose `claims` is this, and a code for `openid email groups`. */
 async function asked(claims: Claims, options: ProviderOptions = {}) {
@@ -91,7 +97,10 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
   it("answers undefined for a person who is gone: no ID token, and nothing is spent", async () => {
     let isGone = true;
     const { host, exchange } = await asked(() => (isGone ? undefined : {}));
-    expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+    expect(await exchange()).toMatchObject({
+      status: 400,
+      body: { error: "invalid_grant", error_description: "The end user no longer exists." },
+    });
     expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", code: "end-user-gone" });
     isGone = false;
     const { body } = await exchange();
@@ -130,6 +139,44 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
     expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", code: "revoked-during-decision" });
   });
 
+  it.each([
+    ["at once, and no look at storage is added", () => ({}), 0],
+    ["later, and storage is asked once more", () => Promise.resolve({}), 1],
+  ])("may answer %s", async (_, claims, more) => {
+    const looksOf = async (scope: string): Promise<number> => {
+      const host = provider({ openid: { claims } });
+      const code = await obtainCode(host, { client: "web", fields: { scope } });
+      const find = jest.spyOn(host.storage.authorizations, "find");
+      await redeem(host, { client: "web", code });
+      return find.mock.calls.length;
+    };
+    expect((await looksOf("openid")) - (await looksOf("email"))).toBe(more);
+  });
+
+  it("has five seconds", async () => {
+    jest.useFakeTimers();
+    const asked = new Promise<AbortSignal>((resolve) => {
+      const adapters = new Map([
+        ["orders", { claims: ({ signal }: IdentityClaimsRequest) => (resolve(signal), never) }],
+      ]);
+      const question = {
+        client: clients.web,
+        authorization: { subject: "alice" },
+        scopes: ["openid"],
+        use: "userinfo",
+      } as const;
+      const claims = { openid: [] };
+      const openid = { claims, idTokenAlgorithm: "RS256", audiences: [] };
+      late = findClaims({ adapters }, { issuer: issuerRecord({ openid }), ...question });
+      late.catch(() => undefined);
+    });
+    const signal = await asked;
+    await jest.advanceTimersByTimeAsync(5_001);
+    await expect(late).rejects.toThrow("openid.claims did not answer within 5 seconds");
+    expect(signal.aborted).toBe(true);
+    jest.useRealTimers();
+  });
+
   it("is not asked where no ID token is due", async () => {
     const host = provider({
       openid: {
@@ -146,6 +193,10 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
     host.session = { kind: "authenticated", subject: "zoë" };
     const code = await obtainCode(host, { client: "web", fields: { scope: "openid" } });
     expect((await redeem(host, { client: "web", code })).status).toBe(500);
-    expect(failureOf(host)).toMatchObject({ code: "subject-not-ascii" });
+    expect(failureOf(host)).toMatchObject({
+      code: "subject-not-ascii",
+      message:
+        "The subject of an end user is no ASCII text of at most 255 characters, which OpenID Connect requires. Return another id from authenticate.",
+    });
   });
 });

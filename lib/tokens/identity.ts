@@ -76,10 +76,11 @@ export async function findClaims(
       "subject-not-ascii",
       "The subject of an end user is no ASCII text of at most 255 characters, which OpenID Connect requires. Return another id from authenticate.",
     );
+  const adapter = adapters.get(apiId) as IdentityAdapter;
   const late = lateSignal();
   let returned: unknown;
   const ask = (): unknown =>
-    (returned = adapters.get(apiId)?.claims({
+    (returned = adapter.claims({
       subject,
       scopes: [...scopes],
       use,
@@ -94,7 +95,8 @@ export async function findClaims(
   const answer = await inTime("openid.claims", ask, late.abort);
   if (answer === undefined) return undefined;
   const claims = openedClaims(readClaims(answer), { scopes, openid: openid as ApiOpenId });
-  return { claims, hasWaited: typeof returned === "object" && returned !== null && "then" in returned };
+  // what was read is an object, or came of a promise
+  return { claims, hasWaited: "then" in (returned as object) };
 }
 
 /** A request for tokens, and what they will be. */
