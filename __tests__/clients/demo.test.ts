@@ -80,6 +80,18 @@ describe("the console of the demo", () => {
   });
 });
 
+describe("signing out of the demo at the wish of an app (RP-Initiated Logout §2)", () => {
+  it("asks the person, and says that they are signed out", async () => {
+    const browser = await newVisitor();
+    await start(browser, "web");
+    const ask = await browser.open(`${issuerOf(orders)}/logout?ui_locales=de`);
+    expect(ask.text).toContain("Sign out here too?");
+    expect((await browser.submit(ask, {})).text).toContain("<h1>Sie sind abgemeldet</h1>");
+    expect((await browser.open(`${demo.origin}/account`)).text).toContain("You’re not signed in.");
+    expect((await browser.open(`${issuerOf(orders)}/logout`)).text).toContain("You are signed out");
+  });
+});
+
 describe("signing in with the demo (OpenID Connect Core §3.1)", () => {
   it.each(["web", "portal", "native"])(
     "gives %s an ID token, and userinfo says the same",

@@ -84,6 +84,9 @@ function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent
         ? { ...found, signedInFrom: browserOf(req) }
         : { kind: "denied", description };
     },
+    // an app asks for this. Any site can send people here, so the page asks them
+    signOut: ({ req }) =>
+      sessions.find(req) ? { kind: "interaction", url: "/signout" } : { kind: "signed-out" },
   });
   /** @type {import("authmount").AuthServerOptions} */
   const options = {

@@ -127,8 +127,18 @@ function signInPages({ auth, people, sessions, passwords }) {
   });
 
   router.post("/signin/cancel", (req, res) => auth.deny(req, res));
+  router.get("/signout", (req, res) => {
+    const main = html`<form method="post" action="/signout" class="buttons">
+        <input type="hidden" name="interaction" value="${String(req.query["interaction"] ?? "")}" />
+        <button>Sign out</button>
+      </form>
+      <p class="hint"><a href="/account">Stay signed in</a></p>`;
+    res.send(page({ title: "Sign out here too?", main }));
+  });
   router.post("/signout", (req, res) => {
     sessions.end(req);
+    // back to the app that has asked for it, if one has
+    if (field(req, "interaction")) return auth.resume(req, res);
     res.redirect(303, "/account");
   });
   return router;
