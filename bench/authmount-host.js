@@ -13,6 +13,7 @@ const express = createRequire(require.resolve(".."))("express");
 const authorizePath = "/auth/password/api/orders/authorize";
 const tokenPath = "/auth/password/api/orders/token";
 const introspectPath = "/auth/password/api/orders/introspect";
+const userinfoPath = "/auth/password/api/orders/userinfo";
 const consentSeconds = 86_400;
 /** Who signs in, in turn, as no person signs in a hundred times a second. W3b has one person do that. */
 const subjects = Array.from({ length: 1_000 }, (_, number) => `${terms.subject}-${number}`);
@@ -35,7 +36,7 @@ async function giveConsents(storage) {
   for (const subject of subjects) {
     const key = { subject, clientId: terms.clientId, apiId: "orders" };
     const times = { grantedAt: now, expiresAt: now + consentSeconds };
-    const consent = { ...key, scopes: [terms.scope], ...times, endMarks: [] };
+    const consent = { ...key, scopes: terms.scope.split(" "), ...times, endMarks: [] };
     await storage.consents.save(consent, now);
   }
 }
@@ -66,7 +67,8 @@ function newAuthServer({ format, storage, signingKey, baseUrl = "https://host.ex
     apis: {
       orders: {
         audience: "https://host.example/orders",
-        scopes: { [terms.scope]: "Read your orders" },
+        scopes: terms.openid ? {} : { [terms.scope]: "Read your orders" },
+        ...(terms.openid && { openid: { claims: () => terms.claims, idTokenAlgorithm: "ES256" } }),
         authMethods: ["password"],
         accessTokenFormat: format,
         ...(seconds !== undefined && { accessTokenSeconds: Number(seconds) }),
@@ -93,12 +95,18 @@ async function startHost(options) {
   const auth = newAuthServer(options);
   const app = express();
   // ahead of the routers, because every layer ahead of a route costs that route time; F1 has none
-  app.get("/orders", auth.requireBearer({ api: "orders", scope: terms.scope }), (_req, res) => {
+  app.get("/orders", auth.requireBearer({ api: "orders", scope: terms.scope.split(" ") }), (_req, res) => {
     res.json(terms.greeting);
   });
   app.use(auth.router);
   app.use(auth.wellKnown);
-  const routes = allRoutes({ authorizePath, tokenPath, introspectPath, clientSecret: options.clientSecret });
+  const routes = allRoutes({
+    authorizePath,
+    tokenPath,
+    introspectPath,
+    userinfoPath,
+    clientSecret: options.clientSecret,
+  });
   const authorizeOne = { ...routes.authorize, headers: { cookie: `${terms.cookieOf}${subjects[0]}` } };
   return { listener: app, routes: { ...routes, authorizeOne }, auth };
 }

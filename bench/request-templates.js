@@ -18,13 +18,14 @@ const asked = new URLSearchParams({
 /**
  * Returns the routes of a server that supports everything; other servers leave some out.
  *
- * @param {{ authorizePath?: string; tokenPath?: string; introspectPath?: string; clientSecret?: string; cookie?: string }} [server]
+ * @param {{ authorizePath?: string; tokenPath?: string; introspectPath?: string; userinfoPath?: string; clientSecret?: string; cookie?: string }} [server]
  * @returns {Required<Omit<import("./types").Routes, "accessTokens" | "authorizeOne">>}
  */
 function allRoutes({
   authorizePath = "/authorize",
   tokenPath = "/token",
   introspectPath = "/introspect",
+  userinfoPath = "/me",
   clientSecret = terms.clientSecret,
   cookie = terms.cookie,
 } = {}) {
@@ -50,7 +51,11 @@ function allRoutes({
       headers: form,
       body: `${credentials}&token={value}`,
     },
-    protected: { method: "GET", path: "/orders", headers: { authorization: "Bearer {value}" } },
+    protected: {
+      method: "GET",
+      path: terms.openid ? userinfoPath : "/orders",
+      headers: { authorization: "Bearer {value}" },
+    },
   };
 }
 

@@ -3,13 +3,18 @@
 "use strict";
 const { createHash, generateKeyPairSync } = require("node:crypto");
 
+/** `openid.js` measures signing in to other apps; everything else measures OAuth alone. */
+const openid = process.env["BENCH_OPENID"] !== undefined;
 const verifier = "a-code-verifier-of-the-benchmark-0123456789-abcdef";
 
 module.exports = {
   clientId: "bench",
   clientSecret: "Y2xpZW50LXNlY3JldC1vZi10aGUtYmVuY2htYXJrLTAxMjM",
   redirectUri: "https://client.example/callback",
-  scope: "read",
+  openid,
+  scope: openid ? "openid email" : "read",
+  /** What userinfo says besides `sub`. */
+  claims: { email: "alice@example.com", email_verified: true },
   subject: "alice",
   state: "a-state-of-the-benchmark",
   verifier,

@@ -155,7 +155,7 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
 
   it("has five seconds", async () => {
     jest.useFakeTimers();
-    const asked = new Promise<AbortSignal>((resolve) => {
+    const askedWith = new Promise<AbortSignal>((resolve) => {
       const adapters = new Map([
         ["orders", { claims: ({ signal }: IdentityClaimsRequest) => (resolve(signal), never) }],
       ]);
@@ -170,7 +170,7 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
       late = findClaims({ adapters }, { issuer: issuerRecord({ openid }), ...question });
       late.catch(() => undefined);
     });
-    const signal = await asked;
+    const signal = await askedWith;
     await jest.advanceTimersByTimeAsync(5_001);
     await expect(late).rejects.toThrow("openid.claims did not answer within 5 seconds");
     expect(signal.aborted).toBe(true);

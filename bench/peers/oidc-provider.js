@@ -14,8 +14,8 @@ const issuer = "https://host.example";
 const resource = "https://host.example/orders";
 
 function routesOf(cookie) {
-  const { protected: _protected, ...routes } = allRoutes({ authorizePath: "/auth", cookie });
-  return routes;
+  const { protected: userinfo, ...routes } = allRoutes({ authorizePath: "/auth", cookie });
+  return terms.openid ? { ...routes, protected: userinfo } : routes;
 }
 
 /** Its own memory storage keeps only 1000 entries. This one searches all entries when a grant is revoked. */
@@ -64,7 +64,8 @@ const resourceServer = {
 
 async function newGrant(provider) {
   const grant = new provider.Grant({ clientId: terms.clientId, accountId: terms.subject });
-  grant.addResourceScope(resource, terms.scope);
+  if (terms.openid) grant.addOIDCScope(terms.scope);
+  else grant.addResourceScope(resource, terms.scope);
   await grant.save();
   return grant;
 }
@@ -79,12 +80,14 @@ const newConfiguration = (format) => ({
   clients: [client],
   // It accepts its keys as JWKs, and makes KeyObjects from them.
   jwks: { keys: [{ ...terms.newSigningKey().export({ format: "jwk" }), alg: "ES256", use: "sig" }] },
-  findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+  findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId, ...terms.claims }) }),
+  claims: { openid: ["sub"], email: ["email", "email_verified"] },
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
+    // its userinfo takes no token for a resource
     resourceIndicators: {
-      enabled: true,
+      enabled: !terms.openid,
       defaultResource: () => resource,
       useGrantedResource: () => true,
       getResourceServerInfo: () => ({ ...resourceServer, accessTokenFormat: format }),

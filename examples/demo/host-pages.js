@@ -128,8 +128,13 @@ function signInPages({ auth, people, sessions, passwords }) {
 
   router.post("/signin/cancel", (req, res) => auth.deny(req, res));
   router.get("/signout", (req, res) => {
+    const { interaction } = req.query;
     const main = html`<form method="post" action="/signout" class="buttons">
-        <input type="hidden" name="interaction" value="${String(req.query["interaction"] ?? "")}" />
+        <input
+          type="hidden"
+          name="interaction"
+          value="${typeof interaction === "string" ? interaction : ""}"
+        />
         <button>Sign out</button>
       </form>
       <p class="hint"><a href="/account">Stay signed in</a></p>`;
