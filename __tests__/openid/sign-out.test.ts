@@ -1,6 +1,7 @@
 import express from "express";
 import request, { type Response } from "supertest";
 import {
+  type Client,
   type ConsentAdapter,
   generateSigningKey,
   type PageContent,
@@ -323,5 +324,21 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
     const form = encode({ interaction: new URL(location).searchParams.get("interaction") ?? "" });
     for (const page of ["/allow", "/cancel"])
       expect((await request(host.app).post(page).type("form").send(form)).status).toBe(400);
+  });
+});
+
+describe("postLogoutRedirectUris of a client (RP-Initiated Logout §3.1)", () => {
+  it.each([
+    [
+      "http://web.example/bye",
+      "postLogoutRedirectUris.0 is http, which only loopback hosts may use: write https",
+    ],
+    ["javascript:alert(1)", "postLogoutRedirectUris.0 has a custom scheme"],
+    ["https://web.example/#x", "postLogoutRedirectUris.0 has a fragment: leave out # and what follows"],
+    ["https://*.web.example/", "postLogoutRedirectUris.0 has a wildcard"],
+    [7, "postLogoutRedirectUris.0 must be a string"],
+  ])("cannot be %j", (uri, problem) => {
+    const record = { ...clients.web, postLogoutRedirectUris: [uri] } as unknown as Client;
+    expect(() => provider({ clients: [record] })).toThrow(problem);
   });
 });

@@ -1,6 +1,5 @@
 /** Where a person may be sent after they have signed out. OpenID Connect RP-Initiated Logout §3. */
 import type { Client } from "./client";
-import { isRegistrableRedirectUri } from "./redirect-uri";
 
 declare const verified: unique symbol;
 
@@ -16,10 +15,11 @@ export interface PostLogoutTarget {
  *
  * @rfc OpenID Connect RP-Initiated Logout §3.1
  */
-export function verifyPostLogoutUri(client: Client, uri: string): PostLogoutTarget | undefined {
-  const { postLogoutRedirectUris = [], selfDescription } = client;
-  const isKnown = !selfDescription && postLogoutRedirectUris.includes(uri);
-  return isKnown && isRegistrableRedirectUri(client, { uri, redirectSchemes: "any" })
+export function verifyPostLogoutUri(
+  { postLogoutRedirectUris, selfDescription }: Client,
+  uri: string,
+): PostLogoutTarget | undefined {
+  return !selfDescription && postLogoutRedirectUris?.includes(uri)
     ? ({ uri } as PostLogoutTarget)
     : undefined;
 }
