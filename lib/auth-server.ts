@@ -78,10 +78,11 @@ export interface AuthServer {
    * @rfc 6750 §3.1
    */
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
-  /** The pending authorization request, for a page of the host. `undefined` when there is none, or it has expired. */
+  /** The pending authorization request, for a page of the host. `undefined` when there is none, as on a sign-out page, or it has expired. */
   readonly interaction: (req: Request) => Promise<Interaction | undefined>;
   /**
-   * Ends the host's sign-in page: redirects the browser back to the authorization endpoint. A request without an interaction id, as after a
+   * Ends the host's sign-in page: redirects the browser back to the authorization endpoint. On a sign-out page it leads back to the logout
+   * endpoint. A request without an interaction id, as after a
    * sign-in that no client asked for, goes on to `otherwise`; when that is left out, it gets an error page. `otherwise` is a path of
    * this site, such as `"/account"`.
    *
