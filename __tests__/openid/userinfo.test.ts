@@ -120,6 +120,8 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     const selection = { subject: "alice", clientId: "web", apiId: "orders" };
     await host.auth.consents.narrow({ ...selection, scopes: ["openid", "email"] });
     expect((await ask()).body).toEqual({ sub: "alice", email: "alice@example.org", email_verified: true });
+    await host.auth.consents.narrow({ ...selection, scopes: ["email"] });
+    expect((await ask()).status).toBe(401);
     await host.auth.consents.revoke(selection);
     expect((await ask()).status).toBe(401);
   });

@@ -6,6 +6,7 @@ const clients = require("./defects/clients");
 const edges = require("./defects/edges");
 const grants = require("./defects/grants");
 const limits = require("./defects/limits");
+const openid = require("./defects/openid");
 const people = require("./defects/people");
 
 /**
@@ -19,6 +20,6 @@ const people = require("./defects/people");
  */
 
 /** @type {readonly Defect[]} */
-const defects = [grants, clients, limits, access, people, edges].flatMap((area) => area.defects);
+const defects = [grants, clients, limits, access, openid, people, edges].flatMap((area) => area.defects);
 
 module.exports = { defects };

@@ -42,6 +42,7 @@ async function claimsOf(
   if (!registered || !authorization) return undefined;
   // the end user may have taken back a part a moment ago
   const scopes = intersect(token.scopes, authorization.grantedScopes);
+  if (!scopes.includes(signInScope)) return undefined;
   const asked = { issuer, client: registered.client, authorization, scopes, use: "userinfo" } as const;
   const found = await findClaims(ports, asked);
   const now = clock();

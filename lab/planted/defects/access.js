@@ -98,8 +98,8 @@ const defects = [
   {
     name: "token without kid is verified with the first key",
     file: "lib/signing/jwt-signer.ts",
-    find: "find(({ kid }) => kid === presented.kid);",
-    replace: "find(({ kid }) => presented.kid === undefined || kid === presented.kid);",
+    find: "published(now).find(({ kid }) => kid === presented.kid);",
+    replace: "published(now).find(({ kid }) => presented.kid === undefined || kid === presented.kid);",
     tests: ["signing/signing"],
   },
   {
@@ -119,8 +119,8 @@ const defects = [
   {
     name: "key retires as soon as its successor signs",
     file: "lib/signing/jwt-signer.ts",
-    find: "before: now - tokenSeconds",
-    replace: "before: now",
+    find: "const before = now - tokenSeconds;",
+    replace: "const before = now;",
     tests: ["signing/key-ring"],
   },
   {

@@ -1,0 +1,65 @@
+// @ts-check
+/** Defects in signing in to other apps. */
+"use strict";
+
+/** @type {readonly import("../defects").Defect[]} */
+const defects = [
+  {
+    name: "an ID token is issued although the authorization ended while the host answered",
+    file: "lib/tokens/identity.ts",
+    find: "if (found.hasWaited) await checkNotEnded({ storage }, { authorization, request });",
+    replace: "",
+    tests: ["openid/claims"],
+  },
+  {
+    name: "claims are told that no scope opens",
+    file: "lib/protocol/openid.ts",
+    find: ".filter(([name]) => opened.has(name))",
+    replace: "",
+    tests: ["openid/id-token"],
+  },
+  {
+    name: "userinfo answers for the tokens of every issuer of the API",
+    file: "lib/bearer/userinfo.ts",
+    find: "token.issuer !== issuer.identifier",
+    replace: "false",
+    tests: ["openid/userinfo"],
+  },
+  {
+    name: "userinfo tells what was taken back within the lag",
+    file: "lib/bearer/userinfo.ts",
+    find: "intersect(token.scopes, authorization.grantedScopes)",
+    replace: "token.scopes",
+    tests: ["openid/userinfo"],
+  },
+  {
+    name: "people are led to any place after they have signed out",
+    file: "lib/protocol/post-logout-uri.ts",
+    find: "postLogoutRedirectUris?.includes(uri)",
+    replace: "true",
+    tests: ["openid/sign-out"],
+  },
+  {
+    name: "anybody can lead people to a place of a client by its id alone",
+    file: "lib/interaction/sign-out.ts",
+    find: "if (target !== undefined && ofHint === undefined)",
+    replace: "if (false)",
+    tests: ["openid/sign-out"],
+  },
+  {
+    name: "an access token passes for a hint",
+    file: "lib/signing/verify-jwt.ts",
+    find: 'crit === undefined && typ === "JWT"',
+    replace: "crit === undefined",
+    tests: ["openid/id-token-hint"],
+  },
+  {
+    name: "a client without a person gets identity scopes",
+    file: "lib/grants/client-credentials.ts",
+    find: "const asker = { client, issuer: withoutPeople(issuer) };",
+    replace: "const asker = { client, issuer };",
+    tests: ["openid/scopes"],
+  },
+];
+
+module.exports = { defects };
