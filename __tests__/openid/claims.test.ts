@@ -2,19 +2,13 @@ import request from "supertest";
 import type { IdentityClaims, IdentityClaimsRequest, OpenIdOptions } from "../../lib";
 import { pairPath } from "../hosts/apis";
 import { obtainCode, obtainTokens } from "../browser/journey";
-import { clients } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
-import { findClaims } from "../../lib/tokens/identity";
-import { issuerRecord } from "../records/records";
 import { redeem, refresh } from "../requests/client-requests";
 import { provider, type ProviderOptions, readIdToken } from "./provider";
 
 stopClockForEachTest();
 
 type Claims = OpenIdOptions["claims"];
-
-const never = new Promise<undefined>(() => undefined);
-let late: Promise<unknown>;
 
 /** A host whose `claims` is this, and a code for `openid email groups`. */
 async function asked(claims: Claims, options: ProviderOptions = {}) {
@@ -151,30 +145,6 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
       return find.mock.calls.length;
     };
     expect((await looksOf("openid")) - (await looksOf("email"))).toBe(more);
-  });
-
-  it("has five seconds", async () => {
-    jest.useFakeTimers();
-    const askedWith = new Promise<AbortSignal>((resolve) => {
-      const adapters = new Map([
-        ["orders", { claims: ({ signal }: IdentityClaimsRequest) => (resolve(signal), never) }],
-      ]);
-      const question = {
-        client: clients.web,
-        authorization: { subject: "alice" },
-        scopes: ["openid"],
-        use: "userinfo",
-      } as const;
-      const claims = { openid: [] };
-      const openid = { claims, idTokenAlgorithm: "RS256", audiences: [] };
-      late = findClaims({ adapters }, { issuer: issuerRecord({ openid }), ...question });
-      late.catch(() => undefined);
-    });
-    const signal = await askedWith;
-    await jest.advanceTimersByTimeAsync(5_001);
-    await expect(late).rejects.toThrow("openid.claims did not answer within 5 seconds");
-    expect(signal.aborted).toBe(true);
-    jest.useRealTimers();
   });
 
   it("is not asked where no ID token is due", async () => {

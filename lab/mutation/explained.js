@@ -493,6 +493,13 @@ const explained = {
   "lib/tokens/verify-access-token.ts": [
     ['"genuine"', '""', 'The kind of a token that was read is only compared with "invalid".'],
   ],
+  "lib/tokens/identity.ts": [
+    [
+      '"openid.claims"',
+      '""',
+      "The name in the error of a late answer: openid/late-claims notices it, which needs false timers.",
+    ],
+  ],
 };
 
 module.exports = { explained };

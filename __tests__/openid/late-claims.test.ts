@@ -1,0 +1,33 @@
+import type { IdentityClaimsRequest } from "../../lib";
+import { findClaims } from "../../lib/tokens/identity";
+import { clients } from "../hosts/clients";
+import { issuerRecord } from "../records/records";
+
+const never = new Promise<undefined>(() => undefined);
+let late: Promise<unknown>;
+
+describe("openid.claims (decision 0014)", () => {
+  it("has five seconds", async () => {
+    jest.useFakeTimers();
+    const askedWith = new Promise<AbortSignal>((resolve) => {
+      const adapters = new Map([
+        ["orders", { claims: ({ signal }: IdentityClaimsRequest) => (resolve(signal), never) }],
+      ]);
+      const question = {
+        client: clients.web,
+        authorization: { subject: "alice" },
+        scopes: ["openid"],
+        use: "userinfo",
+      } as const;
+      const claims = { openid: [] };
+      const openid = { claims, idTokenAlgorithm: "RS256", audiences: [] };
+      late = findClaims({ adapters }, { issuer: issuerRecord({ openid }), ...question });
+      late.catch(() => undefined);
+    });
+    const signal = await askedWith;
+    await jest.advanceTimersByTimeAsync(5_001);
+    await expect(late).rejects.toThrow("openid.claims did not answer within 5 seconds");
+    expect(signal.aborted).toBe(true);
+    jest.useRealTimers();
+  });
+});
