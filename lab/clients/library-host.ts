@@ -18,9 +18,12 @@ import {
 import { newAuthority } from "../../__tests__/servers/certificates";
 import { newWebBrowser, type Page, type WebBrowser } from "../../__tests__/servers/example";
 import { es256, type Json, type Sign, writeToken } from "../../__tests__/requests/forged-tokens";
+import { type Bend, bendIdTokens } from "./bent-id-tokens";
 
 const { secret, digest } = generateClientSecret();
 const signingKey = generateSigningKey();
+/** Of ID tokens. */
+const rsaKey = generateSigningKey("RS256");
 
 /** Where the programs want the answer to be. */
 export const callback = "https://client.example/callback";
@@ -35,6 +38,8 @@ export interface LibraryHost {
   readonly requests: string[];
   /** What the API says in place of who the person is, if it is set. */
   apiSays: { readonly status: number; readonly body: object } | undefined;
+  /** What is wrong with the ID tokens that it issues, if it is set. */
+  bend: Bend | undefined;
   /** A browser that nobody has used. */
   browser(): WebBrowser;
   /** The status of an API call with this token. */
@@ -71,7 +76,7 @@ function mount(app: Express, { origin, redirectUris, openid }: Mounted) {
   const auth = createAuthServer({
     baseUrl: `${origin}/login`,
     secrets: ["a test secret of at least 32 characters"],
-    signingKeys: [signingKey, ...(openid ? [generateSigningKey("RS256")] : [])],
+    signingKeys: [signingKey, ...(openid ? [rsaKey] : [])],
     storage: memoryStorage({
       clients: [
         {
@@ -131,6 +136,8 @@ export async function startLibraryHost(
     if (host.apiSays) res.status(host.apiSays.status).json(host.apiSays.body);
     else next();
   });
+  const bending = bendIdTokens(createPrivateKey({ key: { ...rsaKey }, format: "jwk" }));
+  app.use(bending.middleware);
   const authority = newAuthority();
   const folder = await mkdtemp(path.join(tmpdir(), "authmount-libraries-"));
   const caFile = path.join(folder, "ca.pem");
@@ -150,6 +157,12 @@ export async function startLibraryHost(
     issuer,
     requests,
     apiSays: undefined,
+    get bend() {
+      return bending.bend;
+    },
+    set bend(bend) {
+      bending.bend = bend;
+    },
     env: {
       ISSUER: issuer,
       API: `${origin}/orders`,

@@ -1,9 +1,11 @@
 /** The program of a client library that lives in a page of a real browser. */
+import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Express } from "express";
 import type { Page } from "playwright-core";
-import type { OpenIdOptions } from "../../lib";
+import { generateSigningKey, type OpenIdOptions } from "../../lib";
+import { bendIdTokens } from "./bent-id-tokens";
 import { htmlPage, newContext, signedInPage, startWebHost, type WebHost } from "./chromium";
 
 const repository = path.resolve(__dirname, "../..");
@@ -27,12 +29,16 @@ const browserFiles: Readonly<Record<string, string>> = {
   "/app.mjs": "lab/clients/libraries/oidc-client-ts.mjs",
 };
 
+/** Of ID tokens. */
+const rsaKey = generateSigningKey("RS256");
+
 /** The host and the client's site, with Alice at a page of the client. */
 export async function openBrowserClient(
   file?: string,
   openid?: OpenIdOptions,
-): Promise<{ host: WebHost; page: Page }> {
+): Promise<{ host: WebHost; page: Page; bending: ReturnType<typeof bendIdTokens> }> {
   let app: Express | undefined;
+  const bending = bendIdTokens(createPrivateKey({ key: { ...rsaKey }, format: "jwk" }));
   const apis = {
     orders: {
       audience: "https://api.example/orders",
@@ -44,7 +50,8 @@ export async function openBrowserClient(
   const webHost = await startWebHost({
     apis,
     revocationLagSeconds: 0,
-    before: (given) => void (app = given),
+    signingKeys: [generateSigningKey(), rsaKey],
+    before: (given) => void (app = given.use(bending.middleware)),
   });
   app?.get("/orders", webHost.auth.requireBearer({ api: "orders" }), (req, res) => void res.json(req.auth));
   const { pages } = webHost;
@@ -58,7 +65,7 @@ export async function openBrowserClient(
   }
   const page = await signedInPage(webHost, await newContext());
   await page.goto(`${webHost.site.localhost}/app`);
-  return { host: webHost, page };
+  return { host: webHost, page, bending };
 }
 
 /** Calls a function of the program in the page, once it is loaded. */

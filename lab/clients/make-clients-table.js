@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes what docs/clients.md says of libraries: its two tables, of clients and of verifiers, from a run of the tests of these libraries,
- * and the programs that it shows.
+ * Writes what the docs say of libraries: the tables of clients and of verifiers in docs/clients.md and that of relying parties in
+ * docs/openid-connect.md, from a run of the tests of these libraries, and the programs that these pages show.
  */
 const { spawnSync } = require("node:child_process");
 const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
@@ -33,6 +33,15 @@ const capabilities = {
 const same = {
   clients: { code: "yes" },
   verifiers: { good: "accepted", refused: "refused", rotation: "followed" },
+  "relying parties": {},
+};
+
+/** What a relying party may compare of an ID token besides the nonce. */
+const comparisons = {
+  issuer: "the issuer",
+  audience: "the audience",
+  time: "the time",
+  signature: "the signature",
 };
 
 /** The columns of each table. @type {Readonly<Record<string, Readonly<Record<string, (cells: Cells) => string>>>>} */
@@ -49,12 +58,29 @@ const columns = {
     "Another `typ`": ({ typ = "" }) => typ,
     "Two issuers": ({ issuers = "" }) => issuers,
   },
+  "relying parties": {
+    "Finds the server by the issuer": ({ discovery = "" }) => discovery,
+    PKCE: ({ pkce = "" }) => pkce,
+    "Compares the nonce": ({ nonce = "" }) => nonce,
+    "ID token": (cells) => {
+      const skipped = Object.entries(comparisons).filter(([id]) => cells[id] === "no");
+      if (skipped.length === Object.keys(comparisons).length) return "nothing else compared";
+      const words = skipped.map(([, word]) => word).join(", ");
+      return words === "" ? "all compared" : `all but ${words}`;
+    },
+    "Asks userinfo": ({ userinfo = "" }) => userinfo,
+    Refreshes: ({ refresh = "" }) => refresh,
+  },
 };
+
+/** The tables that have the notes of a library in its row. */
+const withRemarks = ["relying parties"];
 
 /** What is tried with each library of a table. @type {Readonly<Record<string, readonly string[]>>} */
 const tried = {
   clients: ["code", ...Object.keys(capabilities), "iss"],
   verifiers: ["good", "metadata", "refused", "typ", "rotation", "issuers"],
+  "relying parties": ["discovery", "pkce", "nonce", ...Object.keys(comparisons), "userinfo", "refresh"],
 };
 
 /** @param {readonly string[]} cells */
@@ -65,21 +91,26 @@ function row(cells) {
 /** The lines of the table for a library: its row and its notes. @param {string} name @param {Seen} seen */
 function linesOf(name, { library, version, cells, notes }) {
   const values = Object.values(columns[name] ?? {}).map((cell) => cell(cells));
+  if (withRemarks.includes(name)) return [row([library, version, ...values, notes.join("; ")])];
   return [row([library, version, ...values]), ...notes.map((note) => `- **${library}**: ${note}`)];
 }
 
 /** What stands between the markers of a table. @param {string} name @param {readonly Seen[]} run */
 function table(name, run) {
-  const heads = ["Library", "Version", ...Object.keys(columns[name] ?? {})];
+  const remarks = withRemarks.includes(name) ? ["Remarks"] : [];
+  const heads = ["Library", "Version", ...Object.keys(columns[name] ?? {}), ...remarks];
   const lines = run.map((seen) => linesOf(name, seen));
   const rows = lines.map(([first = ""]) => first);
   const notes = lines.flatMap((each) => each.slice(1));
-  return [row(heads), row(heads.map(() => "---")), ...rows, "", ...notes].join("\n");
+  const below = withRemarks.includes(name) ? [] : ["", ...notes];
+  return [row(heads), row(heads.map(() => "---")), ...rows, ...below].join("\n");
 }
 
 /** Finds a table, between its markers. @param {string} name */
 const markers = (name) =>
-  new RegExp(`(<!-- made by lab/clients/make-clients-table\\.js: ${name} -->\n)[^]*?(\n<!-- end -->)`);
+  name === "relying parties"
+    ? /(<!-- relying parties -->\n)[^]*?(\n<!-- \/relying parties -->)/
+    : new RegExp(`(<!-- made by lab/clients/make-clients-table\\.js: ${name} -->\n)[^]*?(\n<!-- end -->)`);
 const program = /(<!-- (lab\/clients\/\S+) -->\n```(?:js|python)\n)[^]*?(```)/g;
 
 /** The text of a page with the programs as they are. @param {string} text */
@@ -102,7 +133,14 @@ function tableIn(name, text) {
 }
 
 /** @type {Readonly<Record<string, string>>} */
-const tests = { clients: "lab/clients/libraries", verifiers: "lab/clients/verifiers" };
+const tests = {
+  clients: "lab/clients/libraries",
+  verifiers: "lab/clients/verifiers",
+  "relying parties": "lab/clients/relying-parties",
+};
+
+/** Where a table is. @param {string} name */
+const pageOf = (name) => (name === "relying parties" ? "docs/openid-connect.md" : "docs/clients.md");
 
 /** Returns the libraries of which the run has not seen everything, or not what all do. @param {string} name @param {readonly Seen[]} run */
 function incomplete(name, run) {
@@ -127,8 +165,11 @@ function runTests(test) {
 }
 
 if (require.main === module) {
-  const file = path.join(repository, "docs/clients.md");
+  // without names: all of them
+  const wanted = process.argv.slice(2);
   for (const [name, test] of Object.entries(tests)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    const file = path.join(repository, pageOf(name));
     const seen = runTests(test);
     const missing = incomplete(name, seen);
     if (missing.length > 0)
@@ -142,4 +183,4 @@ if (require.main === module) {
   }
 }
 
-module.exports = { linesOf, programsIn, table, tableIn, withPrograms };
+module.exports = { linesOf, pageOf, programsIn, table, tableIn, withPrograms };

@@ -12,7 +12,15 @@ const provider = {
   clientSecret: CLIENT_SECRET,
   checks: ["pkce", "state", "nonce"],
 };
-const config = { providers: [provider], secret: SESSION_SECRET, trustHost: true };
+const config = {
+  providers: [provider],
+  secret: SESSION_SECRET,
+  trustHost: true,
+  callbacks: {
+    // people are found by their address here: only one that they have proved
+    signIn: ({ profile }) => profile.email_verified === true,
+  },
+};
 
 const app = express();
 app.use("/auth", ExpressAuth(config));

@@ -16,4 +16,10 @@ app.use(
   }),
 );
 app.get("/", (req, res) => res.json({ name: req.oidc.user?.name, email: req.oidc.user?.email }));
+app.get("/userinfo", async (req, res) => res.json(await req.oidc.fetchUserInfo()));
+app.get("/refresh", async (req, res) => {
+  const before = req.oidc.idToken;
+  await req.oidc.accessToken.refresh();
+  res.json({ ...req.oidc.idTokenClaims, isNew: req.oidc.idToken !== before });
+});
 app.listen(new URL(ORIGIN).port);

@@ -10,7 +10,8 @@ const manager = new UserManager({
   loadUserInfo: true,
 });
 
-export const start = () => manager.signinRedirect();
+// it compares the nonce if there is one
+export const start = () => manager.signinRedirect({ nonce: crypto.randomUUID() });
 
 // at /callback
 export const finish = (currentUrl) => manager.signinCallback(currentUrl);

@@ -3,7 +3,10 @@ import * as client from "openid-client";
 const { ISSUER, CLIENT_SECRET } = process.env;
 const redirect_uri = "https://client.example/callback";
 
-const config = await client.discovery(new URL(ISSUER), "web", CLIENT_SECRET);
+const proof = client.ClientSecretBasic(CLIENT_SECRET);
+const config = await client.discovery(new URL(ISSUER), "web", CLIENT_SECRET, proof, {
+  execute: [client.enableNonRepudiationChecks], // the signature of ID tokens too, which TLS makes optional
+});
 
 // send the person to `url`, and keep `session` in their session
 export async function start() {

@@ -16,10 +16,27 @@ const settings = {
   callbackURL: `${ORIGIN}/callback`,
   scope: "profile email",
   nonce: true,
+  skipUserProfile: false, // asks userinfo
 };
-const strategy = new OpenIDConnectStrategy(settings, (_issuer, { displayName: name, emails }, done) =>
-  done(null, { name, email: emails?.[0]?.value }),
-);
+
+// with nine parameters it gives what userinfo has said
+function signIn(
+  _issuer,
+  { _json: said },
+  _idToken,
+  _context,
+  _jwt,
+  _accessToken,
+  _refreshToken,
+  _answer,
+  done,
+) {
+  const { name, email, email_verified } = said;
+  // people are found by their address here: only one that they have proved
+  done(null, email_verified === true && { name, email });
+}
+
+const strategy = new OpenIDConnectStrategy(settings, signIn);
 
 passport.use(strategy);
 passport.serializeUser((user, done) => done(null, user));
