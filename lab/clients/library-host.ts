@@ -1,11 +1,12 @@
 /** A host at an https URL for programs of client libraries, and a person with a browser. */
 import { createPrivateKey } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, request, type RequestListener, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import express, { type Express } from "express";
 import {
   type AuthServer,
@@ -57,6 +58,29 @@ async function listen(server: Server): Promise<number> {
   server.listen(0, "localhost");
   await new Promise((resolve) => server.once("listening", resolve));
   return (server.address() as AddressInfo).port;
+}
+
+/** As people open a page or send a form: `fetch` would say that a script asks. */
+function navigate(
+  url: string,
+  { method = "GET", headers, body }: Pick<RequestInit, "method" | "headers" | "body">,
+): Promise<Response> {
+  const form = body instanceof URLSearchParams && { "content-type": "application/x-www-form-urlencoded" };
+  const sent = { ...(headers as Record<string, string>), ...form, "sec-fetch-mode": "navigate" };
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { method, headers: sent, agent: false }, (answer) => {
+      const { statusCode: status = 0, headersDistinct } = answer;
+      const pairs = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+        values.map((value): [string, string] => [name, value]),
+      );
+      // mod_auth_openidc writes a page that says what is wrong, and Apache another one behind it
+      asked.off("error", reject).on("error", () => undefined);
+      const read = text(answer).catch(() => "");
+      void read.then((page) => resolve(new Response(page, { status, headers: pairs })));
+    });
+    asked.once("error", reject);
+    asked.end(body instanceof URLSearchParams ? body.toString() : undefined);
+  });
 }
 
 interface Mounted {
@@ -148,8 +172,8 @@ export async function startLibraryHost(
   const plain = createServer(app as RequestListener);
   const plainOrigin = `http://localhost:${await listen(plain)}`;
   const auth = mount(app, { origin, redirectUris, openid });
-  const send = (url: URL | string, init?: RequestInit) =>
-    fetch(new URL(url).href.replace(origin, plainOrigin), init);
+  const reachable = (url: URL | string) => new URL(url).href.replace(origin, plainOrigin);
+  const send = (url: URL | string, init?: RequestInit) => fetch(reachable(url), init);
   const issuer = `${origin}/login/auth/password/api/orders`;
   const byHost: Sign = es256(createPrivateKey({ key: { ...signingKey }, format: "jwk" }));
   const host: LibraryHost = {
@@ -174,7 +198,7 @@ export async function startLibraryHost(
       SSL_CERT_FILE: caFile,
       REQUESTS_CA_BUNDLE: caFile,
     },
-    browser: () => newWebBrowser(send),
+    browser: () => newWebBrowser((url, init) => navigate(reachable(url), init)),
     async call(accessToken) {
       const headers = { authorization: `Bearer ${String(accessToken)}` };
       return (await send(`${origin}/orders`, { headers })).status;

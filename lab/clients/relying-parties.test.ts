@@ -5,6 +5,7 @@
 import path from "node:path";
 import type { WebBrowser } from "../../__tests__/servers/example";
 import { describeWith, freePort } from "../../__tests__/servers/server-process";
+import { apache, startApache } from "./apache";
 import { type Bend, bends } from "./bent-id-tokens";
 import { chromium, closeAll, closeChromium } from "./chromium";
 import { callInPage, comeBackToPage, openBrowserClient } from "./library-page";
@@ -40,6 +41,8 @@ const libraries: readonly Party[] = [
 
 /** An app of its own in which people sign in. */
 interface App extends Party {
+  /** Where it has to be on the machine. */
+  readonly server?: { readonly name: string; readonly found: boolean };
   readonly signInPath: string;
   readonly callbackPath: string;
 }
@@ -70,6 +73,13 @@ const apps: readonly App[] = [
     skips: ["signature"],
     notes: ["needs the endpoints; ours asks userinfo by `skipUserProfile: false`"],
   },
+  {
+    name: "mod_auth_openidc (Apache)",
+    file: "mod-auth-openidc.conf",
+    server: apache,
+    signInPath: "/sign-in",
+    callbackPath: "/callback",
+  },
 ];
 
 const alice = { name: "Alice Adams", email: "alice@example.org", email_verified: true };
@@ -85,14 +95,21 @@ beforeAll(async () => {
 });
 afterAll(() => host.close());
 
-function start({ file }: Party): Promise<LibraryProgram> {
+const fileOf = ({ file }: Party): string => path.join(__dirname, "relying-parties", file);
+
+function start(party: Party): Promise<LibraryProgram> {
   host.requests.length = 0;
-  const program = path.join(__dirname, "relying-parties", file);
-  return startLibraryProgram({ file: program, env: { ...host.env, ORIGIN: origin } });
+  return startLibraryProgram({ file: fileOf(party), env: { ...host.env, ORIGIN: origin } });
 }
 
-function newRow({ name, modules, package: of = name, notes = [] }: Party): SeenLibrary["cells"] {
-  return table.row({ library: name, version: modules ? "Debian" : versionOf(of), notes });
+function startApp(app: App): Promise<{ stop(): Promise<void> }> {
+  if (app.server !== apache) return start(app);
+  host.requests.length = 0;
+  return startApache(fileOf(app), { ...host.env, ORIGIN: origin });
+}
+
+function newRow({ name, package: of = name, notes = [] }: Party, isOfDebian = false): SeenLibrary["cells"] {
+  return table.row({ library: name, version: isOfDebian ? "Debian" : versionOf(of), notes });
 }
 
 /** Whether an address of OpenID Connect was asked. */
@@ -145,7 +162,7 @@ for (const library of libraries) {
     name: library.name,
     tests() {
       let program: LibraryProgram;
-      const cells = newRow(library);
+      const cells = newRow(library, library.modules !== undefined);
       beforeAll(async () => {
         program = await start(library);
       });
@@ -197,11 +214,18 @@ async function personIn(app: App, browser = host.browser()): Promise<unknown> {
   return read(browser, "/");
 }
 
-describe.each(apps)("$name", (app) => {
-  let program: LibraryProgram;
-  const cells = newRow(app);
+/** What its info hook says. */
+interface SaidByApache {
+  readonly access_token: string;
+  readonly id_token: object;
+  readonly userinfo: object;
+}
+
+function testApp(app: App): void {
+  let program: { stop(): Promise<void> };
+  const cells = newRow(app, app.server === apache);
   beforeAll(async () => {
-    program = await start(app);
+    program = await startApp(app);
   });
   afterAll(() => program.stop());
 
@@ -235,7 +259,25 @@ describe.each(apps)("$name", (app) => {
       expect(await read(browser, "/refresh")).toMatchObject({ ...person, iss: host.issuer, isNew: true });
       Object.assign(cells, { userinfo: "yes", refresh: "yes" });
     });
-});
+
+  if (app.server === apache)
+    it("gets other tokens by a refresh (Core §12)", async () => {
+      const browser = host.browser();
+      await personIn(app, browser);
+      const info = (more = "") => read(browser, `/callback?info=json${more}`) as Promise<SaidByApache>;
+      const before = await info();
+      expect(before).toMatchObject({ id_token: { ...person, iss: host.issuer }, userinfo: person });
+      const after = await info("&access_token_refresh_interval=0");
+      expect(after.access_token).not.toBe(before.access_token);
+      cells["refresh"] = "yes";
+    });
+}
+
+for (const app of apps)
+  describeWith(app.server ?? { name: app.name, found: true }, {
+    name: app.name,
+    tests: () => testApp(app),
+  });
 
 /** A user of oidc-client-ts. */
 interface Profiled {
