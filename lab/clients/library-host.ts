@@ -43,6 +43,8 @@ export interface LibraryHost {
   bend: Bend | undefined;
   /** A browser that nobody has used. */
   browser(): WebBrowser;
+  /** As a program asks for its https URLs. */
+  fetch(url: string, init?: RequestInit): Promise<Response>;
   /** The status of an API call with this token. */
   call(accessToken: unknown): Promise<number>;
   /** Another key signs from now on. */
@@ -97,6 +99,8 @@ function mount(app: Express, { origin, redirectUris, openid }: Mounted) {
         ? ({ kind: "authenticated", subject: "alice" } as const)
         : ({ kind: "interaction", url: "/sign-in" } as const),
   };
+  const ownScopes = Object.keys(openid?.scopes ?? {});
+  const sentences = Object.fromEntries(ownScopes.map((scope) => [scope, `See your ${scope}`]));
   const auth = createAuthServer({
     baseUrl: `${origin}/login`,
     secrets: ["a test secret of at least 32 characters"],
@@ -111,6 +115,14 @@ function mount(app: Express, { origin, redirectUris, openid }: Mounted) {
           redirectUris: [callback, ...redirectUris],
           subscriptions: { orders: {}, reports: {} },
         },
+        {
+          clientId: "kubectl",
+          name: "kubectl",
+          confidential: false,
+          platform: "native",
+          redirectUris: ["http://localhost:8000"],
+          subscriptions: { orders: { trusted: true } },
+        },
       ],
     }),
     authMethods: { password: method, otp: method },
@@ -118,7 +130,7 @@ function mount(app: Express, { origin, redirectUris, openid }: Mounted) {
       orders: {
         audience: `${origin}/orders`,
         authMethods: ["password", "otp"],
-        scopes: { read: "See your orders" },
+        scopes: { read: "See your orders", ...sentences },
         defaultScopes: ["read"],
         ...(openid && { openid }),
       },
@@ -199,6 +211,7 @@ export async function startLibraryHost(
       REQUESTS_CA_BUNDLE: caFile,
     },
     browser: () => newWebBrowser((url, init) => navigate(reachable(url), init)),
+    fetch: send,
     async call(accessToken) {
       const headers = { authorization: `Bearer ${String(accessToken)}` };
       return (await send(`${origin}/orders`, { headers })).status;
