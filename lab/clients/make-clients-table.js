@@ -59,22 +59,27 @@ const columns = {
     "Two issuers": ({ issuers = "" }) => issuers,
   },
   "relying parties": {
-    "Finds the server by the issuer": ({ discovery = "" }) => discovery,
+    "Finds the server": ({ discovery = "" }) => discovery,
     PKCE: ({ pkce = "" }) => pkce,
-    "Compares the nonce": ({ nonce = "" }) => nonce,
-    "ID token": (cells) => {
+    Nonce: ({ nonce = "" }) => nonce,
+    "ID token compared": (cells) => {
       const skipped = Object.entries(comparisons).filter(([id]) => cells[id] === "no");
-      if (skipped.length === Object.keys(comparisons).length) return "nothing else compared";
+      if (skipped.length === Object.keys(comparisons).length) return "nonce only";
       const words = skipped.map(([, word]) => word).join(", ");
-      return words === "" ? "all compared" : `all but ${words}`;
+      return words === "" ? "all" : `not ${words}`;
     },
-    "Asks userinfo": ({ userinfo = "" }) => userinfo,
-    Refreshes: ({ refresh = "" }) => refresh,
+    Userinfo: ({ userinfo = "" }) => userinfo,
+    Refresh: ({ refresh = "" }) => refresh,
   },
 };
 
-/** The tables that have the notes of a library in its row. */
+/** The tables that have the notes of a library in its row, and no spaces, which count as words. */
 const withRemarks = ["relying parties"];
+
+/** @param {string} name @param {readonly string[]} cells */
+function row(name, cells) {
+  return withRemarks.includes(name) ? `|${cells.join("|")}|` : `| ${cells.join(" | ")} |`;
+}
 
 /** What is tried with each library of a table. @type {Readonly<Record<string, readonly string[]>>} */
 const tried = {
@@ -83,16 +88,11 @@ const tried = {
   "relying parties": ["discovery", "pkce", "nonce", ...Object.keys(comparisons), "userinfo", "refresh"],
 };
 
-/** @param {readonly string[]} cells */
-function row(cells) {
-  return `| ${cells.join(" | ")} |`;
-}
-
 /** The lines of the table for a library: its row and its notes. @param {string} name @param {Seen} seen */
 function linesOf(name, { library, version, cells, notes }) {
   const values = Object.values(columns[name] ?? {}).map((cell) => cell(cells));
-  if (withRemarks.includes(name)) return [row([library, version, ...values, notes.join("; ")])];
-  return [row([library, version, ...values]), ...notes.map((note) => `- **${library}**: ${note}`)];
+  if (withRemarks.includes(name)) return [row(name, [library, version, ...values, notes.join("; ")])];
+  return [row(name, [library, version, ...values]), ...notes.map((note) => `- **${library}**: ${note}`)];
 }
 
 /** What stands between the markers of a table. @param {string} name @param {readonly Seen[]} run */
@@ -103,7 +103,8 @@ function table(name, run) {
   const rows = lines.map(([first = ""]) => first);
   const notes = lines.flatMap((each) => each.slice(1));
   const below = withRemarks.includes(name) ? [] : ["", ...notes];
-  return [row(heads), row(heads.map(() => "---")), ...rows, ...below].join("\n");
+  const line = heads.map(() => "---");
+  return [row(name, heads), row(name, line), ...rows, ...below].join("\n");
 }
 
 /** Finds a table, between its markers. @param {string} name */

@@ -28,13 +28,13 @@ const libraries: readonly Party[] = [
   {
     name: "openid-client",
     file: "openid-client.mjs",
-    notes: ["compares the signature by `enableNonRepudiationChecks`"],
+    notes: ["signature by `enableNonRepudiationChecks`"],
   },
   { name: "openid-client 5", file: "openid-client-5.cjs", package: "openid-client-5" },
   {
     name: "oauth4webapi",
     file: "oauth4webapi.mjs",
-    notes: ["compares the signature by `validateApplicationLevelSignature`"],
+    notes: ["signature by `validateApplicationLevelSignature`"],
   },
   { name: "Authlib (Python)", file: "authlib_oidc.py", modules: ["authlib", "requests"] },
 ];
@@ -55,7 +55,7 @@ const apps: readonly App[] = [
     signInPath: "/auth/signin",
     callbackPath: "/auth/callback/partner",
     skips: ["signature"],
-    notes: ["userinfo only where it is told to"],
+    notes: ["userinfo if told to"],
   },
   {
     name: "express-openid-connect",
@@ -71,7 +71,7 @@ const apps: readonly App[] = [
     signInPath: "/sign-in",
     callbackPath: "/callback",
     skips: ["signature"],
-    notes: ["needs the endpoints; ours asks userinfo by `skipUserProfile: false`"],
+    notes: ["needs the endpoints; userinfo by `skipUserProfile: false`"],
   },
   {
     name: "mod_auth_openidc (Apache)",
@@ -294,7 +294,7 @@ describeWith(chromium, {
     const cells = newRow({
       name: "oidc-client-ts",
       file,
-      notes: ["give `signinRedirect` a nonce; it can sign people out too"],
+      notes: ["give `signinRedirect` a nonce"],
     });
     const open = () => openBrowserClient(file, { claims: () => alice });
 

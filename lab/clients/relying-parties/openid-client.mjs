@@ -5,7 +5,7 @@ const redirect_uri = "https://client.example/callback";
 
 const proof = client.ClientSecretBasic(CLIENT_SECRET);
 const config = await client.discovery(new URL(ISSUER), "web", CLIENT_SECRET, proof, {
-  execute: [client.enableNonRepudiationChecks], // the signature of ID tokens too, which TLS makes optional
+  execute: [client.enableNonRepudiationChecks], // the signature too
 });
 
 // send the person to `url`, and keep `session` in their session
@@ -24,7 +24,7 @@ export async function start() {
   return { url: url.href, session: { pkceCodeVerifier, expectedState, expectedNonce } };
 }
 
-// back at the redirect URI: `currentUrl` is the whole URL of the request
+// back at the redirect URI: `currentUrl` is the whole URL
 export async function finish(currentUrl, session) {
   const tokens = await client.authorizationCodeGrant(config, new URL(currentUrl), session);
   return { tokens, claims: tokens.claims() };
