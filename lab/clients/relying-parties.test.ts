@@ -74,6 +74,14 @@ const apps: readonly App[] = [
     notes: ["needs the endpoints; userinfo by `skipUserProfile: false`"],
   },
   {
+    name: "Authlib with Flask (Python)",
+    file: "authlib_flask.py",
+    modules: ["authlib", "flask", "requests"],
+    signInPath: "/sign-in",
+    callbackPath: "/callback",
+    notes: ["`server_metadata_url`"],
+  },
+  {
     name: "mod_auth_openidc (Apache)",
     file: "mod-auth-openidc.conf",
     server: apache,
@@ -223,7 +231,7 @@ interface SaidByApache {
 
 function testApp(app: App): void {
   let program: { stop(): Promise<void> };
-  const cells = newRow(app, app.server === apache);
+  const cells = newRow(app, app.server === apache || app.modules !== undefined);
   beforeAll(async () => {
     program = await startApp(app);
   });
@@ -274,7 +282,7 @@ function testApp(app: App): void {
 }
 
 for (const app of apps)
-  describeWith(app.server ?? { name: app.name, found: true }, {
+  describeWith(app.server ?? (app.modules ? pythonWith(app.modules) : { name: app.name, found: true }), {
     name: app.name,
     tests: () => testApp(app),
   });
