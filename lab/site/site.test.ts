@@ -133,6 +133,8 @@ describeWith(chromium, {
       const { requests, complaints } = watch(page);
       await page.goto(origin + base, { waitUntil: "networkidle" });
       await page.keyboard.press("Control+k");
+      // letters typed before the field is there are lost
+      await page.locator("input[type=search]:focus").waitFor();
       await page.keyboard.type("refresh token");
       // results for the first letters come before
       await page.getByRole("option", { name: "refresh token" }).first().waitFor();
