@@ -23,5 +23,5 @@ if (!existsSync(path.join(__dirname, "node_modules"))) run("npm", ["ci", "--no-a
 run(process.execPath, ["run.js", "--smoke"]);
 run(process.execPath, ["run.js", "--smoke", "--servers=authmount"], { BENCH_GENERATOR: "autocannon" });
 run(process.execPath, ["beside-peers.js", "--smoke"]);
-run(process.execPath, ["openid.js", "--rounds=1", "--seconds=0.2", "--warm-up=0.2"]);
+run(process.execPath, ["openid.js", "--rounds=1", "--seconds=1", "--warm-up=1"]);
 run(process.execPath, ["pressure.js", "--authorizations=4000", "--per-second=10", "--seconds=0.2"]);
