@@ -26,6 +26,13 @@ describe("the ticket of a sign-out", () => {
     expect(open(`${text}.${createHmac("sha256", "new").update(text).digest("base64url")}`)).toBeUndefined();
   });
 
+  it.each([".", ".x", "=", "&sure=yes", ".&sure=yes", "\u00e9", "\u4e00", "\r\nX: y"])(
+    "has one form: not with %j behind it",
+    (more) => {
+      expect(open(sealTicket(ticket, "new") + more)).toBeUndefined();
+    },
+  );
+
   it.each([undefined, "", ".", "a", "a.b", "a.b.c", "\u0000.\u0000"])("is not %j", (sealed) => {
     expect(open(sealed)).toBeUndefined();
   });

@@ -288,6 +288,19 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
     ).toBe(400);
   });
 
+  it("a ticket with more behind it, which would be more parameters of the host's page", async () => {
+    const { host, asked } = await signOutHost();
+    const { location = "" } = (await visit(host, {})).headers as { location?: string };
+    const sealed = new URL(location).searchParams.get("interaction") ?? "";
+    for (const more of [".&sure=yes", "\u4e00"]) {
+      const interaction = sealed + more;
+      const resumed = await request(host.app).get(`${path}/resume`).query({ interaction });
+      const left = await request(host.app).post("/sign-out").type("form").send(encode({ interaction }));
+      expect([resumed.status, left.status]).toEqual([400, 400]);
+    }
+    expect(asked).toEqual([]);
+  });
+
   it("a client that was disabled meanwhile: the person stays here", async () => {
     const records = [{ ...web }];
     const { host, hint } = await signOutHost({ clients: records, revocationLagSeconds: 0 });

@@ -18,28 +18,28 @@ export interface SignOutTicket {
   readonly expiresAt: EpochSeconds;
 }
 
-/** A key for this purpose only, so that nothing else that was made with the secret can pass as a ticket. */
-function digestOf(text: string, secret: string): Buffer {
+/** The text with its seal, by a key for this purpose only: nothing else that was made with the secret can pass as a ticket. */
+function sealed(text: string, secret: string): string {
   const key = createHmac("sha256", secret).update("authmount sign-out").digest();
-  return createHmac("sha256", key).update(text).digest();
+  return `${text}.${createHmac("sha256", key).update(text).digest("base64url")}`;
 }
 
 /** The ticket as text for a URL. */
 export function sealTicket(ticket: SignOutTicket, secret: string): string {
-  const text = Buffer.from(JSON.stringify(ticket)).toString("base64url");
-  return `${text}.${digestOf(text, secret).toString("base64url")}`;
+  return sealed(Buffer.from(JSON.stringify(ticket)).toString("base64url"), secret);
 }
 
 /** The ticket, if one of the secrets has sealed it and its time is not over. */
 export function openTicket(
-  sealed: string | undefined,
+  given = "",
   { secrets, now }: { readonly secrets: readonly string[]; readonly now: EpochSeconds },
 ): SignOutTicket | undefined {
-  const [text = "", seal = ""] = sealed?.split(".") ?? [];
-  const presented = Buffer.from(seal, "base64url");
+  const [text = ""] = given.split(".");
+  const presented = Buffer.from(given);
+  // as a whole: base64 has several forms, and what stands behind the seal would go into the URLs that follow
   const isSealed = secrets.some((secret) => {
-    const digest = digestOf(text, secret);
-    return presented.length === digest.length && timingSafeEqual(presented, digest);
+    const right = Buffer.from(sealed(text, secret));
+    return presented.length === right.length && timingSafeEqual(presented, right);
   });
   if (!isSealed) return undefined;
   const ticket = JSON.parse(Buffer.from(text, "base64url").toString()) as SignOutTicket;
