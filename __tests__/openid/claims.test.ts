@@ -3,6 +3,7 @@ import type { IdentityClaims, IdentityClaimsRequest, OpenIdOptions } from "../..
 import { pairPath } from "../hosts/apis";
 import { obtainCode, obtainTokens } from "../browser/journey";
 import { stopClockForEachTest } from "../hosts/clock";
+import type { TestHost } from "../hosts/host";
 import { redeem, refresh } from "../requests/client-requests";
 import { provider, type ProviderOptions, readIdToken } from "./provider";
 
@@ -124,13 +125,38 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
     expect((await exchange()).status).toBe(200);
   });
 
-  it("is asked before anything is spent, and an end meanwhile counts (RFC 7009 §2.1)", async () => {
+  it.each<[string, (host: TestHost) => Promise<void>]>([
+    ["the person", ({ auth }) => auth.subjects.revoke("alice")],
+    ["the client", ({ auth }) => auth.clients.revoke("web")],
+    ["the API", ({ auth }) => auth.apis.revoke("orders")],
+  ])(
+    "is asked before anything is spent, and an end of %s meanwhile counts (RFC 7009 §2.1)",
+    async (_, end) => {
+      const { host, exchange } = await asked(async () => {
+        await end(host);
+        return {};
+      });
+      expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
+      expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", code: "revoked-during-decision" });
+    },
+  );
+
+  it.each([
+    ["a scope, and its claims stay out", ["openid", "groups"], { groups: ["staff"] }],
+    ["the sign-in, and there is no ID token", ["groups"], undefined],
+  ])("is asked while the person takes back %s", async (_, scopes, told) => {
     const { host, exchange } = await asked(async () => {
-      await host.auth.subjects.revoke("alice");
-      return {};
+      await host.auth.consents.narrow({ subject: "alice", clientId: "web", apiId: "orders", scopes });
+      return { email: "a@example.org", groups: ["staff"] };
     });
-    expect(await exchange()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
-    expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", code: "revoked-during-decision" });
+    const { status, body } = await exchange();
+    const { id_token: idToken } = body as { id_token?: string };
+    const { email, groups } = idToken === undefined ? {} : readIdToken(idToken);
+    expect([status, idToken !== undefined, { email, groups }]).toEqual([
+      200,
+      told !== undefined,
+      { ...told },
+    ]);
   });
 
   it.each([

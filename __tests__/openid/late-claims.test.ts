@@ -1,9 +1,10 @@
-import type { IdentityClaimsRequest } from "../../lib";
+import { type IdentityClaimsRequest, memoryStorage } from "../../lib";
 import { findClaims } from "../../lib/tokens/identity";
 import { clients } from "../hosts/clients";
-import { issuerRecord } from "../records/records";
+import { authorizationRecord, issuerRecord } from "../records/records";
 
 const never = new Promise<undefined>(() => undefined);
+const storage = memoryStorage({ clients: [] });
 let late: Promise<unknown>;
 
 describe("openid.claims (decision 0014)", () => {
@@ -15,13 +16,14 @@ describe("openid.claims (decision 0014)", () => {
       ]);
       const question = {
         client: clients.web,
-        authorization: { subject: "alice" },
+        authorization: authorizationRecord(),
         scopes: ["openid"],
         use: "userinfo",
+        now: () => 1_000,
       } as const;
       const claims = { openid: [] };
       const openid = { claims, idTokenAlgorithm: "RS256", audiences: [] };
-      late = findClaims({ adapters }, { issuer: issuerRecord({ openid }), ...question });
+      late = findClaims({ storage, adapters }, { issuer: issuerRecord({ openid }), ...question });
       late.catch(() => undefined);
     });
     const signal = await askedWith;

@@ -1,10 +1,12 @@
 import request, { type Response } from "supertest";
 import { issuer, origin, pairPath } from "../hosts/apis";
 import { obtainTokens } from "../browser/journey";
+import type { TestHost } from "../hosts/host";
 import { ownToken } from "../requests/client-requests";
 import { provider, type ProviderOptions } from "./provider";
 
 const path = `${pairPath()}/userinfo`;
+const selection = { subject: "alice", clientId: "web", apiId: "orders" };
 
 async function asked(scope: string, options: ProviderOptions = {}) {
   const host = provider(options);
@@ -117,7 +119,6 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
   it("ends with the authorization, and shrinks with it at once", async () => {
     const { host, ask } = await asked("openid email groups");
     expect((await ask()).body).toHaveProperty("groups");
-    const selection = { subject: "alice", clientId: "web", apiId: "orders" };
     await host.auth.consents.narrow({ ...selection, scopes: ["openid", "email"] });
     expect((await ask()).body).toEqual({ sub: "alice", email: "alice@example.org", email_verified: true });
     await host.auth.consents.narrow({ ...selection, scopes: ["email"] });
@@ -126,18 +127,28 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     expect((await ask()).status).toBe(401);
   });
 
-  it("tells nothing when the authorization ends while the host answers", async () => {
-    let end: (() => Promise<void>) | undefined;
-    const { host, ask } = await asked("openid", {
+  it.each<[string, (host: TestHost) => Promise<void>, object]>([
+    ["nothing when the authorization ends", ({ auth }) => auth.subjects.revoke("alice"), { status: 401 }],
+    ["nothing when all of the client ends", ({ auth }) => auth.clients.revoke("web"), { status: 401 }],
+    [
+      "no claim that is taken back",
+      ({ auth }) => auth.consents.narrow({ ...selection, scopes: ["openid"] }),
+      { status: 200, body: { sub: "alice" } },
+    ],
+  ])("tells %s while the host answers", async (_, end, answer) => {
+    let change: (() => Promise<void>) | undefined;
+    const { host, ask } = await asked("openid email", {
       openid: {
         async claims() {
-          await end?.();
-          return {};
+          await change?.();
+          return { email: "a@example.org" };
         },
       },
     });
-    end = () => host.auth.subjects.revoke("alice");
-    expect((await ask()).status).toBe(401);
+    change = () => end(host);
+    const { status, body } = await ask();
+    expect({ status, body: body as object }).toMatchObject(answer);
+    expect(body).not.toHaveProperty("email");
   });
 
   it("may be read by scripts of browser clients only (Fetch standard, CORS)", async () => {

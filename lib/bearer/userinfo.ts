@@ -19,7 +19,7 @@ import { type BearerGuard, challenge, checkBearer, invalidToken, refusedEvent } 
 
 /** What the endpoint uses. */
 export interface UserinfoPorts extends Pick<IdentityPorts, "adapters"> {
-  readonly storage: Pick<Storage, "authorizations">;
+  readonly storage: Pick<Storage, "authorizations" | "endMarks">;
   readonly clients: Pick<ClientLookup, "findRegistered" | "isBrowserOrigin">;
   /** API id → the verifier of its tokens. */
   readonly verifiers: ReadonlyMap<string, BearerGuard["verify"]>;
@@ -39,18 +39,18 @@ async function claimsOf(
     clients.findRegistered(clientId, { issuer, mayFetch: () => true }),
     storage.authorizations.find(authorizationId, clock()),
   ]);
-  if (!registered || !authorization) return undefined;
+  if (!registered || !isLive(authorization, clock())) return undefined;
   // the end user may have taken back a part a moment ago
   const scopes = intersect(token.scopes, authorization.grantedScopes);
   if (!scopes.includes(signInScope)) return undefined;
-  const asked = { issuer, client: registered.client, authorization, scopes, use: "userinfo" } as const;
-  const found = await findClaims(ports, asked);
-  const now = clock();
-  const last = found?.hasWaited ? await storage.authorizations.find(authorizationId, now) : authorization;
-  return found && isLive(last, now) ? { sub: last.subject, ...found.claims } : undefined;
+  const { client } = registered;
+  const asked = { issuer, client, authorization, scopes, use: "userinfo", now: clock } as const;
+  const found = await findClaims({ storage, ...ports }, asked);
+  return found.kind === "claims" ? { sub: authorization.subject, ...found.claims } : undefined;
 }
 
-async function answer(
+/** Tells what the token opens. @rfc OpenID Connect Core §5.3 */
+export async function userinfoEndpoint(
   ports: UserinfoPorts,
   { req, issuer }: RoutedRequest<HttpRequest>,
 ): Promise<JsonResponse> {
@@ -73,7 +73,7 @@ export function openidRoutes(ports: UserinfoPorts): readonly Route<HttpRequest>[
   const readerOf = async ({ headers: { origin } }: HttpRequest): Promise<string | undefined> =>
     origin !== undefined && (await ports.clients.isBrowserOrigin(origin)) ? origin : undefined;
   const userinfo: RouteHandler<HttpRequest> = async (_, request) =>
-    readableBy(await readerOf(request.req), await answer(ports, request));
+    readableBy(await readerOf(request.req), await userinfoEndpoint(ports, request));
   const preflight: RouteHandler<HttpRequest> = async (_, { req }) =>
     answerPreflight(req, { origin: await readerOf(req), methods: "GET, POST" });
   const methods = { GET: userinfo, POST: userinfo, OPTIONS: preflight };

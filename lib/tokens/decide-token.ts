@@ -169,7 +169,12 @@ export async function checkNotEnded(
 ): Promise<void> {
   if (!authorization || isLive(await storage.authorizations.find(authorization.authorizationId, now), now))
     return;
-  throw new OAuthError("invalid_grant", {
+  throw endedMeanwhile();
+}
+
+/** The refusal where the authorization has ended while the host was thinking. */
+export function endedMeanwhile(): OAuthError {
+  return new OAuthError("invalid_grant", {
     description: "The authorization has ended.",
     ...because(decisionReasons, "revoked-during-decision"),
   });

@@ -1,8 +1,9 @@
 /** Tells relying parties of people: asks the host for claims, and makes ID tokens. OpenID Connect Core §2, §3.1.3.3, §5.3, §5.4. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { inTime, invalidAnswer } from "../host/ask";
-import type { Authorization } from "../protocol/authorization";
+import { type Authorization, isLive } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
+import { apiEndKey, clientEndKey, isBornUnder } from "../protocol/end-mark";
 import { isPlain, parseHostObject } from "../protocol/host-json";
 import type { ApiOpenId, Issuer } from "../protocol/issuer";
 import { hostMistake } from "../protocol/mistake";
@@ -14,14 +15,17 @@ import {
   isSignIn,
   openedClaims,
 } from "../protocol/openid";
+import { intersect } from "../protocol/scope";
+import type { EpochSeconds } from "../protocol/time";
 import type { IdTokenSigner } from "../signing/port";
+import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
-import { askedClient, checkNotEnded, type DecidedToken, lateSignal } from "./decide-token";
+import { askedClient, type DecidedToken, endedMeanwhile, lateSignal } from "./decide-token";
 import type { IdentityAdapter, IdentityClaimsRequest } from "./port";
 
 /** What telling of people needs. */
 export interface IdentityPorts {
-  readonly storage: Pick<Storage, "authorizations">;
+  readonly storage: Pick<Storage, "authorizations" | "endMarks">;
   readonly signer: Pick<IdTokenSigner, "sign">;
   /** API id → the host's adapter, for APIs with `openid`. */
   readonly adapters: ReadonlyMap<string, IdentityAdapter>;
@@ -31,9 +35,11 @@ export interface IdentityPorts {
 export interface AskedIdentity {
   readonly issuer: Issuer;
   readonly client: Client;
-  readonly authorization: Pick<Authorization, "subject" | "context">;
+  readonly authorization: Authorization;
   readonly scopes: readonly string[];
   readonly use: IdentityClaimsRequest["use"];
+  /** Read once the host has answered. */
+  readonly now: () => EpochSeconds;
 }
 
 /** Refusals of ID tokens. */
@@ -54,22 +60,17 @@ function readClaims(answer: unknown): Readonly<Record<string, unknown>> {
   return claims;
 }
 
-/** The claims, and whether time has passed since the question. */
-interface FoundClaims {
+/** All that the host has told, and whether time has passed since the question. */
+interface AnsweredClaims {
   readonly claims: Readonly<Record<string, unknown>>;
   readonly hasWaited: boolean;
 }
 
-/**
- * The claims that these scopes open, or `undefined` when the host has no such person any more.
- *
- * @throws TypeError (as a rejection) when the host's answer is invalid, and whatever it throws
- */
-export async function findClaims(
+async function askClaims(
   { adapters }: Pick<IdentityPorts, "adapters">,
   { issuer, client, authorization, scopes, use }: AskedIdentity,
-): Promise<FoundClaims | undefined> {
-  const { apiId, openid } = issuer.api;
+): Promise<AnsweredClaims | undefined> {
+  const { apiId } = issuer.api;
   const { subject, context } = authorization;
   if (!isIdTokenSubject(subject))
     throw hostMistake(
@@ -94,9 +95,55 @@ export async function findClaims(
     }));
   const answer = await inTime("openid.claims", ask, late.abort);
   if (answer === undefined) return undefined;
-  const claims = openedClaims(readClaims(answer), { scopes, openid: openid as ApiOpenId });
   // what was read is an object, or came of a promise
-  return { claims, hasWaited: "then" in (returned as object) };
+  return { claims: readClaims(answer), hasWaited: "then" in (returned as object) };
+}
+
+/** The authorization as it is now; `undefined` when it was ended, or everything of its client or API. */
+async function standing(
+  { storage }: Pick<IdentityPorts, "storage">,
+  { issuer, authorization: { authorizationId, clientId }, now: clock }: AskedIdentity,
+): Promise<Authorization | undefined> {
+  const now = clock();
+  const keys = { client: clientEndKey(clientId), api: apiEndKey(issuer.api.audience) };
+  const [last, ends] = await Promise.all([
+    storage.authorizations.find(authorizationId, now),
+    findMarks(storage.endMarks, { keys, now }),
+  ]);
+  return isLive(last, now) && isBornUnder(last.endMarks, ends) ? last : undefined;
+}
+
+/** What may be told of a person, or why nothing may. */
+export type FoundClaims =
+  | { readonly kind: "claims"; readonly claims: Readonly<Record<string, unknown>> }
+  | { readonly kind: "end-user-gone" | "ended" | "no-sign-in" };
+
+/**
+ * The claims that these scopes open. Where the host answers later, storage is asked once more: what was ended or taken back meanwhile is
+ * told no more.
+ *
+ * @throws TypeError (as a rejection) when the host's answer is invalid, and whatever it or storage throws
+ */
+export async function findClaims(
+  { storage, adapters }: Pick<IdentityPorts, "storage" | "adapters">,
+  asked: AskedIdentity,
+): Promise<FoundClaims> {
+  const { api } = asked.issuer;
+  const answered = await askClaims({ adapters }, asked);
+  if (!answered) return { kind: "end-user-gone" };
+  const { claims, hasWaited } = answered;
+  const last = hasWaited ? await standing({ storage }, asked) : asked.authorization;
+  if (!last) return { kind: "ended" };
+  const scopes = intersect(asked.scopes, last.grantedScopes);
+  if (!scopes.some((scope) => isSignIn(api, scope))) return { kind: "no-sign-in" };
+  return { kind: "claims", claims: openedClaims(claims, { scopes, openid: api.openid as ApiOpenId }) };
+}
+
+function endUserGone(): OAuthError {
+  return new OAuthError("invalid_grant", {
+    description: "The end user no longer exists.",
+    ...because(identityReasons, "end-user-gone"),
+  });
 }
 
 /** A request for tokens, and what they will be. */
@@ -122,14 +169,17 @@ export function idTokenIssuer({ storage, signer, adapters }: IdentityPorts): Iss
     const { scopes, accessTokenSeconds } = decided;
     const { openid } = issuer.api;
     if (!openid || !scopes.some((scope) => isSignIn(issuer.api, scope))) return undefined;
-    const asked = { issuer, client, authorization, scopes, use: "id_token" } as const;
-    const found = await findClaims({ adapters }, asked);
-    if (!found)
-      throw new OAuthError("invalid_grant", {
-        description: "The end user no longer exists.",
-        ...because(identityReasons, "end-user-gone"),
-      });
-    if (found.hasWaited) await checkNotEnded({ storage }, { authorization, request });
+    const asked = { issuer, client, authorization, scopes, use: "id_token", now: () => now } as const;
+    const found = await findClaims({ storage, adapters }, asked);
+    switch (found.kind) {
+      case "end-user-gone":
+        throw endUserGone();
+      case "ended":
+        throw endedMeanwhile();
+      case "no-sign-in":
+        return undefined;
+      case "claims":
+    }
     const life = { issuedAt: now, expiresAt: now + accessTokenSeconds };
     const claims = idTokenClaims({ authorization, ...life, nonce, claims: found.claims });
     return signer.sign(claims, openid.idTokenAlgorithm);

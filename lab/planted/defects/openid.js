@@ -7,9 +7,23 @@ const defects = [
   {
     name: "an ID token is issued although the authorization ended while the host answered",
     file: "lib/tokens/identity.ts",
-    find: "if (found.hasWaited) await checkNotEnded({ storage }, { authorization, request });",
-    replace: "",
+    find: "hasWaited ? await standing({ storage }, asked) : asked.authorization",
+    replace: "asked.authorization",
     tests: ["openid/claims"],
+  },
+  {
+    name: "an end of the client while the host answered does not count",
+    file: "lib/tokens/identity.ts",
+    find: "isLive(last, now) && isBornUnder(last.endMarks, ends)",
+    replace: "isLive(last, now)",
+    tests: ["openid/claims"],
+  },
+  {
+    name: "claims are told that the person took back while the host answered",
+    file: "lib/tokens/identity.ts",
+    find: "intersect(asked.scopes, last.grantedScopes)",
+    replace: "asked.scopes",
+    tests: ["openid/claims", "openid/userinfo"],
   },
   {
     name: "claims are told that no scope opens",
