@@ -31,9 +31,9 @@ export interface AuthMethod {
   authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
   /**
    * Signs people out at the wish of a relying party, at issuers of APIs with `openid`. Left out: they have no logout endpoint. Answer
-   * `interaction` while somebody is signed in: the page there asks the person (unless `subject` is who is signed in), ends your session by a
-   * POST of its own, and calls `auth.resume(req, res)`. It is then asked again, and answers `signed-out`. It must not end a session itself:
-   * any site can send people here. It has five seconds.
+   * `interaction` while somebody is signed in: the page there always asks the person, ends your session by a POST of its own, and calls
+   * `auth.resume(req, res)`. `signOut` is then asked again, and answers `signed-out`. Neither may end a session without the person's yes: any
+   * site can send people here. `signOut` has five seconds.
    *
    * @rfc OpenID Connect RP-Initiated Logout §2
    */
