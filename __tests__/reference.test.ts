@@ -35,7 +35,8 @@ interface Schema {
 function optionNames(schema: Schema): string[] {
   const { properties = {}, additionalProperties: each, then } = schema;
   const named = Object.entries(properties).flatMap(([name, inner]) =>
-    name === "storage" ? [name] : [name, ...optionNames(inner)],
+    // what they hold is in ports.md
+    name === "storage" || name === "authMethods" ? [name] : [name, ...optionNames(inner)],
   );
   const inner = [typeof each === "object" ? each : undefined, then].flatMap((one) => one ?? []);
   return [...named, ...inner.flatMap(optionNames)];

@@ -23,6 +23,7 @@ import { adviseOfFormAction, writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
+import { readOtherwise } from "./interaction/lost-interaction";
 import type { SignOutFlow } from "./interaction/sign-out";
 import { checkOptions } from "./options/check";
 import {
@@ -209,7 +210,10 @@ function hostPagesOf(
     interaction: (req) => flow.describe(req, readInteractionId(req)),
     resume(req, res, given?: unknown) {
       const interactionId = readInteractionId(req);
-      write({ req, res }, signOut?.leadBack(interactionId) ?? flow.leadBack(req, { interactionId, given }));
+      // each time, so that a text from a link cannot stay unchecked while requests are pending
+      const otherwise = readOtherwise(given);
+      const signedOut = signOut?.leadBack(interactionId);
+      write({ req, res }, signedOut ?? flow.leadBack(req, { interactionId, otherwise }));
     },
     async approve(req, res, ...decisions) {
       const interactionId = readInteractionId(req);

@@ -56,6 +56,14 @@ describe("private-use schemes without a dot (RFC 8252 §7.1, 9700 §2.1)", () =>
     },
   );
 
+  it("are listed too where a person goes after signing out", () => {
+    const record = { ...clients.native, postLogoutRedirectUris: ["com.example.app:/bye", "cursor://bye"] };
+    expect(() => testHost({ clients: [record] })).toThrow(
+      'client "native": postLogoutRedirectUris.1 has a scheme without a dot: list the scheme under redirectSchemes',
+    );
+    testHost({ clients: [record], redirectSchemes: ["cursor"] });
+  });
+
   it.each([
     ["another host", "cursor://evil/oauth/callback"],
     ["another path", "cursor://anysphere.cursor-retrieval/oauth/callback/more"],

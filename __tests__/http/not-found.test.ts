@@ -185,7 +185,7 @@ describe("the warning about it", () => {
   it("says that this is no OpenID Connect", () => {
     expect(at(openid, "in-place")).toEqual({
       code: "openid-metadata-asked",
-      message: `A client asked for ${openid}, the metadata of OpenID Connect, and the answer was 404: this is an OAuth 2.0 server. Set the client to OAuth 2.0, or have it read ${document}.`,
+      message: `A client asked for ${openid}, the metadata of OpenID Connect, and the answer was 404: no API has openid at this address. Set the client to OAuth 2.0 and have it read ${document}, or give its API the option openid.`,
     });
   });
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import {
+  answerProblem,
   formProblem,
   hasSeveralAuthorizationHeaders,
   type HttpRequest,
@@ -157,7 +158,8 @@ describe("a form as it arrives (RFC 6749 §3.2)", () => {
 
   it("tells of what it cannot be, and what to do", () => {
     const told = (["too-large", "not-utf8", "wrong-media-type", "taken"] as const).map((kind) => {
-      const { error, code, situation } = formProblem({ kind });
+      const { error, code, situation } = answerProblem({ kind });
+      expect(formProblem({ kind })).toMatchObject({ error, code, situation: undefined });
       return [error, situation, code];
     });
     expect(told).toEqual([

@@ -45,7 +45,7 @@ describe("coming back from a page of the host", () => {
   it("leads back to the issuer of the request", async () => {
     const bed = directFlow({ authentication: signIn });
     await bed.start();
-    expect(bed.flow.leadBack(bed.req(), { interactionId: firstId, given: undefined })).toMatchObject({
+    expect(bed.flow.leadBack(bed.req(), { interactionId: firstId, otherwise: undefined })).toMatchObject({
       kind: "redirect",
       location: `${bed.issuer.identifier}/authorize/resume?interaction=${firstId}`,
     });
@@ -63,7 +63,7 @@ describe("a browser without the pending request (RFC 6749 §3.1)", () => {
     ["a form with an empty id", (bed) => bed.submit("approve", { interaction: "" }), noId, true],
     [
       "auth.resume",
-      (bed) => bed.flow.leadBack(bed.req(), { interactionId: unknownId, given: undefined }),
+      (bed) => bed.flow.leadBack(bed.req(), { interactionId: unknownId, otherwise: undefined }),
       over,
       false,
     ],

@@ -1,6 +1,7 @@
 import express from "express";
 import request, { type Response } from "supertest";
 import {
+  type AuthServerOptions,
   type Client,
   type ConsentAdapter,
   generateSigningKey,
@@ -72,6 +73,12 @@ async function follow(host: Host, response: Response): Promise<Response> {
   return follow(host, await request(host.app).get(url.pathname + url.search));
 }
 
+/** A sign-out that is under way: what stands in its URLs. */
+async function begin(host: Host): Promise<string> {
+  const { location = "" } = (await visit(host, {})).headers as { location?: string };
+  return new URL(location).searchParams.get("interaction") ?? "";
+}
+
 /** The person says yes on the host's page. */
 async function confirm(host: Host, page: Response): Promise<Response> {
   const { pathname, searchParams } = new URL(page.headers["location"] as string, origin);
@@ -79,6 +86,8 @@ async function confirm(host: Host, page: Response): Promise<Response> {
   const form = encode({ interaction: searchParams.get("interaction") ?? "" });
   return follow(host, await request(host.app).post("/sign-out").type("form").send(form));
 }
+
+const toSignIn = { authenticate: () => ({ kind: "interaction", url: "/signin" }) as const };
 
 const lastEvent = ({ events }: Host): unknown => events.at(-1);
 
@@ -210,6 +219,7 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
       "logout-request-too-long",
     ],
     ["languages that are too long", () => ({ ui_locales: "x".repeat(1_001) }), "logout-request-too-long"],
+    ["a state of two bytes a letter", () => ({ state: "é".repeat(501) }), "logout-request-too-long"],
     ["a repeated parameter", () => ({ state: ["a", "b"] }), "parameter-unusable"],
   ])("%s", async (_, query, code) => {
     const { host, asked, hint } = await signOutHost();
@@ -258,40 +268,69 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
     expect(asked).toEqual([]);
   });
 
-  it("a way back that nobody has sealed, of another issuer, or that took too long", async () => {
+  it("a way back that nobody has sealed", async () => {
     const { host, asked } = await signOutHost();
-    const { location = "" } = (await visit(host, {})).headers as { location?: string };
-    const sealed = new URL(location).searchParams.get("interaction") ?? "";
-    const [text = "", seal = ""] = sealed.split(".");
-    const other = Buffer.from(text, "base64url").toString().replace("password", "otp_____");
+    const sealed = await begin(host);
     const resumed = (interaction: string) => request(host.app).get(`${path}/resume`).query({ interaction });
-    for (const interaction of [
-      "",
-      "x",
-      ".",
-      `${text}.`,
-      `${text}.AAAA`,
-      `${Buffer.from(other).toString("base64url")}.${seal}`,
-    ])
+    for (const interaction of ["", "x", ".", "A".repeat(80), sealed.slice(0, -1), sealed.toLowerCase()]) {
       expect((await resumed(interaction)).status).toBe(400);
+      expect(lastEvent(host)).toMatchObject({ kind: "sign-out-refused", issuer, code: "interaction-over" });
+    }
+    expect(asked).toEqual([]);
     expect((await resumed(sealed)).status).toBe(302);
-    clock.advance(601);
-    expect((await resumed(sealed)).status).toBe(400);
-    expect(asked).toHaveLength(1);
-    expect(
-      (
-        await request(host.app)
-          .post("/sign-out")
-          .type("form")
-          .send(encode({ interaction: sealed }))
-      ).status,
-    ).toBe(400);
+  });
+
+  it("a way back of another issuer that has one", async () => {
+    const signOut = jest.fn(() => ({ kind: "signed-out" }) as const);
+    const method = { ...toSignIn, signOut };
+    const host = provider({ authMethods: { password: method, otp: method, sso: method } });
+    const interaction = await begin(host);
+    for (const [pair, status] of [
+      [{ method: "otp" }, 400],
+      [{ method: "password" }, 200],
+    ] as const) {
+      expect(signOut).not.toHaveBeenCalled();
+      const resumed = request(host.app)
+        .get(`${pairPath(pair)}/logout/resume`)
+        .query({ interaction });
+      expect((await resumed).status).toBe(status);
+    }
+  });
+
+  it("no page that was open for a day: the person still signs out", async () => {
+    const { host, hint } = await signOutHost();
+    const query = { id_token_hint: hint, post_logout_redirect_uri: target };
+    const page = await follow(host, await visit(host, query));
+    clock.advance(86_400);
+    expect((await confirm(host, page)).headers["location"]).toBe(target);
+  });
+
+  it("a wrong `otherwise` of auth.resume, as at a sign-in", async () => {
+    const { host } = await signOutHost();
+    host.app.post("/sign-out-to", express.urlencoded({ extended: false }), (req, res) => {
+      expect(() => host.auth.resume(req, res, { otherwise: "https://evil.example/" })).toThrow(
+        expect.objectContaining({ code: "otherwise-not-a-path" }),
+      );
+      host.auth.resume(req, res, { otherwise: "/" });
+    });
+    const form = encode({ interaction: await begin(host) });
+    const done = await request(host.app).post("/sign-out-to").type("form").send(form);
+    expect(done.headers["location"]).toMatch(`${issuer}/logout/resume?interaction=`);
+  });
+
+  it.each<[string, string, string, number]>([
+    ["JSON", "application/json", "{}", 400],
+    ["more than 64 KB", "application/x-www-form-urlencoded", `state=${"x".repeat(65_536)}`, 413],
+  ])("a POST of %s, which tells no person of an answer of theirs", async (_, type, body, status) => {
+    const { host } = await signOutHost();
+    const answer = await request(host.app).post(path).accept("text/html").type(type).send(body);
+    expect([answer.status, answer.text]).toEqual([status, expect.not.stringContaining("answer") as string]);
+    expect(lastEvent(host)).toMatchObject({ kind: "sign-out-refused", issuer, error: "invalid_request" });
   });
 
   it("a ticket with more behind it, which would be more parameters of the host's page", async () => {
     const { host, asked } = await signOutHost();
-    const { location = "" } = (await visit(host, {})).headers as { location?: string };
-    const sealed = new URL(location).searchParams.get("interaction") ?? "";
+    const sealed = await begin(host);
     for (const more of [".&sure=yes", "\u4e00"]) {
       const interaction = sealed + more;
       const resumed = await request(host.app).get(`${path}/resume`).query({ interaction });
@@ -333,8 +372,7 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
 
   it("what only a sign-in may do: a sign-out is no page for auth.approve or auth.deny", async () => {
     const { host } = await signOutHost();
-    const { location = "" } = (await visit(host, {})).headers as { location?: string };
-    const form = encode({ interaction: new URL(location).searchParams.get("interaction") ?? "" });
+    const form = encode({ interaction: await begin(host) });
     for (const page of ["/allow", "/cancel"])
       expect((await request(host.app).post(page).type("form").send(form)).status).toBe(400);
   });
@@ -353,5 +391,14 @@ describe("postLogoutRedirectUris of a client (RP-Initiated Logout §3.1)", () =>
   ])("cannot be %j", (uri, problem) => {
     const record = { ...clients.web, postLogoutRedirectUris: [uri] } as unknown as Client;
     expect(() => provider({ clients: [record] })).toThrow(problem);
+  });
+});
+
+describe("signOut of an authentication method", () => {
+  it.each([true, "page", {}, null])("cannot be %j", (signOut) => {
+    const authMethods = {
+      password: { ...toSignIn, signOut },
+    } as unknown as AuthServerOptions["authMethods"];
+    expect(() => provider({ authMethods })).toThrow(/authMethods\.password\.signOut must be a function/);
   });
 });

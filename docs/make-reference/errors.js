@@ -71,7 +71,8 @@ function readRefusals(library, reasons) {
     if (!codeNode || !details) return [];
     const written = idsIn(details, known);
     const ids = written.length > 0 ? written : idsIn(ts.findAncestor(node, ts.isFunctionLike) ?? node, known);
-    const descriptions = recordsOf(details, ["description"]).map(({ description = "" }) => description);
+    // one that is spread into the details is not left out
+    const descriptions = recordsOf(details, ["description"]).flatMap(({ description }) => description ?? []);
     const found = textsOf(codeNode).flatMap(({ text }) =>
       describedBy(descriptions, { ids, reasons: isLookedUp(details) ? reasons : [] }).map((one) => ({
         code: text,

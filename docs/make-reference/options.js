@@ -131,8 +131,8 @@ function optionReader(library) {
     return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
       const symbol = propertyOf(type, name);
       const innerAt = at === "" ? name : `${at}.${name}`;
-      // what storage holds is in ports.md
-      if (at === "storage") return [];
+      // what storage and authentication methods hold is in ports.md
+      if (at === "storage" || at === "authMethods.<id>") return [];
       const node = typeNodeOf(symbol);
       if (!symbol || !node) throw new Error(`no type has the option ${innerAt}`);
       const isRequired = schema.required?.includes(name) ?? false;

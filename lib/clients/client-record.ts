@@ -21,8 +21,8 @@ import { type NamedSchema, type SchemaError, schemaErrors } from "../schemas/com
 
 const mistake = mistakesOf({
   "wrong-client-record": (client: string, problem: string) => `client ${client}: ${problem}.`,
-  "unlisted-redirect-scheme": (clientId: string, index: number) =>
-    `client "${clientId}": redirectUris.${index} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
+  "unlisted-redirect-scheme": (clientId: string, path: string) =>
+    `client "${clientId}": ${path} has a scheme without a dot: list the scheme under redirectSchemes of createAuthServer, or use one with a dot.`,
 });
 
 /** True for a link that a stranger may put on the consent page: no user name, which could look like another host, no reserved origin. */
@@ -162,8 +162,10 @@ function keyProblem({ jwks, jwksUri = "" }: KeyClient): string | undefined {
     : "jwksUri can never be fetched: write an https URL without port, user name and fragment, whose host is a name with a dot, as new URL(text).href has it (on loopback also http, and any port)";
 }
 
+const uriLists = ["redirectUris", "postLogoutRedirectUris"] as const;
+
 function valueProblem(client: Client): string | undefined {
-  for (const name of ["redirectUris", "postLogoutRedirectUris"] as const)
+  for (const name of uriLists)
     for (const [index, uri] of client[name]?.entries() ?? []) {
       const problem = redirectUriProblem(client, { uri, redirectSchemes: "any" });
       if (problem !== undefined) return `${name}.${index} ${problem}`;
@@ -188,11 +190,12 @@ function valueProblem(client: Client): string | undefined {
  * @throws TypeError that names the property and the option.
  */
 export function checkRedirectSchemes(client: Client, redirectSchemes: readonly string[]): Client {
-  const unlisted = client.redirectUris.findIndex(
-    (uri) => !isRegistrableRedirectUri(client, { uri, redirectSchemes }),
-  );
-  if (unlisted < 0) return client;
-  throw mistake("unlisted-redirect-scheme", client.clientId, unlisted);
+  for (const name of uriLists) {
+    const uris = client[name] ?? [];
+    const unlisted = uris.findIndex((uri) => !isRegistrableRedirectUri(client, { uri, redirectSchemes }));
+    if (unlisted >= 0) throw mistake("unlisted-redirect-scheme", client.clientId, `${name}.${unlisted}`);
+  }
+  return client;
 }
 
 /**

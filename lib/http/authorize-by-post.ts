@@ -3,6 +3,7 @@ import type { Request } from "express";
 import { refuseByPage } from "../endpoints/authorization";
 import { authorizationParameterNames } from "../protocol/authorization-request";
 import { because, OAuthError, type RefusalCode } from "../protocol/oauth-error";
+import type { ErrorPageResponse } from "../protocol/protocol-response";
 import { checkUsable } from "../requests/check-parameters";
 import { type Form, formProblem, readForm } from "./request";
 import { authorizationRoute, type Route, type RouteHandler } from "./routes";
@@ -24,13 +25,14 @@ const tooLarge: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 /** What the endpoint reads, also to refuse it. Nothing else goes into a URL. */
 const carried = [...authorizationParameterNames, "id_token_hint", "request", "request_uri"] as const;
 
+/** The page with the status of a request that is too large. @rfc 9110 §15.5.14 */
+export function posted(page: ErrorPageResponse): ErrorPageResponse {
+  return tooLarge.has(page.error.code) ? { ...page, status: 413 } : page;
+}
+
 /** The request as a query. @throws OAuthError `invalid_request` when it cannot be one */
 function queryOf(form: Form): string {
-  if (form.kind !== "form") {
-    // no person has filled in this form, so the page must not tell them of their answer
-    const { error, description, code, reason } = formProblem(form);
-    throw new OAuthError(error, { description, code, reason });
-  }
+  if (form.kind !== "form") throw formProblem(form);
   checkUsable(form.parameters);
   const query = new URLSearchParams();
   for (const name of carried) {
@@ -50,8 +52,7 @@ const redirectToGet: RouteHandler<Request> = async ({ ports }, { req, issuer }) 
   try {
     return { kind: "redirect", location: `${issuer.identifier}/authorize?${queryOf(form)}` };
   } catch (thrown) {
-    const page = refuseByPage(ports, { issuer, thrown });
-    return tooLarge.has(page.error.code) ? { ...page, status: 413 } : page;
+    return posted(refuseByPage(ports, { issuer, thrown }));
   }
 };
 

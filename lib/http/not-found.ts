@@ -46,7 +46,7 @@ function unservedText(path: string, answer: "404" | "an HTML page"): string {
 }
 
 function openidText(path: string, [document]: readonly string[]): string {
-  return `A client asked for ${path}, the metadata of OpenID Connect, and the answer was 404: this is an OAuth 2.0 server. Set the client to OAuth 2.0, or have it read ${document}.`;
+  return `A client asked for ${path}, the metadata of OpenID Connect, and the answer was 404: no API has openid at this address. Set the client to OAuth 2.0 and have it read ${document}, or give its API the option openid.`;
 }
 
 function unreachedText(mountPath: string): string {

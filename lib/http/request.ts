@@ -194,32 +194,34 @@ export const httpReasons = {
 export const takenProblem: OAuthErrorDetails = {
   description: "Other code of this server has read the body before.",
   ...because(httpReasons, "body-taken"),
-  situation: "answer",
 };
 
-// the only form that people send is that of the consent page, so only they see the situation
 const formProblems: Readonly<Record<Exclude<Form["kind"], "form">, OAuthErrorDetails>> = {
   taken: takenProblem,
   "too-large": {
     description: "The body is too large.",
     ...because(httpReasons, "form-too-large"),
-    situation: "answer",
   },
   "not-utf8": {
     description: "A parameter is repeated or is not UTF-8 text.",
     ...because(httpReasons, "form-not-utf8"),
-    situation: "answer",
   },
   "wrong-media-type": {
     description: "The body must be application/x-www-form-urlencoded, without a content encoding.",
     ...because(httpReasons, "body-not-a-form"),
-    situation: "answer",
   },
 };
 
-/** The refusal of a body that cannot be read as a form. */
-export function formProblem({ kind }: Exclude<Form, { kind: "form" }>): OAuthError {
+type NoForm = Exclude<Form, { kind: "form" }>;
+
+/** The refusal of a body of a client that cannot be read as a form. */
+export function formProblem({ kind }: NoForm): OAuthError {
   return new OAuthError("invalid_request", formProblems[kind]);
+}
+
+/** The refusal of a form that a person has filled in. */
+export function answerProblem({ kind }: NoForm): OAuthError {
+  return new OAuthError("invalid_request", { ...formProblems[kind], situation: "answer" });
 }
 
 /** True for more than one `Authorization` header: two credentials in one request. Node's `headers` show only the first one. */

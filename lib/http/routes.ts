@@ -36,6 +36,7 @@ import {
 } from "../protocol/protocol-response";
 import { answerDocument, answerPreflight, readableBy, varyByOrigin } from "./cors";
 import {
+  answerProblem,
   formProblem,
   hasSeveralAuthorizationHeaders,
   type HttpRequest,
@@ -220,7 +221,7 @@ const resume: RouteHandler<Request> = ({ flow }, { req, issuer }) =>
 
 const submitConsent: RouteHandler<Request> = async ({ flow }, { req, issuer }) => {
   const form = await readForm(req);
-  if (form.kind !== "form") return errorPage(formProblem(form));
+  if (form.kind !== "form") return errorPage(answerProblem(form));
   return flow.submitConsent(req, { issuer, form: form.parameters });
 };
 

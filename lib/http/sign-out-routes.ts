@@ -3,6 +3,7 @@ import type { Request } from "express";
 import type { SignOutFlow } from "../interaction/sign-out";
 import { endpoints } from "../protocol/issuer";
 import { errorPage } from "../protocol/protocol-response";
+import { posted } from "./authorize-by-post";
 import { formProblem, readForm, readQuery } from "./request";
 import type { Route, RouteHandler } from "./routes";
 
@@ -17,7 +18,7 @@ export function signOutRoutes(flow: SignOutFlow): readonly Route<Request>[] {
     const form = await readForm(req);
     return form.kind === "form"
       ? flow.start(req, { issuer, parameters: form.parameters })
-      : errorPage(formProblem(form));
+      : posted(flow.refuse(issuer, formProblem(form)));
   };
   const resume: RouteHandler<Request> = (_, { req, issuer }) =>
     flow.resume(req, { issuer, sealed: readQuery(req).get("interaction") });

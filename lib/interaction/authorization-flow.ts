@@ -30,7 +30,7 @@ import {
   readApproval,
   withoutAnswer,
 } from "./consent-answers";
-import { idMissing, interactionLost, readOtherwise, signInRepeated } from "./lost-interaction";
+import { idMissing, interactionLost, signInRepeated } from "./lost-interaction";
 import {
   findPending,
   type FindPendingOptions,
@@ -67,7 +67,10 @@ export interface AuthorizationFlow {
   /** The form of the built-in consent page. */
   submitConsent(req: Request, from: { issuer: Issuer; form: Parameters }): Promise<ProtocolResponse>;
   /** `auth.resume`: redirects from a page of the host to `resume`, or to `otherwise` of `given` when no request is pending. */
-  leadBack(req: Request, by: { interactionId: string | undefined; given: unknown }): ProtocolResponse;
+  leadBack(
+    req: Request,
+    by: { interactionId: string | undefined; otherwise: string | undefined },
+  ): ProtocolResponse;
   /** `auth.approve`: the host's consent page ends with a yes. */
   approve(
     req: Request,
@@ -278,9 +281,7 @@ export function authorizationFlow(options: AuthorizationFlowOptions): Authorizat
       return continueWith(options, { req, found, by: "resume" });
     },
     submitConsent: (req, from) => submitConsent(options, { req, ...from }),
-    leadBack(req, { interactionId, given }) {
-      // each time, so that a text from a link cannot stay unchecked while requests are pending
-      const otherwise = readOtherwise(given);
+    leadBack(req, { interactionId, otherwise }) {
       const found = findPending(options, { req, interactionId });
       if (otherwise !== undefined && (found === "no-request" || found === "no-id")) {
         // the browser does have a pending request, whose id may be lost

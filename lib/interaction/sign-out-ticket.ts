@@ -1,8 +1,10 @@
 /** A sign-out that is under way, sealed into the URLs that it leads through. OpenID Connect RP-Initiated Logout §2. */
-import { createHmac, timingSafeEqual } from "node:crypto";
-import type { EpochSeconds } from "../protocol/time";
+import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 
-/** A sign-out that was checked. Nothing in it is a secret, and nothing is bound to a browser: anyone can make the link that begins it. */
+/**
+ * A sign-out that was checked. It is bound to no browser and to no time: anyone can make the link that begins it. It is encrypted, because
+ * URLs stand in logs, and it names a person.
+ */
 export interface SignOutTicket {
   /** Identifier of the issuer. */
   readonly issuer: string;
@@ -14,34 +16,47 @@ export interface SignOutTicket {
   readonly target?: string;
   readonly state?: string;
   readonly uiLocales?: string;
-  /** From then on the person has to begin again. */
-  readonly expiresAt: EpochSeconds;
 }
 
-/** The text with its seal, by a key for this purpose only: nothing else that was made with the secret can pass as a ticket. */
-function sealed(text: string, secret: string): string {
-  const key = createHmac("sha256", secret).update("authmount sign-out").digest();
-  return `${text}.${createHmac("sha256", key).update(text).digest("base64url")}`;
+const algorithm = "aes-256-gcm";
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** A key for this purpose only: nothing else that was made with the secret can pass as a ticket. */
+function keyOf(secret: string): Buffer {
+  return createHmac("sha256", secret).update("authmount sign-out").digest();
 }
 
 /** The ticket as text for a URL. */
 export function sealTicket(ticket: SignOutTicket, secret: string): string {
-  return sealed(Buffer.from(JSON.stringify(ticket)).toString("base64url"), secret);
+  const [key, text] = [keyOf(secret), JSON.stringify(ticket)];
+  // of the text: two texts must never share a nonce
+  const nonce = createHmac("sha256", key).update(text).digest().subarray(0, nonceBytes);
+  const cipher = createCipheriv(algorithm, key, nonce);
+  const sealed = [nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()];
+  return Buffer.concat(sealed).toString("base64url");
 }
 
-/** The ticket, if one of the secrets has sealed it and its time is not over. */
-export function openTicket(
-  given = "",
-  { secrets, now }: { readonly secrets: readonly string[]; readonly now: EpochSeconds },
-): SignOutTicket | undefined {
-  const [text = ""] = given.split(".");
-  const presented = Buffer.from(given);
-  // as a whole: base64 has several forms, and what stands behind the seal would go into the URLs that follow
-  const isSealed = secrets.some((secret) => {
-    const right = Buffer.from(sealed(text, secret));
-    return presented.length === right.length && timingSafeEqual(presented, right);
-  });
-  if (!isSealed) return undefined;
-  const ticket = JSON.parse(Buffer.from(text, "base64url").toString()) as SignOutTicket;
-  return now < ticket.expiresAt ? ticket : undefined;
+function decrypt(sealed: Buffer, secret: string): string | undefined {
+  const decipher = createDecipheriv(algorithm, keyOf(secret), sealed.subarray(0, nonceBytes));
+  decipher.setAuthTag(sealed.subarray(-tagBytes));
+  const text = decipher.update(sealed.subarray(nonceBytes, -tagBytes));
+  try {
+    return Buffer.concat([text, decipher.final()]).toString();
+  } catch {
+    // sealed with another secret, or with none
+    return undefined;
+  }
+}
+
+/** The ticket, if one of the secrets has sealed it. */
+export function openTicket(given = "", secrets: readonly string[]): SignOutTicket | undefined {
+  const sealed = Buffer.from(given, "base64url");
+  // base64 has several forms, and what stands behind the ticket would go into the URLs that follow
+  if (sealed.length < nonceBytes + tagBytes || sealed.toString("base64url") !== given) return undefined;
+  for (const secret of secrets) {
+    const text = decrypt(sealed, secret);
+    if (text !== undefined) return JSON.parse(text) as SignOutTicket;
+  }
+  return undefined;
 }

@@ -13,7 +13,6 @@ import type { IdTokenVerifier } from "../protocol/openid";
 import type { Parameters } from "../protocol/parameters";
 import { verifyPostLogoutUri } from "../protocol/post-logout-uri";
 import { errorPage, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
-import type { Clock } from "../protocol/time";
 import { checkUsable } from "../requests/check-parameters";
 import { interactionLost } from "./lost-interaction";
 import type { AuthMethod, SignOutAnswer } from "./port";
@@ -31,7 +30,6 @@ export interface SignOutOptions {
   /** Origin of `baseUrl`. */
   readonly origin: string;
   readonly emit: EmitEvent;
-  readonly clock: Clock;
 }
 
 /** The logout endpoint of an issuer, and the way back to it. */
@@ -40,6 +38,8 @@ export interface SignOutFlow {
   start(req: Request, request: { issuer: Issuer; parameters: Parameters }): Promise<ProtocolResponse>;
   /** The browser comes from there, or from a page of the host. */
   resume(req: Request, from: { issuer: Issuer; sealed: string | undefined }): Promise<ProtocolResponse>;
+  /** Tells of a request that was refused. */
+  refuse(issuer: Issuer, thrown: unknown): ErrorPageResponse;
   /** `auth.resume` on a sign-out page of the host; `undefined` where no sign-out is under way. */
   leadBack(sealed: string | undefined): ProtocolResponse | undefined;
 }
@@ -55,7 +55,7 @@ export const signOutReasons = {
   "logout-target-not-registered":
     "post_logout_redirect_uri is not in postLogoutRedirectUris of the client's record, character for character (RP-Initiated Logout §3): register it, or leave it out",
   "logout-request-too-long":
-    "state, ui_locales or post_logout_redirect_uri is too long to be kept in a URL: send at most 1,000 characters in all",
+    "state, ui_locales or post_logout_redirect_uri is too long to be kept in a URL: send at most 1,000 bytes in all",
 } as const;
 
 function refused(description: string, code: keyof typeof signOutReasons): OAuthError {
@@ -76,11 +76,6 @@ function readHint(
   throw refused("id_token_hint is no ID token of this issuer.", "logout-hint-not-ours");
 }
 
-/** How long the person may take, in seconds, as for signing in. */
-function ticketEnd({ api }: Issuer, clock: Clock): number {
-  return clock() + api.lifetimes.interactionSeconds;
-}
-
 async function findClient(
   { clients }: SignOutOptions,
   { clientId, issuer }: { clientId: string | undefined; issuer: Issuer },
@@ -89,7 +84,7 @@ async function findClient(
   return (await clients.findRegistered(clientId, { issuer, mayFetch: () => false }))?.client;
 }
 
-const longest = 1_000;
+const maxBytes = 1_000;
 
 /** The sign-out that a request asks for. @throws OAuthError `invalid_request` */
 async function checkRequest(
@@ -109,7 +104,7 @@ async function checkRequest(
   if (target !== undefined && !(client && verifyPostLogoutUri(client, target)))
     throw refused("The post_logout_redirect_uri is not registered.", "logout-target-not-registered");
   const [state, uiLocales] = [parameters.get("state"), parameters.get("ui_locales")];
-  if ([target, state, uiLocales].join("").length > longest)
+  if (Buffer.byteLength([target, state, uiLocales].join("")) > maxBytes)
     throw refused("The request is too long.", "logout-request-too-long");
   return {
     issuer: issuer.identifier,
@@ -117,7 +112,6 @@ async function checkRequest(
     ...(subject !== undefined && { subject }),
     ...(target !== undefined && { target, ...(state !== undefined && { state }) }),
     ...(uiLocales !== undefined && { uiLocales }),
-    expiresAt: ticketEnd(issuer, options.clock),
   };
 }
 
@@ -176,15 +170,14 @@ function resumeAt({ issuer, target }: SignOutTicket, sealed: string): ProtocolRe
 
 /** Puts the logout endpoint together. */
 export function signOutFlow(options: SignOutOptions): SignOutFlow {
-  const { secrets, clock, emit, origin } = options;
-  const open = (sealed: string | undefined): SignOutTicket | undefined =>
-    openTicket(sealed, { secrets, now: clock() });
-  const refuse = (issuer: Issuer, thrown: unknown): ErrorPageResponse => {
+  const { secrets, emit, origin } = options;
+  const refuse: SignOutFlow["refuse"] = (issuer, thrown) => {
     const error = toOAuthError(thrown);
     emit(refusalEvent("sign-out-refused", { error, subject: { issuer: issuer.identifier } }));
     return errorPage(error);
   };
   return {
+    refuse,
     async start(req, { issuer, parameters }) {
       try {
         const unopened = notOpened(req);
@@ -197,7 +190,7 @@ export function signOutFlow(options: SignOutOptions): SignOutFlow {
     },
     async resume(req, { issuer, sealed = "" }) {
       try {
-        const ticket = open(sealed);
+        const ticket = openTicket(sealed, secrets);
         const refusal =
           ticket?.issuer === issuer.identifier ? notOpened(req) : interactionLost("over", { req, origin });
         if (refusal || !ticket) throw refusal;
@@ -206,9 +199,9 @@ export function signOutFlow(options: SignOutOptions): SignOutFlow {
         return refuse(issuer, thrown);
       }
     },
-    leadBack(sealed) {
-      const ticket = open(sealed);
-      return ticket && sealed !== undefined ? resumeAt(ticket, sealed) : undefined;
+    leadBack(sealed = "") {
+      const ticket = openTicket(sealed, secrets);
+      return ticket && resumeAt(ticket, sealed);
     },
   };
 }

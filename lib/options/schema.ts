@@ -177,10 +177,13 @@ const serverSchema = {
     authMethods: {
       type: "object",
       minProperties: 1,
-      additionalProperties: methods(
-        ["authenticate"],
-        "Write an AuthMethod: { authenticate(request) { … } }.",
-      ),
+      additionalProperties: {
+        type: "object",
+        ...methods(["authenticate"], "Write an AuthMethod: { authenticate(request) { … } }."),
+        properties: {
+          signOut: { isFunction: true, description: "Write signOut(request) { … }, or leave it out." },
+        },
+      },
       description: "Write at least one authentication method: { password: { authenticate } }.",
     },
     apis: {

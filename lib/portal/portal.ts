@@ -4,7 +4,7 @@ import { type Request, Router } from "express";
 import { authenticationProblem } from "../end-user/check-host-answer";
 import type { Authentication } from "../end-user/port";
 import { askHost, inTime, invalidAnswer } from "../host/ask";
-import { formProblem, readForm, readPath, readQuery } from "../http/request";
+import { answerProblem, readForm, readPath, readQuery } from "../http/request";
 import { writeResponse } from "../http/response";
 import { authenticationKeys } from "../interaction/port";
 import type { ApiOptions } from "../options/options";
@@ -164,7 +164,7 @@ function ofAnotherSite(): ProtocolResponse {
 async function readOwnForm(req: Request): Promise<Parameters | ProtocolResponse> {
   const form = await readForm(req);
   if (form.kind === "form") return form.parameters;
-  return { kind: "error-page", status: form.kind === "too-large" ? 413 : 400, error: formProblem(form) };
+  return { kind: "error-page", status: form.kind === "too-large" ? 413 : 400, error: answerProblem(form) };
 }
 
 /** @throws TypeError when the host's answer is invalid. Rejects when it does not come in time. */
