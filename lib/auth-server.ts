@@ -72,10 +72,11 @@ export interface AuthServer {
   readonly mcpScopes: McpScopes;
   /**
    * Refuses a request whose token lacks a scope, where only the handler can know which scope is needed: 403
-   * `insufficient_scope`, or 401 if the request has not passed `requireBearer`. Call it instead of sending your own response.
+   * `insufficient_scope`. With `acr` or `maxAge`, it asks for another sign-in: 401 `insufficient_user_authentication`. 401 also if the request
+   * has not passed `requireBearer`. Call it instead of sending your own response.
    *
    * @throws TypeError when an option is wrong, or names an unknown API or scope.
-   * @rfc 6750 §3.1
+   * @rfc 6750 §3.1, 9470 §3
    */
   readonly challenge: (req: Request, res: Response, options: ChallengeOptions) => void;
   /** The pending authorization request, for a page of the host. `undefined` when there is none, as on a sign-out page, or it has expired. */

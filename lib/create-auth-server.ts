@@ -138,7 +138,7 @@ function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
     api,
     verify: accessTokenVerifier(ports, { api, revocationLagSeconds }),
   }));
-  return { apis, noteUse: usesOnDemand(options, ports), emit: ports.emit };
+  return { apis, noteUse: usesOnDemand(options, ports), emit: ports.emit, clock };
 }
 
 /** The routes that only some APIs have. */

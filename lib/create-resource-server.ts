@@ -91,7 +91,7 @@ export function createResourceServer(given: ResourceServerOptions): ResourceServ
     verify: remoteVerifier({ published, issuers, introspection, clock, revocationLagSeconds }, api),
   }));
   return {
-    ...protectRoutes({ apis: verified, emit }),
+    ...protectRoutes({ apis: verified, emit, clock }),
     wellKnown: wellKnownRouter(apis, emit),
   };
 }

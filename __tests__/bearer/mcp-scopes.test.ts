@@ -24,6 +24,7 @@ function scopesWith(changes: Partial<Api> = {}): (req: Partial<Request>) => read
   const { mcpScopes } = protectRoutes({
     apis: [{ api, verify: () => Promise.reject(new Error("nobody asks")) }],
     emit: () => undefined,
+    clock: () => 0,
   });
   const scope = mcpScopes({ api: "mcp", tools });
   return (req) => scope({ method: "POST", headers: {}, ...req } as Request);

@@ -10,6 +10,7 @@ stopClockForEachTest();
 const { requireBearer } = protectRoutes({
   apis: [{ api: apiRecord(), verify: () => Promise.reject(new Error("nobody asks")) }],
   emit: () => undefined,
+  clock: () => 0,
 });
 const scopeProblem =
   "scope must name scopes of orders, and no others. Known scopes: orders:read, orders:write.";

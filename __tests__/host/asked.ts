@@ -29,6 +29,7 @@ export function askedRequest(changes: Partial<AuthorizationRequest> = {}): Autho
     prompt: [],
     state: undefined,
     maxAge: undefined,
+    acrValues: [],
     loginHint: undefined,
     uiLocales: undefined,
     ...changes,

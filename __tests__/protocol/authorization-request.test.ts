@@ -87,6 +87,7 @@ describe("authorization request (RFC 6749 §4.1.1)", () => {
       codeChallenge: challenge,
       prompt: ["login", "consent"],
       maxAge: 0,
+      acrValues: [],
       loginHint: "alice@example",
       uiLocales: "de en",
     });

@@ -65,6 +65,33 @@ describe("routes protected apart from the authorization server", () => {
     });
   });
 
+  it.each<Pair>([{}, { api: "reports" }])(
+    "ask for another sign-in alike, at %j: the API apart does not know which acr values there are (RFC 9470 §3)",
+    async (pair) => {
+      const { api: apiId = "orders" } = pair;
+      const stepUp = { api: apiId, acr: ["otp", "key"], maxAge: 60 };
+      server.restart({ apis: { ...apis, [apiId]: { ...apis[apiId], acrValues: ["otp", "key"] } as never } });
+      const session = { kind: "authenticated", subject: "alice", authTime: clock.now() } as const;
+      for (const [acr, age, status] of [
+        ["pwd", 0, 401],
+        ["key", 0, 200],
+        ["otp", 61, 401],
+      ] as const) {
+        server.host.session = { ...session, acr, authTime: clock.now() - age };
+        const token = await accessToken(pair);
+        const [near, far] = await Promise.all(
+          [server.host, api].map(async ({ app, auth }) => {
+            const path = `/stronger/${acr}`;
+            app.get(path, auth.requireBearer(stepUp), (_, res) => void res.send("done"));
+            return seen(await request(app).get(path).auth(token, { type: "bearer" }));
+          }),
+        );
+        expect(far).toEqual(near);
+        expect(far).toMatchObject({ status });
+      }
+    },
+  );
+
   it("accept a client's own token", async () => {
     const { body } = await ownToken(server.host, { client: "web" });
     const token = (body as Tokens).access_token;

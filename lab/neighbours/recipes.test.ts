@@ -7,14 +7,9 @@ import passport, { Strategy } from "passport";
 import request, { type Response } from "supertest";
 import * as authmount from "../../lib";
 import type { AuthMethod, AuthServer, OnEvent, RateLimit } from "../../lib";
-import { apis, baseUrl, pairPath } from "../../__tests__/hosts/apis";
-import {
-  authorizationParameters,
-  authorizationParametersOf,
-  codeVerifier,
-} from "../../__tests__/browser/authorization-request";
+import { baseUrl, pairPath } from "../../__tests__/hosts/apis";
+import { authorizationParameters } from "../../__tests__/browser/authorization-request";
 import { authorize, redirectParameters } from "../../__tests__/browser/authorize";
-import { callApi, obtainTokens } from "../../__tests__/browser/journey";
 import { clients, credentials, webSecret } from "../../__tests__/hosts/clients";
 import { runBlock, runWaitingBlock } from "../../__tests__/sources/doc-block";
 import { newWebBrowser, type Page, type WebBrowser } from "../../__tests__/servers/example";
@@ -526,69 +521,6 @@ describe("heavy token traffic (RFC 6749 §3.2)", () => {
     expect([orders.status, seen]).toEqual([200, ["/orders"]]);
     server.close();
     server.closeAllConnections();
-  });
-});
-
-describe("Grafana and Keycloak as clients", () => {
-  const { secret, digest } = authmount.generateClientSecret();
-  const user = { id: "alice", username: "alice", name: "Alice", email: "alice@example.com" };
-  const { people, grafana, profileRoute } = runBlock(
-    { heading: "Grafana and Keycloak as clients" },
-    {
-      findUser: (id: string) => Promise.resolve(id === user.id ? user : undefined),
-      secretDigests: [digest],
-    },
-  ) as {
-    people: authmount.ApiOptions;
-    grafana: authmount.Client;
-    profileRoute: (auth: AuthServer) => Router;
-  };
-  const path = "/login/auth/password/api/people";
-
-  function profileHost(): TestHost {
-    const host = testHost({
-      apis: { ...apis, people: { ...people, authMethods: ["password"] } },
-      clients: [grafana, clients.web],
-    });
-    host.app.use(profileRoute(host.auth));
-    return host;
-  }
-
-  it("tells them who has signed in", async () => {
-    const host = profileHost();
-    const browser = host.browser();
-    const { scope: _scope, ...parameters } = authorizationParametersOf(grafana);
-    const page = await browser.get(`${path}/authorize`, { ...parameters, state: "a state" });
-    const { code } = redirectParameters(await browser.answer(page, "approve"));
-    const token = await request(host.app)
-      .post(`${path}/token`)
-      .auth(grafana.clientId, secret)
-      .type("form")
-      .send({
-        grant_type: "authorization_code",
-        code,
-        code_verifier: codeVerifier,
-        redirect_uri: grafana.redirectUris[0],
-      });
-    const { access_token, scope } = token.body as { access_token: string; scope: string };
-    const { status, body } = await callApi(host, "/me", access_token);
-    expect({ scope, status, body: body as unknown }).toEqual({
-      scope: "profile",
-      status: 200,
-      body: {
-        sub: "alice",
-        preferred_username: "alice",
-        name: "Alice",
-        email: "alice@example.com",
-        email_verified: true,
-      },
-    });
-  });
-
-  it("gives nothing to a token of another API", async () => {
-    const host = profileHost();
-    const { access_token } = await obtainTokens(host, { client: "web" });
-    expect((await callApi(host, "/me", access_token)).status).toBe(401);
   });
 });
 

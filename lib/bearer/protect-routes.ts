@@ -10,6 +10,8 @@ import { accessTokenReader, newAccessTokens, type ReadAccessToken } from "./acce
 import { mcpAuthReader, type ReadMcpAuth } from "./mcp-auth";
 import { noScopes, scopesByTools } from "./mcp-scopes";
 import type { NoteUse } from "./note-use";
+import type { Clock } from "../protocol/time";
+import { readSignIn, type SignInOptions } from "./step-up";
 import {
   type BearerGuard,
   type BearerHandler,
@@ -24,6 +26,8 @@ const mistake = mistakesOf({
   "unknown-scope-of-route": (by: string, path: string, rule: string) => `${by}: ${path} ${rule}`,
   "no-scopes-from-function": (rule: string) =>
     `requireBearer: the scope function returned no scopes, or a wrong value (it must not be async): scope ${rule}`,
+  "sign-in-of-machine-route":
+    'requireBearer: acr and maxAge are about people, and subject: "forbidden" lets none pass. Leave out one of them.',
   "unknown-subject-of-route":
     'requireBearer: subject is neither "required" nor "forbidden". Leave it out to accept both kinds of token.',
   "handler-not-a-function":
@@ -37,7 +41,7 @@ type ScopesOfRoute = string | readonly string[];
  * What a route requires of an access token. A key that is present but `undefined` is refused: a misspelt constant must not remove
  * the check from a route.
  */
-export interface RequireBearerOptions {
+export interface RequireBearerOptions extends SignInOptions {
   /** Id of the API that the route belongs to. */
   readonly api: string;
   /**
@@ -53,12 +57,12 @@ export interface RequireBearerOptions {
   readonly subject?: "required" | "forbidden";
 }
 
-/** The scopes that a handler found to be missing. */
-export interface ChallengeOptions {
+/** What a handler found to be missing: scopes, another sign-in, or both. */
+export interface ChallengeOptions extends SignInOptions {
   /** Id of the API that the route belongs to. */
   readonly api: string;
-  /** The scopes that the token must have, at least one. */
-  readonly scope: ScopesOfRoute;
+  /** The scopes that the token must have. */
+  readonly scope?: ScopesOfRoute;
 }
 
 /** Which scopes the tools of an MCP server need. */
@@ -161,16 +165,18 @@ function findApi(
 
 function readGuard(
   options: RequireBearerOptions,
-  apis: VerifiedApis,
+  { apis, clock }: { apis: VerifiedApis; clock: Clock },
 ): Omit<BearerGuard, "accessTokens" | "emit"> {
   const by = "requireBearer";
-  const found = findApi(options, { apis, by, known: ["api", "scope", "subject"] });
+  const found = findApi(options, { apis, by, known: ["api", "scope", "subject", "acr", "maxAge"] });
   const { subject } = options;
   if (subject !== undefined && subject !== "required" && subject !== "forbidden")
     throw mistake("unknown-subject-of-route");
   const scopesFor = scopesOf(options, found.api);
   if (!scopesFor) throw mistake("unknown-scope-of-route", by, "scope", scopeRule(found.api));
-  return { ...found, scopesFor, subject: subject ?? "either" };
+  const signIn = readSignIn(options, { api: found.api, by, clock });
+  if (signIn && subject === "forbidden") throw mistake("sign-in-of-machine-route");
+  return { ...found, scopesFor, signIn, subject: signIn ? "required" : (subject ?? "either") };
 }
 
 /** The scope function of `mcpScopes`. */
@@ -202,24 +208,30 @@ export interface ProtectionPorts {
   /** Is told of each request that has passed. Left out where nobody wants to know. */
   readonly noteUse?: NoteUse | undefined;
   readonly emit: EmitEvent;
+  readonly clock: Clock;
 }
 
 /** `requireBearer`, `accessToken`, `mcpAuth`, `mcpScopes` and `challenge` for every API. */
-export function protectRoutes({ apis: listed, noteUse, emit }: ProtectionPorts): RouteProtection {
+export function protectRoutes({ apis: listed, noteUse, emit, clock }: ProtectionPorts): RouteProtection {
   const apis: VerifiedApis = new Map(listed.map((each) => [each.api.apiId, each]));
   const accessTokens = newAccessTokens();
   return {
     requireBearer: (options: RequireBearerOptions, ...handlers: readonly unknown[]) =>
-      bearerMiddleware({ ...readGuard(options, apis), accessTokens, noteUse, emit }, readHandler(handlers)),
+      bearerMiddleware(
+        { ...readGuard(options, { apis, clock }), accessTokens, noteUse, emit },
+        readHandler(handlers),
+      ),
     accessToken: accessTokenReader(accessTokens),
     mcpAuth: mcpAuthReader(accessTokens),
     mcpScopes: (options) => readMcpScopes(options, apis),
     challenge(req, res, options) {
-      const { api } = findApi(options, { apis, by: "challenge", known: ["api", "scope"] });
-      const scopes = readScopes(options.scope, api);
-      if (!scopes || scopes.length === 0)
-        throw mistake("unknown-scope-of-route", "challenge", "scope", scopeRule(api));
-      writeChallenge({ req, res }, { api, scopes, accessTokens, emit });
+      const by = "challenge";
+      const { api } = findApi(options, { apis, by, known: ["api", "scope", "acr", "maxAge"] });
+      const signIn = readSignIn(options, { api, by, clock });
+      const scopes = signIn && options.scope === undefined ? [] : readScopes(options.scope, api);
+      if (!scopes || (scopes.length === 0 && !signIn))
+        throw mistake("unknown-scope-of-route", by, "scope", scopeRule(api));
+      writeChallenge({ req, res }, { api, scopes, signIn, accessTokens, emit });
     },
   };
 }

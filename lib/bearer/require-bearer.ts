@@ -12,6 +12,7 @@ import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { formatScope, isSubset } from "../protocol/scope";
 import type { AccessTokens } from "./access-tokens";
 import type { NoteUse } from "./note-use";
+import type { SignInRule } from "./step-up";
 import { hasSeveralAuthorizationHeaders, type HttpRequest, readQuery } from "../http/request";
 import { type OpenTrace, tracedRequests, traceRequest } from "../http/request-trace";
 import { exposing, writeResponse } from "../http/response";
@@ -86,6 +87,17 @@ export function wrongSubject(needed: "required" | "forbidden", accessToken: Acce
   return { status: 401, error: "invalid_token", description, ...because(bearerReasons, code), accessToken };
 }
 
+/** For a valid token of a person who has to sign in again, or in another way. @rfc 9470 §3 */
+function weakSignIn(signIn: SignInRule, accessToken: AccessToken): Refusal {
+  return {
+    status: 401,
+    error: "insufficient_user_authentication",
+    description: "The end user has to sign in again, or in a stronger way.",
+    ...signIn.why(accessToken),
+    accessToken,
+  };
+}
+
 /** What a guarded route checks, and with what. */
 export interface BearerGuard {
   /** The API that the route belongs to. */
@@ -94,6 +106,8 @@ export interface BearerGuard {
   readonly scopesFor: (req: Request) => readonly string[];
   /** Whether the token must have an end user, or must not have one. */
   readonly subject: "required" | "forbidden" | "either";
+  /** How and when the end user must have signed in. */
+  readonly signIn?: SignInRule | undefined;
   /** Verifies a token for this API. It rejects when storage fails. */
   readonly verify: (token: string) => Promise<AccessTokenVerdict>;
   /** The tokens of requests that have passed. */
@@ -147,7 +161,7 @@ export function invalidToken({
 
 /** The token of a request, if it is valid, of the right kind and with these scopes. */
 export async function checkBearer(
-  { subject, verify }: Pick<BearerGuard, "subject" | "verify">,
+  { subject, signIn, verify }: Pick<BearerGuard, "subject" | "signIn" | "verify">,
   { req, scopes }: { req: HttpRequest; scopes: readonly string[] },
 ): Promise<AccessToken | Refusal> {
   if (hasSeveralAuthorizationHeaders(req)) return malformed("several-bearer-headers");
@@ -162,6 +176,8 @@ export async function checkBearer(
   // before the scope check: a token of the wrong kind stays wrong with any scope
   const kind = accessToken.subject === undefined ? "forbidden" : "required";
   if (subject !== "either" && subject !== kind) return wrongSubject(subject, accessToken);
+  // before it too: the person has to come back anyway, and can then allow more scopes
+  if (signIn && !signIn.isMet(accessToken)) return weakSignIn(signIn, accessToken);
   return isSubset(scopes, accessToken.scopes) ? accessToken : lacksScope(accessToken, scopes);
 }
 
@@ -183,9 +199,16 @@ export function refusedEvent({ apiId }: ProtectedApi, refusal: Refusal): NewEven
   return { kind: "bearer-refused", ...eventSubject(refusal), apiId, code, reason };
 }
 
-/** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3 */
+/** What a request needs. */
+export interface Needed {
+  readonly api: ProtectedApi;
+  readonly scopes: readonly string[];
+  readonly signIn?: SignInRule | undefined;
+}
+
+/** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3, 9470 §3 */
 export function challenge(
-  { api, scopes }: { api: ProtectedApi; scopes: readonly string[] },
+  { api, scopes, signIn }: Needed,
   { status, error, description }: Refusal,
 ): JsonResponse {
   const value = formatChallenge("Bearer", {
@@ -193,6 +216,7 @@ export function challenge(
     resource_metadata: api.metadataUrl,
     ...(error !== undefined && { error, error_description: description }),
     ...(status !== 400 && scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...(error === "insufficient_user_authentication" && signIn?.parameters),
   });
   // JSON leaves out an error that is undefined
   const body = { error, error_description: description };
@@ -205,11 +229,11 @@ type Challenges = (scopes: readonly string[], refusal: Refusal) => JsonResponse;
 const maxWritten = 100;
 
 /** The answers to refused requests, each formatted once: there are few different ones, and an attacker may cause many. */
-function challenges(api: ProtectedApi): Challenges {
+function challenges({ api, signIn }: Pick<BearerGuard, "api" | "signIn">): Challenges {
   const written = new Map<string, JsonResponse>();
   return (scopes, refusal) => {
     const key = `${refusal.description} ${formatScope(scopes)}`;
-    const response = written.get(key) ?? challenge({ api, scopes }, refusal);
+    const response = written.get(key) ?? challenge({ api, scopes, signIn }, refusal);
     if (written.size < maxWritten) written.set(key, response);
     return response;
   };
@@ -277,7 +301,7 @@ function passesTraced(guarded: Guarded, guardedRequest: GuardedRequest): Promise
  * `req.auth`. Any other request is answered with a challenge and emits `bearer-refused`; a failure is a `server_error`.
  */
 export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler): BearerMiddleware {
-  const guarded = { ...options, challengeOf: challenges(options.api) };
+  const guarded = { ...options, challengeOf: challenges(options) };
   const handle = async (guardedRequest: GuardedRequest & { next: NextFunction }): Promise<void> => {
     if (!(await passesTraced(guarded, guardedRequest))) return;
     const { req, res, next } = guardedRequest;
@@ -290,17 +314,24 @@ export function bearerMiddleware(options: BearerGuard, handler?: BearerHandler):
   };
 }
 
-type ChallengeParts = Pick<BearerGuard, "api" | "accessTokens" | "emit"> & {
-  readonly scopes: readonly string[];
-};
+type ChallengeParts = Pick<BearerGuard, "accessTokens" | "emit"> & Needed;
 
-/** Refuses a request because the handler needs more scope than the token has, or any token at all. @rfc 6750 §3.1 */
+/** Why a handler refuses a token that has passed. */
+function handlersRefusal(accessToken: AccessToken, { scopes, signIn }: Needed): Refusal {
+  if (!signIn) return lacksScope(accessToken, scopes);
+  if (accessToken.subject === undefined) return wrongSubject("required", accessToken);
+  // where nothing else is named, the handler may know more of the sign-in than the rule says
+  const isEnough = scopes.length > 0 && signIn.isMet(accessToken);
+  return isEnough ? lacksScope(accessToken, scopes) : weakSignIn(signIn, accessToken);
+}
+
+/** Refuses a request because the handler needs more scope or another sign-in than the token has, or any token at all. @rfc 6750 §3.1, 9470 §3 */
 export function writeChallenge(
   guardedRequest: GuardedRequest,
-  { api, scopes, accessTokens, emit }: ChallengeParts,
+  { accessTokens, emit, ...needed }: ChallengeParts,
 ): void {
   const accessToken = accessTokens.get(guardedRequest.req)?.accessToken;
-  const refusal = accessToken ? lacksScope(accessToken, scopes) : noToken("no-access-token");
-  emit(refusedEvent(api, refusal));
-  writeChallengeOf(guardedRequest, challenge({ api, scopes }, refusal));
+  const refusal = accessToken ? handlersRefusal(accessToken, needed) : noToken("no-access-token");
+  emit(refusedEvent(needed.api, refusal));
+  writeChallengeOf(guardedRequest, challenge(needed, refusal));
 }

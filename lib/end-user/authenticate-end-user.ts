@@ -50,6 +50,18 @@ function isFresh({ authTime }: Authenticated, { request, back, now, clock }: Tim
   return maxAge === undefined || (back?.began ?? now) - signedInAt <= maxAge;
 }
 
+function isStrong({ acr }: Authenticated, { request: { acrValues } }: TimedQuestion): boolean {
+  return acrValues.length === 0 || (acr !== undefined && acrValues.includes(acr));
+}
+
+/** With `prompt=none` another sign-in may still help. Otherwise a weaker token would send the client round in circles. @rfc 9470 §5 */
+function notStrong({ request: { prompt } }: TimedQuestion): OAuthError {
+  return new OAuthError(prompt.includes("none") ? "login_required" : "unmet_authentication_requirements", {
+    description: "The end user did not sign in in such a way.",
+    ...because(endUserReasons, "sign-in-too-weak"),
+  });
+}
+
 function notSignedIn(): OAuthError {
   return new OAuthError("login_required", {
     description: "The end user is not signed in.",
@@ -87,7 +99,7 @@ async function ask(
   return answer;
 }
 
-/** Asks once more when the session is too old, or is not of the hinted person. `reauthenticate` tells the host not to answer from that session again. */
+/** Asks once more when the session is too old or too weak, or is not of the hinted person. `reauthenticate` tells the host not to answer from that session again. */
 async function askForFresh(question: TimedQuestion, stale: Authenticated): Promise<NotDenied> {
   if (stale.authTime === undefined && question.back) {
     throw hostMistake(
@@ -98,6 +110,7 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
   const answer = await ask(question, { reauthenticate: true });
   if (answer.kind !== "authenticated") return answer;
   if (!isHinted(answer, question)) throw notHinted(question);
+  if (!isStrong(answer, question)) throw notStrong(question);
   if (isFresh(answer, question)) return answer;
   throw new OAuthError("login_required", {
     description: "The end user has to sign in again.",
@@ -144,7 +157,7 @@ async function checkNoClient(
  * The signed-in end user, or the page of the host where they sign in or choose an account. `authTime` is checked here, whatever
  * the host was asked: a host that ignores `reauthenticate` must not make `prompt=login` do nothing.
  *
- * @throws OAuthError `access_denied`, `login_required` or `interaction_required`
+ * @throws OAuthError `access_denied`, `login_required`, `interaction_required` or `unmet_authentication_requirements`
  * @throws TypeError when the host's answer is invalid; the client gets `server_error`
  */
 export async function authenticateEndUser(
@@ -160,7 +173,9 @@ export async function authenticateEndUser(
   const isOther = first.kind === "authenticated" && !isHinted(first, question);
   // a person who comes back from a page has had the choice, and would be sent there again and again
   if (isOther && (back || prompt.includes("none"))) throw notHinted(question);
-  const stale = first.kind === "authenticated" && (isOther || !isFresh(first, question));
+  const isWeak = first.kind === "authenticated" && !isStrong(first, question);
+  if (isWeak && (back || prompt.includes("none"))) throw notStrong(question);
+  const stale = first.kind === "authenticated" && (isOther || isWeak || !isFresh(first, question));
   const answer = stale ? await askForFresh(question, first) : first;
   if (answer.kind === "interaction") return answer;
   const person = toEndUser(answer);

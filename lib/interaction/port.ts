@@ -13,8 +13,8 @@ export interface AuthenticationRequest extends AuthorizationSummary {
   readonly req: Request;
   /**
    * `true`: the person must sign in again (`prompt=login`, `max_age`) or choose an account (`prompt=select_account`, or "Not
-   * you?" on the consent page), or the client expects somebody else (`id_token_hint`). Answer `interaction` then, whatever the
-   * session says. The library checks `authTime` and whom the client expects, so no other session can pass. If `prompt` contains
+   * you?" on the consent page), or the client expects somebody else (`id_token_hint`) or another way of signing in (`acrValues`). Answer
+   * `interaction` then, whatever the session says. The library checks `authTime`, `acr` and whom the client expects, so no other session can pass. If `prompt` contains
    * `select_account` and not `login`, your page may offer accounts that are already signed in.
    */
   readonly reauthenticate: boolean;

@@ -74,6 +74,11 @@ export interface ApiOptions {
    * registered exactly one may leave it out.
    */
   readonly redirectUri?: "required" | "optional";
+  /**
+   * The `acr` values that `authenticate` of its methods can return, such as `["pwd", "otp"]`: what clients may ask for (`acr_values`) and what
+   * `requireBearer` may require (RFC 9470). Default: none, and `acr_values` is not read.
+   */
+  readonly acrValues?: readonly string[];
   /** Whether a request must contain `scope`. Default: `"optional"`, which falls back to `defaultScopes`. */
   readonly scope?: "required" | "optional";
   /**

@@ -92,6 +92,7 @@ function resolveApi(
     explanations: Object.fromEntries(explanations),
     impliedScopes: resolveImplications(api),
     defaultScopes: api.defaultScopes ?? [],
+    acrValues: api.acrValues ?? [],
     accessTokenSeconds: api.accessTokenSeconds ?? defaultAccessTokenSeconds,
     accessTokenFormat: api.accessTokenFormat ?? "jwt",
     redirectUri: api.redirectUri ?? "required",

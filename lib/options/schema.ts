@@ -23,8 +23,9 @@ const methods = (names: readonly string[], description: string): object => ({
 
 /** The texts that say what to write instead, for options that `check.ts` checks beyond their shape. */
 export const fixes: Readonly<
-  Record<"audience" | "origins" | "schemes" | "secret" | "secrets" | "signingKeys", string>
+  Record<"acrValues" | "audience" | "origins" | "schemes" | "secret" | "secrets" | "signingKeys", string>
 > = {
+  acrValues: 'Write a list of acr values without spaces, such as ["pwd", "otp"].',
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
   origins: 'Write a list of origins, such as ["https://app.example"].',
   schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
@@ -105,6 +106,10 @@ const apiSchema = {
       description: 'Write scope names with a sentence each: { "orders:read": "See your orders" }.',
     },
     defaultScopes: listOf("Write a list of scope names of this API."),
+    acrValues: {
+      ...listOf(fixes.acrValues),
+      items: { type: "string", pattern: "^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$", description: fixes.acrValues },
+    },
     accessTokenSeconds: seconds(1, 86_400),
     accessTokenFormat: choice("jwt", "opaque"),
     redirectUri: choice("required", "optional"),

@@ -52,6 +52,8 @@ export interface AuthorizationSummary {
   readonly prompt: readonly Prompt[];
   /** How old a sign-in may be, in seconds. */
   readonly maxAge: number | undefined;
+  /** How the client wants the person to sign in, as `acr`, the best first: some of `acrValues` of the API. Empty when any way will do. */
+  readonly acrValues: readonly string[];
   /** Whom the client expects: unchecked input, so escape it. */
   readonly loginHint: string | undefined;
   /** The person's languages as the client says (BCP 47, separated by spaces): unchecked input. */
@@ -139,7 +141,7 @@ export function scopeSentences<Told>(
 
 /** The summary of a request, in the languages that the person reads. */
 export function summarize(req: IncomingMessage, request: AuthorizationRequest): AuthorizationSummary {
-  const { issuer, client, target, prompt, maxAge, loginHint, uiLocales } = request;
+  const { issuer, client, target, prompt, maxAge, acrValues, loginHint, uiLocales } = request;
   const { apiId, name, audience } = issuer.api;
   return {
     authMethodId: issuer.authMethodId,
@@ -149,6 +151,7 @@ export function summarize(req: IncomingMessage, request: AuthorizationRequest): 
     ...scopeSentences(req, { request, tell: ({ text }) => text }),
     prompt: [...prompt],
     maxAge,
+    acrValues: [...acrValues],
     loginHint,
     uiLocales,
   };

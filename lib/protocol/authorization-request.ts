@@ -30,6 +30,8 @@ export interface AuthorizationRequest extends RequestedScopes {
   readonly prompt: readonly Prompt[];
   /** The greatest age of the sign-in, in seconds. */
   readonly maxAge: number | undefined;
+  /** How the person may have signed in, the best first; empty where any way will do. */
+  readonly acrValues: readonly string[];
   /** Text of the client for the host's sign-in page. The library passes it on unread. */
   readonly loginHint: string | undefined;
   /** Language tags in order of preference, separated by spaces. */
@@ -50,6 +52,7 @@ export const authorizationParameterNames = [
   "prompt",
   "resource",
   "max_age",
+  "acr_values",
   "login_hint",
   "ui_locales",
 ] as const;

@@ -18,10 +18,15 @@ export interface ChallengeParameters {
   readonly realm: string;
   /** URL of the API's metadata, where a client finds the authorization servers. */
   readonly resource_metadata?: string;
-  readonly error?: "invalid_request" | "invalid_token" | "insufficient_scope";
+  readonly error?:
+    "invalid_request" | "invalid_token" | "insufficient_scope" | "insufficient_user_authentication";
   readonly error_description?: string;
   /** The scopes that the route requires, separated by spaces. */
   readonly scope?: string;
+  /** The `acr` values of which one is enough, separated by spaces. @rfc 9470 §3 */
+  readonly acr_values?: string;
+  /** How old a sign-in may be, in seconds. @rfc 9470 §3 */
+  readonly max_age?: string;
 }
 
 function quote(text: string): string {

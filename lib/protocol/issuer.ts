@@ -76,12 +76,14 @@ export interface Api {
   readonly metadataUrl: string;
   /** Identifiers of its issuers, in the order of `authMethods`. */
   readonly issuers: readonly string[];
+  /** How its people can sign in, as `acr`; left out for an API of another server, where nobody here knows. */
+  readonly acrValues?: readonly string[];
 }
 
 /** What protecting the routes of an API needs to know of it. */
 export type ProtectedApi = Pick<
   Api,
-  "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes" | "openid"
+  "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes" | "openid" | "acrValues"
 >;
 
 /** The scopes of an API that open its routes, and no claims. */

@@ -20,6 +20,7 @@ export type OAuthErrorCode =
   | "temporarily_unavailable"
   | "unapproved_software_statement"
   | "unauthorized_client"
+  | "unmet_authentication_requirements"
   | "unsupported_grant_type"
   | "unsupported_response_type"
   | "unsupported_token_type";

@@ -37,6 +37,8 @@ export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   readonly introspection_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
   readonly code_challenge_methods_supported: readonly string[];
   readonly prompt_values_supported: readonly string[];
+  /** Only where the API has `acrValues`. @rfc 9470 §7, OpenID Connect Discovery §3 */
+  readonly acr_values_supported?: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
   /** Only where client ids may be URLs of metadata documents. @rfc draft-ietf-oauth-client-id-metadata-document §5 */
   readonly client_id_metadata_document_supported?: true;
@@ -68,6 +70,7 @@ function endpointUrls(issuer: Issuer): EndpointUrls {
 /** The metadata document of an issuer. @rfc 8414 §2 */
 export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata {
   const { identifier, api } = issuer;
+  const { acrValues = [] } = api;
   const names = Object.keys(api.scopes);
   return {
     issuer: identifier,
@@ -86,6 +89,7 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: ["S256"],
     prompt_values_supported: prompts,
+    ...(acrValues.length > 0 && { acr_values_supported: acrValues }),
     authorization_response_iss_parameter_supported: true,
     ...(api.selfDescribed.documents && { client_id_metadata_document_supported: true }),
     protected_resources: [api.audience],

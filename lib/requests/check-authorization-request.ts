@@ -14,6 +14,7 @@ import { type IdTokenVerifier, isIdTokenSubject } from "../protocol/openid";
 import type { Parameters } from "../protocol/parameters";
 import type { RedirectTarget } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
+import { intersect } from "../protocol/scope";
 import { checkRequestedScopes, checkResource, checkShownScopes, checkUsable } from "./check-parameters";
 
 /** Refusals by the rules for authorization requests. */
@@ -45,6 +46,8 @@ export const authorizationRequestReasons = {
     "prompt has a value other than none, login, consent and select_account (OpenID Connect Core §3.1.2.1): leave that value out",
   "prompt-none-with-others":
     "prompt has none together with another value (OpenID Connect Core §3.1.2.1): send only one of them",
+  "acr-values-unknown":
+    "acr_values has none of acrValues of the API (RFC 9470 §5): send one of acr_values_supported of the metadata, or add it to acrValues",
   "max-age-malformed":
     "max_age is not a number of seconds, 0 or more (OpenID Connect Core §3.1.2.1): send digits only",
 } as const;
@@ -121,6 +124,22 @@ function checkMaxAge(parameters: Parameters): number | undefined {
   if (maxAge === undefined) return undefined;
   if (isMaxAge(maxAge)) return Number(maxAge);
   throw invalidRequest("max_age must be a whole number of seconds.", "max-age-malformed");
+}
+
+/**
+ * Those of the values that people can reach. Where there are none, a sign-in could only end in tokens that the client's API refuses again.
+ *
+ * @rfc 9470 §5; OpenID Connect Core §3.1.2.1
+ */
+function checkAcrValues(parameters: Parameters, { api: { acrValues = [] } }: Issuer): readonly string[] {
+  const asked = acrValues.length === 0 ? undefined : parameters.get("acr_values");
+  if (asked === undefined) return [];
+  const known = intersect(asked.split(" "), acrValues);
+  if (known.length > 0) return known;
+  throw new OAuthError("unmet_authentication_requirements", {
+    description: "The end user cannot sign in in any of these ways.",
+    ...because(authorizationRequestReasons, "acr-values-unknown"),
+  });
 }
 
 /** The nonce of a request for a sign-in. Other requests get no ID token, so theirs has no meaning. @rfc OpenID Connect Core §3.1.2.1 */
@@ -201,6 +220,7 @@ export function checkAuthorizationRequest(
     nonce: checkNonce(parameters, issuer),
     prompt: checkPrompt(parameters),
     maxAge: checkMaxAge(parameters),
+    acrValues: checkAcrValues(parameters, issuer),
     loginHint: parameters.get("login_hint"),
     uiLocales: parameters.get("ui_locales"),
     hintedSubject: checkIdTokenHint(parameters, setting),
