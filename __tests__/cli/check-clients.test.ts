@@ -107,6 +107,22 @@ describe("authmount check --clients", () => {
     expect(stdout).toContain(", 9990 more\n");
   }, 60_000);
 
+  it("goes on behind the last record of a page, and ends behind one without an id", async () => {
+    const { clients, ...storage } = withRecords([]).storage;
+    const asked: unknown[] = [];
+    const list = async (page: { after?: string; limit: number }): Promise<readonly object[]> => {
+      asked.push(page);
+      const records = Array.from({ length: page.limit }, (_, index) =>
+        confidentialRecord({ clientId: `c${index}` }),
+      );
+      return page.after === undefined ? records : [...records.slice(1), { name: "nobody" }];
+    };
+    const options = { ...goodOptions, storage: { ...storage, clients: { ...clients, list } } as never };
+    const found = await checked(options);
+    expect(asked).toStrictEqual([{ limit: 500 }, { limit: 500, after: "c499" }]);
+    expect(found.clients).toMatchObject({ records: 999, wrong: { length: 1 }, hasMore: true });
+  });
+
   it("says so when the table cannot be listed", async () => {
     const { clients, ...storage } = withRecords([]).storage;
     const options = { ...goodOptions, storage: { ...storage, clients: { ...clients, list: undefined } } };

@@ -78,7 +78,10 @@ describe("authmount clients, refused", () => {
   const memory = { ...goodOptions, storage: memoryStorage({ clients: [web] }) };
   const marksInMemory = { ...tableOf([web]).storage, endMarks: memory.storage.endMarks };
   const { endMarks: _, ...noMarks } = tableOf([web]).storage;
+  const clientsInMemory = { ...tableOf([web]).storage, clients: memory.storage.clients };
   const table = tableOf([web, publicRecord("browser")]);
+  const { orders } = goodOptions.apis;
+  const twoApis = { ...table, apis: { orders: { ...orders, scopes: { a: "A", b: "B" } }, files: orders } };
   const yes = ["--id", "web", "--yes"];
   const inMemory = ["client-table-in-memory", "The storage is in the memory of the process"] as const;
   const refused: readonly (readonly [string, object, readonly string[], string, string])[] = [
@@ -94,6 +97,7 @@ describe("authmount clients, refused", () => {
     ],
     ["no storage", { baseUrl: "x" }, ["list", "a.js"], "client-table-lacks-method", lacks("clients", "list")],
     ["clients in memory", memory, all, ...inMemory],
+    ["clients in memory, to delete", { storage: clientsInMemory }, ["remove", "a.js", ...yes], ...inMemory],
     ["end marks in memory", { storage: marksInMemory }, ["end", "a.js", ...yes], ...inMemory],
     ["a taken id", table, [...all, "--id", "web"], "client-id-taken", 'there is a client "web" already.'],
     [
@@ -116,6 +120,27 @@ describe("authmount clients, refused", () => {
       ["add", "a.js", "--name", "A", "--all-scopes", "--api", "oders"],
       "client-api-unknown",
       '--api: the options have no API oders. Did you mean "orders"? Known: orders.',
+    ],
+    [
+      "an API, of two",
+      twoApis,
+      ["add", "a.js", "--name", "A", "--all-scopes", "--api", "x"],
+      "client-api-unknown",
+      "no API x. Known: orders, files.",
+    ],
+    [
+      "a scope, of two",
+      twoApis,
+      [...add, "--scopes", "delete"],
+      "client-scope-unknown",
+      "no scope delete. Known: a, b.",
+    ],
+    [
+      "an API that is none",
+      { ...table, apis: { orders: undefined } },
+      [...add, "--scopes", "x"],
+      "client-scope-unknown",
+      "no scope x.",
     ],
     [
       "an inherited API",
@@ -158,14 +183,20 @@ describe("authmount clients, refused", () => {
     ],
     ["holds something else", '{"jwks":{}}', "jwks.keys is missing: write a list"],
   ])("a file of keys that %s, without a word of it", async (_name, text, message) => {
-    const readFile = (): string => {
+    const readFile = (path: string): string => {
+      expect(path).toBe("k.json");
       if (typeof text === "string") return text;
       throw text;
     };
-    const { exitCode, stdout, stderr } = await run(table, [...all, "--id", "k", "--key", "k.json"], {
-      readFile,
-    });
+    const args = [...all, "--id", "k", "--key", "k.json"];
+    const { exitCode, stdout, stderr } = await run(table, args, { readFile });
     expect([exitCode, stdout]).toEqual([1, ""]);
+    const isRead = message.startsWith("jwks");
+    const { stderr: json } = await run(table, [...args, "--json"], { readFile });
+    expect(JSON.parse(json)).toHaveProperty(
+      "error.code",
+      isRead ? "wrong-client-record" : "client-keys-not-read",
+    );
     expect(stderr).toContain(message);
     expect(stderr).not.toMatch(/CANARY|"d"/);
   });
@@ -232,6 +263,19 @@ describe("what is printed of clients", () => {
     const shown = await run(options, ["show", "a.js", "--id", "odd"]);
     expect(shown).toMatchObject({ exitCode: 1, stdout: "" });
     expect(shown.stderr).toContain('client "odd": ');
+  });
+
+  it("lists each on a line of its own, from a table in memory as well", async () => {
+    const records = [
+      confidentialRecord({ subscriptions: { orders: {}, files: {} } }),
+      publicRecord("native", { disabled: true }),
+    ];
+    const options = { ...goodOptions, storage: memoryStorage({ clients: records }) };
+    expect(await run(options, ["list", "a.js"])).toEqual({
+      exitCode: 0,
+      stdout: "phone\tPublic App\tnative\torders\tdisabled\nweb\tWeb Shop\tsecret\torders,files\tenabled\n",
+      stderr: "",
+    });
   });
 
   it("is a page of a thousand, and tells where the next begins", async () => {
@@ -363,6 +407,32 @@ describe("authmount clients, done", () => {
     expect(await endMarks.find([clientEndKey("web")], now)).not.toEqual([mark]);
   });
 
+  it("says so on stderr, and has nothing but a new secret on stdout", async () => {
+    const options = tableOf([web]);
+    const about =
+      "The line on stdout is the secret. Give it to the client once, and do not keep a copy: only its digest is stored.\n";
+    const native = ["--id", "phone", "--native", "--redirect", "com.a.b:/c"];
+    const steps: readonly (readonly [args: readonly string[], line: string, hasSecret?: true])[] = [
+      [[...all, "--id", "shop"], 'Added client "shop".', true],
+      [[...all, ...native], 'Added client "phone".'],
+      [
+        ["rotate", ...one],
+        'Client "web" has a new secret. The old one works until 2027-01-22T08:00:00Z.',
+        true,
+      ],
+      [["rotate", ...one, "--overlap", "0"], 'Client "web" has a new secret. The old one has ended.', true],
+      [["disable", ...one], 'Client "web" is disabled.'],
+      [["enable", ...one], 'Client "web" is enabled.'],
+      [["end", ...one, "--yes"], 'Everything that client "web" had has ended.'],
+      [["remove", ...one, "--yes"], 'Client "web" is deleted, and all that it had has ended.'],
+    ];
+    for (const [args, line, hasSecret] of steps) {
+      const { exitCode, stdout, stderr } = await run(options, args);
+      expect([exitCode, stderr]).toEqual([0, `${line}\n${hasSecret ? about : ""}`]);
+      expect(stdout).toMatch(hasSecret ? /^[\w-]{43}\n$/ : /^$/);
+    }
+  });
+
   it.each(["disable", "enable"])(
     "does not say that it could %s a client that was deleted meanwhile",
     async (word) => {
@@ -427,6 +497,7 @@ describe("authmount clients, done", () => {
     const told = await answered(tableOf([], { list }), ["list", "a.js", "--after", "b"]);
     expect(told).toMatchObject({ clients: { length: 1_000 } });
     expect((told as { next?: string }).next).toBe(next);
-    expect(asked).toEqual([{ limit: 1_001, after: "b" }]);
+    await answered(tableOf([], { list }), ["list", "a.js"]);
+    expect(asked).toStrictEqual([{ limit: 1_001, after: "b" }, { limit: 1_001 }]);
   });
 });

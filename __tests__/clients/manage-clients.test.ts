@@ -113,16 +113,28 @@ describe("a change of a client (RFC 6749 §2)", () => {
     const table = { ...tableOf(web), replace: jest.fn(async () => "not-replaced" as const) };
     await expect(changeClient(table, "web", (client) => ({ ...client, name: "New" }))).rejects.toMatchObject({
       code: "client-changed-meanwhile",
+      message: 'client "web" was changed by somebody else five times in a row. Try again.',
     });
     expect(table.replace).toHaveBeenCalledTimes(5);
   });
 
-  it.each<[string, (client: Client) => Client, string]>([
-    ["gives it another id", (client) => ({ ...client, clientId: "other" }), "client-id-changed"],
-    ["makes the record wrong", (client) => ({ ...client, name: "" }), "wrong-client-record"],
-  ])("is refused when it %s", async (_name, change, code) => {
+  it.each<[string, (client: Client) => Client, string, string]>([
+    [
+      "gives it another id",
+      (client) => ({ ...client, clientId: "other" }),
+      "client-id-changed",
+      'changeClient: the clientId of "web" cannot change. Add a new client, and delete this one.',
+    ],
+    [
+      "makes the record wrong",
+      (client) => ({ ...client, name: "" }),
+      "wrong-client-record",
+      'client "web": name',
+    ],
+  ])("is refused when it %s", async (_name, change, code, message) => {
     const table = tableOf(web);
-    await expect(changeClient(table, "web", change)).rejects.toMatchObject({ code });
+    const refusal = { code, message: expect.stringContaining(message) as string };
+    await expect(changeClient(table, "web", change)).rejects.toMatchObject(refusal);
     expect(await table.find("web")).toEqual(web);
   });
 
@@ -176,15 +188,19 @@ describe("a new secret (RFC 6749 §2.3.1)", () => {
     expect(client).not.toHaveProperty("oldSecretUntil");
   });
 
-  it.each<[string, Client, object, string]>([
-    ["is not there", confidentialRecord({ clientId: "other" }), {}, "client-not-found"],
-    ["has keys", { ...keyed, clientId: "web" }, {}, "client-without-secrets"],
-    ["is public", publicRecord("native", { clientId: "web" }), {}, "client-without-secrets"],
-    ["has half a second", web, { overlapSeconds: 0.5 }, "overlap-not-seconds"],
-    ["has less than no time", web, { overlapSeconds: -1 }, "overlap-not-seconds"],
-  ])("is not made for a client that %s", async (_name, client, options, code) => {
+  const noClient = 'there is no client "web".';
+  const noSecret = 'client "web" has no secret. One with jwks gets its new key from its own developers.';
+  const noSeconds = "overlapSeconds must be a whole number, 0 or more.";
+  it.each<[string, Client, object, string, string]>([
+    ["is not there", confidentialRecord({ clientId: "other" }), {}, "client-not-found", noClient],
+    ["has keys", { ...keyed, clientId: "web" }, {}, "client-without-secrets", noSecret],
+    ["is public", publicRecord("native", { clientId: "web" }), {}, "client-without-secrets", noSecret],
+    ["has half a second", web, { overlapSeconds: 0.5 }, "overlap-not-seconds", noSeconds],
+    ["has less than no time", web, { overlapSeconds: -1 }, "overlap-not-seconds", noSeconds],
+  ])("is not made for a client that %s", async (_name, client, options, code, message) => {
     const table = tableOf(client);
-    await expect(rotateClientSecret(table, "web", options)).rejects.toMatchObject({ code });
+    const refusal = { code, message: `rotateClientSecret: ${message}` };
+    await expect(rotateClientSecret(table, "web", options)).rejects.toMatchObject(refusal);
     expect(await table.list({ limit: 2 })).toEqual([client]);
   });
 });

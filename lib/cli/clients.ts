@@ -128,8 +128,7 @@ Next: npx authmount clients show ${file} --id ID`,
     const shown = page.slice(0, pageLimit).map(listed);
     const next = page.length > pageLimit ? shown.at(-1)?.clientId : undefined;
     const advice = next === undefined ? [] : [`There are more. Add: --after ${next}`];
-    const json = { clients: shown, ...(next !== undefined && { next }) };
-    return { ...told(json, ...advice), text: shown.map(listedText).join("") };
+    return { ...told({ clients: shown, next }, ...advice), text: shown.map(listedText).join("") };
   },
 };
 
@@ -156,17 +155,18 @@ function readKeys(path: string, { readFile }: World): unknown {
 
 /** How the client proves itself. */
 function proofIn({ options, repeated = {} }: Given, world: World): object {
+  const { key } = options;
   const [kind, other] = ["native", "browser", "key"].filter((name) => options[name] !== undefined);
   if (other !== undefined) throw usageError("Pass only one of: --native, --browser, --key.");
+  if (key !== undefined) return { confidential: true, jwks: readKeys(key, world) };
   if (kind === undefined) return { confidential: true };
-  if (kind === "key") return { confidential: true, jwks: readKeys(options["key"] ?? "", world) };
   if (!repeated["redirect"]) throw usageError(`--${kind} needs at least one --redirect URI.`);
   return { confidential: false, platform: kind };
 }
 
 function scopesIn({ options }: Given): readonly string[] | undefined {
   const { scopes: text, "all-scopes": all } = options;
-  const scopes = text?.split(/\s+/).filter(Boolean);
+  const scopes = text?.split(/\s/).filter(Boolean);
   if ((scopes === undefined) === (all === undefined) || scopes?.length === 0)
     throw usageError('Write which scopes the client may request: --scopes "a b", or --all-scopes.');
   return scopes;
@@ -186,9 +186,11 @@ function checkNames(
 }
 
 /** The table, which takes no redirect URI that the server would refuse. */
-function within({ clients, options: { redirectSchemes = [] } }: ClientTable): WritableClients {
+function within({
+  clients,
+  options: { redirectSchemes = [] },
+}: ClientTable): Pick<WritableClients, "replace"> {
   return {
-    find: (id) => clients.find(id),
     replace: (step) => {
       checkRedirectSchemes(step.to, redirectSchemes);
       return clients.replace(step);

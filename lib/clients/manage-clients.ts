@@ -48,7 +48,10 @@ function checkRegistry({ replace }: Partial<WritableClients>): void {
 }
 
 /** See the function of this name in `on-demand.ts`. */
-export async function addClient(registry: WritableClients, client: NewClient): Promise<AddedClient> {
+export async function addClient(
+  registry: Pick<WritableClients, "replace">,
+  client: NewClient,
+): Promise<AddedClient> {
   checkRegistry(registry);
   const { clientId = randomUUID() } = client;
   const isWithoutProof =
