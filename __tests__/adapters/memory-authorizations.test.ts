@@ -71,6 +71,16 @@ describe("a list of authorizations in memory (RFC 7009 §2.1)", () => {
     expect(await listed()).toStrictEqual([{ ...authorizationRecord(), lastUsedAt: 1_010 }]);
   });
 
+  it("says the latest of the uses that it is told, which come in any order", async () => {
+    const store = await storeOf({});
+    const { authorizationId } = authorizationRecord();
+    const listed = (): Promise<readonly object[]> => store.list("alice", { limit: 9 }, now);
+    await store.noteUse("gone", 1_050);
+    expect(await listed()).toStrictEqual([authorizationRecord()]);
+    for (const at of [1_010, 1_030, 1_020]) await store.noteUse(authorizationId, at);
+    expect(await listed()).toStrictEqual([{ ...authorizationRecord(), lastUsedAt: 1_030 }]);
+  });
+
   it("goes on to say it when a part of the scopes is taken back", async () => {
     const grantedScopes = ["orders:read", "orders:write"];
     const storage = memoryStorage({ clients: [] });

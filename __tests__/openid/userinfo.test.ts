@@ -3,7 +3,7 @@ import { issuer, origin, pairPath } from "../hosts/apis";
 import { obtainTokens } from "../browser/journey";
 import type { TestHost } from "../hosts/host";
 import { ownToken } from "../requests/client-requests";
-import { provider, type ProviderOptions } from "./provider";
+import { aliceClaims, provider, type ProviderOptions } from "./provider";
 
 const path = `${pairPath()}/userinfo`;
 const selection = { subject: "alice", clientId: "web", apiId: "orders" };
@@ -103,6 +103,7 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     const other = pairPath({ method: "otp" });
     const headers = { Authorization: `Bearer ${tokens.access_token}` };
     expect((await request(host.app).get(`${other}/userinfo`).set(headers)).status).toBe(401);
+    expect(host.events.at(-1)).toMatchObject({ kind: "bearer-refused", code: "token-of-another-api" });
   });
 
   it("is closed to a client's own token", async () => {
@@ -117,13 +118,25 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
   });
 
   it("ends with the authorization, and shrinks with it at once", async () => {
-    const { host, ask } = await asked("openid email groups");
+    const claims = jest.fn(() => aliceClaims);
+    const { host, ask } = await asked("openid email groups", { openid: { claims } });
     expect((await ask()).body).toHaveProperty("groups");
     await host.auth.consents.narrow({ ...selection, scopes: ["openid", "email"] });
     expect((await ask()).body).toEqual({ sub: "alice", email: "alice@example.org", email_verified: true });
     await host.auth.consents.narrow({ ...selection, scopes: ["email"] });
+    claims.mockClear();
     expect((await ask()).status).toBe(401);
+    expect(claims).not.toHaveBeenCalled();
+    expect(host.events.at(-1)).toMatchObject({ kind: "bearer-refused", code: "end-user-gone" });
     await host.auth.consents.revoke(selection);
+    expect((await ask()).status).toBe(401);
+  });
+
+  it("ends at once where another process has ended the authorization", async () => {
+    const { host, ask } = await asked("openid");
+    expect((await ask()).status).toBe(200);
+    const [one] = (await host.auth.authorizations.list("alice")).authorizations;
+    await host.storage.authorizations.revoke(one?.authorizationId ?? "", 0);
     expect((await ask()).status).toBe(401);
   });
 

@@ -3,6 +3,7 @@ import type { AuthServerOptions, Client, ConfidentialClient, KeyClient } from ".
 import { defaultLifetimes, digestClientSecret, memoryStorage } from "../../lib";
 import { refusals } from "../../lib/options/refused-options";
 import { rules, spotsOf, weaknessesOf, type WeaknessCode } from "../../lib/review/weaknesses";
+import { withRisks } from "../../lib/storage/risks";
 import { confidentialRecord, publicRecord } from "../records/records";
 import {
   emptyStorage,
@@ -272,6 +273,27 @@ describe("what is weak", () => {
       expect(rule.problem).toMatch(/^[a-z].*[^.]$/);
       if ("level" in rule) for (const text of [rule.why, rule.fix]) expect(text).toMatch(/^[A-Z].*\.$/);
     }
+  });
+
+  it("is a database that may lose what it has acknowledged: each risk once, whatever else the storage has", () => {
+    const ports = Object.entries(storage).map(([name, port]) => [name, { ...(port as object) }] as const);
+    const more = { close: () => undefined, pool: null, schema: undefined, name: "main" };
+    const risks = ["fsync", "full_page_writes"].map((name) => ({
+      code: `${name}-off`,
+      problem: `${name} is off`,
+      fix: `Set ${name} = on.`,
+    }));
+    const atRisk = withRisks({ ...Object.fromEntries(ports), ...more }, () => risks);
+    expect(weaknessesOf(strongWith({ storage: atRisk }))).toMatchObject([
+      {
+        code: "storage-may-lose-records",
+        path: "storage",
+        problem: "may lose what it has acknowledged: fsync is off, full_page_writes is off",
+        fix: "Set fsync = on. Set full_page_writes = on.",
+      },
+    ]);
+    for (const [name, port] of ports)
+      expect(Object.keys(port)).toEqual(Object.keys(Reflect.get(storage, name) as object));
   });
 
   it("is a secret of a client that a person may have chosen, by its place", async () => {
