@@ -1,14 +1,16 @@
 /** `accountPages`: how what storage lists becomes apps, and how much of it one page has. RFC 6749 §1.3, §10.2. */
 import type { AuthServer, Client, Consent } from "../../lib";
+import type { AccountPagesOptions } from "../../lib/portal";
 import { allow, bothScopes } from "../browser/consent";
 import { obtainTokens } from "../browser/journey";
 import { apis } from "../hosts/apis";
-import { clients } from "../hosts/clients";
+import { clients, trustedWeb } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { aliceIn, tea } from "../hosts/contexts";
 import { testHost, type TestHost } from "../hosts/host";
 import { confidentialRecord } from "../records/records";
 import { accountHost, type AccountHost, appsOf } from "./account-host";
+import { unframed as render, wordsIn } from "./portal-host";
 
 const clock = stopClockForEachTest();
 
@@ -151,7 +153,7 @@ function listsOf(host: TestHost, { consents = 0, signIns = 0, hasMore }: Listed)
   return { asked, listConsents, listSignIns };
 }
 
-async function hostWith(listed: Listed): Promise<Counted> {
+async function hostWith(listed: Listed, options: Partial<AccountPagesOptions> = {}): Promise<Counted> {
   const host = testHost();
   await allow(host);
   const { asked, listConsents, listSignIns } = listsOf(host, listed);
@@ -162,7 +164,7 @@ async function hostWith(listed: Listed): Promise<Counted> {
     authorizations: { ...host.auth.authorizations, list: listSignIns },
   };
   const storage = { ...host.storage, clients: { ...host.storage.clients, find: findAny } };
-  return Object.assign(accountHost({ auth }, { host, ofServer: { storage } }), { asked, revoke });
+  return Object.assign(accountHost({ auth, ...options }, { host, ofServer: { storage } }), { asked, revoke });
 }
 
 /** The APIs at which "Remove this app" ends the app. */
@@ -208,6 +210,73 @@ describe("a page that cannot show everything", () => {
     expect(page.text).toContain("Sign-ins (100)");
     expect(page.text).toContain("Sign-ins (1)");
     expect(page.text).not.toContain(tooMany);
+  });
+});
+
+describe("the words of the page (WCAG 2.2)", () => {
+  const top = "Apps with access to your account Signed in as Alice";
+
+  it("are few when there is no app", async () => {
+    const page = await accountHost({ render }).get();
+    expect(wordsIn(page)).toBe(`${top} No app has access to your account.`);
+  });
+
+  it("are those of its apps, and no others", async () => {
+    const scopes = {
+      "orders:write": { text: "Change your orders", implies: ["orders:read", "orders:list"] },
+      "orders:read": "See your orders",
+      "orders:list": "List your orders",
+      "orders:pay": "Pay",
+    };
+    const orders = { audience: "https://api.example/orders", authMethods: ["password"], scopes };
+    const ofServer = { apis: { ...apis, orders } };
+    const host = testHost({ clients: [trustedWeb, clients.other], ...ofServer });
+    await allow(host, { client: "other", fields: { scope: "orders:write orders:pay" } });
+    const [one] = (await host.auth.authorizations.list("alice")).authorizations;
+    await host.auth.authorizations.revoke({
+      subject: "alice",
+      authorizationId: one?.authorizationId ?? "",
+    });
+    clock.advance(1);
+    for (const scope of ["orders:list", "orders:pay"])
+      await obtainTokens(host, { client: "web", fields: { scope } });
+    const signIn =
+      "Signed in on January 15, 2027 ( password ) Last used on January 15, 2027 End this sign-in";
+    expect(wordsIn(await accountHost({ render }, { host, ofServer }).get())).toBe(
+      [
+        top,
+        "Web Shop This app belongs to this site, so it doesn’t ask you. If you remove it, it may come back.",
+        "Can use orders to: List your orders Pay Since January 15, 2027 , until April 15, 2027",
+        `Remove this app Sign-ins (2) ${signIn} ${signIn}`,
+        "Other Shop Can use orders to: Change your orders + See your orders + List your orders Pay",
+        "Since January 15, 2027 , until January 15, 2028 Save Remove this app",
+        "Remove all apps Every app loses its access to your account. To use one again, connect it again.",
+        "Remove all apps",
+      ].join(" "),
+    );
+  });
+
+  it("are headed by all that is to be known first", async () => {
+    const made = await hostWith({ consents: 1, hasMore: "consents" }, { render });
+    const page = await made.send({ seen: "made-up" });
+    const notices = [
+      "This page was out of date, so nothing was changed. Check it and try again.",
+      "You have more apps and sign-ins than this page can show. You can remove all apps below.",
+    ];
+    expect(wordsIn(page)).toContain(
+      `${top} ${notices.join(" ")} Web Shop Can use Orders to: See your orders`,
+    );
+  });
+
+  it("name each app, its buttons and its sign-ins by ids that are there once", async () => {
+    const made = await hostWith({ consents: 2, signIns: 2 });
+    const { text } = await made.get();
+    const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+    const named = [...text.matchAll(/ aria-(?:labelledby|describedby)="([^"]*)"/g)].flatMap(
+      ([, names = ""]) => names.split(" "),
+    );
+    expect(new Set(named)).toEqual(new Set(ids.filter((id) => named.includes(id ?? ""))));
+    expect(ids.filter((id) => id?.startsWith("app-"))).toEqual(["app-0", "app-1"]);
   });
 });
 

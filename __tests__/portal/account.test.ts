@@ -291,7 +291,7 @@ describe("what people take back", () => {
     ];
     const page = await made.get();
     const [, id = ""] = /id="([^"]*)">Signed in on <bdi>[^<]*<\/bdi> \(<bdi>otp/.exec(page.text) ?? [];
-    await made.press(page, { form: [id], fields: { end: id } });
+    expect((await made.press(page, { form: [id], fields: { end: id } })).status).toBe(303);
     expect((await callApi(made.host, "/orders", second.access_token)).status).toBe(401);
     expect((await callApi(made.host, "/orders", first.access_token)).status).toBe(200);
     expect(await rememberedScopes(made.host)).toHaveLength(1);
@@ -305,7 +305,8 @@ describe("what people take back", () => {
     await allow(made.host);
     await obtainTokens(made.host, { client: "other" });
     const page = await made.get();
-    await made.press(page, { form: ['value="remove-all"'], fields: { do: "remove-all" } });
+    const all = { form: ['value="remove-all"'], fields: { do: "remove-all" } };
+    expect((await made.press(page, all)).status).toBe(303);
     expect(appsOf(await made.get())).toEqual([]);
     expect(await rememberedScopes(made.host)).toEqual([]);
     expect(await outcomeOfVisit(made.host)).toBe("asked");
@@ -429,6 +430,17 @@ describe("a storage that fails", () => {
     const made = accountHost({ auth }, { host });
     expect((await made.press(await made.get(), remove)).status).toBe(500);
     expect([made.changes, await rememberedScopes(host)]).toEqual([[], [["orders:read"]]]);
+  });
+});
+
+describe("the options", () => {
+  it.each<[object, string]>([
+    [{ contextName: "Tea Traders" }, "contextName must be a function."],
+    [{ auth: {} }, "auth must be what createAuthServer returned, and options what it was given."],
+  ])("are refused with a sentence for the host's developer: %j", (options, message) => {
+    expect(() => accountHost(options)).toThrow(
+      expect.objectContaining({ message: `accountPages: ${message}` }),
+    );
   });
 });
 

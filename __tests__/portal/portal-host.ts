@@ -2,7 +2,7 @@
 import express, { type Express, type Router } from "express";
 import request, { type Response } from "supertest";
 import type { Authentication } from "../../lib";
-import type { PortalOptions } from "../../lib/portal";
+import type { PortalOptions, PortalPage } from "../../lib/portal";
 import { type FormOutcome, type PortalPages, portalRouter } from "../../lib/portal/portal";
 import { encode, type Fields, formFields } from "../browser/browser";
 import { origin } from "../hosts/apis";
@@ -110,6 +110,19 @@ export function basicOptions(made: Pick<PortalHost, "host" | "person">) {
     options: { baseUrl: `${origin}/login`, apis: {}, storage: host.storage },
     person: (question: { readonly change: boolean }) => made.person(question),
   };
+}
+
+/** For `render`: the page without a frame. */
+export function unframed({ main }: PortalPage): string {
+  return main;
+}
+
+/** What a page says, without its markup. */
+export function wordsIn({ text }: Pick<Response, "text">): string {
+  return text
+    .replaceAll(/<[^>]*>|\s+/g, " ")
+    .replaceAll(/ +/g, " ")
+    .trim();
 }
 
 /** A host with the counter. */

@@ -371,6 +371,23 @@ describe("the options", () => {
     expect(() => counterHost(options)).toThrow(expect.objectContaining({ name: "TypeError", code }));
   });
 
+  it.each([
+    [{ auth: {} }, "auth must be what createAuthServer returned, and options what it was given."],
+    [{ person: {} }, "person must be a function."],
+    [
+      { origin: "host.example" },
+      'origin must be like "https://accounts.example", without a path or a slash at the end.',
+    ],
+    [
+      { texts: { de: null } },
+      'texts must have languages such as "de-AT", each with texts. Known texts: title.',
+    ],
+  ])("are refused with a sentence for the host's developer: %j", (options, message) => {
+    expect(() => counterHost(options as object)).toThrow(
+      expect.objectContaining({ message: `counterPages: ${message}` }),
+    );
+  });
+
   it("are copied: the host may change its own objects later", async () => {
     const pages = { name: "Shop" };
     const made = counterHost({ options: { ...counterOptions(), pages } });

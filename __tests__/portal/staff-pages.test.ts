@@ -5,6 +5,7 @@ import { clients, webSecret } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { testHost, type TestHost } from "../hosts/host";
 import { deepText } from "../requests/marked-secrets";
+import { unframed as render, wordsIn } from "./portal-host";
 import {
   buttonsIn,
   confidential,
@@ -335,6 +336,44 @@ describe("the page of a client", () => {
     const made = staffOf([clients.web], { links: (() => given) as never });
     expect((await made.page("web")).status).toBe(500);
     expect(made.failures).toMatchObject([{ name: "TypeError", code: "staff-links-wrong" }]);
+  });
+});
+
+describe("the words of the pages (WCAG 2.2)", () => {
+  const search = "Id, or part of the name Search";
+
+  it.each<[string, readonly Client[], string, string]>([
+    ["no client", [], "", `Clients There are no clients yet. ${search}`],
+    ["no hit", [], "?q=x", `Clients ${noHit} ${search} Clients`],
+    [
+      "two clients",
+      [confidential("a", { disabled: true }), clients.native],
+      "",
+      `Clients ${search} Client a a · disabled Phone App native`,
+    ],
+  ])("are those of the list, and no others: %s", async (_, records, query, words) => {
+    const page = await staffOf(records, { render }).get({ path: `/apps${query}` });
+    expect(wordsIn(page)).toBe(words);
+    expect(page.text).toContain(`name="q" value="${query.slice("?q=".length)}"`);
+  });
+
+  it("are those of a client and its new secret, and no others", async () => {
+    const subscriptions = { orders: { scopes: ["orders:read", "orders:write"] } };
+    const made = staffOf([confidential("a", { disabled: true, subscriptions })], { render });
+    expect(wordsIn(await made.page("a"))).toBe(
+      [
+        "Client a This client is disabled: unknown everywhere, and its tokens are refused, within revocationLagSeconds (5, unless you set it). JWTs at APIs in other processes stay valid until they expire.",
+        "Id a Kind on a server, with a secret disabled Redirect URIs – Scopes at Orders orders:read orders:write Enable",
+        "New secret The old secret works for 7 more days, and any older one ends now The old secret ends now New secret",
+        "End everything of this client All its consents, codes and tokens end for good. The client itself stays. End everything of this client",
+        "Delete this client The record and everything the client has end for good. To confirm, type the id a . Id Delete this client Clients",
+      ].join(" "),
+    );
+    const fields = { old: "ends" };
+    const secretPage = await made.press("newSecret", { clientId: "a", fields });
+    expect(wordsIn(secretPage)).toMatch(
+      /^New secret of Client a Give it to the client now: it is shown only once, and stored nowhere\. [\w-]{43} Client a$/,
+    );
   });
 });
 

@@ -456,6 +456,22 @@ describe("the options", () => {
     expect(() => staffHost(options)).toThrow(expect.objectContaining({ name: "TypeError", code }));
   });
 
+  it.each(["find", "list", "replace", "delete"])(
+    "are refused with the name of the method that the table lacks: %s",
+    (method) => {
+      const message = `staffPages: storage.clients has no ${method}(). Use the storage of authmount/postgres, /redis or /sqlite, or give your table this method.`;
+      expect(() => staffHost(without(method))).toThrow(expect.objectContaining({ message }));
+    },
+  );
+
+  it("are refused with the names of the texts that there are", () => {
+    const message = expect.stringMatching(
+      /^staffPages: texts .* Known texts: clients, searchLabel, /,
+    ) as string;
+    const texts = { de: { titel: "a" } as object };
+    expect(() => staffHost({ texts })).toThrow(expect.objectContaining({ message }));
+  });
+
   it("are refused without mayManage", () => {
     const { auth, storage } = testHost();
     const given = {
