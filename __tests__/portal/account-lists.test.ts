@@ -280,6 +280,20 @@ describe("the words of the page (WCAG 2.2)", () => {
   });
 });
 
+describe("a form of the page that is older than the consent", () => {
+  it("saves nothing, because it shows another end", async () => {
+    const made = accountHost();
+    await remember(made.host, "web");
+    const page = await made.get();
+    clock.advance(60);
+    await remember(made.host, "web");
+    const fields = { do: "save", scope_0: undefined };
+    expect((await made.press(page, { ...save, fields })).status).toBe(409);
+    expect((await made.press(await made.get(), { ...save, fields })).status).toBe(303);
+    expect(made.changes).toMatchObject([{ kind: "access-removed" }]);
+  });
+});
+
 describe("a form of the page with the button of another", () => {
   it.each([
     ["Remove all apps", 'value="remove-all"', ["save", "remove"]],

@@ -151,7 +151,11 @@ describe("the list of clients", () => {
   });
 
   it("shows a record that the server would refuse, which has a page of its own only when it is mended", async () => {
-    const wrong = { clientId: "wrong", confidential: true } as unknown as Client;
+    const wrong = {
+      clientId: "wrong",
+      confidential: true,
+      subscriptions: { orders: null },
+    } as unknown as Client;
     const { storage } = testHost();
     const table = { ...storage.clients, list: async () => [wrong], find: async () => wrong };
     const made = staffHost({}, { host: testHost({ storage: { ...storage, clients: table } }) });
