@@ -363,11 +363,12 @@ describe("the words of the pages (WCAG 2.2)", () => {
 
   it("are those of a client and its new secret, and no others", async () => {
     const subscriptions = { orders: { scopes: ["orders:read", "orders:write"] } };
-    const made = staffOf([confidential("a", { disabled: true, subscriptions })], { render });
+    const links = () => ["Log", "Bill"].map((text) => ({ href: `/${text}`, text }));
+    const made = staffOf([confidential("a", { disabled: true, subscriptions })], { render, links });
     expect(wordsIn(await made.page("a"))).toBe(
       [
         "Client a This client is disabled: unknown everywhere, and its tokens are refused, within revocationLagSeconds (5, unless you set it). JWTs at APIs in other processes stay valid until they expire.",
-        "Id a Kind on a server, with a secret disabled Redirect URIs – Scopes at Orders orders:read orders:write Enable",
+        "Id a Kind on a server, with a secret disabled Redirect URIs – Scopes at Orders orders:read orders:write Log Bill Enable",
         "New secret The old secret works for 7 more days, and any older one ends now The old secret ends now New secret",
         "End everything of this client All its consents, codes and tokens end for good. The client itself stays. End everything of this client",
         "Delete this client The record and everything the client has end for good. To confirm, type the id a . Id Delete this client Clients",
