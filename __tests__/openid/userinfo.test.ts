@@ -1,6 +1,10 @@
 import request, { type Response } from "supertest";
 import { issuer, origin, pairPath } from "../hosts/apis";
-import { obtainTokens } from "../browser/journey";
+import { memoryStorage } from "../../lib";
+import { redirectParameters } from "../browser/authorize";
+import { obtainTokens, type Tokens } from "../browser/journey";
+import { askAs, documentPath, redeemAs, serveDocument } from "../browser/strangers";
+import { documentServer } from "../servers/document-server";
 import type { TestHost } from "../hosts/host";
 import { ownToken } from "../requests/client-requests";
 import { aliceClaims, provider, type ProviderOptions } from "./provider";
@@ -195,5 +199,30 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     const { status, text } = await ask();
     expect([status, text]).toEqual([500, expect.not.stringContaining("secret") as string]);
     expect(host.events.at(-1)).toMatchObject({ kind: "server-error", issuer });
+  });
+});
+
+describe("userinfo for a client that nobody registered (draft-ietf-oauth-client-id-metadata-document §3)", () => {
+  it("is answered by a process that has not read its document yet", async () => {
+    const server = await documentServer();
+    const scopes = ["openid", "email"];
+    const accept = () => ({ kind: "accepted", scopes }) as const;
+    const options: ProviderOptions = {
+      api: { clientMetadataDocuments: { accept } },
+      insecureLoopbackClients: true,
+      storage: memoryStorage({ clients: [] }),
+    };
+    const clientId = serveDocument(server);
+    const [host, other] = [provider(options), provider(options)];
+    const browser = host.browser();
+    const page = await askAs(browser, { clientId, fields: { scope: scopes.join(" ") } });
+    const { code = "" } = redirectParameters(await browser.answer(page, "approve"));
+    const { access_token: token } = (await redeemAs(host, { clientId, code })).body as Tokens;
+    const answer = await request(other.app)
+      .get(path)
+      .set({ Authorization: `Bearer ${token}` });
+    expect([answer.status, answer.body]).toMatchObject([200, { email: "alice@example.org" }]);
+    expect(server.asked).toEqual([documentPath, documentPath]);
+    await server.close();
   });
 });

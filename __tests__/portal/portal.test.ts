@@ -360,6 +360,7 @@ describe("the options", () => {
     ["a render that is no function", { render: "<p>" }, "portal-not-a-function"],
     ["an origin with a path", { origin: "https://host.example/" }, "portal-origin-wrong"],
     ["an origin that is none", { origin: "host.example" }, "portal-origin-wrong"],
+    ["an origin without a host", { origin: "https://" }, "portal-origin-wrong"],
     ["an origin of files", { origin: "ftp://host.example" }, "portal-origin-wrong"],
     ["an origin of sockets", { origin: "wss://host.example" }, "portal-origin-wrong"],
     ["an origin with http in its middle", { origin: "ws://http:81" }, "portal-origin-wrong"],
