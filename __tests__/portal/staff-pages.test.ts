@@ -345,6 +345,7 @@ describe("the page of a client", () => {
 
 describe("the words of the pages (WCAG 2.2)", () => {
   const search = "Id, or part of the name Search";
+  const twoLinks = ["Log", "Bill"].map((text) => ({ href: `/${text}`, text }));
 
   it.each<[string, readonly Client[], string, string]>([
     ["no client", [], "", `Clients There are no clients yet. ${search}`],
@@ -363,8 +364,10 @@ describe("the words of the pages (WCAG 2.2)", () => {
 
   it("are those of a client and its new secret, and no others", async () => {
     const subscriptions = { orders: { scopes: ["orders:read", "orders:write"] } };
-    const links = () => ["Log", "Bill"].map((text) => ({ href: `/${text}`, text }));
-    const made = staffOf([confidential("a", { disabled: true, subscriptions })], { render, links });
+    const made = staffOf([confidential("a", { disabled: true, subscriptions })], {
+      render,
+      links: () => twoLinks,
+    });
     expect(wordsIn(await made.page("a"))).toBe(
       [
         "Client a This client is disabled: unknown everywhere, and its tokens are refused, within revocationLagSeconds (5, unless you set it). JWTs at APIs in other processes stay valid until they expire.",
