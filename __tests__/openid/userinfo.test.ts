@@ -6,8 +6,11 @@ import { obtainTokens, type Tokens } from "../browser/journey";
 import { askAs, documentPath, redeemAs, serveDocument } from "../browser/strangers";
 import { documentServer } from "../servers/document-server";
 import type { TestHost } from "../hosts/host";
+import { hearAnswers, unsubscribeAfterEachTest } from "../requests/channels";
 import { ownToken } from "../requests/client-requests";
 import { aliceClaims, provider, type ProviderOptions } from "./provider";
+
+unsubscribeAfterEachTest();
 
 const path = `${pairPath()}/userinfo`;
 const selection = { subject: "alice", clientId: "web", apiId: "orders" };
@@ -95,7 +98,9 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     "challenges %s as every route does, and tells the host (RFC 6750 §3)",
     async (_, headers, status, error) => {
       const { host } = await asked("openid");
+      const traces = hearAnswers();
       const answer = await request(host.app).get(path).set(headers);
+      expect(traces).toMatchObject([{ endpoint: "userinfo", method: "GET", status }]);
       expect([answer.status, (answer.body as { error?: string }).error]).toEqual([status, error]);
       expect(answer.headers["www-authenticate"]).toMatch(/^Bearer realm="https:\/\/api\.example\/orders"/);
       expect(host.events.at(-1)).toMatchObject({ kind: "bearer-refused", apiId: "orders" });
