@@ -10,6 +10,29 @@ const explained = {
     ["{ cause: error }", "{}", "Only the message is printed. The cause is for a debugger."],
     ['""', '"Stryker was here!"', "There is one such line at most."],
   ],
+  "lib/cli/client-table.ts": [
+    [
+      "page.at(-1)?.clientId",
+      "page.at(-1).clientId",
+      "A full page has a last record. Only the compiler asks.",
+    ],
+    ["[]", '["Stryker was here"]', "No scheme has spaces."],
+  ],
+  "lib/cli/clients.ts": [
+    [
+      "id !== undefined",
+      "true",
+      "The text undefined is a good id, and an id that is left out is a random one. Only the compiler asks.",
+    ],
+    ['""', '"Stryker was here!"', "--id is there by then. In the other places of the file tests notice it."],
+    [
+      "shown.at(-1)?.clientId",
+      "shown.at(-1).clientId",
+      "A page of more than a thousand clients has a last one. Only the compiler asks.",
+    ],
+    ["{ cause }", "{}", "Only the message is printed. The cause is for a debugger."],
+    ["[]", '["Stryker was here"]', "No scheme has spaces."],
+  ],
   "lib/cli/load-module.ts": [
     [
       '""',
@@ -61,6 +84,60 @@ const explained = {
   ],
   "lib/clients/client-record.ts": [
     ['""', '"Stryker was here!"', "A client without jwks has a jwksUri. Only the compiler asks."],
+  ],
+  "lib/clients/client-lookup.ts": [
+    ["apis[apiId]?.scopes", "apis[apiId].scopes", "It is one of the APIs by then. Only the compiler asks."],
+  ],
+  "lib/clients/manage-clients.ts": [
+    ['""', '"Stryker was here!"', "A client with secrets has a first one. Only the compiler asks."],
+  ],
+  "lib/portal/account-apps.ts": [
+    ["[]", '["Stryker was here"]', "What every form has does not tell one form from another."],
+    [
+      '"storage.clients.find"',
+      '""',
+      "late-answers.test.ts notices it. It needs a clock of its own, which no mutant meets.",
+    ],
+    [
+      '"contextName"',
+      '""',
+      "late-answers.test.ts notices it. It needs a clock of its own, which no mutant meets.",
+    ],
+  ],
+  "lib/portal/account-page.ts": [['"\\n"', '""', "Between blocks of HTML nobody sees it."]],
+  "lib/portal/portal.ts": [
+    [
+      "{ uiLocales: undefined, isStranger: true }",
+      "{}",
+      "No client asks for languages here. Only the compiler asks.",
+    ],
+    [
+      '"The form was not sent from this site."',
+      '""',
+      "The page has a sentence of its own, and there is no event. Only the compiler asks.",
+    ],
+  ],
+  "lib/portal/portal-options.ts": [
+    ["{\n    return false;\n  }", "{}", "undefined is as good as false here. Only the compiler asks."],
+    ['""', '"Stryker was here!"', "Neither text is a URL."],
+  ],
+  "lib/portal/staff.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "Neither text is an id or the protocol of a URL. In links tests notice it.",
+    ],
+    [
+      "found[pageLimit - 1]?.clientId",
+      "found[pageLimit - 1].clientId",
+      "There are more than that. Only the compiler asks.",
+    ],
+    [
+      "last !== undefined",
+      "true",
+      "last is left out or undefined, which is the same. Only the compiler asks.",
+    ],
+    ['"links"', '""', "late-answers.test.ts notices it. It needs a clock of its own, which no mutant meets."],
   ],
   "lib/recall/turns.ts": [
     ["longest ?? []", "longest && []", "When too many wait, somebody has a queue. Only the compiler asks."],
@@ -190,6 +267,9 @@ const explained = {
       '"Stryker was here!"',
       "An address that is missing must only be none of this server's, and a text with spaces is none either.",
     ],
+  ],
+  "lib/bearer/userinfo.ts": [
+    ['""', '"Stryker was here!"', "A token of a person has an authorization. Only the compiler asks."],
   ],
   "lib/bearer/protect-routes.ts": [
     [
@@ -469,6 +549,12 @@ const explained = {
       "There is no authorization with the id undefined. Only the compiler asks.",
     ],
     ["inListOrder(last, one) < 0", "inListOrder(last, one) <= 0", "The order of two is never 0."],
+    ["lastUsedAt !== undefined", "true", "A last use that is undefined is none."],
+    [
+      "(lastUses.get(used) ?? 0) < now",
+      "(lastUses.get(used) ?? 0) <= now",
+      "The same time is written over itself.",
+    ],
   ],
   "lib/adapters/rows.ts": [
     [
