@@ -1,7 +1,5 @@
 /** `response_mode=form_post` as browsers and libraries see it. OAuth 2.0 Form Post Response Mode §2. */
 import path from "node:path";
-import type { Request, Response } from "express";
-import helmet from "helmet";
 import { describeWith } from "../../__tests__/servers/server-process";
 import {
   chromium,
@@ -12,49 +10,16 @@ import {
   newContext,
   signedInPage,
   signIn,
-  startWebHost,
   until,
   watch,
-  type WebHost,
 } from "./chromium";
+import { asForm, startClient } from "./form-post-client";
 import { callback, type LibraryHost, startLibraryHost } from "./library-host";
 import { changedProgram, removeChangedPrograms, startLibraryProgram } from "./library-process";
 
 afterEach(closeAll);
 afterAll(closeChromium);
 afterAll(removeChangedPrograms);
-
-/** What the client's server has got at its redirect URI. */
-interface Posted {
-  readonly method: string;
-  readonly origin: string | undefined;
-  readonly referer: string | undefined;
-  readonly type: string | undefined;
-  readonly fields: Record<string, string>;
-}
-
-async function read(req: Request): Promise<Posted> {
-  const { origin, referer, "content-type": type } = req.headers;
-  let body = "";
-  for await (const chunk of req) body += String(chunk);
-  return { method: req.method, origin, referer, type, fields: Object.fromEntries(new URLSearchParams(body)) };
-}
-
-/** A client that keeps what it gets at `/callback`, and answers as its framework does. */
-async function startClient(
-  answer: (res: Response, host: WebHost) => unknown,
-): Promise<{ host: WebHost; posted: Posted[] }> {
-  const posted: Posted[] = [];
-  const host = await startWebHost({ before: (app) => void app.use(helmet()) });
-  host.pages.set("/callback", async (req, res) => {
-    posted.push(await read(req));
-    answer(res, host);
-  });
-  host.pages.set("/welcome", htmlPage("Welcome", ""));
-  return { host, posted };
-}
-
-const asForm = { response_mode: "form_post" };
 
 describeWith(chromium, {
   name: "the form that Chromium posts by itself (Form Post §2)",

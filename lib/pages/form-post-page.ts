@@ -31,7 +31,7 @@ const scriptHash = createHash("sha256").update(script).digest("base64");
 /**
  * Its headers: the one script runs, and nothing is loaded. Like a redirect, it may be in a frame, so that a silent refresh works. In its
  * sandbox, the page has an origin of its own: a script of the host's site that has opened or framed it cannot read the code. There is no
- * `form-action`, which Chromium would apply to the redirects of the client as well.
+ * `form-action`, which Chromium and WebKit would apply to the redirects of the client as well.
  */
 export const formPostHeaders: Readonly<Record<string, string>> = {
   "Content-Type": "text/html; charset=utf-8",
