@@ -158,7 +158,7 @@ describe("a route that refuses the good token", () => {
   it.each<[number, string]>([
     [
       401,
-      "Does the app have the signingKeys and the storage that testTokens was given, and does the route take tokens of this kind?",
+      "Does the app have the signingKeys and the storage that testTokens was given, and does the route take tokens of this kind, with the acr and authTime that the route asks for?",
     ],
     [403, "Which scopes does the route need?"],
     [400, "Is this the route, and did the handler get what it needs?"],

@@ -4,9 +4,11 @@ import { type TestSignIn, testClock, testSignIn } from "../../lib/testing";
 import { codeVerifier } from "../browser/authorization-request";
 import { authorize, redirectParameters } from "../browser/authorize";
 import type { Fields } from "../browser/browser";
+import type { AuthServerOptions } from "../../lib";
+import { apis } from "../hosts/apis";
 import { clients, credentials } from "../hosts/clients";
 import { expectOwnDate } from "../hosts/clock";
-import { testHost, type TestHost } from "../hosts/host";
+import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
 
 expectOwnDate();
 
@@ -15,10 +17,10 @@ interface Bed {
   readonly fake: TestSignIn;
 }
 
-function bedOf(url?: string): Bed {
+function bedOf(url?: string, options: TestHostOptions = {}): Bed {
   const fake = testSignIn(url === undefined ? {} : { url });
   const authMethods = { password: fake.authMethod, otp: fake.authMethod, sso: fake.authMethod };
-  const host = testHost({ authMethods, clients: [{ ...clients.web, trusted: true }] });
+  const host = testHost({ authMethods, clients: [{ ...clients.web, trusted: true }], ...options });
   return { host, fake };
 }
 
@@ -68,6 +70,28 @@ describe("testSignIn", () => {
     });
     bed.fake.signIn("bob");
     expect(await tokenOf(bed, await ask(bed))).toMatchObject({ subject: "bob" });
+  });
+
+  it("signs in again in the way that the client wants (RFC 9470 §4)", async () => {
+    const { orders } = apis;
+    const bed = bedOf(undefined, {
+      apis: {
+        ...apis,
+        orders: { ...orders, acrValues: ["pwd", "otp"] } as AuthServerOptions["apis"][string],
+      },
+    });
+    bed.fake.signIn({ subject: "alice", acr: "pwd", authTime: 1_700_000_000 });
+    expect(await tokenOf(bed, await ask(bed, { acr_values: "pwd" }))).toMatchObject({ acr: "pwd" });
+    expect(await tokenOf(bed, await ask(bed, { acr_values: "otp pwd" }))).toMatchObject({ acr: "pwd" });
+    const stronger = await tokenOf(bed, await ask(bed, { acr_values: "otp" }));
+    expect(stronger).toMatchObject({ subject: "alice", acr: "otp" });
+    expect((stronger as { authTime: number }).authTime).toBeGreaterThan(1_700_000_000);
+    // a sign-in again for its age keeps what is good enough
+    const again = await tokenOf(
+      bed,
+      await ask(bed, { acr_values: "pwd otp", max_age: "0", prompt: "login" }),
+    );
+    expect(again).toMatchObject({ acr: "otp" });
   });
 
   it("says from where, which no token tells", async () => {

@@ -15,6 +15,7 @@ import {
   testTokens,
   type TestTokens,
 } from "../../lib/testing";
+import { apis } from "../hosts/apis";
 import { credentials } from "../hosts/clients";
 import { stopClock } from "../hosts/clock";
 import type { TestHost } from "../hosts/host";
@@ -324,6 +325,37 @@ describe("checkRoute", () => {
       "- the token with only the scope orders:read",
     ]);
   });
+
+  it.each(["orders", "reports"])(
+    "sends weaker sign-ins to a route of %s that asks for acr and maxAge (RFC 9470 §3)",
+    async (api) => {
+      const { [api]: asked } = apis;
+      const stronger = { ...asked, acrValues: ["otp"] } as AuthServerOptions["apis"][string];
+      const { host, tokens } = await bedOf({ apis: { ...apis, [api]: stronger } });
+      const { app, auth } = host;
+      app.get("/all", auth.requireBearer({ api, acr: "otp", maxAge: 60 }), (_, res) => void res.send("done"));
+      app.get("/acr", auth.requireBearer({ api, acr: "otp" }), (_, res) => void res.send("done"));
+      app.get("/none", auth.requireBearer({ api }), (_, res) => void res.send("done"));
+      const authTime = Math.floor(Date.now() / 1_000);
+      const alice = { api, client: "web", subject: "alice", acr: "otp", authTime };
+      const check = (path: string, asking: object = alice): Promise<string> =>
+        tokens
+          .checkRoute({ ...alice, ...asking }, (headers) => request(app).get(path).set(headers))
+          .then(
+            () => "",
+            (error: Error) => error.message,
+          );
+      const wanted = 'not with 401 and error="insufficient_user_authentication" in WWW-Authenticate';
+      const old = `- the token of an old sign-in was answered with 200, ${wanted}`;
+      expect(await check("/all")).toBe("");
+      expect((await check("/acr")).split("\n").slice(1)).toEqual([old]);
+      expect((await check("/none")).split("\n").slice(1)).toEqual([
+        `- the token without acr was answered with 200, ${wanted}`,
+        old,
+      ]);
+      expect(await check("/all", { acr: "pwd" })).toContain("the acr and authTime that the route asks for");
+    },
+  );
 
   it("is not content with a status alone: somebody else may have refused", async () => {
     const { tokens, host } = await bedOf();

@@ -1,4 +1,4 @@
-/** Checks that a route of the host is protected: the good token first, then everything that it must refuse. RFC 6750 §3, §3.1. */
+/** Checks that a route of the host is protected: the good token first, then everything that it must refuse. RFC 6750 §3, §3.1; 9470 §3. */
 import type { Issuer } from "../protocol/issuer";
 import { hostMistake } from "../protocol/mistake";
 import {
@@ -31,7 +31,7 @@ interface Trial {
   readonly token?: () => Promise<string>;
   readonly status: 401 | 403;
   /** What `WWW-Authenticate` must say. */
-  readonly error?: "invalid_token" | "insufficient_scope";
+  readonly error?: "invalid_token" | "insufficient_scope" | "insufficient_user_authentication";
 }
 
 interface Checked {
@@ -68,6 +68,23 @@ function lackingOne(request: TestTokenRequest, issuers: readonly Issuer[]): read
   });
 }
 
+/** Sign-ins that are not enough, for a route that asks for `acr` or `maxAge`: then the good token names its own. */
+function weakSignIns(mints: Checked["mints"], { acr, authTime, ...others }: TestTokenRequest): Trial[] {
+  const refused = { status: 401, error: "insufficient_user_authentication" } as const;
+  const withTime = authTime === undefined ? others : { ...others, authTime };
+  const withAcr = acr === undefined ? others : { ...others, acr };
+  const trials: Trial[] = [
+    { what: "the token without acr", token: () => mints.issue(withTime), ...refused },
+    {
+      what: "the token of an old sign-in",
+      token: () => mints.issue({ ...withAcr, authTime: 0 }),
+      ...refused,
+    },
+  ];
+  const isAsked = [acr !== undefined, authTime !== undefined];
+  return trials.filter((_, index) => isAsked[index]);
+}
+
 function trialsOf({ mints, issuers, storage }: Checked, request: TestTokenRequest): Trial[] {
   const { scope: _, ...others } = request;
   const without = [
@@ -84,7 +101,7 @@ function trialsOf({ mints, issuers, storage }: Checked, request: TestTokenReques
     const what = `the token with ${rest.length === 0 ? "no scope" : `only the scope ${rest.join(" ")}`}`;
     return { what, token: () => mints.issue(less), status: 403, error: "insufficient_scope" };
   });
-  return [{ what: "no token", status: 401 }, ...ofKinds, ...lacking];
+  return [{ what: "no token", status: 401 }, ...ofKinds, ...weakSignIns(mints, request), ...lacking];
 }
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
@@ -101,7 +118,7 @@ async function faultOf({ what, token, status, error }: Trial, send: SendRequest)
 /** Why a route may refuse a good token. */
 function hintFor(status: number): string {
   if (status === 401)
-    return "Does the app have the signingKeys and the storage that testTokens was given, and does the route take tokens of this kind?";
+    return "Does the app have the signingKeys and the storage that testTokens was given, and does the route take tokens of this kind, with the acr and authTime that the route asks for?";
   if (status === 403) return "Which scopes does the route need?";
   return "Is this the route, and did the handler get what it needs?";
 }

@@ -56,9 +56,15 @@ function readPerson(given: string | TestPerson): Authenticated {
   return { kind: "authenticated", authTime: currentTime(), ...person };
 }
 
+/** What a person signs in again with: the best `acr` that the client asks for, unless theirs is one of them. */
+function acrOf({ acr = "" }: Authenticated, acrValues: readonly string[]): { acr?: string } {
+  const [best] = acrValues.includes(acr) ? [] : acrValues;
+  return best === undefined ? {} : { acr: best };
+}
+
 /**
  * A fake authentication method, so that a test gets through authorize requests without your sign-in page. Where the person has to sign in
- * again (`prompt=login`, `max_age`), they do so at once. Where they have to choose an account (`prompt=select_account`), the browser
+ * again (`prompt=login`, `max_age`, `acr_values`), they do so at once, with the `acr` that the client wants. Where they have to choose an account (`prompt=select_account`), the browser
  * is sent to `url`.
  *
  * @throws TypeError in production, and so does the method itself when it is asked there
@@ -70,11 +76,11 @@ export function testSignIn(options: TestSignInOptions = {}): TestSignIn {
   let person: Authenticated | undefined;
   return {
     authMethod: {
-      authenticate({ reauthenticate, prompt }) {
+      authenticate({ reauthenticate, prompt, acrValues }) {
         refuseProduction("testSignIn");
         if (!person || (reauthenticate && prompt.includes("select_account")))
           return { kind: "interaction", url };
-        if (reauthenticate) person = { ...person, authTime: currentTime() };
+        if (reauthenticate) person = { ...person, ...acrOf(person, acrValues), authTime: currentTime() };
         return person;
       },
     },
