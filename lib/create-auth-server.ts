@@ -73,10 +73,11 @@ function portsOf(
   const documents = newDocuments();
   const selfDescribed = selfDescribedOnDemand(options, { storage, documents, emit, clock });
   const random = randomValues();
+  const clients = clientLookup(storage, { lagSeconds, clock, redirectSchemes, apis, selfDescribed });
   const idTokens = idTokenSigner(ring, clock);
   return {
     storage,
-    clients: clientLookup(storage, { lagSeconds, clock, redirectSchemes, apis, selfDescribed }),
+    clients,
     redirectSchemes,
     verifySecret: clientSecretVerifier({
       tell: (clientId) => emit({ kind: "old-secret-used", clientId }),
@@ -87,7 +88,7 @@ function portsOf(
     successors: refreshSuccessors(options.secrets, random.randomId),
     signer: jwtSigner(ring, clock),
     idTokens,
-    issueIdToken: idTokensOnDemand(options, { storage, signer: idTokens }),
+    issueIdToken: idTokensOnDemand(options, { storage, clients, signer: idTokens }),
     emit,
     advise,
     clock,

@@ -5,7 +5,7 @@ import { obtainCode, obtainTokens } from "../browser/journey";
 import { stopClockForEachTest } from "../hosts/clock";
 import type { TestHost } from "../hosts/host";
 import { redeem, refresh } from "../requests/client-requests";
-import { provider, type ProviderOptions, readIdToken } from "./provider";
+import { disableWeb, provider, type ProviderOptions, readIdToken } from "./provider";
 
 stopClockForEachTest();
 
@@ -129,6 +129,7 @@ describe("openid.claims (OpenID Connect Core §5.1, §5.4)", () => {
     ["the person", ({ auth }) => auth.subjects.revoke("alice")],
     ["the client", ({ auth }) => auth.clients.revoke("web")],
     ["the API", ({ auth }) => auth.apis.revoke("orders")],
+    ["the client's record, which is disabled,", disableWeb],
   ])(
     "is asked before anything is spent, and an end of %s meanwhile counts (RFC 7009 §2.1)",
     async (_, end) => {

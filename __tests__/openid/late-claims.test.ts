@@ -1,10 +1,11 @@
 import { type IdentityClaimsRequest, memoryStorage } from "../../lib";
 import { findClaims } from "../../lib/tokens/identity";
-import { clients } from "../hosts/clients";
+import { clients as records } from "../hosts/clients";
 import { authorizationRecord, issuerRecord } from "../records/records";
 
 const never = new Promise<undefined>(() => undefined);
 const storage = memoryStorage({ clients: [] });
+const clients = { findHolder: async () => undefined };
 let late: Promise<unknown>;
 
 describe("openid.claims (decision 0014)", () => {
@@ -15,7 +16,7 @@ describe("openid.claims (decision 0014)", () => {
         ["orders", { claims: ({ signal }: IdentityClaimsRequest) => (resolve(signal), never) }],
       ]);
       const question = {
-        client: clients.web,
+        client: records.web,
         authorization: authorizationRecord(),
         scopes: ["openid"],
         use: "userinfo",
@@ -23,7 +24,7 @@ describe("openid.claims (decision 0014)", () => {
       } as const;
       const claims = { openid: [] };
       const openid = { claims, idTokenAlgorithm: "RS256", audiences: [] };
-      late = findClaims({ storage, adapters }, { issuer: issuerRecord({ openid }), ...question });
+      late = findClaims({ storage, clients, adapters }, { issuer: issuerRecord({ openid }), ...question });
       late.catch(() => undefined);
     });
     const signal = await askedWith;

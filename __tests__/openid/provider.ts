@@ -1,7 +1,13 @@
 /** The test host as an OpenID provider: people with claims at the API `orders`, and what a relying party does with an ID token. */
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
-import type { AuthServerOptions, OpenIdOptions } from "../../lib";
+import {
+  type AuthServerOptions,
+  changeClient,
+  type OpenIdOptions,
+  type Storage,
+  type WritableClients,
+} from "../../lib";
 import { apis, issuer } from "../hosts/apis";
 import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
 
@@ -54,4 +60,10 @@ export function readIdToken(
 ): jwt.JwtPayload {
   const checks = { algorithms: ["RS256" as const], issuer, audience, ...(nonce !== undefined && { nonce }) };
   return jwt.verify(token ?? "", createPublicKey(idKey), checks) as jwt.JwtPayload;
+}
+
+/** The host disables the client `web` in its table. */
+export async function disableWeb({ storage }: { readonly storage: Storage }): Promise<void> {
+  const table = storage.clients as Storage["clients"] & WritableClients;
+  await changeClient(table, "web", (client) => ({ ...client, disabled: true }));
 }

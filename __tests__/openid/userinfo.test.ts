@@ -7,8 +7,8 @@ import { askAs, documentPath, redeemAs, serveDocument } from "../browser/strange
 import { documentServer } from "../servers/document-server";
 import type { TestHost } from "../hosts/host";
 import { hearAnswers, unsubscribeAfterEachTest } from "../requests/channels";
-import { ownToken } from "../requests/client-requests";
-import { aliceClaims, provider, type ProviderOptions } from "./provider";
+import { ownToken, revoke } from "../requests/client-requests";
+import { aliceClaims, disableWeb, provider, type ProviderOptions } from "./provider";
 
 unsubscribeAfterEachTest();
 
@@ -149,9 +149,15 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     expect((await ask()).status).toBe(401);
   });
 
-  it.each<[string, (host: TestHost) => Promise<void>, object]>([
+  it.each<[string, (host: TestHost, token: string) => Promise<void>, object]>([
     ["nothing when the authorization ends", ({ auth }) => auth.subjects.revoke("alice"), { status: 401 }],
     ["nothing when all of the client ends", ({ auth }) => auth.clients.revoke("web"), { status: 401 }],
+    ["nothing when the client is disabled", disableWeb, { status: 401 }],
+    [
+      "nothing when the client takes back the token itself",
+      (host, token) => revoke(host, { client: "web", token }).then(() => undefined),
+      { status: 401 },
+    ],
     [
       "no claim that is taken back",
       ({ auth }) => auth.consents.narrow({ ...selection, scopes: ["openid"] }),
@@ -159,7 +165,7 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
     ],
   ])("tells %s while the host answers", async (_, end, answer) => {
     let change: (() => Promise<void>) | undefined;
-    const { host, ask } = await asked("openid email", {
+    const { host, tokens, ask } = await asked("openid email", {
       openid: {
         async claims() {
           await change?.();
@@ -167,7 +173,7 @@ describe("userinfo (OpenID Connect Core §5.3)", () => {
         },
       },
     });
-    change = () => end(host);
+    change = () => end(host, tokens.access_token);
     const { status, body } = await ask();
     expect({ status, body: body as object }).toMatchObject(answer);
     expect(body).not.toHaveProperty("email");

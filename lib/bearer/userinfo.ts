@@ -12,15 +12,13 @@ import { signInScope } from "../protocol/openid";
 import { jsonError, type JsonResponse } from "../protocol/protocol-response";
 import { intersect } from "../protocol/scope";
 import type { Clock } from "../protocol/time";
-import type { Storage } from "../storage/port";
 import { findClaims, identityReasons, type IdentityPorts } from "../tokens/identity";
 import { invalid } from "../tokens/verify-access-token";
 import { type BearerGuard, challenge, checkBearer, invalidToken, refusedEvent } from "./require-bearer";
 
 /** What the endpoint uses. */
-export interface UserinfoPorts extends Pick<IdentityPorts, "adapters"> {
-  readonly storage: Pick<Storage, "authorizations" | "endMarks">;
-  readonly clients: Pick<ClientLookup, "findRegistered" | "isBrowserOrigin">;
+export interface UserinfoPorts extends Pick<IdentityPorts, "storage" | "adapters"> {
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findHolder" | "isBrowserOrigin">;
   /** API id → the verifier of its tokens. */
   readonly verifiers: ReadonlyMap<string, BearerGuard["verify"]>;
   readonly emit: EmitEvent;
@@ -31,7 +29,7 @@ type Claims = Readonly<Record<string, unknown>>;
 
 /** The claims that a valid token opens, or `undefined` when it stands for nobody any more, also when that happens while the host answers. */
 async function claimsOf(
-  { storage, clients, clock, ...ports }: UserinfoPorts,
+  { storage, clients, clock, adapters }: UserinfoPorts,
   { issuer, token }: { issuer: Issuer; token: AccessToken },
 ): Promise<Claims | undefined> {
   const { authorizationId = "", clientId } = token;
@@ -44,8 +42,8 @@ async function claimsOf(
   const scopes = intersect(token.scopes, authorization.grantedScopes);
   if (!scopes.includes(signInScope)) return undefined;
   const { client } = registered;
-  const asked = { issuer, client, authorization, scopes, use: "userinfo", now: clock } as const;
-  const found = await findClaims({ storage, ...ports }, asked);
+  const asked = { issuer, client, authorization, scopes, use: "userinfo", token, now: clock } as const;
+  const found = await findClaims({ storage, clients, adapters }, asked);
   return found.kind === "claims" ? { sub: authorization.subject, ...found.claims } : undefined;
 }
 

@@ -108,7 +108,7 @@ export const decisionReasons = {
   "token-decision-without-scope":
     "tokens.decide left no scope (RFC 6749 §5.2): leave at least one, or refuse the token",
   "revoked-during-decision":
-    "the authorization was revoked while tokens.decide or openid.claims ran: start a new request",
+    "the authorization was revoked, or the client disabled, while tokens.decide or openid.claims ran: start a new request",
 } as const;
 
 function isSeconds(value: unknown, most: number): boolean {

@@ -1,9 +1,10 @@
 /** Tells relying parties of people: asks the host for claims, and makes ID tokens. OpenID Connect Core §2, §3.1.3.3, §5.3, §5.4. */
 import type { ClientRequest } from "../clients/authenticate-client";
+import type { ClientLookup } from "../clients/client-lookup";
 import { inTime, invalidAnswer } from "../host/ask";
-import { type Authorization, isLive } from "../protocol/authorization";
+import type { AccessToken } from "../protocol/access-token";
+import type { Authorization } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
-import { apiEndKey, clientEndKey, isBornUnder } from "../protocol/end-mark";
 import { isPlain, parseHostObject } from "../protocol/host-json";
 import type { ApiOpenId, Issuer } from "../protocol/issuer";
 import { hostMistake } from "../protocol/mistake";
@@ -18,14 +19,15 @@ import {
 import { intersect } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
 import type { IdTokenSigner } from "../signing/port";
-import { findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
+import { authorizationStands } from "./authorization-stands";
 import { askedClient, type DecidedToken, endedMeanwhile, lateSignal } from "./decide-token";
 import type { IdentityAdapter, IdentityClaimsRequest } from "./port";
 
 /** What telling of people needs. */
 export interface IdentityPorts {
-  readonly storage: Pick<Storage, "authorizations" | "endMarks">;
+  readonly storage: Pick<Storage, "accessTokens" | "authorizations" | "endMarks">;
+  readonly clients: Pick<ClientLookup, "findHolder">;
   readonly signer: Pick<IdTokenSigner, "sign">;
   /** API id → the host's adapter, for APIs with `openid`. */
   readonly adapters: ReadonlyMap<string, IdentityAdapter>;
@@ -38,6 +40,8 @@ export interface AskedIdentity {
   readonly authorization: Authorization;
   readonly scopes: readonly string[];
   readonly use: IdentityClaimsRequest["use"];
+  /** What asks, where it is an access token. */
+  readonly token?: Pick<AccessToken, "tokenId">;
   /** Read once the host has answered. */
   readonly now: () => EpochSeconds;
 }
@@ -99,18 +103,21 @@ async function askClaims(
   return { claims: readClaims(answer), hasWaited: "then" in (returned as object) };
 }
 
-/** The authorization as it is now; `undefined` when it was ended, or everything of its client or API. */
+/** The authorization as it is now; `undefined` when it or the token was ended, everything of its client or API, or the client itself. */
 async function standing(
-  { storage }: Pick<IdentityPorts, "storage">,
-  { issuer, authorization: { authorizationId, clientId }, now: clock }: AskedIdentity,
+  { storage, clients }: Pick<IdentityPorts, "storage" | "clients">,
+  { issuer, authorization: { authorizationId, clientId }, token, now: clock }: AskedIdentity,
 ): Promise<Authorization | undefined> {
   const now = clock();
-  const keys = { client: clientEndKey(clientId), api: apiEndKey(issuer.api.audience) };
-  const [last, ends] = await Promise.all([
+  const { apiId, audience } = issuer.api;
+  const [authorization, holder, isRevoked] = await Promise.all([
     storage.authorizations.find(authorizationId, now),
-    findMarks(storage.endMarks, { keys, now }),
+    clients.findHolder(clientId, { apiId, fresh: true }),
+    token && storage.accessTokens.isRevoked(token.tokenId, now),
   ]);
-  return isLive(last, now) && isBornUnder(last.endMarks, ends) ? last : undefined;
+  if (isRevoked || !holder?.hasSubscription) return undefined;
+  const question = { authorization, registered: holder, audience, now };
+  return (await authorizationStands({ storage }, question)) ? authorization : undefined;
 }
 
 /** What may be told of a person, or why nothing may. */
@@ -125,14 +132,14 @@ export type FoundClaims =
  * @throws TypeError (as a rejection) when the host's answer is invalid, and whatever it or storage throws
  */
 export async function findClaims(
-  { storage, adapters }: Pick<IdentityPorts, "storage" | "adapters">,
+  { adapters, ...ports }: Pick<IdentityPorts, "storage" | "clients" | "adapters">,
   asked: AskedIdentity,
 ): Promise<FoundClaims> {
   const { api } = asked.issuer;
   const answered = await askClaims({ adapters }, asked);
   if (!answered) return { kind: "end-user-gone" };
   const { claims, hasWaited } = answered;
-  const last = hasWaited ? await standing({ storage }, asked) : asked.authorization;
+  const last = hasWaited ? await standing(ports, asked) : asked.authorization;
   if (!last) return { kind: "ended" };
   const scopes = intersect(asked.scopes, last.grantedScopes);
   if (!scopes.some((scope) => isSignIn(api, scope))) return { kind: "no-sign-in" };
@@ -163,14 +170,14 @@ export type IssueIdToken = (issue: IdTokenIssue) => Promise<string | undefined>;
  *
  * @rfc OpenID Connect Core §2, §3.1.3.3, §12.2
  */
-export function idTokenIssuer({ storage, signer, adapters }: IdentityPorts): IssueIdToken {
+export function idTokenIssuer({ signer, ...ports }: IdentityPorts): IssueIdToken {
   return async ({ request, authorization, decided, nonce }) => {
     const { issuer, client, now } = request;
     const { scopes, accessTokenSeconds } = decided;
     const { openid } = issuer.api;
     if (!openid || !scopes.some((scope) => isSignIn(issuer.api, scope))) return undefined;
     const asked = { issuer, client, authorization, scopes, use: "id_token", now: () => now } as const;
-    const found = await findClaims({ storage, adapters }, asked);
+    const found = await findClaims(ports, asked);
     switch (found.kind) {
       case "end-user-gone":
         throw endUserGone();

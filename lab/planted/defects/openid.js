@@ -7,16 +7,30 @@ const defects = [
   {
     name: "an ID token is issued although the authorization ended while the host answered",
     file: "lib/tokens/identity.ts",
-    find: "hasWaited ? await standing({ storage }, asked) : asked.authorization",
+    find: "hasWaited ? await standing(ports, asked) : asked.authorization",
     replace: "asked.authorization",
     tests: ["openid/claims"],
   },
   {
     name: "an end of the client while the host answered does not count",
     file: "lib/tokens/identity.ts",
-    find: "isLive(last, now) && isBornUnder(last.endMarks, ends)",
-    replace: "isLive(last, now)",
+    find: "(await authorizationStands({ storage }, question)) ? authorization : undefined",
+    replace: "authorization?.revoked === false ? authorization : undefined",
     tests: ["openid/claims"],
+  },
+  {
+    name: "a client that is disabled while the host answers still hears of the person",
+    file: "lib/tokens/identity.ts",
+    find: "clients.findHolder(clientId, { apiId, fresh: true })",
+    replace: "clients.findHolder(clientId, { apiId, fresh: false })",
+    tests: ["openid/claims", "openid/userinfo"],
+  },
+  {
+    name: "userinfo answers a token that its client has taken back while the host answered",
+    file: "lib/tokens/identity.ts",
+    find: "isRevoked || !holder?.hasSubscription",
+    replace: "!holder?.hasSubscription",
+    tests: ["openid/userinfo"],
   },
   {
     name: "claims are told that the person took back while the host answered",
