@@ -3,7 +3,7 @@
  * there beside it: a token for the client itself, what Alice has allowed in another context, and a client that has registered itself.
  */
 import type { AuthorizationContext, Client, Storage } from "../../lib";
-import { client, type Format, newHost, type Host, type Write } from "./host";
+import { client, familyScopes, type Format, newHost, type Host, type Write } from "./host";
 import { type NamedPage, newProcess, type Outcome, type Process, type Visit } from "./server";
 import { aroundCalls } from "./touches";
 
@@ -104,10 +104,11 @@ function textOf(
 const redeem = (process: Process, code: string): Promise<Outcome> =>
   process.post("token", { grant_type: "authorization_code", code });
 
-const everyScope = "orders:read orders:write";
-
-async function newTokens(process: Process): Promise<Omit<Family, "format" | "writes" | Others>> {
-  const { code: first = "" } = await process.answer(await process.show(everyScope), "yes");
+async function newTokens(
+  process: Process,
+  { all, ofCode }: (typeof familyScopes)[Format],
+): Promise<Omit<Family, "format" | "writes" | Others>> {
+  const { code: first = "" } = await process.answer(await process.show(all), "yes");
   const redeemed = await redeem(process, first);
   const refresh = (from: Outcome): Promise<Outcome> =>
     process.post("token", { grant_type: "refresh_token", refresh_token: textOf(from, "refresh_token") });
@@ -115,12 +116,12 @@ async function newTokens(process: Process): Promise<Omit<Family, "format" | "wri
   const third = await refresh(second);
   const answers = [redeemed, second, third];
   const [a, b, c] = answers.map((answer) => textOf(answer, "refresh_token"));
-  const { code = "" } = await process.silent();
+  const { code = "" } = await process.silent({}, ofCode);
   return {
     refreshTokens: [a ?? "", b ?? "", c ?? ""],
     accessTokens: answers.map((answer) => textOf(answer, "access_token")),
     code,
-    page: await process.show(everyScope),
+    page: await process.show(all),
     authorizationIds: [authorizationOf(first), authorizationOf(code)],
   };
 }
@@ -135,7 +136,7 @@ async function newOtherContext(process: Process): Promise<OtherContext> {
     refreshToken: textOf(redeemed, "refresh_token"),
     accessToken: textOf(redeemed, "access_token"),
     authorizationId: authorizationOf(code),
-    page: await process.show(everyScope, visit),
+    page: await process.show(familyScopes.opaque.all, visit),
   };
 }
 
@@ -155,7 +156,7 @@ export async function newFamily(format: Format): Promise<Family> {
   const plain = newHost({ format });
   const { storage, taken } = recording(plain.storage);
   const process = newProcess({ ...plain, storage }, { name: "before", lagSeconds: 0 });
-  const tokens = await newTokens(process);
+  const tokens = await newTokens(process, familyScopes[format]);
   const ofFamily = taken();
   const asked = await process.post("token", { grant_type: "client_credentials" });
   const ofItself = taken();

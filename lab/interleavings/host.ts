@@ -1,13 +1,15 @@
 /** What the processes of one server share: storage, the host's table and sessions, time, keys and secrets. */
 import { hash } from "node:crypto";
 import { type Client, defaultLifetimes, generateSigningKey, memoryStorage, type Storage } from "../../lib";
+import type { ClientLookup } from "../../lib/clients/client-lookup";
 import { clientSecretVerifier, generateClientSecret } from "../../lib/clients/client-secret";
 import { readSigningKeys } from "../../lib/options/signing-keys";
-import type { Issuer } from "../../lib/protocol/issuer";
+import type { ApiOpenId, Issuer } from "../../lib/protocol/issuer";
+import { standardClaims } from "../../lib/protocol/openid";
 import { type KeyRing, keyRing } from "../../lib/signing/jwt-signer";
 import { newClientEnd } from "../../lib/storage/end-marks";
 import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
-import { confidentialRecord, issuerRecord } from "../../__tests__/records/records";
+import { apiRecord, confidentialRecord, issuerRecord } from "../../__tests__/records/records";
 import { keyedClient } from "./keyed-client";
 import { newScheduler, type Scheduler } from "./scheduler";
 
@@ -29,16 +31,34 @@ export const changedClient: Client = {
   subscriptions: { orders: { scopes: ["orders:read"] } },
 };
 
-/** The form of access tokens: opaque ones are stored, JWTs are not. */
-export type Format = "opaque" | "jwt";
+/** The form of access tokens: opaque ones are stored, JWTs are not. With `openid` they are opaque, and there are ID tokens too. */
+export type Format = "opaque" | "jwt" | "openid";
 
 /** A refresh whose answer was lost can be repeated. */
 const lifetimes = { ...defaultLifetimes, refreshRetrySeconds: 30 };
+
+const openid: ApiOpenId = { claims: standardClaims, idTokenAlgorithm: "ES256", audiences: [] };
+
+/** With `openid`, people sign in to the client. */
+const signInScopes = { openid: "Know who you are", email: "See your e-mail address" };
+
+/** What Alice allows the client, and what its code is for. */
+export const familyScopes: Readonly<Record<Format, { readonly all: string; readonly ofCode: string }>> = {
+  opaque: { all: "orders:read orders:write", ofCode: "orders:read" },
+  jwt: { all: "orders:read orders:write", ofCode: "orders:read" },
+  openid: { all: "openid orders:read orders:write email", ofCode: "openid orders:read email" },
+};
 
 /** The issuer whose access tokens have this form. */
 export const issuers: Readonly<Record<Format, Issuer>> = {
   opaque: issuerRecord({ accessTokenFormat: "opaque", lifetimes }),
   jwt: issuerRecord({ accessTokenFormat: "jwt", lifetimes }),
+  openid: issuerRecord({
+    accessTokenFormat: "opaque",
+    lifetimes,
+    openid,
+    scopes: { ...apiRecord().scopes, ...signInScopes },
+  }),
 };
 
 const [firstKey, nextKey] = [generateSigningKey(), generateSigningKey()];
@@ -53,6 +73,12 @@ const successorsAfter = refreshSuccessors(["a newer secret", "a secret of the te
 
 /** Checks secrets; it remembers nothing of those that are used here. */
 export const verifySecret = clientSecretVerifier();
+
+/** What is looked at for ID tokens and userinfo, beside the check of the token itself. */
+export interface IdentityLooks {
+  readonly storage: Storage;
+  readonly clients: Pick<ClientLookup, "findRegistered" | "findHolder" | "isBrowserOrigin">;
+}
 
 /** A record that an operation or the preparation has written. */
 export interface Write {
@@ -69,6 +95,8 @@ export interface Host {
   readonly storage: Storage;
   /** What each process makes of its storage. */
   readonly plant: (storage: Storage) => Storage;
+  /** What each process makes of its looks for ID tokens and userinfo. */
+  readonly plantIdentity: (looks: IdentityLooks) => IdentityLooks;
   readonly ring: KeyRing;
   readonly now: () => number;
   readonly advance: (seconds: number) => void;
@@ -89,7 +117,8 @@ export interface Host {
 export interface HostOptions {
   readonly format: Format;
   /** Turns the storage of a process into one with a mistake. */
-  readonly plant?: ((storage: Storage) => Storage) | undefined;
+  readonly plant?: Host["plant"] | undefined;
+  readonly plantIdentity?: Host["plantIdentity"] | undefined;
 }
 
 /** The same texts for each process in each run: the number of the draw decides. */
@@ -110,10 +139,19 @@ function storageOver(clients: Map<string, Client>): Storage {
 }
 
 /** A host at which nothing has happened yet. */
-export function newHost({ format, plant = (storage) => storage }: HostOptions): Host {
+export function newHost({
+  format,
+  plant = (storage) => storage,
+  plantIdentity = (looks) => looks,
+}: HostOptions): Host {
   const clients = new Map([client, keyedClient].map((record) => [record.clientId, record]));
   const issuer = issuers[format];
-  const ring = keyRing({ keys: keysBefore, tokenSeconds: issuer.api.accessTokenSeconds });
+  const { accessTokenSeconds: tokenSeconds, openid: tells } = issuer.api;
+  const ring = keyRing({
+    keys: keysBefore,
+    tokenSeconds,
+    ...(tells && { idAlgorithms: [tells.idTokenAlgorithm] }),
+  });
   let now = start;
   let isSignedIn = true;
   let successors = successorsBefore;
@@ -122,6 +160,7 @@ export function newHost({ format, plant = (storage) => storage }: HostOptions): 
     issuer,
     storage: storageOver(clients),
     plant,
+    plantIdentity,
     ring,
     now: () => now,
     advance: (seconds) => void (now += seconds),

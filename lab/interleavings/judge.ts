@@ -1,7 +1,9 @@
 /** What must hold once all operations have ended. */
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
 import { authorizationOf, type Held, otherSelection, type Owner, visitOf } from "./family";
+import { familyScopes } from "./host";
 import { assertions, registrations } from "./judge-clients";
+import { identities } from "./judge-identity";
 import {
   broughtBy,
   type Case,
@@ -99,7 +101,11 @@ function takenScopes(all: Case, living: readonly Living[]): readonly string[] {
     ({ name, outcome }) => name === "client changed" && outcome?.kind === "done",
   );
   const asked = all.ran.filter(({ stepOf }) =>
-    changes.some((change) => (stepOf("clients.find") ?? -1) > (change.stepOf("clients.save") ?? Infinity)),
+    changes.some((change) => {
+      // what is looked at once more when the claims are there decides no scopes
+      const found = stepOf("clients.find", stepOf("host.claims")) ?? -1;
+      return found > (change.stepOf("clients.save") ?? Infinity);
+    }),
   );
   const wide = [
     ...living.filter(({ kind, owner, scope }) => kind === "code" && owner === "family" && isWide(scope)),
@@ -121,9 +127,10 @@ function saidScopes(all: Case, living: readonly Living[]): readonly string[] {
     ({ outcome }) => outcome?.kind === "done" && outcome.body?.["scope"] !== "orders:read",
   );
   const [ofTokens] = all.family.authorizationIds;
+  const { all: allScopes } = familyScopes[all.family.format];
   const narrowed = (has(all, "take back a part") ? [] : living).filter(
     ({ kind, authorizationId, scope }) =>
-      kind === "refresh token" && authorizationId === ofTokens && scope !== "orders:read orders:write",
+      kind === "refresh token" && authorizationId === ofTokens && scope !== allScopes,
   );
   return [
     ...(wide.length > 0 ? ["the host has said fewer scopes, and the access token has more"] : []),
@@ -474,5 +481,6 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
     ...(await leftOvers(all)),
     ...(await registrations(all)),
     ...(await assertions(all, process)),
+    ...identities(all),
   ];
 }

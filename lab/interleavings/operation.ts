@@ -1,7 +1,7 @@
 /** What an operation is: something that can happen to a family, or beside it. */
 import type { AuthServerEvent, TokenDecision } from "../../lib";
 import type { Family, Held, Owner, Part } from "./family";
-import type { Host } from "./host";
+import type { Format, Host } from "./host";
 import type { Outcome, Process } from "./server";
 
 /** What an operation works on. */
@@ -26,6 +26,8 @@ export interface Operation {
   readonly brings?: Owner;
   /** What it needs beside the family. */
   readonly needs?: Part;
+  /** The only form of tokens with which it can happen. */
+  readonly only?: Format;
   /** What the host says about the token that it asks for. A refusal is how it ends something. */
   readonly word?: TokenDecision;
   /** So much time passes that only refresh tokens are sure to live. */

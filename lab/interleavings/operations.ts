@@ -311,6 +311,13 @@ export const operations = {
   "refresh to the host's no": { ...refreshing(2), word: no, ends: ofTokens, succeeds: [] },
   "refresh to fewer scopes": { ...refreshing(2), word: less },
 
+  // what a relying party asks about the person
+  "ask userinfo": {
+    only: "openid",
+    begin: ({ process, family }) => process.userinfo(family.accessTokens[2] ?? ""),
+    succeeds: [undefined],
+  },
+
   // one assertion, presented twice
   "prove by the assertion": {
     begin: ({ host, process }) =>

@@ -2,7 +2,7 @@
 // §4.14.2, 7009 §2.1. Without `AUTHMOUNT_LONG=1`, pairs with an operation beside the family run in `faults` only, which also runs each
 // schedule without a fault.
 import { replay } from "./explore";
-import { type OperationName, operationNames } from "./operations";
+import { type OperationName, operationNames, operationOf } from "./operations";
 import { expectNothing, isBeside, isLong, memories, pairsWith, settingsOf, stopTimers } from "./search";
 import { newWorld } from "./worlds";
 
@@ -21,7 +21,8 @@ const refused: readonly OperationName[] = [
 describe("an operation alone", () => {
   it.each(operationNames)("%s: it does what it is for, and every rule holds", async (name) => {
     for (const memory of memories) {
-      const world = await newWorld({ names: [name], memory, format: "jwt" });
+      const { only: format = "jwt" } = operationOf(name);
+      const world = await newWorld({ names: [name], memory, format });
       const { problems } = await replay(world, []);
       expect(problems).toEqual([]);
       expect(world.summary()).toMatch(refused.includes(name) ? /^refused/ : /^done/);

@@ -1,16 +1,17 @@
 // Mistakes that are planted: the search must find each of them, and the schedule that it prints must show it again.
-import type { Storage } from "../../lib";
+import type { Authorization, Storage } from "../../lib";
 import { apiEndKey } from "../../lib/protocol/end-mark";
 import { choicesOf, explore, lineOf, replay } from "./explore";
 import type { OperationName } from "./operations";
-import { issuers } from "./host";
+import { type Format, type Host, issuers } from "./host";
 import { describeFinding, type faultPlans, searched, stopTimers } from "./search";
 import { type Memory, newWorld, type Setting } from "./worlds";
 
 stopTimers();
 
 interface Mistake {
-  readonly plant: (storage: Storage) => Storage;
+  readonly plant?: (storage: Storage) => Storage;
+  readonly plantIdentity?: Host["plantIdentity"];
   readonly names: readonly OperationName[];
   readonly plan?: keyof typeof faultPlans;
   readonly found: RegExp;
@@ -210,6 +211,111 @@ const others: Readonly<Record<string, Mistake>> = {
   },
 };
 
+/** A look at authorizations that reads them so. */
+function readingAs(
+  storage: Storage,
+  read: (authorization: Authorization) => Partial<Authorization>,
+): Storage {
+  const find: Storage["authorizations"]["find"] = async (authorizationId, now) => {
+    const found = await storage.authorizations.find(authorizationId, now);
+    return found && { ...found, ...read(found) };
+  };
+  return { ...storage, authorizations: { ...storage.authorizations, find } };
+}
+
+/** The looks see every authorization as in force. */
+const inForce: Mistake["plantIdentity"] = ({ storage, clients }) => ({
+  storage: readingAs(storage, () => ({ revoked: false })),
+  clients,
+});
+
+const holder = { hasSubscription: true, isSelfDescribed: false, endMark: undefined, apiEnds: new Map() };
+
+const rotatesAny: Storage["refreshTokens"]["rotate"] = async () => "rotated";
+
+/** Mistakes about what is told of the person. */
+const ofIdentity: Readonly<Record<string, Mistake>> = {
+  "an ID token does not look whether the authorization was ended": {
+    names: ["refresh", "withdraw"],
+    found: /"withdraw" had ended it, and "refresh" gave an ID token/,
+    plantIdentity: inForce,
+  },
+  "an ID token of a code does not look whether the authorization was ended": {
+    names: ["redeem", "revoke the authorization of the code"],
+    found: /"revoke the authorization of the code" had ended it, and "redeem" gave an ID token/,
+    plantIdentity: inForce,
+  },
+  "an ID token does not look at the marks of the client and the API": {
+    names: ["refresh", "end the API"],
+    found: /"end the API" had ended it, and "refresh" gave an ID token/,
+    plantIdentity({ storage, clients }) {
+      const findHolder: typeof clients.findHolder = async (...asked) => {
+        const found = await clients.findHolder(...asked);
+        return found && { ...found, endMark: undefined, apiEnds: new Map() };
+      };
+      return { storage, clients: { ...clients, findHolder } };
+    },
+  },
+  "an ID token does not look whether the client was disabled": {
+    names: ["refresh", "disable the client"],
+    found: /"disable the client" had ended it, and "refresh" gave an ID token/,
+    plantIdentity: ({ storage, clients }) => ({
+      storage,
+      clients: { ...clients, findHolder: async () => ({ ...holder, asOf: 0 }) },
+    }),
+  },
+  "an ID token does not look at what was taken back": {
+    names: ["refresh", "take back a part"],
+    found: /"take back a part" had ended it, and "refresh" gave an ID token/,
+    plantIdentity: ({ storage, clients }) => ({
+      storage: readingAs(storage, ({ grantedScopes, approvedScopes = grantedScopes }) => ({
+        grantedScopes: approvedScopes,
+      })),
+      clients,
+    }),
+  },
+  "userinfo does not look whether the authorization was ended": {
+    names: ["ask userinfo", "revoke the authorization of the tokens"],
+    found: /"revoke the authorization of the tokens" had ended it, and "ask userinfo" gave a userinfo answer/,
+    plantIdentity: inForce,
+  },
+  "userinfo does not look whether its token was revoked": {
+    names: ["ask userinfo", "revoke the access token"],
+    found: /"revoke the access token" had ended it, and "ask userinfo" gave a userinfo answer/,
+    plantIdentity: ({ storage, clients }) => ({
+      storage: { ...storage, accessTokens: { ...storage.accessTokens, isRevoked: async () => false } },
+      clients,
+    }),
+  },
+  "an ID token names another person": {
+    names: ["refresh", "introspect"],
+    found: /"refresh" gave an ID token about somebody or for somebody else/,
+    plant: (storage) => readingAs(storage, () => ({ subject: "bob" })),
+  },
+  "a code that was used up gives an ID token": {
+    names: ["redeem", "redeem"],
+    found: /a code has given an ID token twice/,
+    plant(storage) {
+      const consume: Storage["authorizationCodes"]["consume"] = async (handle, now) => {
+        await storage.authorizationCodes.consume(handle, now);
+        return "consumed";
+      };
+      return { ...storage, authorizationCodes: { ...storage.authorizationCodes, consume } };
+    },
+  },
+  "a refresh token that was used up gives an ID token": {
+    names: ["replay", "introspect"],
+    found: /"replay" was a replay, and gave an ID token/,
+    plant(storage) {
+      const find: Storage["refreshTokens"]["find"] = async (handle, now) => {
+        const found = await storage.refreshTokens.find(handle, now);
+        return found && { ...found, used: false };
+      };
+      return { ...storage, refreshTokens: { ...storage.refreshTokens, find, rotate: rotatesAny } };
+    },
+  },
+};
+
 const mistakes: Readonly<Record<string, Mistake>> = {
   ...others,
   "a code is read, and then used up": {
@@ -320,19 +426,24 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
 };
 
+const planted: readonly (readonly [name: string, format: Format, mistake: Mistake])[] = [
+  ...Object.entries(mistakes).map(([name, mistake]) => [name, "opaque", mistake] as const),
+  ...Object.entries(ofIdentity).map(([name, mistake]) => [name, "openid", mistake] as const),
+];
+
 describe("a planted mistake is found, and its schedule shows it again", () => {
-  it.each(Object.entries(mistakes))("%s", async (_, { plant, names, found, plan = "none" }) => {
-    const setting: Setting = { names, memory: "fresh", format: "opaque", plant };
+  it.each(planted)("%s (%s)", async (_, format, { plant, plantIdentity, names, found, plan = "none" }) => {
+    const right: Setting = { names, memory: "fresh", format };
+    const setting: Setting = { ...right, plant, plantIdentity };
     const [finding] = (await searched(setting, { plan })).findings;
     if (!finding) throw new Error("nothing was found");
     expect(finding.problems.join("; ")).toMatch(found);
     expect(describeFinding(setting, finding)).toContain(
-      `AUTHMOUNT_REPLAY="${names.join(" + ")} (fresh, opaque): 0.0`,
+      `AUTHMOUNT_REPLAY="${names.join(" + ")} (fresh, ${format}): 0.0`,
     );
     const again = await replay(await newWorld(setting), choicesOf(lineOf(finding.choices)));
     expect(again).toEqual(finding);
     // and it is the mistake that breaks the rule
-    const { plant: _mistake, ...right } = setting;
     const healthy = await replay(await newWorld(right), choicesOf(lineOf(finding.choices)));
     expect(healthy.problems).toEqual([]);
   });
@@ -340,20 +451,22 @@ describe("a planted mistake is found, and its schedule shows it again", () => {
 
 describe("orders that are left out", () => {
   it.each([
-    ["remembered", ["approve silently", "withdraw"]],
-    ["remembered", ["refresh", "revoke the refresh token"]],
-    ["remembered", ["redeem", "revoke the authorization of the code"]],
-    ["fresh", ["refresh", "client changed"]],
-    ["fresh", ["call the API", "delete the client"]],
-    ["fresh", ["ask for the client itself", "revoke the client"]],
-    ["remembered", ["approve silently", "end the API"]],
-    ["fresh", ["ask for the client itself", "end the API"]],
-    ["remembered", ["refresh to the host's no", "revoke the refresh token"]],
-    ["fresh", ["prove by the assertion", "prove by the assertion"]],
-  ] as readonly (readonly [Memory, readonly OperationName[]])[])(
-    "%s: %j end in the same ways as those that are not",
-    async (memory, names) => {
-      const world = () => newWorld({ names, memory, format: "opaque" });
+    ["remembered", ["approve silently", "withdraw"], "opaque"],
+    ["remembered", ["refresh", "revoke the refresh token"], "opaque"],
+    ["remembered", ["redeem", "revoke the authorization of the code"], "opaque"],
+    ["fresh", ["refresh", "client changed"], "opaque"],
+    ["fresh", ["call the API", "delete the client"], "opaque"],
+    ["fresh", ["ask for the client itself", "revoke the client"], "opaque"],
+    ["remembered", ["approve silently", "end the API"], "opaque"],
+    ["fresh", ["ask for the client itself", "end the API"], "opaque"],
+    ["remembered", ["refresh to the host's no", "revoke the refresh token"], "opaque"],
+    ["fresh", ["prove by the assertion", "prove by the assertion"], "opaque"],
+    ["fresh", ["refresh", "disable the client"], "openid"],
+    ["remembered", ["refresh", "revoke the authorization of the tokens"], "openid"],
+  ] as readonly (readonly [Memory, readonly OperationName[], Format])[])(
+    "%s: %j (%s) end in the same ways as those that are not",
+    async (memory, names, format) => {
+      const world = () => newWorld({ names, memory, format });
       const bounds = { maxSchedules: 10_000, faultsAt: () => [] };
       const all = await explore(world, { ...bounds, orders: "all" });
       const some = await explore(world, { ...bounds, orders: "different ones" });

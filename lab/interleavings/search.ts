@@ -1,5 +1,6 @@
 /** Searches settings for schedules that break a rule, and says how to see them again. */
 import { describeChoices, explore, type Explored, type Finding, lineOf } from "./explore";
+import type { Format } from "./host";
 import { type OperationName, operationNames, operationOf } from "./operations";
 import { type Fault, faults } from "./scheduler";
 import { collide, type Touch } from "./touches";
@@ -36,8 +37,8 @@ export function stopTimers(): void {
 
 /** True for an operation beside the family, or about one word of the host. */
 export function isBeside(name: OperationName): boolean {
-  const { needs, word, brings } = operationOf(name);
-  return needs !== undefined || word !== undefined || brings !== undefined;
+  const { needs, word, brings, only } = operationOf(name);
+  return [needs, word, brings, only].some((beside) => beside !== undefined);
 }
 
 /** Every pair of this operation with itself and with those behind it in the table. */
@@ -54,13 +55,21 @@ function isRemembered(name: OperationName): boolean {
   return needs !== "registered client" && brings !== "keyed client";
 }
 
+/** The formats of the long form. It has ID tokens where one of the operations may give one. */
+function everyFormat(names: readonly OperationName[]): readonly Format[] {
+  const mayTell = names.some((name) => operationOf(name).presents);
+  return mayTell ? ["opaque", "jwt", "openid"] : ["opaque", "jwt"];
+}
+
 /** The settings of these operations. Elsewhere it matters only where keys change that tokens are signed. */
 export function settingsOf(names: readonly OperationName[]): readonly Setting[] {
   const signed = names.includes("rotate keys");
-  const isBoth = isLong || names.some((name) => bothForms.includes(name));
-  const formats = isBoth ? (["opaque", "jwt"] as const) : ([signed ? "jwt" : "opaque"] as const);
+  const isBoth = names.some((name) => bothForms.includes(name));
+  const some: readonly Format[] = isBoth ? ["opaque", "jwt"] : [signed ? "jwt" : "opaque"];
+  const only = names.flatMap((name) => operationOf(name).only ?? []);
+  const formats = only.length > 0 ? new Set(only) : isLong ? everyFormat(names) : some;
   const tried = isLong || names.every(isRemembered) ? memories : (["fresh"] as const);
-  return formats.flatMap((format) => tried.map((memory) => ({ names, memory, format })));
+  return [...formats].flatMap((format) => tried.map((memory) => ({ names, memory, format })));
 }
 
 /** All that an operation touches when it runs alone, beside what all of the setting need. */
@@ -79,6 +88,7 @@ async function touchedBy(name: OperationName, setting: Setting): Promise<readonl
 /** What touches everything has something to do with these only: the others are not signed, not derived, or have run out by `expire`. */
 const relatives: Partial<Record<OperationName, (name: OperationName) => boolean>> = {
   "registrations expire": (name) => operationOf(name).needs === "registered client",
+  "ask userinfo": (name) => operationOf(name).needs === undefined,
   "rotate keys": (name) => operationOf(name).needs === "client itself",
   "rotate secrets": (name) => operationOf(name).word !== undefined,
 };

@@ -13,6 +13,7 @@ import {
 } from "../../lib/endpoints/authorization";
 import { answerClient, type ClientEndpointPorts } from "../../lib/endpoints/client-endpoint";
 import { introspectionEndpoint } from "../../lib/endpoints/introspection";
+import { userinfoEndpoint } from "../../lib/bearer/userinfo";
 import { registrationEndpoint, type RegistrationPorts } from "../../lib/endpoints/registration";
 import { revocationEndpoint } from "../../lib/endpoints/revocation";
 import { tokenEndpoint } from "../../lib/endpoints/token";
@@ -20,10 +21,11 @@ import type { NarrowPorts } from "../../lib/end-user/narrow";
 import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
+import { idTokenIssuer } from "../../lib/tokens/identity";
 import { accessTokenVerifier } from "../../lib/tokens/verify-access-token";
 import { noKeysFound } from "../../__tests__/records/found-documents";
 import type { ShownPage } from "../../__tests__/hosts/rule-server";
-import { client, clientSecret, drawOf, type Host, verifySecret } from "./host";
+import { client, clientSecret, drawOf, type Host, type IdentityLooks, verifySecret } from "./host";
 import { aroundCalls } from "./touches";
 
 /** How an operation went, as whoever asked for it knows it. */
@@ -62,6 +64,11 @@ export interface Visit {
   readonly client?: Pick<Client, "clientId" | "redirectUris">;
   readonly context?: AuthorizationContext;
 }
+
+const asItIs = (looks: IdentityLooks): IdentityLooks => looks;
+
+/** What the host knows of Alice. */
+const claimsOfAlice = { email: "alice@example.org", email_verified: true };
 
 type AllPorts = AuthorizationPorts & ClientEndpointPorts & NarrowPorts & RegistrationPorts;
 
@@ -107,11 +114,17 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
   const adapter: ClientRegistrationAdapter = {
     approve: () => held("host.approveRegistration", () => ({ kind: "approved" }) as const),
   };
+  const { apiId, openid } = host.issuer.api;
+  const clients = lookupOf(host, { storage, lagSeconds, adapter });
+  const looks = (typeof name === "number" ? host.plantIdentity : asItIs)({ storage, clients });
+  const idTokens = idTokenSigner(host.ring, clock);
+  const adapters = new Map([[apiId, { claims: () => held("host.claims", () => claimsOfAlice) }]]);
   const ports: AllPorts = {
     storage,
-    clients: lookupOf(host, { storage, lagSeconds, adapter }),
+    clients,
     signer: jwtSigner(host.ring, clock),
-    idTokens: idTokenSigner(host.ring, clock),
+    idTokens,
+    issueIdToken: openid && idTokenIssuer({ ...looks, signer: idTokens, adapters }),
     successors: host.successorsOf(drawOf(`${name} salt`, 22)),
     emit: (event) => void events.push(event),
     clock,
@@ -133,7 +146,7 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
       ),
     decideConsent: () => held("host.decideConsent", () => ({ kind: "ask" }) as const),
   });
-  return { ports, events, endUserIn, held };
+  return { ports, looks, adapters, events, endUserIn, held };
 }
 
 function outcomeOf(outcome: AuthorizationOutcome): Outcome {
@@ -291,6 +304,17 @@ export function newProcess(host: Host, options: ProcessOptions) {
     held,
     ...browserOf(host, bound),
     ...clientRequestsOf(host, bound),
+    /** What a relying party hears of the person by this access token. */
+    async userinfo(accessToken: string): Promise<Outcome> {
+      const { looks, adapters } = bound;
+      const verifiers = new Map([[host.issuer.api.apiId, verify]]);
+      const headers = { authorization: `Bearer ${accessToken}` };
+      const req = { method: "GET", url: "/", headers, rawHeaders: [] } as unknown as IncomingMessage;
+      const asked = { req, issuer: host.issuer, path: "" };
+      const answer = await userinfoEndpoint({ ...ports, ...looks, adapters, verifiers }, asked);
+      const body = answer.body as Readonly<Record<string, unknown>>;
+      return answer.status === 200 ? { kind: "done", body } : { kind: "refused", error: "bearer" };
+    },
     /**
      * The scopes of a token that an API behind this process accepts, `undefined` of another one. The API remembers those that it has
      * accepted for the lag.

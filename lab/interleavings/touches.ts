@@ -67,6 +67,8 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "host.signOut": () => writes("session"),
   "host.decideConsent": () => [],
   "host.decideToken": () => [],
+  // what is told then is compared with what was ended by then
+  "host.claims": () => reads("authorization:*", "client:*", "mark:*", "revoked:*"),
   "host.approveRegistration": () => [],
 };
 

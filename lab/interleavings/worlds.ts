@@ -1,8 +1,7 @@
 /** Worlds in which some operations are about to begin on one family, each in a process of its own. */
-import type { Storage } from "../../lib";
 import type { World } from "./explore";
 import { type Family, newFamily, type Part, restore } from "./family";
-import { type Format, newHost } from "./host";
+import { type Format, type HostOptions, newHost } from "./host";
 import { judged } from "./judge";
 import type { Ran } from "./loot";
 import { operationNames, operationOf, type OperationName } from "./operations";
@@ -17,7 +16,9 @@ export interface Setting {
   readonly memory: Memory;
   readonly format: Format;
   /** Turns the storage of each process into one with a mistake. */
-  readonly plant?: (storage: Storage) => Storage;
+  readonly plant?: HostOptions["plant"];
+  /** The same for what is looked at for ID tokens and userinfo. */
+  readonly plantIdentity?: HostOptions["plantIdentity"];
   /** What is there although none of the operations needs it. */
   readonly parts?: readonly Part[];
 }
@@ -48,9 +49,9 @@ function tokensIn({ accessTokens, ownToken, other }: Family, parts: readonly Par
 
 /** A new world with this setting. */
 export async function newWorld(setting: Setting): Promise<World> {
-  const { names, memory, format, plant, parts = partsOf(names) } = setting;
+  const { names, memory, format, plant, plantIdentity, parts = partsOf(names) } = setting;
   const family = await familyOf(format);
-  const host = newHost({ format, plant });
+  const host = newHost({ format, plant, plantIdentity });
   await restore(host, { family, parts });
   const lagSeconds = lagOf[memory];
   const outcomes: (Outcome | undefined)[] = names.map(() => undefined);
@@ -74,7 +75,8 @@ export async function newWorld(setting: Setting): Promise<World> {
         .map((_, number) => {
           const { kind = "crashed", error = "", body = {} } = outcomes[number] ?? {};
           const events = (processes[number]?.events ?? []).map((event) => event.kind);
-          return `${kind} ${error} ${String(body["scope"])} [${events.join(" ")}]`;
+          const isTold = "id_token" in body || "sub" in body;
+          return `${kind} ${error} ${String(body["scope"])}${isTold ? ", and who Alice is" : ""} [${events.join(" ")}]`;
         })
         .join(" | "),
     noteFault: ({ operation, name }) => void faultsAt.set(operation, name),
@@ -107,7 +109,8 @@ export function describeSetting({ names, memory, format }: Setting): string {
 
 /** The setting of such words. */
 export function settingOf(text: string): Setting {
-  const [, names = "", memory, format] = /^(.+) \((fresh|remembered), (opaque|jwt)\)$/.exec(text) ?? [];
+  const [, names = "", memory, format] =
+    /^(.+) \((fresh|remembered), (opaque|jwt|openid)\)$/.exec(text) ?? [];
   const known = names.split(" + ").map((name) => operationNames.find((one) => one === name));
   if (memory === undefined || known.includes(undefined))
     throw new TypeError(`"${text}" is no setting. Write "refresh + withdraw (fresh, opaque)".`);
