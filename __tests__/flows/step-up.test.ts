@@ -1,10 +1,11 @@
 /** An API that wants another sign-in, and the client that gets it. RFC 9470. */
+import { randomBytes } from "node:crypto";
 import request, { type Response } from "supertest";
 import type { RequestHandler } from "express";
 import type { Authentication, AuthMethod, AuthServer, AuthServerOptions } from "../../lib";
 import { authorize, redirectParameters } from "../browser/authorize";
 import { localPath } from "../browser/browser";
-import { interactionOf, resumePath } from "../browser/interaction";
+import { interactionOf, resumePath, visit } from "../browser/interaction";
 import { callApi, obtainTokens } from "../browser/journey";
 import { apis, issuer, pairPath } from "../hosts/apis";
 import { basic, clients, machineSecret, trustedWeb, webSecret } from "../hosts/clients";
@@ -255,6 +256,23 @@ describe("acr_values at the authorization endpoint (RFC 9470 §4, §5; OpenID Co
   it("is not read at an API without acrValues", async () => {
     const host = testHost({ clients: [trustedWeb] });
     expect(redirectParameters(await ask(host, { acr_values: "gold" }))).toHaveProperty("code");
+  });
+
+  it("keeps what counts for the way back, however much else was asked", async () => {
+    const unknown = Array.from({ length: 300 }, () => randomBytes(6).toString("hex")).join(" ");
+    const fields = { acr_values: `${unknown} otp otp` };
+    for (const host of [shop(), testHost({ clients: [trustedWeb] })]) {
+      const { browser, id } = await visit(host, { fields });
+      host.session = aliceBy("otp");
+      expect(redirectParameters(await browser.get(resumePath(id)))).toHaveProperty("code");
+    }
+    const { host, browser, id } = await visit(shop(), { fields });
+    const page = await browser.get("/signin", { interaction: id });
+    expect(page.body).toMatchObject({ acrValues: ["otp"] });
+    host.session = aliceBy("pwd");
+    expect(redirectParameters(await browser.get(resumePath(id)))).toMatchObject({
+      error: "unmet_authentication_requirements",
+    });
   });
 
   it("counts on a refresh as it was at the sign-in", async () => {

@@ -202,8 +202,8 @@ describe("the end of a pending request", () => {
 });
 
 describe("what a pending request keeps", () => {
-  it("is the request's parameters without the scope, which is kept as a list, and no others", () => {
-    const sent = { client_id: "web", scope: "orders:read", state: "s", foreign: "1" };
+  it("is the request's parameters without scope and acr_values, which are kept once checked, and no others", () => {
+    const sent = { client_id: "web", scope: "orders:read", acr_values: "otp", state: "s", foreign: "1" };
     expect(Object.entries(pendingParameters(parametersFromObject(sent)))).toEqual([
       ["client_id", "web"],
       ["state", "s"],

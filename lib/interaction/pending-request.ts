@@ -20,7 +20,10 @@ export interface PendingRequest {
   /** With `apiId`, the issuer that the request was sent to. */
   readonly authMethodId: string;
   readonly apiId: string;
-  /** The request's parameters. On the first visit, the redirect URI was added if it was left out, and `scope` became the scopes below. */
+  /**
+   * The request's parameters. On the first visit, the redirect URI was added if it was left out, `acr_values` kept only those of the API, and
+   * `scope` became the scopes below.
+   */
   readonly parameters: Readonly<Record<string, string>>;
   /** The scopes that every page of this request shows. */
   readonly shownScopes: readonly string[];
@@ -83,9 +86,9 @@ const maxCookieBytes = 3_500;
  */
 const maxTotalBytes = 7_000;
 
-/** The parameters that a pending request keeps: those that an authorization request may have, without `scope`, and no others. */
+/** The parameters that a pending request keeps as they are: those of an authorization request, without its lists, and no others. */
 export function pendingParameters(parameters: Parameters): Readonly<Record<string, string>> {
-  const names = authorizationParameterNames.filter((name) => name !== "scope");
+  const names = authorizationParameterNames.filter((name) => name !== "scope" && name !== "acr_values");
   const entries = names.map((name) => [name, parameters.get(name)] as const);
   return Object.fromEntries(
     entries.filter((entry): entry is typeof entry & [string, string] => entry[1] !== undefined),
@@ -108,14 +111,19 @@ export function newPending(
 ): PendingRequest {
   const { authMethodId, api } = request.issuer;
   const { selfDescription } = request.client;
-  const { hintedSubject } = request;
+  const { hintedSubject, acrValues, target } = request;
   const now = clock();
   return {
     interactionId: randomId(),
     authMethodId,
     apiId: api.apiId,
-    // the answer goes where the pages say, whatever the client has registered by then
-    parameters: { ...pendingParameters(parameters), redirect_uri: request.target.uri },
+    parameters: {
+      ...pendingParameters(parameters),
+      // the answer goes where the pages say, whatever the client has registered by then
+      redirect_uri: target.uri,
+      // the others count nowhere, and may be too long for a cookie
+      ...(acrValues.length > 0 && { acr_values: acrValues.join(" ") }),
+    },
     ...keptScopes(request),
     ...(selfDescription && { clientDigest: selfDescription.digest }),
     ...(hintedSubject !== undefined && { hintedSubject }),

@@ -134,7 +134,7 @@ function checkMaxAge(parameters: Parameters): number | undefined {
 function checkAcrValues(parameters: Parameters, { api: { acrValues = [] } }: Issuer): readonly string[] {
   const asked = acrValues.length === 0 ? undefined : parameters.get("acr_values");
   if (asked === undefined) return [];
-  const known = intersect(asked.split(" "), acrValues);
+  const known = intersect([...new Set(asked.split(" "))], acrValues);
   if (known.length > 0) return known;
   throw new OAuthError("unmet_authentication_requirements", {
     description: "The end user cannot sign in in any of these ways.",
