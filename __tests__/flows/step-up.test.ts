@@ -185,6 +185,25 @@ describe("what a challenge says (RFC 9470 §3, 6750 §3.1)", () => {
   });
 });
 
+describe("a host whose authenticate returns another acr than it meant", () => {
+  it.each([
+    [undefined, "no acr"],
+    ["OTP", 'acr "OTP"'],
+  ])("reads in the events what it has returned: %s", async (acr, told) => {
+    const host = shop();
+    host.session = () => aliceBy(acr);
+    await callApi(host, "/orders/strong", await tokenOf(host));
+    expect(host.events.at(-1)).toMatchObject({
+      reason: expect.stringContaining(`the access token has ${told}, and the route takes "otp"`) as string,
+    });
+    await ask(host, { acr_values: "otp" });
+    expect(host.events.at(-1)).toMatchObject({
+      code: "sign-in-too-weak",
+      reason: expect.stringContaining(`authenticate returned ${told}, none of`) as string,
+    });
+  });
+});
+
 describe("acr_values at the authorization endpoint (RFC 9470 §4, §5; OpenID Connect Core §3.1.2.1)", () => {
   it("passes the listed ones on, in the order of the client", async () => {
     const seen: unknown[] = [];

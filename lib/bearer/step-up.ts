@@ -15,8 +15,8 @@ const mistake = mistakesOf({
 
 /** Refusals of tokens whose sign-in is not enough for a route. */
 export const stepUpReasons = {
-  "access-token-acr-differs": (wanted = "", held = ""): string =>
-    `the access token has acr ${quoted(held)}, and the route takes ${quoted(wanted)} (RFC 9470 §3): the client must send the person to sign in again, with the acr_values of the challenge`,
+  "access-token-acr-differs": (wanted = "", held?: string): string =>
+    `the access token has ${held === undefined ? "no acr" : `acr ${quoted(held)}`}, and the route takes ${quoted(wanted)} (RFC 9470 §3): the client must send the person to sign in again, with the acr_values of the challenge`,
   "access-token-sign-in-too-old":
     "the sign-in behind the access token is older than maxAge of the route, or authenticate returned no authTime (RFC 9470 §3): the client must send the person to sign in again, with the max_age of the challenge",
 } as const;

@@ -55,10 +55,10 @@ function isStrong({ acr }: Authenticated, { request: { acrValues } }: TimedQuest
 }
 
 /** With `prompt=none` another sign-in may still help. Otherwise a weaker token would send the client round in circles. @rfc 9470 §5 */
-function notStrong({ request: { prompt } }: TimedQuestion): OAuthError {
+function notStrong({ acr }: Authenticated, { request: { prompt } }: TimedQuestion): OAuthError {
   return new OAuthError(prompt.includes("none") ? "login_required" : "unmet_authentication_requirements", {
     description: "The end user did not sign in in such a way.",
-    ...because(endUserReasons, "sign-in-too-weak"),
+    ...because(endUserReasons, "sign-in-too-weak", acr),
   });
 }
 
@@ -110,7 +110,7 @@ async function askForFresh(question: TimedQuestion, stale: Authenticated): Promi
   const answer = await ask(question, { reauthenticate: true });
   if (answer.kind !== "authenticated") return answer;
   if (!isHinted(answer, question)) throw notHinted(question);
-  if (!isStrong(answer, question)) throw notStrong(question);
+  if (!isStrong(answer, question)) throw notStrong(answer, question);
   if (isFresh(answer, question)) return answer;
   throw new OAuthError("login_required", {
     description: "The end user has to sign in again.",
@@ -173,9 +173,9 @@ export async function authenticateEndUser(
   const isOther = first.kind === "authenticated" && !isHinted(first, question);
   // a person who comes back from a page has had the choice, and would be sent there again and again
   if (isOther && (back || prompt.includes("none"))) throw notHinted(question);
-  const isWeak = first.kind === "authenticated" && !isStrong(first, question);
-  if (isWeak && (back || prompt.includes("none"))) throw notStrong(question);
-  const stale = first.kind === "authenticated" && (isOther || isWeak || !isFresh(first, question));
+  const weak = first.kind === "authenticated" && !isStrong(first, question) ? first : undefined;
+  if (weak && (back || prompt.includes("none"))) throw notStrong(weak, question);
+  const stale = first.kind === "authenticated" && (isOther || weak || !isFresh(first, question));
   const answer = stale ? await askForFresh(question, first) : first;
   if (answer.kind === "interaction") return answer;
   const person = toEndUser(answer);

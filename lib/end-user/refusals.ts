@@ -1,5 +1,6 @@
 /** Why an approval is refused that the request itself allows. RFC 6749 §4.1.2.1; OpenID Connect Core §3.1.2.1, §3.1.2.6. */
 import { OAuthError } from "../protocol/oauth-error";
+import { quoted } from "../protocol/parameters";
 
 /** For events. */
 export const endUserReasons = {
@@ -8,8 +9,8 @@ export const endUserReasons = {
   "not-signed-in":
     "prompt=none, but authenticate found nobody signed in (OpenID Connect Core §3.1.2.6): send the request without prompt=none. In an iframe on another site, the browser does not send the host's session cookie",
   "sign-in-too-old": "authenticate returned an old sign-in despite reauthenticate: true: return interaction",
-  "sign-in-too-weak":
-    "authenticate returned none of the acrValues that it was called with (RFC 9470 §5), after a page or despite reauthenticate: true: return interaction, to a page where the person signs in in such a way. With prompt=none: send the request without it",
+  "sign-in-too-weak": (held?: string): string =>
+    `authenticate returned ${held === undefined ? "no acr" : `acr ${quoted(held)}`}, none of the acrValues that it was called with (RFC 9470 §5), after a page or despite reauthenticate: true: return interaction, to a page where the person signs in in such a way, and then its acr. With prompt=none: send the request without it`,
   "not-the-hinted-person":
     "somebody else than the person of id_token_hint is signed in (OpenID Connect Core §3.1.2.1), after a page or although authenticate was called with reauthenticate: true, where it must return interaction. To let anyone sign in, send the request without id_token_hint",
   "account-not-chosen":
