@@ -51,3 +51,21 @@ describe("the metadata of an API apart from its authorization server (RFC 9728 �
     ]);
   });
 });
+
+describe("acr of a route apart from the authorization server, which knows no list (RFC 9470 §3)", () => {
+  const auth = createResourceServer({ baseUrl, apis: { orders: { audience, scopes: [] } } });
+
+  it.each(["", " ", "otp key", "otp otp", " otp", "otp ", 'o"tp', "o\\tp", "o\r\ntp", "ötp"])(
+    "is not %j",
+    (acr) => {
+      for (const given of [acr, ["otp", acr]])
+        expect(() => auth.requireBearer({ api: "orders", acr: given })).toThrow(
+          "acr must be one or more values without spaces.",
+        );
+    },
+  );
+
+  it("may be a URI", () => {
+    expect(auth.requireBearer({ api: "orders", acr: "urn:example:acr:otp" })).toBeInstanceOf(Function);
+  });
+});

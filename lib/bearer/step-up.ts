@@ -42,7 +42,7 @@ export interface SignInRule {
 
 /** True for a value of `acr_values`, which has them separated by spaces. @rfc OpenID Connect Core §3.1.2.1 */
 export function isAcrValue(value: unknown): value is string {
-  return typeof value === "string" && parseScope(value)?.length === 1;
+  return typeof value === "string" && parseScope(value)?.[0] === value;
 }
 
 function readAcr(acr: unknown, { api, by }: { api: ProtectedApi; by: string }): readonly string[] {
