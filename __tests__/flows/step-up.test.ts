@@ -337,13 +337,17 @@ describe("the program of docs/concepts.md", () => {
         .post("/payments")
         .auth(await tokenOf(host), { type: "bearer" });
     const signedIn = { userId: "alice", signedInAt: clock.now() };
-    session = { ...signedIn, hasOtp: false };
+    session = { ...signedIn, acr: "pwd" };
     const refused = await pay();
     expect(challengeOf(refused)).toMatchObject({ acr_values: "otp", max_age: "600" });
-    const first = await authorize(host.browser(), { client: "web", fields: { acr_values: "otp" } });
-    expect(first.headers["location"]).toMatch(/^\/sign-in\/otp\?interaction=/);
-    session = { ...signedIn, hasOtp: true };
+    const toOtp = expect.stringMatching(/^\/sign-in\/otp\?interaction=/) as unknown;
+    const fields = { acr_values: "otp", max_age: "600" };
+    expect((await ask(host, fields)).headers["location"]).toEqual(toOtp);
+    session = { ...signedIn, acr: "otp" };
     expect((await pay()).text).toBe("paid");
+    clock.advance(601);
+    expect((await pay()).status).toBe(401);
+    expect((await ask(host, fields)).headers["location"]).toEqual(toOtp);
   });
 });
 
