@@ -156,7 +156,7 @@ async function tryOne(
   // 503 with temporarily_unavailable: the document or the keys cannot be had
   const isUnavailable = status === 503 && answer?.body.includes("temporarily_unavailable") === true;
   const offence =
-    (isUnavailable ? undefined : (offenceOf(bytes, answer, fuzzed.secrets) ?? (failure && "server-error"))) ??
+    (isUnavailable ? undefined : (offenceOf(bytes, answer, fuzzed) ?? (failure && "server-error"))) ??
     takeTroubles()[0];
   if (offence === undefined) return status;
   throw new Error(

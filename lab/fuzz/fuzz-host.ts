@@ -32,6 +32,8 @@ export interface FuzzHost {
   fill(text: string, number: number): string;
   /** What must not stand in any answer but those that give it. */
   readonly secrets: readonly string[];
+  /** Where answers may lead beside redirect URIs, with a state behind. */
+  readonly targets?: readonly string[];
   /** What this host alone finds wrong with a request and its answer. */
   offenceOf?(sent: string, answer: WireAnswer): Promise<string | undefined>;
   close(): Promise<void>;
@@ -40,7 +42,8 @@ export interface FuzzHost {
 const sealing = "the secret of the host of the fuzz tests";
 const each = 8;
 
-function sessionOf({ headers: { cookie = "" } }: Request) {
+/** Who the person is, by their cookie. */
+export function sessionOf({ headers: { cookie = "" } }: Request) {
   if (cookie.includes("session=alice")) return { ...signedIn, authTime: Math.floor(Date.now() / 1000) - 100 };
   return cookie.includes("session=denied") ? ({ kind: "denied" } as const) : signedOut;
 }
@@ -79,7 +82,8 @@ export function endOf(app: Express): void {
   app.use(refuse);
 }
 
-function signedInBrowser(host: TestHost) {
+/** A browser of Alice. */
+export function signedInBrowser(host: TestHost) {
   const browser = host.browser();
   browser.cookies.set("session", "alice");
   return browser;
@@ -103,16 +107,18 @@ async function pendingSignIn(host: TestHost) {
   return { interaction: searchParams.get("interaction") ?? "", cookie: `session=alice; ${cookie}` };
 }
 
-async function several<T>(make: () => Promise<T>): Promise<T[]> {
+/** Several of these, one after the other. */
+export async function several<T>(make: () => Promise<T>): Promise<T[]> {
   const made: T[] = [];
   for (let count = 0; count < each; count += 1) made.push(await make());
   return made;
 }
 
-type Word = (number: number) => string;
+/** The value of a word for an input with this number. */
+export type Word = (number: number) => string;
 
 /** One of them in turn. */
-function from(list: readonly string[]): Word {
+export function from(list: readonly string[]): Word {
   return (number) => list[number % list.length] ?? "";
 }
 

@@ -2,13 +2,20 @@
 import { origin } from "../../__tests__/hosts/apis";
 import { clients } from "../../__tests__/hosts/clients";
 import { type WireAnswer, valuesOf } from "./fuzz-connection";
+import type { FuzzHost } from "./fuzz-host";
 import { marker } from "./fuzz-requests";
 
 const registered = new Set<string>(Object.values(clients).flatMap(({ redirectUris }) => [...redirectUris]));
 
 /** True for a path of the host, for another query of the same page, and for a redirect URI of a client; of a loopback one the port is free (RFC 8252 §7.3). */
-function isAllowedTarget(location: string): boolean {
+function isAllowedTarget(location: string, targets: readonly string[]): boolean {
   if (/^(?:\/(?![/\\])|\?)/.test(location)) return true;
+  if (
+    targets.some(
+      (target) => location.startsWith(target) && /^(?:&state=|$)/.test(location.slice(target.length)),
+    )
+  )
+    return true;
   if (!URL.canParse(location)) return false;
   const url = new URL(location);
   if (url.origin === origin) return true;
@@ -31,14 +38,15 @@ function wrongBody(answer: WireAnswer): string | undefined {
 }
 
 const isPrivatePath =
-  /^POST \/login\/auth\/(?:password|otp|sso)\/api\/(?:orders|reports|files)\/(?:token|introspect|revoke|register)[ ?]/;
+  /^POST \/login\/auth\/(?:password|otp|sso)\/api\/(?:orders|reports|files)\/(?:token|introspect|revoke|register|userinfo)[ ?]/;
 
 /** True for an answer that no cache may keep: tokens, refusals, pages and redirects (RFC 6749 §5.1, 9700 §4.2.4). */
 function mustNotBeStored(sent: string, { status }: WireAnswer): boolean {
   // this is an answer of Node alone
   if (status === 417) return false;
   return (
-    isPrivatePath.test(sent) || /^(?:GET|POST) \/login\/auth\/password\/api\/orders\/authorize[ ?]/.test(sent)
+    isPrivatePath.test(sent) ||
+    /^(?:GET|POST) \/login\/auth\/password\/api\/orders\/(?:authorize|userinfo)[ ?]/.test(sent)
   );
 }
 
@@ -46,12 +54,12 @@ function mustNotBeStored(sent: string, { status }: WireAnswer): boolean {
 export function offenceOf(
   sent: string,
   answer: WireAnswer | undefined,
-  secrets: readonly string[],
+  { secrets, targets = [] }: Pick<FuzzHost, "secrets" | "targets">,
 ): string | undefined {
   if (!answer) return "the connection was closed without an answer";
   const { status, body, headers } = answer;
   if (!(status >= 200 && status < 500)) return `status ${status}`;
-  const location = valuesOf(answer, "location").find((target) => !isAllowedTarget(target));
+  const location = valuesOf(answer, "location").find((target) => !isAllowedTarget(target, targets));
   if (location !== undefined) return `it redirects to ${location}`;
   if (valuesOf(answer, "location").length > 1) return "it has two Location headers";
   if (headers.some(([name]) => name.startsWith("x-injected"))) return "a header was injected";

@@ -40,6 +40,7 @@ export async function heapBytes(): Promise<number> {
 }
 
 const troubles: string[] = [];
+const advised: string[] = [];
 
 /** The process itself. Jest gives tests a copy, whose listeners hear nothing. */
 const realProcess = runInThisContext("process") as NodeJS.Process;
@@ -60,7 +61,13 @@ const ofExpress = "DEP0170";
 function hear(trouble: unknown): void {
   // not `instanceof`, as it may be of another realm
   const code: unknown = Reflect.get(Object(trouble), "code");
-  if (![...advice, ofExpress].includes(String(code))) troubles.push(String(trouble));
+  const isAdvice = [...advice, ofExpress].includes(String(code));
+  (isAdvice ? advised : troubles).push(String(trouble));
+}
+
+/** What developers were advised of since the last call. */
+export function takeAdvice(): string[] {
+  return advised.splice(0);
 }
 
 /** Hears what nobody has caught and what Node warns of, for all tests of the file. */
@@ -134,8 +141,7 @@ async function tryRequest(
     const answer = await connection.exchange(bytes);
     seen.push(answer);
     const ofHost = answer && (await fuzzed.offenceOf?.(bytes, answer));
-    const offence =
-      offenceOf(bytes, answer, fuzzed.secrets) ?? ofHost ?? takeFailures(fuzzed) ?? takeTroubles()[0];
+    const offence = offenceOf(bytes, answer, fuzzed) ?? ofHost ?? takeFailures(fuzzed) ?? takeTroubles()[0];
     if (offence !== undefined) return { offence, status: answer?.status ?? 0 };
   }
   const [first, ...others] = seen.map(essence);

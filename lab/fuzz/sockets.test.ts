@@ -65,7 +65,7 @@ function failureOf({ host: { events }, secrets }: FuzzHost, text: string): strin
   if (failure?.kind === "server-error") return `server-error: ${String(failure.cause)}`;
   if (text !== "" && !text.startsWith("HTTP/1.1 ")) return "the answer is not HTTP";
   // which request an answer belongs to is not known here, so the rules for some paths do not hold
-  const isTold = (answer: WireAnswer): string | undefined => offenceOf("", answer, secrets);
+  const isTold = (answer: WireAnswer): string | undefined => offenceOf("", answer, { secrets });
   return answersOf(text)
     .map(isTold)
     .find((offence) => offence !== undefined);

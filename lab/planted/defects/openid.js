@@ -75,6 +75,35 @@ const defects = [
     tests: ["openid/sign-out"],
   },
   {
+    name: "a hint that nobody can read fails",
+    file: "lib/interaction/sign-out.ts",
+    find: "idTokens.verify(hint) ?? {}",
+    replace: "idTokens.verify(hint)",
+    tests: ["lab/fuzz/openid"],
+  },
+  {
+    name: "a sign-out leads to places of other clients",
+    file: "lib/interaction/sign-out.ts",
+    find: "!(client && verifyPostLogoutUri(client, target))",
+    replace: "!client",
+    tests: ["openid/sign-out", "lab/fuzz/openid"],
+  },
+  {
+    name: "the event of a sign-out has the whole hint",
+    file: "lib/interaction/sign-out.ts",
+    find: 'throw refused("id_token_hint is no ID token of this issuer.", "logout-hint-not-ours")',
+    replace:
+      'throw new OAuthError("invalid_request", { description: "No.", code: "logout-hint-not-ours", reason: hint })',
+    tests: ["lab/fuzz/openid"],
+  },
+  {
+    name: "a state of any length goes into the URL of a sign-out",
+    file: "lib/interaction/sign-out.ts",
+    find: '[target, state, uiLocales].join("")',
+    replace: '""',
+    tests: ["lab/fuzz/openid"],
+  },
+  {
     name: "an access token passes for a hint",
     file: "lib/signing/verify-jwt.ts",
     find: 'crit === undefined && typ === "JWT"',
