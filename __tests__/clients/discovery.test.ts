@@ -63,6 +63,7 @@ function mount(app: express.Express): void {
         audience: apiUrl().href,
         authMethods: ["password", "otp"],
         scopes: { "orders:read": "See your orders", "orders:write": "Change your orders" },
+        acrValues: ["otp", "key"],
       },
       reports: {
         audience: apiUrl("reports").href,
@@ -75,6 +76,7 @@ function mount(app: express.Express): void {
   });
   app.use("/login", auth.router);
   app.use(auth.wellKnown);
+  app.post("/api/orders", auth.requireBearer({ api: "orders", acr: ["otp", "key"], maxAge: 600 }));
   for (const api of ["orders", "reports"]) {
     app.get(`/api/${api}`, auth.requireBearer({ api, scope: `${api}:read` }), (req, res) => {
       res.json({ subject: req.auth?.subject, clientId: req.auth?.clientId });
@@ -387,6 +389,16 @@ describe("oauth4webapi, by discovery alone (RFC 8414, 7636, 8707, 9207)", () => 
     expect(await rejection(validate(as, access_token, apiUrl("reports").href))).toBeInstanceOf(Error);
     const tampered = access_token.replace(/\.[^.]{4}([^.]*)$/, ".AAAA$1");
     expect(await rejection(validate(as, tampered))).toBeInstanceOf(Error);
+  });
+
+  it("is told which sign-in a route needs, and how old it may be (RFC 9470 §3)", async () => {
+    const { access_token } = await obtainTokens(await discover(), "web");
+    const called = oauth.protectedResourceRequest(access_token, "POST", apiUrl(), undefined, null, insecure);
+    const refused = await rejection(called);
+    expect(refused).toBeInstanceOf(oauth.WWWAuthenticateChallengeError);
+    const error = "insufficient_user_authentication";
+    const parameters = { error, acr_values: "otp key", max_age: "600" };
+    expect(refused).toMatchObject({ status: 401, cause: [{ scheme: "bearer", parameters }] });
   });
 
   it("gets client credentials, introspects and revokes the token (RFC 7662 §2, 7009 §2)", async () => {
