@@ -98,6 +98,7 @@ export async function tell(
       return browser.open(url);
     },
     askAgain: () => start(browser, clientId, all),
+    stepUp: () => start(browser, clientId, { ...all, stepUp: true }),
     disable: () => browser.post(`${demo.origin}/person/disable`),
     enable: () => browser.post(`${demo.origin}/person/enable`),
     otherOrganization: () => browser.post(`${demo.origin}/person/other-organization`),

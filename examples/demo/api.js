@@ -28,8 +28,11 @@ function protectedApis(auth) {
     auth.requireBearer({ api: "orders", scope: "orders:write" }),
     json(),
     (req, res) => {
-      const { subject, clientId } = auth.accessToken(req);
-      const order = { of: subject ?? clientId, item: String(req.body?.item).slice(0, 100) };
+      const { subject, clientId, acr } = auth.accessToken(req);
+      const { item, amount = 1 } = req.body ?? {};
+      // only the handler knows the amount: a large order needs a one-time code
+      if (!(amount <= 100) && acr !== "otp") return auth.challenge(req, res, { api: "orders", acr: "otp" });
+      const order = { of: subject ?? clientId, item: String(item).slice(0, 100), amount: Number(amount) };
       orders.push(order);
       res.status(201).json(order);
     },

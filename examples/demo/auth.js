@@ -10,6 +10,8 @@ const demoApis = (origin, people) => ({
     authMethods: ["password", "otp"],
     scopes: { "orders:read": "See your orders", "orders:write": "Place orders for you" },
     defaultScopes: ["orders:read"],
+    // what a sign-in can prove: a large order needs the one-time code
+    acrValues: ["pwd", "otp"],
     unknownScopes: "refuse",
     // other apps may sign people in with this one
     openid: { claims: ({ subject }) => people.claimsOf(subject) },
@@ -76,9 +78,9 @@ const byPeople = (people) => ({
 function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent }) {
   /** @type {(method: import("./people").Method) => import("authmount").AuthMethod} */
   const bySession = (method) => ({
-    authenticate({ req, reauthenticate }) {
+    authenticate({ req, reauthenticate, acrValues }) {
       const found = reauthenticate ? undefined : sessions.authentication(req, method);
-      if (!found) return { kind: "interaction", url: `/signin/${method}` };
+      if (!found) return { kind: "interaction", url: `/signin/${acrValues[0] === "otp" ? "otp" : method}` };
       // with decide alone, a client would send a disabled person to sign in again and again
       return people.isActive(found.subject)
         ? { ...found, signedInFrom: browserOf(req) }

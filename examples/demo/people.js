@@ -86,7 +86,7 @@ function newPeople(passwords) {
 }
 
 const cookieName = "demo_session";
-const amr = { password: ["pwd"], otp: ["otp"] };
+const acr = { password: "pwd", otp: "otp" };
 
 /** @param {{ secure: boolean }} options */
 function newSessions({ secure }) {
@@ -99,10 +99,14 @@ function newSessions({ secure }) {
     /** @type {(req: Request, method: Method) => SignedIn | undefined} */
     authentication(req, method) {
       const session = find(req);
-      const authTime = session?.authTimes[method];
+      const { password = 0, otp = 0 } = session?.authTimes ?? {};
+      // where a password is enough, a later one-time code is too
+      const proved = otp >= password ? "otp" : method;
+      const authTime = session?.authTimes[proved];
       if (!session || authTime === undefined) return undefined;
       const { subject, organization } = session;
-      return { kind: "authenticated", subject, authTime, amr: amr[method], context: { key: organization } };
+      const how = { authTime, amr: [acr[proved]], acr: acr[proved] };
+      return { kind: "authenticated", subject, ...how, context: { key: organization } };
     },
     /**
      * Starts a new session under a new id. It keeps the earlier sign-ins of the same person.

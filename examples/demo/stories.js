@@ -43,6 +43,14 @@ const furtherSteps = {
     apis: ["orders"],
     because: "Only the Orders API takes orders.",
   },
+  orderMuch: {
+    text: "An order above 100",
+    note: "The API takes it only after a sign-in with a one-time code. Its challenge says so, and the client has the person sign in again (step-up). After such a sign-in it passes at once.",
+    actions: ["orderMuch", "stepUp", "orderMuch"],
+    clients: withPerson,
+    apis: ["orders"],
+    because: "It needs a person, and the Orders API.",
+  },
   refresh: {
     text: "Refresh",
     note: "Exchanges the refresh token for a new access token and a new refresh token.",

@@ -65,6 +65,8 @@ export interface Choices {
   prompt?: string;
   pkce?: boolean;
   sendRedirectUri?: boolean;
+  /** With the `acr_values` of the API's challenge. */
+  stepUp?: boolean;
   /** Not the client's own, but another path of the demo. */
   redirectUri?: string;
 }
@@ -133,6 +135,8 @@ export interface Held {
   refreshToken?: string | undefined;
   /** The first one of this login. */
   usedRefreshToken?: string | undefined;
+  /** What the API's challenge wants of the sign-in. */
+  acrValues?: string | undefined;
 }
 
 /** What a client needs to check and use the answer to its authorization request. */

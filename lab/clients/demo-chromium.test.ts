@@ -429,6 +429,34 @@ describeWith(found, {
       expect(problems).toEqual([]);
     });
 
+    it("order above 100 after a one-time code, which the challenge of the API asks for", async () => {
+      const { tab, problems } = await visit();
+      await runStory(tab, { name: "run", method: "password" });
+      const [person] = await Promise.all([tab.waitForEvent("popup"), tab.click("#orderMuch")]);
+      await fillSignIn(person, "otp");
+      await allow(person);
+      const refused = "Refused: step 1 (insufficient_user_authentication).";
+      expect(await endOfStory(tab)).toBe(`10 steps. ${refused}`);
+      expect(await tab.evaluate(labelsOutside)).toEqual([]);
+      const drawn = await arrows(tab);
+      expect(drawn.slice(0, 4)).toEqual([
+        "Web Shop → API POST /api/orders order amount=150 access token",
+        "API → Web Shop 401 insufficient_user_authentication",
+        "Browser → Authorization server GET /authorize challenge scope state prompt=consent acr_values=otp",
+        "Authorization server → Browser 302 to /signin/otp",
+      ]);
+      expect(drawn.slice(-2)).toEqual([
+        "Web Shop → API POST /api/orders order amount=150 access token 2",
+        "API → Web Shop 201 order amount=150",
+      ]);
+      expect(await tab.locator(".refusal").innerText()).toMatch(
+        /stronger sign-in[^]*RFC 9470 §3[^]*acr_values/,
+      );
+      await tab.click("#orderMuch");
+      await tab.locator("#status", { hasText: "1 step, none refused." }).waitFor();
+      expect(problems).toEqual([]);
+    });
+
     it("sign the person out everywhere, and say so at the refresh and at the API", async () => {
       const { tab, problems } = await visit();
       expect(await runStory(tab, { name: "signedOutEverywhere", method: "password" })).toBe(

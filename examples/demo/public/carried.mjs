@@ -13,9 +13,11 @@ const words = {
   scope: ["", "scope"],
   state: ["", "state"],
   prompt: ["", "prompt"],
+  acr_values: ["", "acr_values"],
   active: ["", "active"],
   orders: ["", "orders"],
   item: ["", "order"],
+  amount: ["", "amount"],
   report: ["", "report"],
   plan: ["", "plan"],
   org: ["", "org"],
@@ -23,7 +25,7 @@ const words = {
 };
 
 /** A word alone would say too little. */
-const withValue = new Set(["active", "prompt", "org", "organization"]);
+const withValue = new Set(["active", "prompt", "acr_values", "amount", "org", "organization"]);
 
 function wordsOf(fields) {
   return Object.entries(words).flatMap(([name, [kind, word]]) => {

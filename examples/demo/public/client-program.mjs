@@ -73,15 +73,16 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   }
 
   /**
-   * Calls the API with the access token, if there is one.
+   * Calls the API with the access token, if there is one. Its challenge may want another sign-in (RFC 9470 §3).
    *
-   * @type {(method: "GET" | "POST", api: string) => Promise<void>}
+   * @type {(method: "GET" | "POST", api: string, amount?: number) => Promise<void>}
    */
-  async function callApi(method, api) {
+  async function callApi(method, api, amount) {
     const url = `${origin}/api/${encodeURIComponent(api)}`;
     const token = held.accessToken && { authorization: `Bearer ${held.accessToken}` };
-    const order = method === "POST" && { json: { item: `Ordered by the ${name}` } };
-    await recordedFetch({ ...own, method, url, ...token, ...order });
+    const order = method === "POST" && { json: { item: `Ordered by the ${name}`, amount } };
+    const { headers } = await recordedFetch({ ...own, method, url, ...token, ...order });
+    held.acrValues = /acr_values="([^"]+)"/.exec(headers["www-authenticate"] ?? "")?.[1];
   }
 
   /** @type {(choices: Choices, refreshToken: string | undefined) => Promise<void>} */
@@ -120,6 +121,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
     },
     call: ({ api }) => callApi("GET", api),
     change: ({ api }) => callApi("POST", api),
+    orderMuch: ({ api }) => callApi("POST", api, 150),
   };
 
   return {
@@ -141,6 +143,7 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
         ...(choices.sendRedirectUri && sentRedirectUri && { redirect_uri: sentRedirectUri }),
         ...(choices.scope && { scope: choices.scope }),
         ...(choices.prompt && { prompt: choices.prompt }),
+        ...(choices.stepUp && held.acrValues && { acr_values: held.acrValues }),
         state,
         ...(codeVerifier && {
           code_challenge: await codeChallenge(codeVerifier),

@@ -31,7 +31,7 @@ const exchanges = [
   {
     fits: ({ method, url }) => method === "GET" && url.startsWith("/signin/"),
     to: server,
-    why: "Nobody is signed in, so the host shows its own sign-in page. The client never sees what is typed here.",
+    why: "Nobody is signed in, or not in the way that is needed, so the host shows its own sign-in page. The client never sees what is typed here.",
   },
   {
     fits: endsWith("/signin/cancel"),

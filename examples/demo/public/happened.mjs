@@ -80,3 +80,7 @@ export const summary = () =>
 /** True when the last token request of the latest story brought a token. */
 export const hasToken = () =>
   latestStory().steps.findLast(({ url }) => url.endsWith("/token"))?.status === 200;
+
+/** True when the API refused the latest request for its sign-in. */
+export const wantsStepUp = () =>
+  latestStory().steps.at(-1).headers["www-authenticate"].includes("acr_values");

@@ -1,7 +1,7 @@
 /** Runs the actions of a story, one after the other. */
 import { browserApp } from "./browser-app.mjs";
 import { isIssuer } from "./choices.mjs";
-import { addSteps, hasToken } from "./happened.mjs";
+import { addSteps, hasToken, wantsStepUp } from "./happened.mjs";
 import { recordedFetch } from "./recorded-fetch.mjs";
 import { visitInFrame, visitInWindow } from "./visit.mjs";
 
@@ -57,6 +57,8 @@ const actions = {
   signOut: () => fetch("/signout", { method: "POST" }),
   silentRefresh: (program, { choices, ...story }) =>
     start(program, { ...story, choices: { ...choices, prompt: "none" } }),
+  stepUp: (program, { choices, ...story }) =>
+    start(program, { ...story, choices: { ...choices, stepUp: true } }),
   callOtherApi: (program, { choices }) =>
     program.run("call", { ...choices, api: choices.api === "orders" ? "reports" : "orders" }),
 };
@@ -72,5 +74,6 @@ export async function play(story) {
     signal.throwIfAborted();
     await fetchSteps();
     if (action === "start" && !hasToken()) return;
+    if (action === "orderMuch" && !wantsStepUp()) return;
   }
 }

@@ -53,6 +53,7 @@ export async function recordedFetch({ by, record, method, url, authorization, fo
   });
   const { status } = response;
   const body = await readBody(response);
+  const headers = Object.fromEntries(shownHeaders.map((name) => [name, response.headers.get(name) ?? ""]));
   const authorizationHeader = authorization && { Authorization: authorization };
   record({
     at,
@@ -62,9 +63,9 @@ export async function recordedFetch({ by, record, method, url, authorization, fo
     url: pathname,
     sent: { ...authorizationHeader, ...Object.fromEntries(searchParams), ...form, ...json },
     status,
-    headers: Object.fromEntries(shownHeaders.map((name) => [name, response.headers.get(name) ?? ""])),
+    headers,
     body,
     events: readEvents(response.headers.get("demo-event") ?? ""),
   });
-  return { status, body };
+  return { status, headers, body };
 }

@@ -134,6 +134,12 @@ const rules = [
     fix: "Ask for the scope in the challenge, and let the person allow it.",
   },
   {
+    error: "insufficient_user_authentication",
+    rule: "The access token is valid, but this needs a stronger sign-in than the one behind it.",
+    source: "RFC 9470 §3",
+    fix: "Send the person to sign in again, with the acr_values of the challenge.",
+  },
+  {
     error: "401",
     fits: atApi,
     rule: "The API requires an access token.",
