@@ -194,12 +194,12 @@ export function openidRoutesOnDemand(
 
 /** Signing out at the wish of relying parties; `undefined` where no issuer can. */
 export function signOutOnDemand(
-  { issuers, authMethods, secrets, baseUrl }: ResolvedOptions,
-  ports: Omit<SignOutOptions, "authMethods" | "secrets" | "origin">,
+  { issuers, authMethods, secrets }: ResolvedOptions,
+  ports: Omit<SignOutOptions, "authMethods" | "secrets">,
 ): SignOutFlow | undefined {
   if (!issuers.some(({ signsOut }) => signsOut)) return undefined;
   const { signOutFlow } = require("./interaction/sign-out") as typeof SigningOut;
-  return signOutFlow({ ...ports, authMethods, secrets, origin: new URL(baseUrl).origin });
+  return signOutFlow({ ...ports, authMethods, secrets });
 }
 
 /** The routes for browsers that only some APIs have: requests by POST, where an API has `openid`, and signing out. */

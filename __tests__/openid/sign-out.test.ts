@@ -274,7 +274,7 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
     const resumed = (interaction: string) => request(host.app).get(`${path}/resume`).query({ interaction });
     for (const interaction of ["", "x", ".", "A".repeat(80), sealed.slice(0, -1), sealed.toLowerCase()]) {
       expect((await resumed(interaction)).status).toBe(400);
-      expect(lastEvent(host)).toMatchObject({ kind: "sign-out-refused", issuer, code: "interaction-over" });
+      expect(lastEvent(host)).toMatchObject({ kind: "sign-out-refused", issuer, code: "logout-unknown" });
     }
     expect(asked).toEqual([]);
     expect((await resumed(sealed)).status).toBe(302);

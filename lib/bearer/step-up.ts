@@ -15,7 +15,7 @@ const mistake = mistakesOf({
 
 /** Refusals of tokens whose sign-in is not enough for a route. */
 export const stepUpReasons = {
-  "access-token-acr-differs": (wanted = "", held?: string): string =>
+  "access-token-acr-differs": (wanted: string, held?: string): string =>
     `the access token has ${held === undefined ? "no acr" : `acr ${quoted(held)}`}, and the route takes ${quoted(wanted)} (RFC 9470 §3): the client must send the person to sign in again, with the acr_values of the challenge`,
   "access-token-sign-in-too-old":
     "the sign-in behind the access token is older than maxAge of the route, or authenticate returned no authTime (RFC 9470 §3): the client must send the person to sign in again, with the max_age of the challenge",
@@ -82,7 +82,7 @@ export function readSignIn(
     why: (token) =>
       hasAcr(token)
         ? because(stepUpReasons, "access-token-sign-in-too-old")
-        : because(stepUpReasons, "access-token-acr-differs", acr?.join(" "), token.acr),
+        : because(stepUpReasons, "access-token-acr-differs", (acr ?? []).join(" "), token.acr),
     parameters: {
       ...(acr && { acr_values: acr.join(" ") }),
       ...(maxAge !== undefined && { max_age: String(maxAge) }),

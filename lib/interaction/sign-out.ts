@@ -14,7 +14,6 @@ import type { Parameters } from "../protocol/parameters";
 import { verifyPostLogoutUri } from "../protocol/post-logout-uri";
 import { errorPage, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
 import { checkUsable } from "../requests/check-parameters";
-import { interactionLost } from "./lost-interaction";
 import type { AuthMethod, SignOutAnswer } from "./port";
 import { notOpened, withInteraction } from "./show-page";
 import { openTicket, sealTicket, type SignOutTicket } from "./sign-out-ticket";
@@ -27,8 +26,6 @@ export interface SignOutOptions {
   readonly pages: Pages;
   /** The first one seals, all of them open. */
   readonly secrets: readonly [string, ...string[]];
-  /** Origin of `baseUrl`. */
-  readonly origin: string;
   readonly emit: EmitEvent;
 }
 
@@ -54,6 +51,8 @@ export const signOutReasons = {
     "post_logout_redirect_uri came without an id_token_hint that can be verified, so anyone could have sent it (RP-Initiated Logout §2): send the client's last ID token with it",
   "logout-target-not-registered":
     "post_logout_redirect_uri is not in postLogoutRedirectUris of the client's record, character for character (RP-Initiated Logout §3): register it, or leave it out",
+  "logout-unknown":
+    "no secret of this server has sealed this sign-out for this issuer: it began before secrets was changed, at a process with other secrets, or nowhere. Give every process the same secrets",
   "logout-request-too-long":
     "state, ui_locales or post_logout_redirect_uri is too long to be kept in a URL: send at most 1,000 bytes in all",
 } as const;
@@ -170,7 +169,7 @@ function resumeAt({ issuer, target }: SignOutTicket, sealed: string): ProtocolRe
 
 /** Puts the logout endpoint together. */
 export function signOutFlow(options: SignOutOptions): SignOutFlow {
-  const { secrets, emit, origin } = options;
+  const { secrets, emit } = options;
   const refuse: SignOutFlow["refuse"] = (issuer, thrown) => {
     const error = toOAuthError(thrown);
     emit(refusalEvent("sign-out-refused", { error, subject: { issuer: issuer.identifier } }));
@@ -191,9 +190,10 @@ export function signOutFlow(options: SignOutOptions): SignOutFlow {
     async resume(req, { issuer, sealed = "" }) {
       try {
         const ticket = openTicket(sealed, secrets);
-        const refusal =
-          ticket?.issuer === issuer.identifier ? notOpened(req) : interactionLost("over", { req, origin });
-        if (refusal || !ticket) throw refusal;
+        if (ticket?.issuer !== issuer.identifier)
+          throw refused("The sign-out is not known here.", "logout-unknown");
+        const unopened = notOpened(req);
+        if (unopened) throw unopened;
         return await signOut(options, { req, issuer, sealed, ticket });
       } catch (thrown) {
         return refuse(issuer, thrown);

@@ -306,8 +306,8 @@ const defects = [
   {
     name: "code goes where the client is registered by then, not where the page has said",
     file: "lib/interaction/pending-request.ts",
-    find: "parameters: { ...pendingParameters(parameters), redirect_uri: request.target.uri },",
-    replace: "parameters: pendingParameters(parameters),",
+    find: "      redirect_uri: target.uri,\n",
+    replace: "",
     tests: ["attacks/consent-shown"],
   },
   {
