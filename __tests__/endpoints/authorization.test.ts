@@ -352,6 +352,7 @@ describe("what the host is asked", () => {
         impliedScopes: {},
         prompt: ["consent"],
         maxAge: 3600,
+        acrValues: [],
         loginHint: "ali ce",
         uiLocales: "de en",
         reauthenticate: false,

@@ -58,6 +58,7 @@ describe("the host's ConsentAdapter", () => {
         impliedScopes: {},
         prompt: [],
         maxAge: undefined,
+        acrValues: [],
         loginHint: "al",
         uiLocales: "de",
       },

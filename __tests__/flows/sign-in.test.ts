@@ -98,6 +98,7 @@ describe("auth.interaction: who is asking for what", () => {
       impliedScopes: {},
       prompt: ["consent"],
       maxAge: 60,
+      acrValues: [],
       loginHint: "ali ce",
       uiLocales: "de en",
     });

@@ -1,7 +1,7 @@
 /** An API that wants another sign-in, and the client that gets it. RFC 9470. */
 import { randomBytes } from "node:crypto";
 import request, { type Response } from "supertest";
-import type { RequestHandler } from "express";
+import express, { type RequestHandler } from "express";
 import type { Authentication, AuthMethod, AuthServer, AuthServerOptions } from "../../lib";
 import { authorize, redirectParameters } from "../browser/authorize";
 import { localPath } from "../browser/browser";
@@ -319,7 +319,10 @@ describe("the program of docs/concepts.md", () => {
   it("takes payments after a one-time code", async () => {
     let session: object | undefined;
     const heading = "Sign in again, or in a stronger way";
-    const made = runBlock({ page: "concepts.md", heading }, { sessionOf: () => session });
+    const made = runBlock(
+      { page: "concepts.md", heading, modules: { express } },
+      { sessionOf: () => session },
+    );
     const { levels, password, payments } = made as {
       levels: { acrValues: string[] };
       password: AuthMethod;

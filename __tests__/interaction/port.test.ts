@@ -11,6 +11,7 @@ const request = {
   requestedScopes: [],
   grantableScopes: [],
   prompt: [],
+  acrValues: [],
 } as unknown as AuthorizationRequest;
 const endUser = { subject: "alice", displayName: "Alice", facts: {}, context: undefined };
 

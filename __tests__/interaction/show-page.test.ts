@@ -33,6 +33,7 @@ function outcomeOf(given: Shown): Exclude<AuthorizationOutcome, { kind: "answere
     requestedScopes: [],
     grantableScopes: [],
     prompt: [],
+    acrValues: [],
     state: "xyz",
   } as unknown as AuthorizationRequest;
   const asked = {

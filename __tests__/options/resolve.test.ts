@@ -26,6 +26,7 @@ describe("what is left out", () => {
       name: "orders",
       impliedScopes: new Map([["orders:read", []]]),
       defaultScopes: [],
+      acrValues: [],
       accessTokenSeconds: 3_600,
     });
     expect(apiOf()).toStrictEqual({ ...others, scopes: { "orders:read": scopes["orders:read"] } });
