@@ -188,6 +188,14 @@ describe("signing out at the wish of a relying party (OpenID Connect RP-Initiate
 
 describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
   const bad = "https://evil.example/";
+  const descriptions: Record<string, string> = {
+    "logout-hint-not-ours": "id_token_hint is no ID token of this issuer.",
+    "logout-client-differs": "client_id is not the client of id_token_hint.",
+    "logout-target-without-hint": "post_logout_redirect_uri needs an id_token_hint.",
+    "logout-target-not-registered": "The post_logout_redirect_uri is not registered.",
+    "logout-request-too-long": "The request is too long.",
+    "parameter-unusable": "A parameter is repeated or is not UTF-8 text.",
+  };
 
   it.each<[string, (hint: string) => object, string]>([
     [
@@ -223,9 +231,15 @@ describe("what a sign-out refuses (RP-Initiated Logout §2, §6)", () => {
     ["a repeated parameter", () => ({ state: ["a", "b"] }), "parameter-unusable"],
   ])("%s", async (_, query, code) => {
     const { host, asked, hint } = await signOutHost();
-    const answer = await visit(host, query(hint));
+    const answer = await visit(host, query(hint), { Accept: "application/json" });
     expect([answer.status, answer.headers["location"], asked]).toEqual([400, undefined, []]);
-    expect(lastEvent(host)).toMatchObject({ kind: "sign-out-refused", error: "invalid_request", code });
+    expect(answer.body).toEqual({ error: "invalid_request", error_description: descriptions[code] });
+    expect(lastEvent(host)).toMatchObject({
+      kind: "sign-out-refused",
+      issuer,
+      error: "invalid_request",
+      code,
+    });
     expect(JSON.stringify(host.events)).not.toContain(hint.slice(-20));
   });
 

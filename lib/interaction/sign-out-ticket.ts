@@ -9,13 +9,13 @@ export interface SignOutTicket {
   /** Identifier of the issuer. */
   readonly issuer: string;
   /** The client of the hint, or the one that the request names. */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   /** The person of the hint. */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
   /** Where the person goes afterwards; checked again then. */
-  readonly target?: string;
-  readonly state?: string;
-  readonly uiLocales?: string;
+  readonly target?: string | undefined;
+  readonly state?: string | undefined;
+  readonly uiLocales?: string | undefined;
 }
 
 const algorithm = "aes-256-gcm";
@@ -50,7 +50,7 @@ function decrypt(sealed: Buffer, secret: string): string | undefined {
 }
 
 /** The ticket, if one of the secrets has sealed it. */
-export function openTicket(given = "", secrets: readonly string[]): SignOutTicket | undefined {
+export function openTicket(given: string, secrets: readonly string[]): SignOutTicket | undefined {
   const sealed = Buffer.from(given, "base64url");
   // base64 has several forms, and what stands behind the ticket would go into the URLs that follow
   if (sealed.length < nonceBytes + tagBytes || sealed.toString("base64url") !== given) return undefined;

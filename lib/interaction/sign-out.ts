@@ -105,13 +105,7 @@ async function checkRequest(
   const [state, uiLocales] = [parameters.get("state"), parameters.get("ui_locales")];
   if (Buffer.byteLength([target, state, uiLocales].join("")) > maxBytes)
     throw refused("The request is too long.", "logout-request-too-long");
-  return {
-    issuer: issuer.identifier,
-    ...(client && { clientId: client.clientId }),
-    ...(subject !== undefined && { subject }),
-    ...(target !== undefined && { target, ...(state !== undefined && { state }) }),
-    ...(uiLocales !== undefined && { uiLocales }),
-  };
+  return { issuer: issuer.identifier, clientId: client?.clientId, subject, target, state, uiLocales };
 }
 
 const answerKeys: AnswerKeys<SignOutAnswer> = { "signed-out": {}, interaction: { url: true } };
