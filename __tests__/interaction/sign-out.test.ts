@@ -35,7 +35,6 @@ function server({
     idTokens: { verify: () => claims as Record<string, unknown> | undefined, isOfNoKey: () => false },
     pages: { signedOut: () => "<html>" } as unknown as Pages,
     secrets: ["a secret"],
-    origin: "https://host.example",
     emit: (event) => void events.push(event),
   };
   const flow = signOutFlow(options);
