@@ -268,6 +268,41 @@ const explained = {
       "An address that is missing must only be none of this server's, and a text with spaces is none either.",
     ],
   ],
+  "lib/bearer/step-up.ts": [
+    ["token.acr !== undefined", "true", "No list of acr has undefined. Only the compiler asks."],
+    ["authTime !== undefined", "true", "No comparison with undefined is true. Only the compiler asks."],
+    ["acr?.join", "acr.join", "Only a rule with acr says that it differs. Only the compiler asks."],
+  ],
+  "lib/interaction/sign-out.ts": [
+    [
+      "authMethods[issuer.authMethodId]?.signOut?.(question)",
+      "authMethods[issuer.authMethodId]?.signOut(question)",
+      "The routes are there only where the method has signOut. Only the compiler asks.",
+    ],
+    [
+      "authMethods[issuer.authMethodId]?.signOut",
+      "authMethods[issuer.authMethodId].signOut",
+      "Each issuer has its method. Only the compiler asks.",
+    ],
+    [
+      '""',
+      '"Stryker was here!"',
+      "This is no URI and no ticket either. In the other places of the file tests notice it.",
+    ],
+    ["{ req, origin }", "{}", "Only a lost cookie asks for them, and a sign-out has none."],
+  ],
+  "lib/interaction/sign-out-ticket.ts": [
+    [
+      "{\n    // sealed with another secret, or with none\n    return undefined;\n  }",
+      "{}",
+      "A function that returns nothing returns undefined.",
+    ],
+    [
+      "sealed.length < nonceBytes + tagBytes",
+      "sealed.length <= nonceBytes + tagBytes",
+      "No ticket has an empty text.",
+    ],
+  ],
   "lib/bearer/userinfo.ts": [
     ['""', '"Stryker was here!"', "A token of a person has an authorization. Only the compiler asks."],
   ],

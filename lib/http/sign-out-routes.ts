@@ -2,13 +2,15 @@
 import type { Request } from "express";
 import type { SignOutFlow } from "../interaction/sign-out";
 import { endpoints } from "../protocol/issuer";
-import { errorPage } from "../protocol/protocol-response";
+import { type EmptyResponse, errorPage } from "../protocol/protocol-response";
 import { posted } from "./authorize-by-post";
 import { formProblem, readForm, readQuery } from "./request";
 import type { Route, RouteHandler } from "./routes";
 
-// link checkers and previews sign nobody out
-const empty: RouteHandler<Request> = async () => ({ kind: "empty", status: 200 });
+/** Link checkers and previews sign nobody out. */
+async function empty(): Promise<EmptyResponse> {
+  return { kind: "empty", status: 200 };
+}
 
 /** The logout endpoint, by GET and POST, and the way back to it. */
 export function signOutRoutes(flow: SignOutFlow): readonly Route<Request>[] {
