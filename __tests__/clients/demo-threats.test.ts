@@ -17,7 +17,7 @@ async function ordersOf(clientId: string): Promise<readonly { of: string }[]> {
 
 describe("examples/demo: a client without a person asks for the orders (RFC 6749 §4.4)", () => {
   it("sees its own and nobody else's", async () => {
-    expect(await ordersOf("web")).toEqual([{ of: "web", item: "web" }]);
+    expect(await ordersOf("web")).toEqual([{ of: "web", item: "web", amount: 1 }]);
   });
 
   it("sees everybody's where the API says so by its id", async () => {
