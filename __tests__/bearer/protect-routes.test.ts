@@ -7,8 +7,9 @@ import { apiRecord } from "../records/records";
 
 stopClockForEachTest();
 
+const verify = () => Promise.reject(new Error("nobody asks"));
 const { requireBearer } = protectRoutes({
-  apis: [{ api: apiRecord(), verify: () => Promise.reject(new Error("nobody asks")) }],
+  apis: [apiRecord(), apiRecord({ apiId: "reports" })].map((api) => ({ api, verify })),
   emit: () => undefined,
   clock: () => 0,
 });
@@ -81,8 +82,9 @@ describe("the options of a route are checked when it is made (RFC 6750 §3.1)", 
     ["no API", {}],
     ["no options", undefined],
   ])("refuses %s", (_, options) => {
+    const message = "requireBearer: api is not an id in apis. Write one of: orders, reports.";
     expect(() => requireBearer(options as RequireBearerOptions)).toThrow(
-      expect.objectContaining({ code: "unknown-api-of-route" }),
+      expect.objectContaining({ code: "unknown-api-of-route", message }),
     );
   });
 

@@ -147,6 +147,13 @@ describe("why a request is refused, in the event (RFC 6750 §2, §3.1)", () => {
     ]);
   });
 
+  it("too few scopes: the event names those that are lacking, and those that there are", async () => {
+    const { ask, events } = guardedRoute({ scopesFor: () => ["orders:read", "orders:write"] });
+    await ask({ headers: bearer });
+    const reason = 'the access token lacks "orders:write" and has "orders:read" (RFC 6750 §3.1)';
+    expect(events).toMatchObject([{ reason: expect.stringContaining(reason) as string }]);
+  });
+
   it("a challenge of the host's own, where no token was looked at", () => {
     const { guard, events } = guardedRoute();
     const { req, res, statusOf, bodyOf } = exchange({});

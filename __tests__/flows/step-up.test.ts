@@ -8,9 +8,10 @@ import { localPath } from "../browser/browser";
 import { interactionOf, resumePath, visit } from "../browser/interaction";
 import { callApi, obtainTokens } from "../browser/journey";
 import { apis, issuer, pairPath } from "../hosts/apis";
-import { basic, clients, machineSecret, trustedWeb, webSecret } from "../hosts/clients";
+import { basic, clients, trustedWeb, webSecret } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
+import { ownAccessToken } from "../requests/bearer-answers";
 import { runBlock } from "../sources/doc-block";
 
 const clock = stopClockForEachTest();
@@ -70,7 +71,10 @@ describe("a payment above 100 needs the one-time code (RFC 9470 §3, §4)", () =
     const refused = await callApi(host, "/pay/101", token);
     expect([refused.status, refused.body]).toEqual([
       401,
-      { error: "insufficient_user_authentication", error_description: expect.any(String) as string },
+      {
+        error: "insufficient_user_authentication",
+        error_description: "The end user has to sign in again, or in a stronger way.",
+      },
     ]);
     expect(challengeOf(refused)).toMatchObject({
       error: "insufficient_user_authentication",
@@ -134,17 +138,26 @@ describe.each(["orders", "reports"] as const)(
 );
 
 describe("what a challenge says (RFC 9470 §3, 6750 §3.1)", () => {
-  it("is invalid_token for a token of a client itself: nobody can sign in for it", async () => {
-    const host = shop();
-    const { body } = await request(host.app)
-      .post(`${pairPath()}/token`)
-      .set("Authorization", basic("machine", machineSecret.secret))
-      .type("form")
-      .send("grant_type=client_credentials&scope=orders%3Aread");
-    const response = await callApi(host, "/orders/strong", (body as { access_token: string }).access_token);
-    expect(challengeOf(response)).toMatchObject({ error: "invalid_token" });
-    expect(challengeOf(response)).not.toHaveProperty("acr_values");
-  });
+  it.each(["/orders/strong", "/asked"])(
+    "is invalid_token for a token of a client itself, at %s: nobody can sign in for it",
+    async (path) => {
+      const host = shop();
+      const { app, auth } = host;
+      app.get("/asked", auth.requireBearer({ api: "orders" }), (req, res) =>
+        auth.challenge(req, res, { api: "orders", acr: "otp" }),
+      );
+      const response = await callApi(host, path, await ownAccessToken(host, {}));
+      expect([response.status, response.body]).toEqual([
+        401,
+        {
+          error: "invalid_token",
+          error_description: "This request needs an access token of an end user.",
+        },
+      ]);
+      expect(challengeOf(response)).not.toHaveProperty("acr_values");
+      expect(lastCode(host)).toBe("access-token-without-end-user");
+    },
+  );
 
   it("names no sign-in where the token is missing", async () => {
     const response = await request(shop().app).get("/orders/strong");
