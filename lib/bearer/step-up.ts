@@ -6,7 +6,7 @@ import { mistakesOf } from "../protocol/mistake";
 import { because } from "../protocol/oauth-error";
 import { quoted } from "../protocol/parameters";
 import { parseScope } from "../protocol/scope";
-import { type Clock, clockDriftSeconds } from "../protocol/time";
+import { type Clock, earliestOf } from "../protocol/time";
 
 const mistake = mistakesOf({
   "unknown-acr-of-route": (by: string, rule: string) => `${by}: acr ${rule}`,
@@ -41,7 +41,7 @@ export interface SignInRule {
 }
 
 /** True for a value of `acr_values`, which has them separated by spaces. @rfc OpenID Connect Core §3.1.2.1 */
-export function isAcrValue(value: unknown): value is string {
+function isAcrValue(value: unknown): value is string {
   return typeof value === "string" && parseScope(value)?.[0] === value;
 }
 
@@ -54,11 +54,6 @@ function readAcr(acr: unknown, { api, by }: { api: ProtectedApi; by: string }): 
   const named = acrValues?.length === 0 ? ", and it has none" : `: ${acrValues?.join(", ")}`;
   const known = acrValues ? `of acrValues of ${api.apiId}${named}` : "values without spaces";
   throw mistake("unknown-acr-of-route", by, `must be one or more ${known}.`);
-}
-
-/** An `authTime` ahead of this clock may be earlier by the drift of clocks. */
-function isYoung(authTime: number, { maxAge, now }: { maxAge: number; now: number }): boolean {
-  return now - (authTime > now ? authTime - clockDriftSeconds : authTime) <= maxAge;
 }
 
 /** The rule of a route, or `undefined` where it has none. @throws TypeError when an option is wrong */
@@ -76,8 +71,9 @@ export function readSignIn(
   return {
     isMet: (token) => {
       const { authTime } = token;
-      if (maxAge === undefined) return hasAcr(token);
-      return hasAcr(token) && authTime !== undefined && isYoung(authTime, { maxAge, now: clock() });
+      if (maxAge === undefined || !hasAcr(token)) return hasAcr(token);
+      const now = clock();
+      return authTime !== undefined && now - earliestOf(authTime, now) <= maxAge;
     },
     why: (token) =>
       hasAcr(token)

@@ -4,7 +4,7 @@ import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { hostMistake } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { ownText } from "../protocol/parameters";
-import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
+import { type Clock, earliestOf, type EpochSeconds } from "../protocol/time";
 import { endedMeanwhile } from "./approval-basis";
 import { checkAuthentication, ownContext } from "./check-host-answer";
 import type { ConsentResult } from "./obtain-consent";
@@ -34,17 +34,12 @@ type NotDenied = Exclude<Authentication, { kind: "denied" }>;
 /** The question and a clock: by the time the host answers, it may be later than `now`. */
 type TimedQuestion = AuthenticationQuestion & { readonly clock: Clock };
 
-/** An `authTime` ahead of this clock comes from a clock that is ahead, so the sign-in may be earlier by the drift of clocks. */
-function earliestSignIn(authTime: EpochSeconds, clock: Clock): EpochSeconds {
-  return authTime > clock() ? authTime - clockDriftSeconds : authTime;
-}
-
 /** True when the sign-in is recent enough. One during this interaction meets every `prompt` and `max_age`, so none can loop. */
 function isFresh({ authTime }: Authenticated, { request, back, now, clock }: TimedQuestion): boolean {
   const { prompt, maxAge } = request;
   if (authTime === undefined) return maxAge === undefined && !prompt.includes("login");
   if (back && authTime >= back.began) return true;
-  const signedInAt = earliestSignIn(authTime, clock);
+  const signedInAt = earliestOf(authTime, clock());
   if (prompt.includes("login")) return !back && signedInAt >= now;
   // measured when the request arrived, so that time spent on the consent page does not make a session too old
   return maxAge === undefined || (back?.began ?? now) - signedInAt <= maxAge;

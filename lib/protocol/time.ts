@@ -14,6 +14,11 @@ export type Clock = () => EpochSeconds;
  */
 export const clockDriftSeconds = 300;
 
+/** The earliest moment that a time of another machine can mean: one ahead of `now` comes from a clock that is ahead. */
+export function earliestOf(time: EpochSeconds, now: EpochSeconds): EpochSeconds {
+  return time > now ? time - clockDriftSeconds : time;
+}
+
 /**
  * What the slowest clock may show while this one shows `now`. What ends something looks it up by this time: what has expired here may
  * still be used where the clock is behind.
