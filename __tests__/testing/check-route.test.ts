@@ -117,6 +117,40 @@ describe("what is sent to a route", () => {
     });
   });
 
+  it.each<[string, object, readonly object[]]>([
+    ["acr", { acr: "otp" }, [{}]],
+    ["authTime", { authTime: 9 }, [{ authTime: 0 }]],
+    ["both", { acr: "otp", authTime: 9 }, [{ authTime: 9 }, { acr: "otp", authTime: 0 }]],
+  ])("is a weaker sign-in where the good token names %s (RFC 9470 §3)", async (_, named, weaker) => {
+    const { scope: _scope, ...unscoped } = alice;
+    const weak = { status: 401, headers: challenge('Bearer error="insufficient_user_authentication"') };
+    const { sent, thrown } = await check({
+      request: { ...unscoped, ...named },
+      answer: (number) => {
+        if (number === 1) return { status: 401, headers: challenge("Bearer") };
+        return number <= 6 ? { status: 401, headers: invalidToken } : weak;
+      },
+    });
+    expect(sent.slice(7)).toEqual(weaker.map((each) => ["good", { ...unscoped, ...each }]));
+    expect(thrown).toBeUndefined();
+  });
+
+  it("names the sign-ins that a route should have refused", async () => {
+    const lines = await faults(() => ({ status: 200, headers: {} }), { ...alice, acr: "otp", authTime: 9 });
+    const wanted = 'was answered with 200, not with 401 and error="insufficient_user_authentication"';
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining(`the token without acr ${wanted}`),
+        expect.stringContaining(`the token of an old sign-in ${wanted}`),
+      ]),
+    );
+  });
+
+  it("names the token without its only scope", async () => {
+    const lines = await faults(() => ({ status: 200, headers: {} }), { ...alice, scope: "read" });
+    expect(lines.at(-1)).toMatch(/^- the token with no scope was answered with 200/);
+  });
+
   it("is no token of a disabled client where the table cannot be written", async () => {
     const { sent, thrown } = await check({ clients: { find: () => undefined } });
     expect(thrown).toBeUndefined();
