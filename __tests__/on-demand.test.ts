@@ -1,5 +1,4 @@
 /** Parts that are loaded when they are needed. */
-import type * as Authmount from "../lib";
 import type { AuthServerOptions } from "../lib";
 import type { KeyAnswer } from "../lib/clients/client-assertion";
 import type { RememberedDocuments } from "../lib/fetching/remembered-documents";
@@ -7,7 +6,7 @@ import { documentsOnDemand, keysOnDemand, routesOnDemand, selfDescribedOnDemand 
 import { resolveOptions, type ResolvedOptions } from "../lib/options/resolve";
 import { type DocumentServer, documentServer } from "./servers/document-server";
 import { foundDocument, foundKeys } from "./records/found-documents";
-import { emptyStorage, goodApi, goodOptions, withChanges } from "./records/options";
+import { emptyStorage, goodApi, withChanges } from "./records/options";
 
 const now = 1_000;
 const clock = (): number => now;
@@ -209,46 +208,5 @@ describe("clients that nobody has registered (RFC 7591 §3)", () => {
     const routesThere = routesOnDemand(options, registration);
     const having = options.issuers.filter((issuer) => routesThere.some(({ on }) => on?.(issuer)));
     expect([...new Set(having.map(({ api }) => api.apiId))]).toEqual(routes);
-  });
-});
-
-describe("what a server in production does not need", () => {
-  const parts = [
-    "adapters/memory/storage",
-    "bearer/note-use",
-    "clients/client-assertion",
-    "end-user/ends",
-    "end-user/list-authorizations",
-    "endpoints/rate-limit",
-    "fetching/fetch-document",
-    "http/mount-check",
-    "http/registration-route",
-    "review/assess",
-    "strangers/document-clients",
-  ];
-  const loaded: string[] = [];
-
-  beforeEach(() => {
-    jest.replaceProperty(process.env, "NODE_ENV", "production");
-    for (const part of parts)
-      jest.doMock(`../lib/${part}`, () => {
-        loaded.push(part);
-        return jest.requireActual<object>(`../lib/${part}`);
-      });
-  });
-  afterEach(() => {
-    for (const part of parts) jest.dontMock(`../lib/${part}`);
-    jest.restoreAllMocks();
-  });
-
-  it("is not loaded before it is asked for", () => {
-    jest.isolateModules(() => {
-      const { createAuthServer, memoryStorage } = require("../lib") as typeof Authmount;
-      const auth = createAuthServer(goodOptions);
-      expect(loaded).toEqual([]);
-      memoryStorage({ clients: [] });
-      auth.assessment();
-      expect(loaded).toEqual(expect.arrayContaining(["adapters/memory/storage", "review/assess"]));
-    });
   });
 });

@@ -102,6 +102,36 @@ describe("keys", () => {
     ]);
   });
 
+  it.each([
+    [
+      "ES256",
+      [
+        ["ids", "signs ID tokens now"],
+        ["own", "signs now"],
+      ],
+    ],
+    [
+      "RS256",
+      [
+        ["ids", "no longer published: you can remove it"],
+        ["own", "signs now"],
+        ["rsa", "signs ID tokens now"],
+      ],
+    ],
+  ] as const)("for ID tokens say so, where these are %s", (idTokenAlgorithm, states) => {
+    const rsa = idTokenAlgorithm === "RS256" ? [{ ...generateSigningKey("RS256"), kid: "rsa" }] : [];
+    const signingKeys = [{ key: own("ids"), for: "id_token" as const }, own("own"), ...rsa];
+    const openid = { claims: () => ({}), idTokenAlgorithm };
+    expect(statesOf(signingKeys, { apis: { orders: { ...goodApi, openid } } })).toEqual(states);
+  });
+
+  it("sign both where there is no other", () => {
+    const openid = { claims: () => ({}), idTokenAlgorithm: "ES256" as const };
+    expect(statesOf([own("one")], { apis: { orders: { ...goodApi, openid } } })).toEqual([
+      ["one", "signs access tokens and ID tokens now"],
+    ]);
+  });
+
   it("are not named when each start makes another one", () => {
     const { signingKeys: _, ...withoutKeys } = goodOptions;
     expect(foundByClients(resolveOptions(withoutKeys, now), now).keys).toEqual([]);
