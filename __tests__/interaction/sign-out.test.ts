@@ -4,7 +4,7 @@ import type { ClientPlace, RegisteredClient } from "../../lib/clients/client-loo
 import type { NewEvent } from "../../lib/events/port";
 import type { SignOutAnswer, SignOutRequest } from "../../lib/interaction/port";
 import { signOutFlow, type SignOutOptions } from "../../lib/interaction/sign-out";
-import { sealTicket } from "../../lib/interaction/sign-out-ticket";
+import { sealer } from "../../lib/signing/sealer";
 import type { Pages } from "../../lib/pages/pages";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { confidentialRecord, issuerRecord } from "../records/records";
@@ -43,7 +43,7 @@ function server({
   const resume = (ticket: object = {}) =>
     flow.resume(req, {
       issuer,
-      sealed: sealTicket({ issuer: issuer.identifier, ...ticket }, options.secrets[0]),
+      sealed: sealer("authmount sign-out", options.secrets).seal({ issuer: issuer.identifier, ...ticket }),
     });
   return { flow, asked, events, places, start, resume };
 }

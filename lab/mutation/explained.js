@@ -290,7 +290,7 @@ const explained = {
       "This is no URI and no ticket either. In the other places of the file tests notice it.",
     ],
   ],
-  "lib/interaction/sign-out-ticket.ts": [
+  "lib/signing/sealer.ts": [
     [
       "{\n    // sealed with another secret, or with none\n    return undefined;\n  }",
       "{}",
@@ -299,7 +299,7 @@ const explained = {
     [
       "sealed.length < nonceBytes + tagBytes",
       "sealed.length <= nonceBytes + tagBytes",
-      "No ticket has an empty text.",
+      "No value has an empty text as JSON.",
     ],
   ],
   "lib/bearer/userinfo.ts": [

@@ -14,9 +14,9 @@ import type { Parameters } from "../protocol/parameters";
 import { verifyPostLogoutUri } from "../protocol/post-logout-uri";
 import { errorPage, type ErrorPageResponse, type ProtocolResponse } from "../protocol/protocol-response";
 import { checkUsable } from "../requests/check-parameters";
+import { sealer } from "../signing/sealer";
 import type { AuthMethod, SignOutAnswer } from "./port";
 import { notOpened, withInteraction } from "./show-page";
-import { openTicket, sealTicket, type SignOutTicket } from "./sign-out-ticket";
 
 /** What signing out uses. */
 export interface SignOutOptions {
@@ -27,6 +27,23 @@ export interface SignOutOptions {
   /** The first one seals, all of them open. */
   readonly secrets: readonly [string, ...string[]];
   readonly emit: EmitEvent;
+}
+
+/**
+ * A sign-out that was checked. It is bound to no browser and to no time: anyone can make the link that begins it. It is encrypted, because
+ * URLs stand in logs, and it names a person.
+ */
+interface SignOutTicket {
+  /** Identifier of the issuer. */
+  readonly issuer: string;
+  /** The client of the hint, or the one that the request names. */
+  readonly clientId?: string | undefined;
+  /** The person of the hint. */
+  readonly subject?: string | undefined;
+  /** Where the person goes afterwards; checked again then. */
+  readonly target?: string | undefined;
+  readonly state?: string | undefined;
+  readonly uiLocales?: string | undefined;
 }
 
 /** The logout endpoint of an issuer, and the way back to it. */
@@ -164,6 +181,7 @@ function resumeAt({ issuer, target }: SignOutTicket, sealed: string): ProtocolRe
 /** Puts the logout endpoint together. */
 export function signOutFlow(options: SignOutOptions): SignOutFlow {
   const { secrets, emit } = options;
+  const tickets = sealer<SignOutTicket>("authmount sign-out", secrets);
   const refuse: SignOutFlow["refuse"] = (issuer, thrown) => {
     const error = toOAuthError(thrown);
     emit(refusalEvent("sign-out-refused", { error, subject: { issuer: issuer.identifier } }));
@@ -176,14 +194,14 @@ export function signOutFlow(options: SignOutOptions): SignOutFlow {
         const unopened = notOpened(req);
         if (unopened) throw unopened;
         const ticket = await checkRequest(options, { issuer, parameters });
-        return resumeAt(ticket, sealTicket(ticket, secrets[0]));
+        return resumeAt(ticket, tickets.seal(ticket));
       } catch (thrown) {
         return refuse(issuer, thrown);
       }
     },
     async resume(req, { issuer, sealed = "" }) {
       try {
-        const ticket = openTicket(sealed, secrets);
+        const ticket = tickets.open(sealed);
         if (ticket?.issuer !== issuer.identifier)
           throw refused("The sign-out is not known here.", "logout-unknown");
         const unopened = notOpened(req);
@@ -194,7 +212,7 @@ export function signOutFlow(options: SignOutOptions): SignOutFlow {
       }
     },
     leadBack(sealed = "") {
-      const ticket = openTicket(sealed, secrets);
+      const ticket = tickets.open(sealed);
       return ticket && resumeAt(ticket, sealed);
     },
   };

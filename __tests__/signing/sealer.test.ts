@@ -1,9 +1,11 @@
-/** A sign-out in the URLs that it leads through. OpenID Connect RP-Initiated Logout §2. */
+/** Sealed values in URLs. NIST SP 800-38D. */
 import { createCipheriv, createHash } from "node:crypto";
-import { openTicket, sealTicket, type SignOutTicket } from "../../lib/interaction/sign-out-ticket";
+import { sealer } from "../../lib/signing/sealer";
 
-const ticket: SignOutTicket = { issuer: "https://host.example/i", subject: "zoë", state: "a b" };
-const open = (sealed: string) => openTicket(sealed, ["new", "old"]);
+const ticket = { issuer: "https://host.example/i", subject: "zoë", state: "a b" };
+const purpose = "authmount sign-out";
+const seal = (value: object, secret: string) => sealer(purpose, [secret]).seal(value);
+const { open } = sealer(purpose, ["new", "old"]);
 
 /** With one bit turned over. */
 function bent(sealed: string, at: number): string {
@@ -12,10 +14,10 @@ function bent(sealed: string, at: number): string {
   return bytes.toString("base64url");
 }
 
-describe("the ticket of a sign-out", () => {
+describe("a sealed value", () => {
   it("is opened by each secret, and by no other", () => {
-    for (const secret of ["new", "old"]) expect(open(sealTicket(ticket, secret))).toEqual(ticket);
-    expect(open(sealTicket(ticket, "foreign"))).toBeUndefined();
+    for (const secret of ["new", "old"]) expect(open(seal(ticket, secret))).toEqual(ticket);
+    expect(open(seal(ticket, "foreign"))).toBeUndefined();
   });
 
   it("is opened by a process of another version: its form stays", () => {
@@ -25,11 +27,15 @@ describe("the ticket of a sign-out", () => {
   });
 
   it("shows nothing of the person in logs", () => {
-    const [one, other] = [ticket, { ...ticket, state: "a c" }].map((each) => sealTicket(each, "new"));
+    const [one, other] = [ticket, { ...ticket, state: "a c" }].map((each) => seal(each, "new"));
     // the first bytes are the nonce, which no two texts may share
     expect(one?.slice(0, 16)).not.toBe(other?.slice(0, 16));
     expect(Buffer.from(one ?? "", "base64url").toString("latin1")).not.toMatch(/zo|host|subject/);
     expect(one).toMatch(/^[\w-]+$/);
+  });
+
+  it("is opened for its own purpose only", () => {
+    expect(sealer("authmount pushed request", ["new"]).open(seal(ticket, "new"))).toBeUndefined();
   });
 
   it("is opened by no key but the one for this purpose", () => {
@@ -40,7 +46,7 @@ describe("the ticket of a sign-out", () => {
   });
 
   it("is worth nothing once any bit of it has changed", () => {
-    const sealed = sealTicket(ticket, "new");
+    const sealed = seal(ticket, "new");
     const { length } = Buffer.from(sealed, "base64url");
     for (let at = 0; at < length; at += 1) expect(open(bent(sealed, at))).toBeUndefined();
     for (let end = 0; end < sealed.length; end += 1) expect(open(sealed.slice(0, end))).toBeUndefined();
@@ -49,7 +55,7 @@ describe("the ticket of a sign-out", () => {
   it.each([".", ".x", "=", "&sure=yes", ".&sure=yes", "\u00e9", "\u4e00", "\r\nX: y"])(
     "has one form: not with %j behind it",
     (more) => {
-      expect(open(sealTicket(ticket, "new") + more)).toBeUndefined();
+      expect(open(seal(ticket, "new") + more)).toBeUndefined();
     },
   );
 
