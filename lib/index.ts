@@ -128,5 +128,7 @@ export type {
   ClientAssertionStore,
   ClientRegistration,
   ClientRegistrationStore,
+  ParkedRequest,
+  ParkedRequestStore,
   UsedAssertion,
 } from "./storage/client-ports";

@@ -1,4 +1,4 @@
-import { type Client, type ClientStore, memoryStorage, type Storage } from "../../lib";
+import { type Client, type ClientStore, memoryStorage, type MemoryStorage, type Storage } from "../../lib";
 import type { ListedClients } from "../../lib/clients/client-lookup";
 import {
   authorizationRecord,
@@ -129,7 +129,7 @@ describe("maxEntries of memoryStorage (RFC 9700 §4.14)", () => {
     expect(await refusedCodes(() => undefined)).toBe(0);
   });
 
-  it.each<[string, (storage: Storage, name: string, clientId?: string) => Promise<unknown>]>([
+  it.each<[string, (storage: MemoryStorage, name: string, clientId?: string) => Promise<unknown>]>([
     [
       "revoked tokens",
       ({ accessTokens }, tokenId, clientId) =>
@@ -139,6 +139,11 @@ describe("maxEntries of memoryStorage (RFC 9700 §4.14)", () => {
       "used assertions",
       ({ clientAssertions }, digest, clientId) =>
         clientAssertions.use({ digest, ...(clientId !== undefined && { clientId }), expiresAt: 9_000 }, now),
+    ],
+    [
+      "parked requests",
+      ({ parkedRequests }, key, owner = key) =>
+        parkedRequests.create({ key, owner, by: "an answer", expiresAt: 9_000 }, now),
     ],
   ])("lets no client fill the room of %s, but may be filled by those of nobody", async (_, save) => {
     const own = memoryStorage({ clients: [], maxEntries: 4 });

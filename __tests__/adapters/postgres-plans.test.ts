@@ -108,7 +108,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
   };
 }
 
-const ports: readonly (keyof Storage)[] = [
+const ports = [
   "clients",
   "consents",
   "authorizations",
@@ -118,7 +118,7 @@ const ports: readonly (keyof Storage)[] = [
   "endMarks",
   "clientAssertions",
   "clientRegistrations",
-];
+] as const satisfies readonly (keyof Storage)[];
 
 /** A node of `EXPLAIN (FORMAT JSON)`. */
 interface PlanNode {

@@ -6,6 +6,7 @@ import { emptyStorage, goodApi, goodOptions, withChanges } from "../records/opti
 
 const orders = (changes: object): object => ({ apis: { orders: { ...goodApi, ...changes } } });
 const writeSentence = "Write the sentence that people read, or a sentence for each language.";
+const { parkedRequests: _parked, ...neededStorage } = emptyStorage;
 const { endMarks } = emptyStorage;
 const storageWith = (changes: object): object => ({ storage: { ...emptyStorage, ...changes } });
 
@@ -31,6 +32,13 @@ const rows: readonly Row[] = [
     "storage.endMarks",
     "option-without-method",
     "lacks the method save",
+  ],
+  [
+    "a method of an optional port",
+    storageWith({ parkedRequests: { create: () => undefined } }),
+    "storage.parkedRequests",
+    "option-without-method",
+    "lacks the method find",
   ],
   ["a text for a function", { onEvent: "log" }, "onEvent", "option-not-a-function", "must be a function"],
   ["no item", { secrets: [] }, "secrets", ...empty],
@@ -134,6 +142,8 @@ const consent = Object.assign(() => undefined, { decide });
 describe("options in the right shape", () => {
   it.each<readonly [string, object]>([
     ["good ones", goodOptions],
+    ["storage without parkedRequests", withChanges({ storage: neededStorage })],
+    ["storage whose parkedRequests is undefined", withChanges(storageWith({ parkedRequests: undefined }))],
     ["methods of a function, as classes have them", withChanges({ consent })],
     ["inherited methods", withChanges({ consent: Object.create({ decide }) as object })],
   ])("are taken: %s", (_, options) => {

@@ -15,6 +15,7 @@ import {
 } from "../records/options";
 
 const { secrets = [], storage, apis } = strongOptions;
+const { parkedRequests: _parked, ...neededStorage } = emptyStorage;
 
 const { secretDigests: _secretDigests, ...unproved } = confidentialRecord();
 const keyClient = (changes: Partial<KeyClient> = {}): Client => ({
@@ -80,6 +81,7 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
   ],
   "storage-in-memory": [
     [strongWith({ storage: emptyStorage }), "storage"],
+    [strongWith({ storage: neededStorage }), "storage"],
     [stored({ endMarks: emptyStorage.endMarks }), "storage.endMarks"],
     [
       stored({ endMarks: emptyStorage.endMarks, consents: emptyStorage.consents }),

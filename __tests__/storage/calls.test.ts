@@ -25,9 +25,14 @@ describe("storage in limited time (RFC 6749 §4.1.2.1, §5.2)", () => {
       ...memoryStorage({ clients: [] }),
       [portName]: { [method]: never },
     } as unknown as Storage;
-    const port: object = timeLimited(storage)[portName as keyof Storage];
+    const port: object = timeLimited(storage)[portName as keyof Storage] ?? {};
     const call = Reflect.get(port, method) as () => Promise<unknown>;
     await expect(call()).rejects.toMatchObject(lateCall(`${portName}.${method}`));
+  });
+
+  it("has no port that the storage lacks", () => {
+    const { parkedRequests: _, ...storage } = memoryStorage({ clients: [] });
+    expect(Object.keys(timeLimited(storage)).toSorted()).toEqual(Object.keys(storage).toSorted());
   });
 });
 

@@ -10,6 +10,7 @@ import {
   type Consent,
   generateClientSecret,
   memoryStorage,
+  type MemoryStorage,
   type Storage,
 } from "../../lib";
 import { accountPages, staffPages } from "../../lib/portal";
@@ -56,7 +57,7 @@ const stranger: Client = {
 };
 
 /** The same each time, so that what the forms have seen stays right. */
-async function seeded(now: number): Promise<Storage> {
+async function seeded(now: number): Promise<MemoryStorage> {
   const storage = memoryStorage({ clients });
   const times = { grantedAt: now - 100, expiresAt: now + year };
   const both = ["orders:read", "orders:write"];
@@ -118,7 +119,7 @@ interface Fresh {
   readonly storage: Storage;
   readonly now: number;
   readonly writes: string[];
-  current(): Storage;
+  current(): MemoryStorage;
   restart(): Promise<void>;
 }
 

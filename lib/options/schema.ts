@@ -23,11 +23,22 @@ const methods = (names: readonly string[], description: string): object => ({
 
 /** The texts that say what to write instead, for options that `check.ts` checks beyond their shape. */
 export const fixes: Readonly<
-  Record<"acrValues" | "audience" | "origins" | "schemes" | "secret" | "secrets" | "signingKeys", string>
+  Record<
+    | "acrValues"
+    | "audience"
+    | "origins"
+    | "parkedRequests"
+    | "schemes"
+    | "secret"
+    | "secrets"
+    | "signingKeys",
+    string
+  >
 > = {
   acrValues: 'Write a list of acr values without spaces, such as ["pwd", "otp"].',
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
   origins: 'Write a list of origins, such as ["https://app.example"].',
+  parkedRequests: "Write a ParkedRequestStore.",
   schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
   secret: "Write random text, such as the output of: npx authmount secret.",
   secrets: "Write a list of secrets, the newest first.",
@@ -156,6 +167,7 @@ const storageFixes: Readonly<Record<StoragePortName, string>> = {
   endMarks: "Write an EndMarkStore.",
   clientAssertions: "Write a ClientAssertionStore.",
   clientRegistrations: "Write a ClientRegistrationStore.",
+  parkedRequests: fixes.parkedRequests,
 };
 const storagePorts = Object.fromEntries(
   storagePortNames.map((name) => [name, methods(Object.keys(storageMethods[name]), storageFixes[name])]),
@@ -175,7 +187,7 @@ const serverSchema = {
     signingKeys: { type: "array", minItems: 1, description: fixes.signingKeys },
     storage: {
       type: "object",
-      required: storagePortNames,
+      required: storagePortNames.filter((name) => name !== "parkedRequests"),
       properties: storagePorts,
       description: "Write a Storage, such as memoryStorage({ clients }).",
     },

@@ -83,16 +83,16 @@ export function subscriptions(
 
 /** The ports that are in the memory of the process. */
 export const storageInMemory: Find = ({ storage }) => {
-  const names = storagePortNames.filter((name) => isInMemory(storage[name]));
+  const names = storagePortNames.filter((name) => isInMemory(storage[name] ?? {}));
   if (names.length === 0) return [];
   // clients are never kept there: they are given anew at each start
-  const isAll = names.length === storagePortNames.length - 1;
+  const isAll = names.length === storagePortNames.filter((name) => storage[name]).length - 1;
   return [{ path: isAll ? "storage" : `storage.${names.join(", storage.")}` }];
 };
 
 /** The storage, if a crash of its database may lose what it has acknowledged. */
 export const storageAtRisk: Find = ({ storage }) => {
-  const risks = storagePortNames.flatMap((name) => risksOf(storage[name]));
+  const risks = storagePortNames.flatMap((name) => risksOf(storage[name] ?? {}));
   const all = (of: "problem" | "fix", between: string): string =>
     [...new Set(risks.map((risk) => risk[of]))].join(between);
   const problem = `may lose what it has acknowledged: ${all("problem", ", ")}`;

@@ -27,7 +27,7 @@ function limitedCall(
   storage: Storage,
   { portName, method }: { portName: StoragePortName; method: string },
 ): Call {
-  const port: object = storage[portName];
+  const port: object = storage[portName] ?? {};
   const name = `${portName}.${method}`;
   const takeBack = takingBack[name];
   if (!takeBack)
@@ -43,11 +43,11 @@ function limitedCall(
   };
 }
 
-function limited<Name extends StoragePortName>(storage: Storage, portName: Name): Storage[Name] {
+function limited<Name extends StoragePortName>(storage: Storage, portName: Name): Required<Storage>[Name] {
   const methods = Object.keys(storageMethods[portName]);
   return Object.fromEntries(
     methods.map((method) => [method, limitedCall(storage, { portName, method })]),
-  ) as unknown as Storage[Name];
+  ) as unknown as Required<Storage>[Name];
 }
 
 /**
@@ -67,6 +67,7 @@ export function timeLimited(storage: Storage): Storage {
     endMarks: limited(storage, "endMarks"),
     clientAssertions: limited(storage, "clientAssertions"),
     clientRegistrations: limited(storage, "clientRegistrations"),
+    ...(storage.parkedRequests && { parkedRequests: limited(storage, "parkedRequests") }),
   };
 }
 

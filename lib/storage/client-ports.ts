@@ -1,4 +1,4 @@
-/** The storage ports of what clients bring along: assertions that they have signed, and their own registrations. RFC 7523 §3, 7591 §3. */
+/** The storage ports of what clients bring along: assertions that they have signed, requests that they have pushed, and their own registrations. RFC 7523 §3, 7591 §3, 9126 §4. */
 import type { Client } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
@@ -23,6 +23,36 @@ export interface ClientAssertionStore {
    * All others get `"used-before"`, and so do all later ones until the `expiresAt` of that one. After that, either answer is right.
    */
   use(assertion: UsedAssertion, now: EpochSeconds): Promise<"used" | "used-before">;
+}
+
+/** A pushed authorization request that was answered with a yes. @rfc 9126 §4 */
+export interface ParkedRequest {
+  /** Stands for the request: a digest of its random id. */
+  readonly key: TokenDigest;
+  /** The client that has pushed it. The server always passes it; an adapter need not store it. */
+  readonly owner: string;
+  /** Stands for what has answered it: text of the server that names nobody. */
+  readonly by: string;
+  /** From then on the request is refused because of its age, so it need not be remembered. */
+  readonly expiresAt: EpochSeconds;
+}
+
+/**
+ * Pushed authorization requests that were answered with a yes, so that each one is used only once. The adapter removes expired ones, and
+ * must never lose an unexpired one. A storage may leave this port out: only pushed requests need it.
+ */
+export interface ParkedRequestStore {
+  /**
+   * Stores it, unless one with this key is there: of any number of simultaneous calls in any number of processes, exactly one gets
+   * `"created"`. All others get `"taken"`, and so do all later ones until the `expiresAt` of that one. After that, either answer is right.
+   * Each answer is as lasting as the first: an adapter that waits for replicas waits again.
+   */
+  create(request: ParkedRequest, now: EpochSeconds): Promise<"created" | "taken">;
+  /**
+   * The one with this key, with `by` exactly as `create` stored it, unless it has expired at `now`. Whoever was told `"taken"` finds it
+   * until then.
+   */
+  find(key: TokenDigest, now: EpochSeconds): Promise<Pick<ParkedRequest, "by"> | undefined>;
 }
 
 /** A client that has registered itself. @rfc 7591 §3 */

@@ -11,7 +11,7 @@ import type { Consent, ConsentKey } from "../protocol/consent";
 import type { EndMark } from "../protocol/end-mark";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest, TokenHandle } from "../protocol/token-value";
-import type { ClientAssertionStore, ClientRegistrationStore } from "./client-ports";
+import type { ClientAssertionStore, ClientRegistrationStore, ParkedRequestStore } from "./client-ports";
 
 /**
  * The registered clients. The library only reads them, so this is often the host's own table. A record of the wrong shape is
@@ -251,6 +251,8 @@ export interface Storage {
   readonly endMarks: EndMarkStore;
   readonly clientAssertions: ClientAssertionStore;
   readonly clientRegistrations: ClientRegistrationStore;
+  /** Needed only where an API takes pushed authorization requests. */
+  readonly parkedRequests?: ParkedRequestStore;
 }
 
 /** The name of a storage port. */
@@ -258,7 +260,7 @@ export type StoragePortName = keyof Storage;
 
 /** Every method that the server calls, for the check of options and the time limit. The compiler refuses it if one is missing. */
 export const storageMethods: {
-  readonly [Port in StoragePortName]: Readonly<Record<keyof Storage[Port], true>>;
+  readonly [Port in StoragePortName]-?: Readonly<Record<keyof Required<Storage>[Port], true>>;
 } = {
   clients: { find: true, isBrowserOrigin: true },
   consents: { find: true, save: true, list: true, delete: true },
@@ -278,6 +280,7 @@ export const storageMethods: {
   endMarks: { find: true, save: true },
   clientAssertions: { use: true },
   clientRegistrations: { create: true, find: true, extend: true },
+  parkedRequests: { create: true, find: true },
 };
 
 /** The names of all storage ports. */

@@ -13,6 +13,8 @@ import type {
   ClientAssertionStore,
   ClientRegistration,
   ClientRegistrationStore,
+  ParkedRequest,
+  ParkedRequestStore,
   UsedAssertion,
 } from "../../storage/client-ports";
 import { newClientEnd } from "../../storage/end-marks";
@@ -111,7 +113,7 @@ export interface MemoryStorageOptions {
 }
 
 /** Storage in the memory of this process. */
-export interface MemoryStorage extends Storage {
+export interface MemoryStorage extends Required<Storage> {
   /** The registered clients, which can be saved, listed and deleted here. */
   readonly clients: ClientRegistry;
 }
@@ -280,6 +282,17 @@ function memoryAssertions(assertions: ExpiringMap<UsedAssertion>): ClientAsserti
   };
 }
 
+function memoryParkedRequests(requests: ExpiringMap<ParkedRequest>): ParkedRequestStore {
+  return {
+    create: async (request, now) => {
+      if (requests.get(request.key, now)) return "taken";
+      requests.set(request.key, request, now);
+      return "created";
+    },
+    find: async (key, now) => requests.get(key, now),
+  };
+}
+
 /**
  * Storage in the memory of this process. Its records are lost when the process ends, and two processes do not share them.
  *
@@ -314,5 +327,8 @@ export function memoryStorage(options: MemoryStorageOptions): MemoryStorage {
     endMarks: memoryEndMarks(endMarks),
     clientAssertions: memoryAssertions(expiringMap<UsedAssertion>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
+    parkedRequests: memoryParkedRequests(
+      expiringMap<ParkedRequest>({ maxEntries, ownerOf: (request) => request.owner }),
+    ),
   });
 }

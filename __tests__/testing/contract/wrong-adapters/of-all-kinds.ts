@@ -191,7 +191,7 @@ type Store = (record: object, ...rest: readonly unknown[]) => Promise<void>;
 
 function shortColumn<Port extends Ports>(
   port: Port,
-  { method, caughtBy }: { method: string & keyof Storage[Port]; caughtBy: string },
+  { method, caughtBy }: { method: string & keyof Required<Storage>[Port]; caughtBy: string },
 ): WrongAdapter {
   return wrong(port, {
     mistake: `${method} rejects records of more than 2,000 characters`,
@@ -202,7 +202,7 @@ function shortColumn<Port extends Ports>(
         if (JSON.stringify(record).length > 2_000) throw new Error("value too long for type varchar(2000)");
         return store(record, ...rest);
       };
-      return { [method]: checked } as Partial<Storage[Port]>;
+      return { [method]: checked } as Partial<Required<Storage>[Port]>;
     },
   });
 }
@@ -443,7 +443,7 @@ const sharedMistakes: readonly WrongAdapter[] = [
 /** A failure that becomes an answer. */
 function swallowing<Port extends Ports>(
   port: Port,
-  { method, answer }: { method: keyof Storage[Port] & string; answer: unknown },
+  { method, answer }: { method: keyof Required<Storage>[Port] & string; answer: unknown },
 ): WrongAdapter {
   return wrong(port, {
     mistake: `${method} answers ${JSON.stringify(answer) ?? "nothing"} when it fails`,
@@ -451,7 +451,7 @@ function swallowing<Port extends Ports>(
     change({ storage }) {
       const call = storage[port][method] as (...args: readonly unknown[]) => Promise<unknown>;
       const swallowed = (...args: readonly unknown[]): Promise<unknown> => call(...args).catch(() => answer);
-      return { [method]: swallowed } as unknown as Partial<Storage[Port]>;
+      return { [method]: swallowed } as unknown as Partial<Required<Storage>[Port]>;
     },
   });
 }

@@ -13,6 +13,7 @@ import {
   type ListedAuthorization,
   maxAuthorizations,
   maxConsents,
+  type ParkedRequest,
   type RefreshToken,
   type RevokedAccessToken,
   type Storage,
@@ -62,6 +63,7 @@ export interface Database {
   readonly endMarks: Table<EndMark>;
   readonly usedAssertions: Table<UsedAssertion>;
   readonly clientRegistrations: Table<RegistrationRow>;
+  readonly parkedRequests: Table<ParkedRequest>;
 }
 
 function newTable<T>(roundTrip: () => Promise<void>): Table<T> {
@@ -140,6 +142,7 @@ export function newDatabase({ reachable = true } = {}): Database {
     endMarks: newTable(roundTrip),
     usedAssertions: newTable(roundTrip),
     clientRegistrations: newTable(roundTrip),
+    parkedRequests: newTable(roundTrip),
   };
 }
 
@@ -313,9 +316,9 @@ function tableClients({ clients, endMarks }: Database): ClientRegistry {
 export const newEnd = (clientId: string): EndMark => newClientEnd(clientId, Math.floor(Date.now() / 1000));
 
 /** The right adapter, as one process has it. */
-export function tableStorage(database: Database): Storage {
+export function tableStorage(database: Database): Required<Storage> {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, consents } = database;
-  const { revokedAccessTokens, endMarks, usedAssertions } = database;
+  const { revokedAccessTokens, endMarks, usedAssertions, parkedRequests } = database;
   const use = <T extends { readonly authorizationId: string }>(used: T, now: EpochSeconds): T => {
     authorizations.updateAlong(used.authorizationId, (record) => ({ ...record, lastUsedAt: now }));
     return used;
@@ -383,5 +386,9 @@ export function tableStorage(database: Database): Storage {
         (await usedAssertions.add(assertion.digest, assertion)) ? "used" : "used-before",
     },
     clientRegistrations: tableRegistrations(database),
+    parkedRequests: {
+      create: async (request) => ((await parkedRequests.add(request.key, request)) ? "created" : "taken"),
+      find: async (key, now) => live(await parkedRequests.get(key), now),
+    },
   };
 }

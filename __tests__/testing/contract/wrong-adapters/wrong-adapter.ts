@@ -4,7 +4,7 @@ import { consentId, type Database, live, tableStorage } from "./table-storage";
 
 /** What a mistake is made of: the right adapter of one process, and the tables behind it. */
 export interface Process {
-  readonly storage: Storage;
+  readonly storage: Required<Storage>;
   readonly database: Database;
 }
 
@@ -23,7 +23,7 @@ export type Ports = keyof Storage;
 interface Mistake<Port extends Ports> {
   readonly mistake: string;
   readonly caughtBy: readonly string[];
-  readonly change: (process: Process) => Partial<Storage[Port]>;
+  readonly change: (process: Process) => Partial<Required<Storage>[Port]>;
 }
 
 /** The right adapter with some methods of one port changed. */
@@ -76,7 +76,7 @@ export function finding(
         const found = await find(...args);
         return found && alter(found);
       };
-      return { find: altered } as Partial<Storage[typeof port]>;
+      return { find: altered } as Partial<Required<Storage>[typeof port]>;
     },
   });
 }
@@ -109,7 +109,7 @@ export function cachingFind(
         if (found) known.set(idOf(key), found);
         return found && live(give(found) as Consent, now as EpochSeconds);
       };
-      return { find: cached } as Partial<Storage[typeof port]>;
+      return { find: cached } as Partial<Required<Storage>[typeof port]>;
     },
   });
 }
