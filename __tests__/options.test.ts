@@ -46,6 +46,15 @@ const shapes: readonly Mistake[] = [
     "option-missing",
   ],
   [
+    "pushed requests, and a storage that cannot use them up",
+    {
+      ...orders({ pushedRequests: "optional" }),
+      storage: Object.fromEntries(Object.entries(emptyStorage).filter(([name]) => name !== "parkedRequests")),
+    },
+    "storage.parkedRequests",
+    "option-missing",
+  ],
+  [
     "refresh tokens that do not rotate",
     { storage: { ...emptyStorage, refreshTokens: { ...emptyStorage.refreshTokens, rotate: undefined } } },
     "storage.refreshTokens",

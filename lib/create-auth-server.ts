@@ -10,6 +10,7 @@ import {
 import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
+import type { PushedRequests } from "./endpoints/pushed-request";
 import type { RegistrationPorts } from "./endpoints/registration";
 import { keySetEndpoint, type RootDocuments, rootDocuments } from "./endpoints/documents";
 import type { NarrowPorts } from "./end-user/narrow";
@@ -21,6 +22,7 @@ import { readInteractionId } from "./http/request";
 import { whileTraced } from "./http/request-trace";
 import { adviseOfFormAction, writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
+import { crossOriginRoute } from "./http/routes";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
 import { readOtherwise } from "./interaction/lost-interaction";
@@ -37,6 +39,7 @@ import {
   narrowingOnDemand,
   openidRoutesOnDemand,
   pageRoutesOnDemand,
+  pushedRequestsOnDemand,
   rateLimitOnDemand,
   routesOnDemand,
   selfDescribedOnDemand,
@@ -116,12 +119,13 @@ function findIssuerIn(
 
 function flowOf(
   { baseUrl, secrets, authMethods, consent, issuers }: ResolvedOptions,
-  { ports, pages }: { ports: Ports; pages: Pages },
+  { ports, pages, pushed }: { ports: Ports; pages: Pages; pushed: PushedRequests | undefined },
 ): AuthorizationFlow {
   const { origin, protocol } = new URL(baseUrl);
   return authorizationFlow({
     ports,
     pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, clock }),
+    pushedRequests: pushed,
     origin,
     advise: ports.advise,
     secrets,
@@ -149,12 +153,19 @@ function someRoutesOf(
     options,
     protection,
     signOut,
-  }: { options: ResolvedOptions; protection: ProtectionPorts; signOut: SignOutFlow | undefined },
+    pushed,
+  }: {
+    options: ResolvedOptions;
+    protection: ProtectionPorts;
+    signOut: SignOutFlow | undefined;
+    pushed: PushedRequests | undefined;
+  },
 ): Pick<RouterParts, "someRoutes" | "somePageRoutes"> {
   const verifiers = new Map(protection.apis.map(({ api, verify }) => [api.apiId, verify]));
   const openidRoutes = openidRoutesOnDemand(options, { ...ports, verifiers });
+  const pushRoutes = pushed ? [crossOriginRoute("pushed_authorization_request", pushed.endpoint)] : [];
   return {
-    someRoutes: [...routesOnDemand(options, ports), ...openidRoutes],
+    someRoutes: [...routesOnDemand(options, ports), ...pushRoutes, ...openidRoutes],
     somePageRoutes: pageRoutesOnDemand(options, signOut),
   };
 }
@@ -279,14 +290,14 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     showReason: !isProduction(),
     onFailure: (cause) => emit({ kind: "server-error", cause }),
   });
-  const flow = flowOf(options, { ports, pages });
   const signOut = signOutOnDemand(options, { ...ports, pages });
+  const pushed = pushedRequestsOnDemand(options, ports);
+  const flow = flowOf(options, { ports, pages, pushed });
   const jwksUri = `${baseUrl}/jwks`;
-  const rateLimit = rateLimitOnDemand(options);
   const protection = protectionOf(ports, options);
-  const someRoutes = someRoutesOf(ports, { options, protection, signOut });
+  const someRoutes = someRoutesOf(ports, { options, protection, signOut, pushed });
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
-  const mountPath = mountPathOf(baseUrl);
+  const [rateLimit, mountPath] = [rateLimitOnDemand(options), mountPathOf(baseUrl)];
   const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, ...someRoutes };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });

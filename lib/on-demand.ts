@@ -15,6 +15,8 @@ import type { FetchKeys } from "./clients/client-assertion";
 import type * as Managing from "./clients/manage-clients";
 import type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";
 import type { SelfDescribedClients } from "./clients/client-lookup";
+import type * as Pushing from "./endpoints/pushed-request";
+import type { PushedRequestPorts, PushedRequests } from "./endpoints/pushed-request";
 import type * as RateLimiting from "./endpoints/rate-limit";
 import type { RegistrationPorts } from "./endpoints/registration";
 import type * as Ends from "./end-user/ends";
@@ -179,6 +181,16 @@ export function routesOnDemand(
   if (adapters.size === 0) return [];
   const { registrationRoute } = require("./http/registration-route") as typeof RegistrationRoute;
   return [registrationRoute({ ...ports, insecureLoopback }, adapters)];
+}
+
+/** Pushed authorization requests; `undefined` where no API has them. */
+export function pushedRequestsOnDemand(
+  { issuers, secrets }: ResolvedOptions,
+  ports: Omit<PushedRequestPorts, "secrets">,
+): PushedRequests | undefined {
+  if (!issuers.some(({ api }) => api.pushedRequests)) return undefined;
+  const { pushedRequests } = require("./endpoints/pushed-request") as typeof Pushing;
+  return pushedRequests({ ...ports, secrets });
 }
 
 /** The routes for relying parties, where an API has `openid`. */

@@ -90,6 +90,7 @@ async function approved(given: Given = {}) {
       remember: remembers ? remember : undefined,
       basis,
     },
+    page: undefined,
     now,
   };
   const work = approve(
@@ -331,6 +332,7 @@ describe("an approval whose ground is ended meanwhile (RFC 7009 §2.1)", () => {
         request: askedRequest(),
         endUser: endUserRecord(),
         consent: { kind: "granted", scopes: [], context: undefined, remember, basis },
+        page: undefined,
         now,
       },
     );

@@ -21,7 +21,6 @@ const backRecord: BackFromPage = {
   began: now,
   shown: { requestedScopes: ["orders:read"], grantableScopes: ["orders:read"] },
   shownClient: undefined,
-  hintedSubject: undefined,
   page: { name: "page", shownTo: undefined },
   decision: undefined,
   mustAsk: false,

@@ -85,6 +85,7 @@ export function directFlow(answers: Partial<FlowHost> = {}) {
   };
   const flow = authorizationFlow({
     ports: portsOf(host, events),
+    pushedRequests: undefined,
     pendingRequests: pendingRequests({ secure: true, secrets: ["secret"], clock: () => flowNow }),
     origin,
     advise: undefined,

@@ -5,7 +5,7 @@ import { sealer } from "../../lib/signing/sealer";
 const ticket = { issuer: "https://host.example/i", subject: "zoë", state: "a b" };
 const purpose = "authmount sign-out";
 const seal = (value: object, secret: string) => sealer(purpose, [secret]).seal(value);
-const { open } = sealer(purpose, ["new", "old"]);
+const open = (sealed: string) => sealer(purpose, ["new", "old"]).open(sealed);
 
 /** With one bit turned over. */
 function bent(sealed: string, at: number): string {

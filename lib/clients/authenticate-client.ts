@@ -42,8 +42,11 @@ export interface EndpointRequest {
 
 /** A request whose client has not been authenticated yet. */
 export interface UnprovenRequest extends EndpointRequest {
-  /** Those that can contain a code or a refresh token of the client: only with one may its metadata document be fetched. */
-  readonly grantParameters: readonly string[];
+  /**
+   * Those that can contain a code or a refresh token of the client: only with one may its metadata document be fetched. `"anyone"`: it may be
+   * fetched for any request, as at the authorization endpoint.
+   */
+  readonly grantParameters: readonly string[] | "anyone";
 }
 
 /** A request of an authenticated client. A public client only names itself, as it has no secret. */
@@ -226,9 +229,14 @@ export async function authenticateClient(
   const mayFetch = (): boolean | Promise<boolean> => {
     const now = clock();
     if (!couldProve(presented, { issuer, now })) return false;
+    if (grantParameters === "anyone") return true;
     return presentsOwnGrant(storage, { issuer, parameters, grantParameters, clientId, now });
   };
-  const registered = await clients.findRegistered(clientId, { issuer, mayFetch, byGrant: true });
+  const registered = await clients.findRegistered(clientId, {
+    issuer,
+    mayFetch,
+    byGrant: grantParameters !== "anyone",
+  });
   let problem: ProofProblem | "client-unknown" = "client-unknown";
   if (registered) {
     const place = { presented, issuer, mayFetch };

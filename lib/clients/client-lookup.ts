@@ -135,7 +135,7 @@ export interface ClientLookup {
    * `undefined` where there is none, and for a client that the host has not registered. It is read once a second at most for each client: a
    * flood of wrong secrets must not reach storage.
    */
-  findNewer(refused: RegisteredClient): Promise<RegisteredClient | undefined>;
+  findNewer(refused: Pick<RegisteredClient, "client">): Promise<RegisteredClient | undefined>;
   /** The client as it is now, whatever is remembered. */
   findCurrent(clientId: string, at: ClientPlace): Promise<Client | undefined>;
   /**
@@ -263,7 +263,7 @@ export function clientLookup(storage: LookupPorts, options: ClientLookupOptions)
       if (selfDescription || options.lagSeconds === 0) return undefined;
       await readAgain(clientId, () => known(clientId, find, 0).then(() => true));
       const newest = await known(clientId, find);
-      return newest === refused ? undefined : unlessDisabled(newest);
+      return newest?.client === refused.client ? undefined : unlessDisabled(newest);
     },
     async findCurrent(clientId, at) {
       const client = await ask(clientId);

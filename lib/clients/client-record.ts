@@ -130,6 +130,7 @@ const narrowing: Readonly<Record<string, string>> = {
   grantTypes: "a list",
   responseModes: "a list",
   trusted: "true or false",
+  requirePushedRequests: "true or false",
   disabled: "true or false",
   oldSecretUntil: "seconds since 1970",
 };
@@ -226,6 +227,7 @@ const kept: Readonly<
   responseModes: true,
   postLogoutRedirectUris: true,
   trusted: true,
+  requirePushedRequests: true,
   subscriptions: true,
   logo: true,
   clientUri: true,

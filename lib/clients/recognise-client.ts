@@ -21,6 +21,9 @@ export interface RecognisedClient {
   readonly endMark: string | undefined;
 }
 
+/** What is known of a client whose redirect URI is not proven yet. */
+type Recognisable = Pick<RegisteredClient, "client" | "endMark">;
+
 /** Refusals that only the person sees. */
 export const recognitionReasons = {
   "client-id-not-sent":
@@ -66,20 +69,16 @@ function targetFor(
   return hasOrigin(target.uri, ownOrigins) ? undefined : target;
 }
 
-/** The proven client and redirect URI. Until they are proven, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
-export async function recogniseClient(
+/** The proven redirect URI of a client that is known. @throws OAuthError `invalid_request` */
+export async function recogniseTarget(
   { clients, redirectSchemes }: RecognitionPorts,
-  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+  { registered, issuer, parameters }: { registered: Recognisable; issuer: Issuer; parameters: Parameters },
 ): Promise<RecognisedClient> {
-  const clientId = parameters.get("client_id");
-  if (clientId === undefined) throw unredirectable("client_id is missing or repeated.", "client-id-not-sent");
-  const registered = await clients.findRegistered(clientId, { issuer, mayFetch: () => true });
-  if (!registered) throw unredirectable("The client is unknown.", "no-such-client");
   // before the value is used: a repeated one must not look like one that was left out
   if (parameters.unusable.has("redirect_uri"))
     throw unredirectable("redirect_uri is repeated.", "redirect-uri-repeated");
   const requested = parameters.get("redirect_uri");
-  const match = ({ client, endMark }: RegisteredClient): RecognisedClient | undefined => {
+  const match = ({ client, endMark }: Recognisable): RecognisedClient | undefined => {
     const target = targetFor(client, { issuer, parameters, redirectSchemes });
     return target && { client, target, endMark };
   };
@@ -93,4 +92,16 @@ export async function recogniseClient(
     description: "The redirect_uri is not registered for this client.",
     ...because(recognitionReasons, "redirect-uri-not-registered", why),
   });
+}
+
+/** The proven client and redirect URI. Until they are proven, nobody may be redirected. @rfc 6749 §4.1.2.1, 9700 §4.11 */
+export async function recogniseClient(
+  ports: RecognitionPorts,
+  { issuer, parameters }: { issuer: Issuer; parameters: Parameters },
+): Promise<RecognisedClient> {
+  const clientId = parameters.get("client_id");
+  if (clientId === undefined) throw unredirectable("client_id is missing or repeated.", "client-id-not-sent");
+  const registered = await ports.clients.findRegistered(clientId, { issuer, mayFetch: () => true });
+  if (!registered) throw unredirectable("The client is unknown.", "no-such-client");
+  return recogniseTarget(ports, { registered, issuer, parameters });
 }

@@ -28,7 +28,12 @@ export interface ApprovalPorts extends CodeIssuePorts {
   readonly randomId: () => string;
   readonly storage: Pick<
     Storage,
-    "authorizations" | "authorizationCodes" | "consents" | "endMarks" | "clientRegistrations"
+    | "authorizations"
+    | "authorizationCodes"
+    | "consents"
+    | "endMarks"
+    | "clientRegistrations"
+    | "parkedRequests"
   >;
   readonly emit: EmitEvent;
 }
@@ -39,6 +44,8 @@ export interface Approved {
   readonly endUser: EndUser;
   /** The granted scopes, what to remember of them, and the end marks that the approval is born under. */
   readonly consent: Extract<ConsentResult, { kind: "granted" }>;
+  /** Names the page that was answered; `undefined` where none was shown. */
+  readonly page: string | undefined;
   readonly now: EpochSeconds;
 }
 
@@ -163,22 +170,49 @@ async function keepRegistration(
   });
 }
 
+/** An approval that may still give way. */
+interface Claim extends Approval {
+  readonly noKey: string | undefined;
+  readonly page: string | undefined;
+}
+
+/** The refusal of a pushed request that another approval has used up. @rfc 9126 §4, 9101 §6.3 */
+function usedUp(): OAuthError {
+  return new OAuthError("invalid_request_uri", {
+    description: "The request_uri was used before.",
+    ...because(endUserReasons, "request-uri-used-before"),
+  });
+}
+
 /**
- * Stores the code, unless the page was answered with a no. That is looked for here, after the yes has left its mark, because from the
- * moment a consent is stored other requests rely on it.
+ * Uses a pushed request up: of several approvals one does. The page that has done so may do it again, for the second click of an impatient
+ * person. A page that was opened in time may be answered later, so it is remembered for longer than the `request_uri` lives.
  */
-async function storeCode(
-  ports: ApprovalPorts,
-  approval: Approval & { noKey: string | undefined },
-): Promise<string> {
-  const { noKey, subject, authorizationId, now } = approval;
-  const [code, found] = await allStored([
-    issueAuthorizationCode(ports, approval),
+async function usesUp({ storage: { parkedRequests } }: ApprovalPorts, claim: Claim): Promise<boolean> {
+  const { request, authorizationId, page, now } = claim;
+  const { pushed, client, issuer } = request;
+  if (!pushed) return true;
+  const by = page ?? authorizationId;
+  const expiresAt = pushed.expiresAt + issuer.api.lifetimes.interactionSeconds + clockDriftSeconds;
+  const parked = { key: pushed.key, owner: client.clientId, by, expiresAt };
+  if ((await parkedRequests?.create(parked, now)) === "created") return true;
+  return (await parkedRequests?.find(pushed.key, now))?.by === by;
+}
+
+/**
+ * Stores the code, unless the page was answered with a no, or the pushed request is used up. The no is looked for here, after the yes has
+ * left its mark, because from the moment a consent is stored other requests rely on it.
+ */
+async function storeCode(ports: ApprovalPorts, claim: Claim): Promise<string> {
+  const { noKey, subject, authorizationId, now } = claim;
+  const [code, found, isFirst] = await allStored([
+    issueAuthorizationCode(ports, claim),
     noKey === undefined ? undefined : findMarks(ports.storage.endMarks, { keys: { no: noKey }, now }),
+    usesUp(ports, claim),
   ]);
-  if (found?.no === undefined) return code;
+  if (found?.no === undefined && isFirst) return code;
   await ports.storage.authorizations.erase({ subject, authorizationId }, now);
-  throw answeredBefore();
+  throw found?.no === undefined ? usedUp() : answeredBefore();
 }
 
 /**
@@ -186,11 +220,11 @@ async function storeCode(
  * that, no consent is remembered for a request that failed.
  *
  * @throws OAuthError `access_denied` when something that the approval relies on was ended meanwhile, `invalid_request` when the page was
- * answered with a no
+ * answered with a no, `invalid_request_uri` when the pushed request is used up
  * @rfc 6749 §4.1.2
  */
 export async function approve(ports: ApprovalPorts, approved: Approved): Promise<AuthorizationAnswer> {
-  const { request, endUser, consent, now } = approved;
+  const { request, endUser, consent, page, now } = approved;
   const { subject, facts } = endUser;
   const { issuer, client, target, state, responseMode: mode } = request;
   const { scopes, context } = consent;
@@ -199,7 +233,7 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const authorizationId = ports.randomId();
   const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   try {
-    const code = await storeCode(ports, { ...allowed, authorizationId, noKey });
+    const code = await storeCode(ports, { ...allowed, authorizationId, noKey, page });
     await rememberWhatStands(ports, { approved, authorizationId });
     const iss = issuer.identifier;
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });

@@ -82,8 +82,6 @@ export interface BackFromPage {
   readonly shown: ShownScopes;
   /** What a client that nobody registered said of itself when the pages of this request were first shown. */
   readonly shownClient: string | undefined;
-  /** The person whom the client expects. */
-  readonly hintedSubject: string | undefined;
   readonly page: ConsentPage;
   /** The answer that the person has just given on the consent page. */
   readonly decision: ConsentDecision | undefined;

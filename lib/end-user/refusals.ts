@@ -23,6 +23,8 @@ export const endUserReasons = {
     "prompt=none, but consent.decide returned interaction (OpenID Connect Core §3.1.2.6): send the request without prompt=none",
   "page-answered-before":
     "the consent page was already answered the other way, perhaps at the same moment, and the first answer stands: start a new authorization request. The browser did not wait for the response, so its cookie does not say so",
+  "request-uri-used-before":
+    "another approval has used the request_uri up (RFC 9126 §4): push a new request each time, and open its URL in one browser",
   "client-changed":
     "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start a new authorization request",
   "registration-expired":

@@ -10,7 +10,7 @@ import type { BackFromPage, ConsentPage, EndUser, EndUserPort } from "../end-use
 import { closePage } from "../end-user/page-answers";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import { type EmitEvent, refusalEvent } from "../events/port";
-import type { AuthorizationRequest } from "../protocol/authorization-request";
+import type { AuthorizationRequest, PushedRequest } from "../protocol/authorization-request";
 import {
   type AuthorizationAnswer,
   authorizationAnswer,
@@ -44,6 +44,10 @@ interface RefusalPorts {
 export interface FirstVisit {
   readonly issuer: Issuer;
   readonly parameters: Parameters;
+  /** The person whom the client expects, where that is known already. */
+  readonly hintedSubject?: string | undefined;
+  /** Left out for a request that came in the URL alone. */
+  readonly pushed?: PushedRequest | undefined;
   /** The host's adapters for this HTTP request. */
   readonly port: EndUserPort;
 }
@@ -89,7 +93,12 @@ export type AuthorizationOutcome =
 /** The request of a pending interaction, checked again, for pages that show it. @throws OAuthError when it is no longer valid */
 export async function readAuthorizationRequest(
   ports: RecognitionPorts,
-  message: { issuer: Issuer; parameters: Parameters; shown: ShownScopes },
+  message: {
+    issuer: Issuer;
+    parameters: Parameters;
+    shown: ShownScopes;
+    pushed: PushedRequest | undefined;
+  },
 ): Promise<AuthorizationRequest> {
   const recognised = await recogniseClient(ports, message);
   return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
@@ -100,12 +109,11 @@ async function decide(
   ports: AuthorizationPorts,
   { visit, recognised }: { visit: Visit; recognised: RecognisedClient },
 ): Promise<AuthorizationOutcome> {
-  const { issuer, parameters, port, back } = visit;
+  const { issuer, parameters, port, back, hintedSubject, pushed } = visit;
   const { client, target } = recognised;
   if (back) checkClientUnchanged(client, back);
-  const { shown, hintedSubject } = back ?? {};
   const { idTokens } = ports;
-  const setting = { issuer, client, target, shown, hintedSubject, idTokens };
+  const setting = { issuer, client, target, shown: back?.shown, hintedSubject, pushed, idTokens };
   const request = checkAuthorizationRequest(parameters, setting);
   const now = ports.clock();
   // one event for each request, not for each return from a page
@@ -130,7 +138,8 @@ async function decide(
   const again = await authenticateAgain(ports, { question, approver: { endUser, consent } });
   if (again.kind === "interaction") return { ...again, request, asked: undefined };
   // the host may have thought for long: what is issued lives from now on
-  const response = await approve(ports, { request, ...again, now: ports.clock() });
+  const approved = { request, ...again, page: back?.page.name, now: ports.clock() };
+  const response = await approve(ports, approved);
   return { kind: "answered", response, isDecided: true };
 }
 

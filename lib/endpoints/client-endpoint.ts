@@ -49,8 +49,11 @@ export interface ClientAnswer<Response = JsonResponse> {
 export interface ClientEndpoint {
   /** The kind of event that reports a refusal. */
   readonly refused: RefusalKind;
-  /** The parameters that can contain a code or refresh token for which a client's metadata document may be fetched. */
-  readonly grantParameters: readonly string[];
+  /**
+   * The parameters that can contain a code or refresh token for which a client's metadata document may be fetched; `"anyone"` where it may be
+   * fetched for any request.
+   */
+  readonly grantParameters: readonly string[] | "anyone";
   /** The answer to an authenticated client. @throws OAuthError for a refusal; anything else becomes `server_error` */
   answer(ports: ClientEndpointPorts, request: ClientRequest): Promise<JsonResponse>;
 }

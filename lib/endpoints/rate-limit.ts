@@ -31,7 +31,7 @@ export interface ClientAttempt {
    * proxy is the proxy's. Empty where there is none, as on a Unix socket.
    */
   readonly ip: string;
-  /** `token`, `revocation` or `introspection`. */
+  /** `token`, `revocation`, `introspection` or `pushed_authorization_request`. */
   readonly endpoint: ClientEndpointName;
   /** Identifier of the issuer. */
   readonly issuer: string;

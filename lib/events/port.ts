@@ -29,6 +29,10 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "started"; readonly rootDocuments: readonly string[] }
     /** A client sent an authorization request, and it passed every check. The person has not been asked yet. */
     | { readonly kind: "authorization-requested"; readonly scopes: readonly string[] }
+    /** A client has pushed an authorization request. Nobody has been asked, and nothing is stored. */
+    | { readonly kind: "request-pushed" }
+    /** The endpoint for pushed authorization requests refused one. */
+    | ({ readonly kind: "push-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /**
      * Scopes that an API with `unknownScopes: "ignore"` dropped: the first 20 of `count`, each cut to 64 characters. They are text
      * from the client: escape them before you show them.

@@ -168,7 +168,7 @@ async function answerScript(
 }
 
 /** A route that browser clients' scripts also call. */
-function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
+export function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, { req, issuer }) => {
     const { origin } = req.headers;
     const arrival = { req, issuer, name, endpoint };
@@ -198,7 +198,9 @@ export function metadataRoute(at: Endpoint): Route<HttpRequest> {
   return { ...at, endpoint: "metadata", methods, failure: jsonError };
 }
 
-const clientEndpointRoutes: Readonly<Record<ClientEndpointName, Route<HttpRequest>>> = {
+type EverywhereName = Exclude<ClientEndpointName, "pushed_authorization_request">;
+
+const clientEndpointRoutes: Readonly<Record<EverywhereName, Route<HttpRequest>>> = {
   token: crossOriginRoute("token", tokenEndpoint),
   revocation: crossOriginRoute("revocation", revocationEndpoint),
   introspection: sameOriginRoute("introspection", introspectionEndpoint),

@@ -8,6 +8,7 @@ import {
   readAuthorizationRequest,
   refuseByPage,
 } from "../endpoints/authorization";
+import type { PushedRequests, ReturnedRequest } from "../endpoints/pushed-request";
 import type { ConsentDecision } from "../end-user/port";
 import type { Advise } from "../events/port";
 import type { Issuer } from "../protocol/issuer";
@@ -50,6 +51,8 @@ import { notOpened, showPage, type ShowPageOptions, withInteraction } from "./sh
 export interface AuthorizationFlowOptions extends ShowPageOptions, FindPendingOptions, HostAdapters {
   readonly ports: AuthorizationPorts;
   readonly pendingRequests: PendingRequests;
+  /** Opens pushed requests; `undefined` where no API has them. */
+  readonly pushedRequests: Pick<PushedRequests, "open"> | undefined;
   /** Origin of `baseUrl`. */
   readonly origin: string;
   readonly advise: Advise | undefined;
@@ -151,11 +154,12 @@ async function continueWith(
     issuer,
     parameters: parametersOf(pending),
     port: endUserPort(options, req),
+    hintedSubject: pending.hintedSubject,
+    pushed: pending.pushed,
     back: {
       began: pending.began,
       shown: shownScopesOf(pending),
       shownClient: pending.clientDigest,
-      hintedSubject: pending.hintedSubject,
       page: pageOf(found.pending),
       decision: given?.decision,
       mustAsk,
@@ -252,6 +256,7 @@ async function describe(
       issuer,
       parameters: parametersOf(pending),
       shown: shownScopesOf(pending),
+      pushed: pending.pushed,
     });
     return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {
@@ -261,20 +266,32 @@ async function describe(
   }
 }
 
+async function start(
+  options: AuthorizationFlowOptions,
+  { req, issuer, sent }: { req: Request; issuer: Issuer; sent: Parameters },
+): Promise<ProtocolResponse> {
+  const { ports, pushedRequests } = options;
+  let returned: ReturnedRequest | undefined;
+  try {
+    returned = pushedRequests?.open({ issuer, parameters: sent });
+  } catch (thrown) {
+    return refuseByPage(ports, { issuer, thrown });
+  }
+  const { parameters, ...known } = returned ?? { parameters: sent };
+  const readable = readByScript(options, { req, issuer, mode: parameters.get("response_mode") });
+  if (readable) return readable;
+  const outcome = await firstVisit(ports, { issuer, parameters, ...known, port: endUserPort(options, req) });
+  if (outcome.kind === "answered") return outcome.response;
+  const refusal = notOpened(req);
+  if (refusal) return refuseByPage(ports, { issuer, thrown: refusal });
+  const { request } = outcome;
+  return showPage(options, { req, outcome, pending: newPending(ports, { request, parameters }) });
+}
+
 /** Puts the authorization endpoint and its pages together. */
 export function authorizationFlow(options: AuthorizationFlowOptions): AuthorizationFlow {
-  const { ports } = options;
   return {
-    async start(req, { issuer, parameters }) {
-      const readable = readByScript(options, { req, issuer, mode: parameters.get("response_mode") });
-      if (readable) return readable;
-      const outcome = await firstVisit(ports, { issuer, parameters, port: endUserPort(options, req) });
-      if (outcome.kind === "answered") return outcome.response;
-      const refusal = notOpened(req);
-      if (refusal) return refuseByPage(ports, { issuer, thrown: refusal });
-      const { request } = outcome;
-      return showPage(options, { req, outcome, pending: newPending(ports, { request, parameters }) });
-    },
+    start: (req, { issuer, parameters }) => start(options, { req, issuer, sent: parameters }),
     async resume(req, { issuer, interactionId }) {
       const found = foundAt(issuer, findPending(options, { req, interactionId }));
       if (typeof found === "string") return lost(options, { req, issuer, loss: found });

@@ -3,7 +3,12 @@ import { createHmac } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import cookieParser from "cookie-parser";
 import type { Request } from "express";
-import { type AuthorizationRequest, authorizationParameterNames } from "../protocol/authorization-request";
+import {
+  type AuthorizationRequest,
+  authorizationParameterNames,
+  type PushedRequest,
+  sentParameters,
+} from "../protocol/authorization-request";
 import type { Issuer } from "../protocol/issuer";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
@@ -33,6 +38,8 @@ export interface PendingRequest {
   readonly clientDigest?: string;
   /** The person whom the client expects, by its `id_token_hint`. */
   readonly hintedSubject?: string;
+  /** Set where the client has pushed the request. */
+  readonly pushed?: PushedRequest;
   /** When the person was first sent to a page: a sign-in after this moment is fresh. */
   readonly began: EpochSeconds;
   /** From then on the cookie is refused, whatever the browser does with it. */
@@ -89,10 +96,7 @@ const maxTotalBytes = 7_000;
 /** The parameters that a pending request keeps as they are: those of an authorization request, without its lists, and no others. */
 export function pendingParameters(parameters: Parameters): Readonly<Record<string, string>> {
   const names = authorizationParameterNames.filter((name) => name !== "scope" && name !== "acr_values");
-  const entries = names.map((name) => [name, parameters.get(name)] as const);
-  return Object.fromEntries(
-    entries.filter((entry): entry is typeof entry & [string, string] => entry[1] !== undefined),
-  );
+  return sentParameters(parameters, names);
 }
 
 /** The scopes of a request in the form in which a pending request keeps them. */
@@ -111,7 +115,7 @@ export function newPending(
 ): PendingRequest {
   const { authMethodId, api } = request.issuer;
   const { selfDescription } = request.client;
-  const { hintedSubject, acrValues, target } = request;
+  const { hintedSubject, acrValues, target, pushed } = request;
   const now = clock();
   return {
     interactionId: randomId(),
@@ -127,6 +131,7 @@ export function newPending(
     ...keptScopes(request),
     ...(selfDescription && { clientDigest: selfDescription.digest }),
     ...(hintedSubject !== undefined && { hintedSubject }),
+    ...(pushed && { pushed }),
     began: now,
     expiresAt: now + api.lifetimes.interactionSeconds,
   };

@@ -108,6 +108,14 @@ function* openIdProblems(path: string, api: ApiOptions): Iterable<OptionProblem>
     };
 }
 
+/** A pushed request is used up in storage. */
+function* pushProblems({ apis, storage }: AuthServerOptions): Iterable<OptionProblem> {
+  const [apiId] = Object.entries(apis).find(([, { pushedRequests }]) => pushedRequests) ?? [];
+  if (apiId === undefined || storage.parkedRequests) return;
+  const fix = `${fixes.parkedRequests} apis.${apiId}.pushedRequests needs it.`;
+  yield { path: "storage.parkedRequests", ...wrong("option-missing"), fix };
+}
+
 function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
   const pathByUrl = new Map<string, string>();
   for (const [apiId, apiOptions] of Object.entries(apis)) {
@@ -253,6 +261,7 @@ export const valueRules: readonly ((options: AuthServerOptions) => Iterable<Opti
   secretProblems,
   idProblems,
   apiProblems,
+  pushProblems,
   lifetimeProblems,
   schemeProblems,
   browserOriginProblems,

@@ -79,6 +79,14 @@ export interface ApiOptions {
    * `requireBearer` may require (RFC 9470). Default: none, and `acr_values` is not read.
    */
   readonly acrValues?: readonly string[];
+  /**
+   * Lets clients push their authorization requests to `{issuer}/par` and send people on with a `request_uri` (RFC 9126): nothing of the request
+   * can be changed or read on its way through the browser. `"required"` refuses all others; switch it on when every process runs a version
+   * that has it. Needs `storage.parkedRequests`. Left out: there is no such endpoint.
+   *
+   * @rfc 9126 §2
+   */
+  readonly pushedRequests?: "optional" | "required";
   /** Whether a request must contain `scope`. Default: `"optional"`, which falls back to `defaultScopes`. */
   readonly scope?: "required" | "optional";
   /**
@@ -141,7 +149,7 @@ export interface AuthServerOptions {
   /** Decides about consent. Default: the built-in consent page asks. */
   readonly consent?: ConsentAdapter;
   /**
-   * Limits requests of clients at the token, revocation and introspection endpoint, before anything is looked up or compared, and hears how
+   * Limits requests of clients at the token, revocation, introspection and pushed request endpoint, before anything is looked up or compared, and hears how
    * each was answered. Default: no limit.
    *
    * @rfc 6749 §10.10, 6585 §4

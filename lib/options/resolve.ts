@@ -97,6 +97,7 @@ function resolveApi(
     accessTokenFormat: api.accessTokenFormat ?? "jwt",
     redirectUri: api.redirectUri ?? "required",
     scope: api.scope ?? "optional",
+    ...(api.pushedRequests && { pushedRequests: api.pushedRequests }),
     unknownScopes: api.unknownScopes ?? (openid ? "ignore" : "refuse"),
     refreshTokenExpiry: api.refreshTokenExpiry ?? "omit",
     lifetimes: resolveLifetimes(options, api),

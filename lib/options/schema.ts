@@ -125,6 +125,7 @@ const apiSchema = {
     accessTokenFormat: choice("jwt", "opaque"),
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
+    pushedRequests: choice("optional", "required"),
     unknownScopes: choice("refuse", "ignore"),
     refreshTokenExpiry: choice("omit", "state"),
     clientMetadataDocuments: {

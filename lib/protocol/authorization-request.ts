@@ -1,8 +1,11 @@
-/** The authorization request and its parameters. RFC 6749 §4.1.1; OpenID Connect Core §3.1.2.1. */
+/** The authorization request and its parameters. RFC 6749 §4.1.1; 9126 §2.2; OpenID Connect Core §3.1.2.1. */
 import type { Client, ResponseMode } from "./client";
 import type { Issuer } from "./issuer";
+import type { Parameters } from "./parameters";
 import type { RedirectTarget } from "./redirect-uri";
 import type { RequestedScopes } from "./requested-scopes";
+import type { EpochSeconds } from "./time";
+import type { TokenDigest } from "./token-value";
 
 /** The supported values of `prompt`. The metadata publishes this list. */
 export const prompts = ["none", "login", "consent", "select_account"] as const;
@@ -12,6 +15,14 @@ export const prompts = ["none", "login", "consent", "select_account"] as const;
  * chooses an account, which may be one that is already signed in. OpenID Connect Core §3.1.2.1.
  */
 export type Prompt = (typeof prompts)[number];
+
+/** That a request was pushed, and what its approval uses up. @rfc 9126 §2.2, §4 */
+export interface PushedRequest {
+  /** Stands for its `request_uri`. */
+  readonly key: TokenDigest;
+  /** From then on its `request_uri` leads to no page. */
+  readonly expiresAt: EpochSeconds;
+}
 
 /** An authorization request that has passed every check. */
 export interface AuthorizationRequest extends RequestedScopes {
@@ -36,6 +47,8 @@ export interface AuthorizationRequest extends RequestedScopes {
   readonly loginHint: string | undefined;
   /** Language tags in order of preference, separated by spaces. */
   readonly uiLocales: string | undefined;
+  /** Left out for a request that came in the URL alone. */
+  readonly pushed?: PushedRequest | undefined;
 }
 
 /** The parameters of an authorization request. A pending request keeps these and no others. */
@@ -56,6 +69,17 @@ export const authorizationParameterNames = [
   "login_hint",
   "ui_locales",
 ] as const;
+
+/** The parameters with these names, as far as they came. */
+export function sentParameters(
+  parameters: Parameters,
+  names: readonly (typeof authorizationParameterNames)[number][] = authorizationParameterNames,
+): Readonly<Record<string, string>> {
+  const entries = names.map((name) => [name, parameters.get(name)] as const);
+  return Object.fromEntries(
+    entries.filter((entry): entry is typeof entry & [string, string] => entry[1] !== undefined),
+  );
+}
 
 function isPrompt(text: string): text is Prompt {
   return prompts.some((prompt) => prompt === text);

@@ -211,9 +211,11 @@ export function claimsProblem(
   { issuer, clientId, allowTokenEndpointAudience, now }: ExpectedClaims,
 ): AssertionProblem | undefined {
   if (iss !== clientId || sub !== clientId) return "assertion-iss-or-sub-wrong";
-  const isTokenEndpoint = aud === `${issuer.identifier}/${endpoints.token.path}`;
-  if (aud !== issuer.identifier && !(isTokenEndpoint && allowTokenEndpointAudience))
-    return isTokenEndpoint ? "assertion-aud-token-endpoint" : "assertion-aud-wrong";
+  const isEndpoint = [endpoints.token, endpoints.pushed_authorization_request].some(
+    ({ path }) => aud === `${issuer.identifier}/${path}`,
+  );
+  if (aud !== issuer.identifier && !(isEndpoint && allowTokenEndpointAudience))
+    return isEndpoint ? "assertion-aud-token-endpoint" : "assertion-aud-wrong";
   if (now >= exp + toleranceSeconds) return "assertion-expired";
   const latest = now + toleranceSeconds;
   if (iat === undefined && exp > latest + lifeSeconds) return "assertion-lives-too-long";

@@ -57,6 +57,8 @@ interface ClientBase {
    * character (OpenID Connect RP-Initiated Logout §3.1).
    */
   readonly postLogoutRedirectUris?: readonly string[];
+  /** `true`: the client pushes its authorization requests (RFC 9126), and others in its name are refused. APIs need `pushedRequests`. */
+  readonly requirePushedRequests?: boolean;
   /** `true`: end users are never asked for consent. For the host's own clients only. */
   readonly trusted?: boolean;
   /** API id → what the client may do there. Without an entry the client has no access to the API. */

@@ -57,6 +57,8 @@ export interface Api {
   readonly redirectUri: "required" | "optional";
   /** Whether a request may leave out `scope`. */
   readonly scope: "required" | "optional";
+  /** Whether authorization requests may or must be pushed (RFC 9126); left out where there is no such endpoint. */
+  readonly pushedRequests?: "optional" | "required";
   /** What happens to a request for scopes that the client may not have. */
   readonly unknownScopes: "refuse" | "ignore";
   readonly refreshTokenExpiry: "omit" | "state";
@@ -143,7 +145,7 @@ export function mountPathOf(baseUrl: string): string {
 }
 
 /** The name of an endpoint that clients call themselves, by a form with their credentials. */
-export type ClientEndpointName = "token" | "revocation" | "introspection";
+export type ClientEndpointName = "token" | "revocation" | "pushed_authorization_request" | "introspection";
 
 /** The name of an endpoint of an issuer. */
 export type EndpointName = "authorization" | ClientEndpointName | "registration" | "userinfo" | "end_session";
@@ -159,12 +161,13 @@ export interface Endpoint {
 /**
  * The endpoints of an issuer by their names in the metadata. The routes and the metadata follow from this list.
  *
- * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, OpenID Connect Core §5.3, RP-Initiated Logout §2.1
+ * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, 9126 §2, OpenID Connect Core §5.3, RP-Initiated Logout §2.1
  */
 export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   authorization: { path: "authorize" },
   token: { path: "token" },
   revocation: { path: "revoke" },
+  pushed_authorization_request: { path: "par", on: ({ api }) => api.pushedRequests !== undefined },
   introspection: { path: "introspect" },
   registration: { path: "register", on: ({ api }) => api.selfDescribed.registrations },
   userinfo: { path: "userinfo", on: ({ api }) => api.openid !== undefined },

@@ -1,4 +1,4 @@
-/** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9207 §3, 9728 §4; OpenID Connect Discovery §3. */
+/** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9126 §5, 9207 §3, 9728 §4; OpenID Connect Discovery §3. */
 import { prompts } from "./authorization-request";
 import { grantTypes, responseModes } from "./client";
 import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
@@ -40,6 +40,8 @@ export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   /** Only where the API has `acrValues`. @rfc 9470 §7, OpenID Connect Discovery §3 */
   readonly acr_values_supported?: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
+  /** Only where every request must be pushed. @rfc 9126 §5 */
+  readonly require_pushed_authorization_requests?: true;
   /** Only where client ids may be URLs of metadata documents. @rfc draft-ietf-oauth-client-id-metadata-document §5 */
   readonly client_id_metadata_document_supported?: true;
   /** The one API of this issuer. @rfc 9728 §4 */
@@ -91,6 +93,7 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     prompt_values_supported: prompts,
     ...(acrValues.length > 0 && { acr_values_supported: acrValues }),
     authorization_response_iss_parameter_supported: true,
+    ...(api.pushedRequests === "required" && { require_pushed_authorization_requests: true }),
     ...(api.selfDescribed.documents && { client_id_metadata_document_supported: true }),
     protected_resources: [api.audience],
     ...(api.openid && openidMetadata(api.openid)),

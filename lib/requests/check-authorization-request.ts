@@ -1,10 +1,11 @@
-/** Checks of an authorization request; refusals go by redirect. RFC 6749 §4.1.1, §4.1.2.1; 7636 §4.4.1; 9700 §2.1.1. */
+/** Checks of an authorization request; refusals go by redirect. RFC 6749 §4.1.1, §4.1.2.1; 7636 §4.4.1; 9126 §5; 9700 §2.1.1. */
 import { isCodeChallenge } from "../protocol/authorization";
 import {
   type AuthorizationRequest,
   isMaxAge,
   parsePrompt,
   type Prompt,
+  type PushedRequest,
 } from "../protocol/authorization-request";
 import { responseModeFor } from "../protocol/authorization-response";
 import { type Client, grantUseProblem, type ResponseMode } from "../protocol/client";
@@ -26,6 +27,8 @@ export const authorizationRequestReasons = {
     "response_mode is not query or form_post, or responseModes of the client's record does not have it; form_post is for confidential clients that you have registered, with a state of visible ASCII (OAuth 2.0 Form Post Response Mode §2): leave it out, or fix the record",
   "request-object-not-supported":
     "request and request_uri are not read (OpenID Connect Core §3.1.2.6): send the parameters themselves",
+  "request-not-pushed":
+    'the API has pushedRequests: "required", or the client\'s record requirePushedRequests: true, and the request came in the URL (RFC 9126 §5): push it to pushed_authorization_request_endpoint of the metadata, and send client_id and request_uri only',
   "code-grant-not-allowed": (client: string, why: string): string =>
     `client ${client} ${why} (RFC 6749 §4.1.2.1): fix the client's record`,
   "code-challenge-missing":
@@ -74,6 +77,14 @@ function checkNoRequestObject(parameters: Parameters): void {
     description: `${name} is not supported.`,
     ...because(authorizationRequestReasons, "request-object-not-supported"),
   });
+}
+
+/** Where requests must be pushed, one in the URL could have been changed on its way through the browser. @rfc 9126 §5 */
+function checkPushed({ issuer, client, pushed }: AuthorizationRequestSetting): void {
+  const { pushedRequests } = issuer.api;
+  if (!pushedRequests || pushed) return;
+  if (pushedRequests === "required" || client.requirePushedRequests)
+    throw invalidRequest("The request must be pushed.", "request-not-pushed");
 }
 
 function checkResponseMode(parameters: Parameters, client: Client): ResponseMode {
@@ -180,8 +191,10 @@ export interface AuthorizationRequestSetting {
   readonly shown: ShownScopes | undefined;
   /** Verifies `id_token_hint`; left out on a return visit, which has none. */
   readonly idTokens?: IdTokenVerifier | undefined;
-  /** The person whom the hint has named on the first visit. */
+  /** The person whom the hint has named, when the request was pushed or on the first visit. */
   readonly hintedSubject?: string | undefined;
+  /** Left out for a request that came in the URL alone. */
+  readonly pushed?: PushedRequest | undefined;
 }
 
 /**
@@ -195,9 +208,10 @@ export function checkAuthorizationRequest(
   parameters: Parameters,
   setting: AuthorizationRequestSetting,
 ): AuthorizationRequest {
-  const { issuer, client, target, shown } = setting;
+  const { issuer, client, target, shown, pushed } = setting;
   checkUsable(parameters);
   checkNoRequestObject(parameters);
+  checkPushed(setting);
   checkResponseType(parameters);
   const responseMode = checkResponseMode(parameters, client);
   checkClientMayAsk(client, issuer);
@@ -224,5 +238,6 @@ export function checkAuthorizationRequest(
     loginHint: parameters.get("login_hint"),
     uiLocales: parameters.get("ui_locales"),
     hintedSubject: checkIdTokenHint(parameters, setting),
+    pushed,
   };
 }

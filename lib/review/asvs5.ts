@@ -169,8 +169,9 @@ export const asvs5: Standard = {
     {
       section: "10.4.13",
       title: "Authorization requests are pushed (level 3)",
-      state: "not-met",
-      note: "Not offered.",
+      state: "host",
+      note: 'Set pushedRequests: "required" for the API.',
+      tests: ["flows/pushed-requests"],
     },
     {
       section: "10.4.14",

@@ -87,8 +87,9 @@ export const fapi2: Standard = {
     {
       section: "5.3.2.2",
       title: "Authorization requests are pushed (RFC 9126)",
-      state: "not-met",
-      note: "Not offered.",
+      state: "host",
+      note: 'Set pushedRequests: "required" for the API.',
+      tests: ["flows/pushed-requests"],
     },
     {
       section: "5.3.2.2",
@@ -100,7 +101,7 @@ export const fapi2: Standard = {
       section: "5.3.2.2",
       title: "Every authorization request names its redirect URI",
       state: "met",
-      note: "Though not in a pushed one.",
+      note: "By default.",
       tests: ["endpoints/authorization-redirect-uri"],
       weakenedBy: ["optional-redirect-uri"],
     },
