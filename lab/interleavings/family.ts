@@ -5,13 +5,14 @@
 import type { AuthorizationContext, Client, Storage } from "../../lib";
 import { client, familyScopes, type Format, newHost, type Host, type Write } from "./host";
 import { type NamedPage, newProcess, type Outcome, type Process, type Visit } from "./server";
+import { digestToken } from "../../lib/protocol/token-value";
 import { aroundCalls } from "./touches";
 
 /** What is beside the family only where an operation needs it. */
-export type Part = "client itself" | "other context" | "registered client";
+export type Part = "client itself" | "other context" | "registered client" | "pushed request";
 
 /** Whose a text is. */
-export type Owner = "family" | Part | "keyed client";
+export type Owner = "family" | Exclude<Part, "pushed request"> | "keyed client";
 
 /** A text that a client, or a thief, has. */
 export interface Held {
@@ -56,6 +57,8 @@ export interface Family {
   readonly ownToken: string;
   readonly other: OtherContext;
   readonly registered: RegisteredClient;
+  /** The pages that two browsers show of one pushed request. Nothing of it is stored. */
+  readonly pushedPages: readonly [one: NamedPage, other: NamedPage];
   readonly writes: Readonly<Record<"family" | Part, readonly Write[]>>;
 }
 
@@ -126,7 +129,7 @@ async function newTokens(
   };
 }
 
-type Others = "ownToken" | "other" | "registered";
+type Others = "ownToken" | "other" | "registered" | "pushedPages";
 
 async function newOtherContext(process: Process): Promise<OtherContext> {
   const visit: Visit = { context: otherContext };
@@ -163,17 +166,22 @@ export async function newFamily(format: Format): Promise<Family> {
   const other = await newOtherContext(process);
   const ofOther = taken();
   const registered = await newRegisteredClient(process);
+  const ofRegistered = taken();
+  const pushed = { key: digestToken("pushed"), expiresAt: plain.now() + 300 };
+  const show = (): Promise<NamedPage> => process.show(familyScopes[format].ofCode, { pushed });
   return {
     format,
     ...tokens,
     ownToken: textOf(asked, "access_token"),
     other,
     registered,
+    pushedPages: [await show(), await show()],
     writes: {
       family: ofFamily,
       "client itself": ofItself,
       "other context": ofOther,
-      "registered client": taken(),
+      "registered client": ofRegistered,
+      "pushed request": taken(),
     },
   };
 }

@@ -382,7 +382,8 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
     .map(({ name }) => `"${name}" gave a code`);
   host.signIn("in");
   problems.push(...(await widened(all, process)), ...(await toldNoes(all, process)));
-  for (const owner of ["family", ...parts.filter((part) => part !== "client itself")] as const) {
+  const owners = parts.filter((part) => part !== "client itself" && part !== "pushed request");
+  for (const owner of ["family", ...owners] as const) {
     problems.push(...(await consentAt(all, { process, owner })));
     const isTaken = ran.some(({ operation }) => operation.takesConsent?.includes(owner));
     // an approval that was interrupted may leave its record, which counts for nothing
@@ -390,6 +391,15 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
     if (listed.length > 0) problems.push("the consent was taken back, and is still listed");
   }
   return problems;
+}
+
+/** Of two browsers with one pushed request, one gets codes; and one does where nothing has failed or ended. */
+function pushedOnes(all: Case): readonly string[] {
+  const asked = all.ran.filter(({ operation }) => operation.needs === "pushed request");
+  const given = new Set(asked.filter(({ outcome }) => outcome?.code !== undefined).map(({ name }) => name));
+  if (given.size > 1) return ["two browsers got codes for one pushed request"];
+  const isLost = asked.length > 0 && asked.every(({ outcome }) => outcome?.error === "invalid_request_uri");
+  return isLost && !isFaulty(all) ? ["a pushed request was used up, and nobody got a code"] : [];
 }
 
 /** Records that name a person who was erased. */
@@ -459,7 +469,7 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
   host.advance(lagSeconds);
   const process = newProcess(host, { name: "after", lagSeconds: 0 });
   const loot = lootOf(all);
-  const spoken = [...all.ran.flatMap((one) => told(all, one)), ...falseAlarms(all)];
+  const spoken = [...all.ran.flatMap((one) => told(all, one)), ...falseAlarms(all), ...pushedOnes(all)];
   const again = await repeated(all, process);
   const consents = await noes(all, process);
   // read before codes are presented, which may be a replay

@@ -307,6 +307,18 @@ export const operations = {
     succeeds: ["consent-revoked", "nothing-to-revoke"],
   },
 
+  // what the client has pushed, in two browsers
+  "approve the pushed request": {
+    needs: "pushed request",
+    begin: ({ process, family }) => process.answer(family.pushedPages[0], "yes"),
+    succeeds: ["authorization-granted"],
+  },
+  "approve the pushed request elsewhere": {
+    needs: "pushed request",
+    begin: ({ process, family }) => process.answer(family.pushedPages[1], "yes"),
+    succeeds: ["authorization-granted"],
+  },
+
   // what the host says about a token, after some time
   "refresh to the host's no": { ...refreshing(2), word: no, ends: ofTokens, succeeds: [] },
   "refresh to fewer scopes": { ...refreshing(2), word: less },

@@ -37,6 +37,13 @@ function extendingAny(storage: Storage): Storage {
   return { ...storage, clientRegistrations: { ...storage.clientRegistrations, extend } };
 }
 
+type Parked = NonNullable<Storage["parkedRequests"]>;
+
+/** The same storage with other steps for pushed requests. */
+function withParked(storage: Storage, steps: Partial<Parked>): Storage {
+  return { ...storage, parkedRequests: { ...(storage.parkedRequests as Parked), ...steps } };
+}
+
 const ofApi = apiEndKey(issuers.opaque.api.audience);
 
 /** Nobody sees the mark of the API. */
@@ -50,6 +57,28 @@ function blindToApi(storage: Storage): Storage {
 
 /** Mistakes about what is beside the family. */
 const others: Readonly<Record<string, Mistake>> = {
+  "a pushed request is used up by each browser": {
+    names: ["approve the pushed request", "approve the pushed request elsewhere"],
+    found: /two browsers got codes for one pushed request/,
+    plant: (storage) => withParked(storage, { create: async () => "created" }),
+  },
+  "a pushed request is looked for before it is used up": {
+    names: ["approve the pushed request", "approve the pushed request elsewhere"],
+    found: /two browsers got codes for one pushed request/,
+    plant: (storage) =>
+      withParked(storage, {
+        async create(request, now) {
+          if (await storage.parkedRequests?.find(request.key, now)) return "taken";
+          await storage.parkedRequests?.create(request, now);
+          return "created";
+        },
+      }),
+  },
+  "a pushed request that is used up forgets who has used it": {
+    names: ["approve the pushed request", "approve the pushed request"],
+    found: /a pushed request was used up, and nobody got a code/,
+    plant: (storage) => withParked(storage, { create: async () => "taken" }),
+  },
   "the token of a client itself does not carry its end mark": {
     names: ["ask for the client itself", "revoke the client"],
     found: /an access token of the client itself was acknowledged and no longer works/,

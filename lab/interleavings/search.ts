@@ -85,9 +85,15 @@ async function touchedBy(name: OperationName, setting: Setting): Promise<readonl
   return touches;
 }
 
+const isOfPushed = (name: OperationName): boolean => operationOf(name).needs === "pushed request";
+const isFinal = (name: OperationName): boolean => /^(?:erase|delete|expire)/.test(name);
+
 /** What touches everything has something to do with these only: the others are not signed, not derived, or have run out by `expire`. */
 const relatives: Partial<Record<OperationName, (name: OperationName) => boolean>> = {
   "registrations expire": (name) => operationOf(name).needs === "registered client",
+  // "approve" has met the others
+  "approve the pushed request": (name) => isOfPushed(name) || isFinal(name),
+  "approve the pushed request elsewhere": isOfPushed,
   "ask userinfo": (name) => operationOf(name).needs === undefined,
   "rotate keys": (name) => operationOf(name).needs === "client itself",
   "rotate secrets": (name) => operationOf(name).word !== undefined,

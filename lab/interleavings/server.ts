@@ -19,6 +19,7 @@ import { revocationEndpoint } from "../../lib/endpoints/revocation";
 import { tokenEndpoint } from "../../lib/endpoints/token";
 import type { NarrowPorts } from "../../lib/end-user/narrow";
 import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
+import type { PushedRequest } from "../../lib/protocol/authorization-request";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
 import { idTokenIssuer } from "../../lib/tokens/identity";
@@ -63,6 +64,8 @@ export interface NamedPage extends ShownPage {
 export interface Visit {
   readonly client?: Pick<Client, "clientId" | "redirectUris">;
   readonly context?: AuthorizationContext;
+  /** What the client has pushed. */
+  readonly pushed?: PushedRequest;
 }
 
 const asItIs = (looks: IdentityLooks): IdentityLooks => looks;
@@ -180,7 +183,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
   const nameOfPage = drawOf("page", 22);
 
   function authorize({ scope, client: by = client, ...more }: Authorizing): Promise<AuthorizationOutcome> {
-    const { prompt, page, decision, context } = more;
+    const { prompt, page, decision, context, pushed = page?.request.pushed } = more;
     const parameters = parametersFromObject({
       client_id: by.clientId,
       response_type: "code",
@@ -188,7 +191,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       scope,
       ...(prompt !== undefined && { prompt }),
     });
-    const visit = { issuer, parameters, port: endUserIn(context) };
+    const visit = { issuer, parameters, pushed, port: endUserIn(context) };
     if (!page) return firstVisit(ports, visit);
     const back = {
       began: host.now(),
@@ -197,7 +200,6 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       page: { name: page.name, shownTo: "alice" },
       decision,
       mustAsk: decision !== undefined,
-      hintedSubject: undefined,
       choosesAccount: false,
     };
     return comeBack(ports, { ...visit, back });
