@@ -170,49 +170,47 @@ async function keepRegistration(
   });
 }
 
-/** An approval that may still give way. */
-interface Claim extends Approval {
-  readonly noKey: string | undefined;
-  readonly page: string | undefined;
-}
-
-/** The refusal of a pushed request that another approval has used up. @rfc 9126 §4, 9101 §6.3 */
-function usedUp(): OAuthError {
-  return new OAuthError("invalid_request_uri", {
+/**
+ * Uses a pushed request up: of several approvals one does. The page that has done so may do it again, for the second click of an impatient
+ * person. A page that was opened in time may be answered later, so it is remembered for longer than the `request_uri` lives. It is the first
+ * step, so that those who are refused store nothing.
+ *
+ * @throws OAuthError `invalid_request_uri` when another approval has used it up
+ * @rfc 9126 §4, 9101 §6.3
+ */
+async function useUp(
+  { storage: { parkedRequests } }: ApprovalPorts,
+  { approved, by }: { approved: Approved; by: string },
+): Promise<void> {
+  const { request, now } = approved;
+  const { pushed, client, issuer } = request;
+  if (!pushed) return;
+  const expiresAt = pushed.expiresAt + issuer.api.lifetimes.interactionSeconds + clockDriftSeconds;
+  const parked = { key: pushed.key, owner: client.clientId, by, expiresAt };
+  if ((await parkedRequests?.create(parked, now)) === "created") return;
+  if ((await parkedRequests?.find(pushed.key, now))?.by === by) return;
+  throw new OAuthError("invalid_request_uri", {
     description: "The request_uri was used before.",
     ...because(endUserReasons, "request-uri-used-before"),
   });
 }
 
 /**
- * Uses a pushed request up: of several approvals one does. The page that has done so may do it again, for the second click of an impatient
- * person. A page that was opened in time may be answered later, so it is remembered for longer than the `request_uri` lives.
+ * Stores the code, unless the page was answered with a no. That is looked for here, after the yes has left its mark, because from the
+ * moment a consent is stored other requests rely on it.
  */
-async function usesUp({ storage: { parkedRequests } }: ApprovalPorts, claim: Claim): Promise<boolean> {
-  const { request, authorizationId, page, now } = claim;
-  const { pushed, client, issuer } = request;
-  if (!pushed) return true;
-  const by = page ?? authorizationId;
-  const expiresAt = pushed.expiresAt + issuer.api.lifetimes.interactionSeconds + clockDriftSeconds;
-  const parked = { key: pushed.key, owner: client.clientId, by, expiresAt };
-  if ((await parkedRequests?.create(parked, now)) === "created") return true;
-  return (await parkedRequests?.find(pushed.key, now))?.by === by;
-}
-
-/**
- * Stores the code, unless the page was answered with a no, or the pushed request is used up. The no is looked for here, after the yes has
- * left its mark, because from the moment a consent is stored other requests rely on it.
- */
-async function storeCode(ports: ApprovalPorts, claim: Claim): Promise<string> {
-  const { noKey, subject, authorizationId, now } = claim;
-  const [code, found, isFirst] = await allStored([
-    issueAuthorizationCode(ports, claim),
+async function storeCode(
+  ports: ApprovalPorts,
+  approval: Approval & { noKey: string | undefined },
+): Promise<string> {
+  const { noKey, subject, authorizationId, now } = approval;
+  const [code, found] = await allStored([
+    issueAuthorizationCode(ports, approval),
     noKey === undefined ? undefined : findMarks(ports.storage.endMarks, { keys: { no: noKey }, now }),
-    usesUp(ports, claim),
   ]);
-  if (found?.no === undefined && isFirst) return code;
+  if (found?.no === undefined) return code;
   await ports.storage.authorizations.erase({ subject, authorizationId }, now);
-  throw found?.no === undefined ? usedUp() : answeredBefore();
+  throw answeredBefore();
 }
 
 /**
@@ -229,11 +227,12 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const { issuer, client, target, state, responseMode: mode } = request;
   const { scopes, context } = consent;
   const { endMarks, noKey } = consent.basis;
-  await keepRegistration(ports, approved);
   const authorizationId = ports.randomId();
+  await useUp(ports, { approved, by: page ?? authorizationId });
+  await keepRegistration(ports, approved);
   const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   try {
-    const code = await storeCode(ports, { ...allowed, authorizationId, noKey, page });
+    const code = await storeCode(ports, { ...allowed, authorizationId, noKey });
     await rememberWhatStands(ports, { approved, authorizationId });
     const iss = issuer.identifier;
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });

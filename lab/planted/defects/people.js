@@ -490,6 +490,48 @@ const defects = [
     replace: "",
     tests: ["end-user/approve"],
   },
+  {
+    name: "a pushed request can be opened after its time",
+    file: "lib/endpoints/pushed-request.ts",
+    find: "request.expiresAt <= ports.clock()",
+    replace: "false",
+    tests: ["flows/pushed-requests"],
+  },
+  {
+    name: "the request_uri of one client is worth something in the hands of another",
+    file: "lib/endpoints/pushed-request.ts",
+    find: ' || clientId !== sent.get("client_id")',
+    replace: "",
+    tests: ["flows/pushed-requests"],
+  },
+  {
+    name: "a pushed request is good at every pair of the server",
+    file: "lib/endpoints/pushed-request.ts",
+    find: "request?.issuer !== issuer.identifier || ",
+    replace: "",
+    tests: ["flows/pushed-requests"],
+  },
+  {
+    name: "a pushed request is forgotten while pages of it can still be answered",
+    file: "lib/end-user/approve.ts",
+    find: "pushed.expiresAt + issuer.api.lifetimes.interactionSeconds + clockDriftSeconds",
+    replace: "pushed.expiresAt",
+    tests: ["flows/pushed-requests"],
+  },
+  {
+    name: "a page of the host lets a request through that was not pushed",
+    file: "lib/requests/check-authorization-request.ts",
+    find: 'pushedRequests === "required" || client.requirePushedRequests',
+    replace: 'pushedRequests === "required"',
+    tests: ["flows/pushed-requests"],
+  },
+  {
+    name: "the second click of a person is taken for another browser",
+    file: "lib/end-user/approve.ts",
+    find: "?.by === by) return;",
+    replace: '?.by === "") return;',
+    tests: ["flows/pushed-requests"],
+  },
 ];
 
 module.exports = { defects };
