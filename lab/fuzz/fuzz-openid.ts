@@ -6,6 +6,7 @@ import { storagePortNames } from "../../lib/storage/port";
 import { authorizationParameters, codeVerifier } from "../../__tests__/browser/authorization-request";
 import { obtainCode, obtainTokens, type Tokens } from "../../__tests__/browser/journey";
 import { apis, origin, pairPath } from "../../__tests__/hosts/apis";
+import { push } from "../../__tests__/requests/pushed-requests";
 import { clients, machineSecret, otherSecret, webSecret } from "../../__tests__/hosts/clients";
 import { signedOut, testHost, type TestHost } from "../../__tests__/hosts/host";
 import { listeners } from "../../__tests__/hosts/in-front";
@@ -44,9 +45,12 @@ function notingStorage(): { readonly storage: Storage; readonly writes: string[]
     const read = (target: object, name: string | symbol): unknown => {
       const found: unknown = Reflect.get(target, name);
       if (typeof found !== "function") return found;
-      return (...args: unknown[]): unknown => {
-        if (!/^(?:find|list|is)/.test(String(name))) writes.push(`${port}.${String(name)}`);
-        return Reflect.apply(found, target, args);
+      if (/^(?:find|list|is)/.test(String(name))) return found.bind(target) as unknown;
+      return async (...args: unknown[]): Promise<unknown> => {
+        const answer: unknown = await Reflect.apply(found, target, args);
+        // a request that was used before is refused by the step that would use it
+        if (answer !== "taken") writes.push(`${port}.${String(name)}`);
+        return answer;
       };
     };
     return [port, new Proxy(storage[port], { get: read })];
@@ -75,7 +79,10 @@ function newHost(storage: Storage, troubles: string[]): TestHost {
   };
   const openid = { claims: async () => ({ email: "alice@example.org" }), idTokenAlgorithm: "ES256" } as const;
   const both = Object.fromEntries(
-    ["orders", "reports"].map((id) => [id, { ...apis[id]!, redirectUri: "required" as const, openid }]),
+    ["orders", "reports"].map((id) => [
+      id,
+      { ...apis[id]!, redirectUri: "required" as const, openid, pushedRequests: "optional" as const },
+    ]),
   );
   const host = testHost({
     storage,
@@ -102,6 +109,12 @@ async function ticketOf(ask: (query: string) => Promise<Response>, hint: string)
   return new URL(headers.get("location") ?? "", origin).searchParams.get("interaction") ?? "";
 }
 
+/** A request that `web` has pushed. */
+async function pushedRequest(host: TestHost): Promise<string> {
+  const { body } = await push(host, { fields: { scope, nonce: "n" } });
+  return (body as { request_uri: string }).request_uri;
+}
+
 type WithIdToken = Tokens & { readonly id_token?: string };
 
 async function wordsOf(host: TestHost, ask: (query: string) => Promise<Response>) {
@@ -115,6 +128,7 @@ async function wordsOf(host: TestHost, ask: (query: string) => Promise<Response>
   );
   const idTokens = tokens.map(({ id_token: token = "" }) => token);
   const tickets = await several(() => ticketOf(ask, idTokens[0] ?? ""));
+  const requestUris = await several(() => pushedRequest(host));
   const words: Readonly<Record<string, Word>> = {
     code: from(codes),
     jwt: from(tokens.map(({ access_token: token }) => token)),
@@ -123,6 +137,7 @@ async function wordsOf(host: TestHost, ask: (query: string) => Promise<Response>
     idtoken: from(idTokens),
     otherid: from(others.map(({ id_token: token = "" }) => token)),
     ticket: from(tickets),
+    pushed: from(requestUris),
     verifier: () => codeVerifier,
     secret: () => webSecret.secret,
   };
@@ -131,7 +146,10 @@ async function wordsOf(host: TestHost, ask: (query: string) => Promise<Response>
     each.refresh_token ?? "",
     each.id_token ?? "",
   ]);
-  return { words, secrets: [...new Set([...texts, ...codes, ...tickets])].filter((text) => text !== "") };
+  return {
+    words,
+    secrets: [...new Set([...texts, ...codes, ...tickets, ...requestUris])].filter((text) => text !== ""),
+  };
 }
 
 const isOwnStep = /^https:\/\/host\.example\/login\/auth\/\w+\/api\/\w+\/logout\/resume\?/;
@@ -213,6 +231,8 @@ const evil = ["Origin", "https://evil.example"] as const;
 const asWeb = { ...authorizationParameters("web"), scope };
 const hinted = { id_token_hint: "~idtoken~", post_logout_redirect_uri: ofWeb };
 
+const pushing = { client_id: "web", client_secret: "~secret~" };
+
 const signOuts: readonly Readonly<Record<string, string>>[] = [
   {},
   { ...hinted, state: "a b", ui_locales: "de en" },
@@ -244,6 +264,15 @@ export const openidRequests: Readonly<Record<string, readonly FuzzRequest[]>> = 
     get(`${path}/logout/resume`, { interaction: "~ticket~" }, [alice]),
     get(`${path}/logout/resume`, { interaction: "~ticket~" }),
     post("/own/sign-out", { interaction: "~ticket~" }),
+  ],
+  "the endpoint for pushed requests": [
+    post(`${path}/par`, { ...asWeb, ...pushing }),
+    post(`${path}/par`, { ...asWeb, ...pushing, id_token_hint: "~idtoken~", state: "x".repeat(2_000) }),
+    post(`${path}/par`, { ...asWeb, ...pushing, request_uri: "~pushed~" }),
+    post(`${path}/par`, { ...asWeb, client_id: "native" }, [evil]),
+    get(`${path}/authorize`, { client_id: "web", request_uri: "~pushed~" }, [alice]),
+    get(`${path}/authorize`, { client_id: "web", request_uri: "~pushed~", prompt: "none", state: "é" }),
+    get(`${reports}/authorize`, { ...asWeb, request_uri: "~pushed~" }, [alice]),
   ],
   "authorize for a sign-in": [
     get(`${path}/authorize`, { ...asWeb, nonce: "n-0S6_WzA2Mj", max_age: "1000" }, [alice]),

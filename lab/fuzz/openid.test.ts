@@ -31,6 +31,7 @@ describe(`bent requests of relying parties, seed ${wish.seed}`, () => {
       // the second token of a form is not read where no body parser has run
       userinfo: "200, 401, 401, 401, 401, 200, 401, 401, 200, 401, 401, 401, 401, 200",
       "the logout endpoint": signOuts.join(", "),
+      "the endpoint for pushed requests": "201, 201, 400, 400, 302 code, 302 signin, 400",
       "authorize for a sign-in":
         "302 code, 302 code, 302 error=login_required, 302 error=invalid_request, 302 error=invalid_request, 303, 302 code",
     });
