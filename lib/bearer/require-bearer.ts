@@ -13,7 +13,7 @@ import { formatScope, isSubset } from "../protocol/scope";
 import type { AccessTokens } from "./access-tokens";
 import type { NoteUse } from "./note-use";
 import type { SignInRule } from "./step-up";
-import { hasSeveralAuthorizationHeaders, type HttpRequest, readQuery } from "../http/request";
+import { headerValues, type HttpRequest, readQuery } from "../http/request";
 import { type OpenTrace, tracedRequests, traceRequest } from "../http/request-trace";
 import { exposing, writeResponse } from "../http/response";
 
@@ -164,7 +164,7 @@ export async function checkBearer(
   { subject, signIn, verify }: Pick<BearerGuard, "subject" | "signIn" | "verify">,
   { req, scopes }: { req: HttpRequest; scopes: readonly string[] },
 ): Promise<AccessToken | Refusal> {
-  if (hasSeveralAuthorizationHeaders(req)) return malformed("several-bearer-headers");
+  if (headerValues(req, "authorization").length > 1) return malformed("several-bearer-headers");
   const presented = readBearerToken(req.headers.authorization);
   if (presented.kind === "absent")
     return noToken(isPreflight(req) ? "no-access-token-in-preflight" : "no-access-token");

@@ -69,7 +69,11 @@ const verifications: Readonly<
   Ed25519: {},
 };
 
-function isSignedBy(key: KeyObject, { algorithm, signed, signature }: ClientAssertion): boolean {
+/** True when the key made the signature. @rfc 7515 §5.2 */
+export function isSignedBy(
+  key: KeyObject,
+  { algorithm, signed, signature }: Pick<ClientAssertion, "algorithm" | "signed" | "signature">,
+): boolean {
   const { hash, input } = verifications[algorithm];
   return verify(hash, Buffer.from(signed), { ...input, key }, signature);
 }

@@ -10,7 +10,7 @@ import { because, OAuthError } from "../protocol/oauth-error";
 import { jsonError, type JsonResponse, tooLarge } from "../protocol/protocol-response";
 import { answerPreflight, readableBy, varyByOrigin } from "./cors";
 import { jsonProblem, readJson } from "./json-body";
-import { hasSeveralAuthorizationHeaders, httpReasons, type HttpRequest } from "./request";
+import { headerValues, httpReasons, type HttpRequest } from "./request";
 import type { Route, RoutedRequest, RouteHandler } from "./routes";
 
 async function readMessage(
@@ -21,7 +21,7 @@ async function readMessage(
     const message = { kind: "unreadable", error: jsonProblem(body) } as const;
     return { message, isTooLarge: body.kind === "too-large" };
   }
-  if (!hasSeveralAuthorizationHeaders(req)) return { message: body, isTooLarge: false };
+  if (headerValues(req, "authorization").length <= 1) return { message: body, isTooLarge: false };
   // the host would see only the first of them
   const error = new OAuthError("invalid_request", {
     description: "Send one Authorization header.",

@@ -224,13 +224,13 @@ export function answerProblem({ kind }: NoForm): OAuthError {
   return new OAuthError("invalid_request", { ...formProblems[kind], situation: "answer" });
 }
 
-/** True for more than one `Authorization` header: two credentials in one request. Node's `headers` show only the first one. */
-export function hasSeveralAuthorizationHeaders({ rawHeaders }: IncomingMessage): boolean {
-  let found = 0;
+/** The values of all headers of this lower-case name. Node's `headers` show only the first `Authorization`, and join others. */
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
+  const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.toLowerCase() === "authorization") found += 1;
+    if (rawHeaders[index]?.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? "");
   }
-  return found > 1;
+  return values;
 }
 
 /** True when the caller accepts JSON and does not name HTML: a program, not a person at a browser. */

@@ -38,7 +38,7 @@ import { answerDocument, answerPreflight, readableBy, varyByOrigin } from "./cor
 import {
   answerProblem,
   formProblem,
-  hasSeveralAuthorizationHeaders,
+  headerValues,
   type HttpRequest,
   readAddress,
   readForm,
@@ -143,7 +143,7 @@ async function answerPost(
     const refusal = refuseClient(ports, { endpoint, request: { issuer, headers }, thrown });
     return form.kind === "too-large" ? tooLarge(refusal) : refusal;
   }
-  const malformed = hasSeveralAuthorizationHeaders(req) ? severalHeaders() : undefined;
+  const malformed = headerValues(req, "authorization").length > 1 ? severalHeaders() : undefined;
   const request = { issuer, url, headers, parameters: form.parameters, malformed, lookUpOrigin };
   if (!rateLimit) return (await answerClient(ports, { endpoint, request })).response;
   const answer = (): Promise<ClientAnswer> => answerClient(ports, { endpoint, request });

@@ -1,5 +1,6 @@
 /** Client assertions: the signed JWT by which a client proves itself. RFC 7521 §4.2; 7523 §2.2, §3; 7515 §4.1, §5.2; 7519 §4.1; 8725 §3. */
 import { endpoints, type Issuer } from "./issuer";
+import { type JsonObject, parseSignedJwt } from "./signed-jwt";
 import { digestToken, type TokenDigest } from "./token-value";
 import type { EpochSeconds } from "./time";
 
@@ -85,8 +86,6 @@ export interface UnreadableAssertion {
   readonly problem: AssertionProblem;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 // several times what an assertion with an RSA signature takes
 const maxCharacters = 8_192;
 const maxJtiCharacters = 255;
@@ -97,27 +96,6 @@ const toleranceSeconds = 30;
 
 function unreadable(problem: AssertionProblem): UnreadableAssertion {
   return { kind: "unreadable", problem };
-}
-
-/** The bytes of a part. Decoding is lenient: only the one base64url form of these bytes is accepted. @rfc 4648 §3.5 */
-function decodePart(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, "base64url");
-  return bytes.toString("base64url") === text ? bytes : undefined;
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  const bytes = decodePart(text);
-  if (!bytes) return undefined;
-  try {
-    const value: unknown = JSON.parse(
-      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
-    );
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** True for the media types of such assertions, which may be left out. `application/` is optional. @rfc 7515 §4.1.9 */
@@ -159,20 +137,12 @@ function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion 
   return { iss, sub, aud: audience, jti, exp, iat, nbf };
 }
 
-/**
- * Reads the form of an assertion. If a name appears twice in the header or the claims, the last one is used.
- *
- * @rfc 7515 §5.2, 7519 §4, §7.2, 7523 §3
- */
+/** Reads the form of an assertion. @rfc 7515 §5.2, 7519 §4, 7523 §3 */
 export function parseClientAssertion(text: string): ClientAssertion | UnreadableAssertion {
   if (text.length > maxCharacters) return unreadable("assertion-too-long");
-  // without a dot, the whole text is the first part
-  const parts = text.split(".") as [string, ...string[]];
-  const [encodedHeader, encodedClaims = "", encodedSignature = "", ...more] = parts;
-  const header = parseObject(encodedHeader);
-  const payload = parseObject(encodedClaims);
-  const signature = decodePart(encodedSignature);
-  if (more.length > 0 || !header || !payload || !signature?.length) return unreadable("assertion-not-a-jwt");
+  const jwt = parseSignedJwt(text);
+  if (!jwt) return unreadable("assertion-not-a-jwt");
+  const { header, payload, signed, signature } = jwt;
   const problem = headerProblem(header);
   if (problem !== undefined) return unreadable(problem);
   const claims = readClaims(payload);
@@ -182,7 +152,7 @@ export function parseClientAssertion(text: string): ClientAssertion | Unreadable
     algorithm: header["alg"] as AssertionAlgorithm,
     keyId: header["kid"] as string | undefined,
     claims,
-    signed: `${encodedHeader}.${encodedClaims}`,
+    signed,
     signature,
   };
 }
