@@ -8,6 +8,7 @@ export {
   defaultLifetimes,
   type ApiOptions,
   type AuthServerOptions,
+  type DpopOptions,
   type OpenIdOptions,
   type ScopeOptions,
 } from "./options/options";

@@ -21,6 +21,7 @@ export function askedRequest(changes: Partial<AuthorizationRequest> = {}): Autho
     target,
     responseMode: "query",
     codeChallenge: undefined,
+    boundKey: undefined,
     nonce: undefined,
     hintedSubject: undefined,
     requestedScopes: ["orders:read"],

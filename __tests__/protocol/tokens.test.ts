@@ -119,7 +119,7 @@ describe("redemption of a code (RFC 6749 §4.1.3, 7636 §4.6, 9700 §2.1.1)", ()
   ): string | undefined =>
     redemptionProblem(
       { code, authorization: authorizationRecord() },
-      { ...bound, redirectUri: undefined, codeVerifier: undefined, ...redemption },
+      { ...bound, redirectUri: undefined, codeVerifier: undefined, key: undefined, ...redemption },
     );
 
   it.each([

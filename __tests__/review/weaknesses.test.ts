@@ -163,6 +163,16 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
     [subscribed({ odrers: { scopes: ["a"] } })],
     [subscribed({ files: { scopes: ["a", "b"] } })],
   ],
+  "flag-without-option": [
+    [strongWithClients(confidentialRecord({ dpopBound: true })), 'client "web": dpopBound'],
+    [strongWithClients(confidentialRecord({ dpopBound: false }))],
+    [
+      {
+        ...strongWithApi({ dpop: {} }),
+        storage: strongWithClients(confidentialRecord({ dpopBound: true })).storage,
+      },
+    ],
+  ],
   "chosen-client-secret": [[strongWithClients(confidentialRecord())], [strongWithClients(keyClient())]],
   "old-secret-without-end": [
     [strongWithClients(confidentialRecord({ secretDigests: twoDigests })), 'client "web": secretDigests'],

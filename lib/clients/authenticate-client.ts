@@ -54,6 +54,8 @@ export interface ClientRequest
   extends EndpointRequest, Pick<RegisteredClient, "client" | "endMark" | "apiEnds"> {
   /** When the request was authenticated: one time for all of its rules. */
   readonly now: EpochSeconds;
+  /** Thumbprint of the key that the request has proved, at an endpoint that binds tokens. @rfc 9449 §4 */
+  readonly key?: string;
 }
 
 /** Why a client is not authenticated, besides what is wrong with an assertion. */

@@ -1,7 +1,14 @@
 /** Looks up clients in the host's table. Every answer is checked, and remembered for a moment. RFC 6749 §2. */
 import type { Advise } from "../events/port";
 import { suggestion } from "../host/plain";
-import { type Client, isClientId, subscriptionOf, withCurrentSecrets } from "../protocol/client";
+import {
+  type Client,
+  flagOptions,
+  isClientId,
+  subscriptionOf,
+  unmetFlags,
+  withCurrentSecrets,
+} from "../protocol/client";
 import { apiEndKey, clientEndKey, type CurrentMark } from "../protocol/end-mark";
 import type { Api, Issuer } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
@@ -36,7 +43,7 @@ export function checkListedClients(clients: ClientStore, redirectSchemes: readon
   for (const record of listedClients(clients)) checkRedirectSchemes(record, redirectSchemes);
 }
 
-type KnownApis = Readonly<Record<string, { readonly scopes: object }>>;
+type KnownApis = Readonly<Record<string, Pick<Api, "scopes" | "dpop">>>;
 
 /** What a record names and no API of the server has. An API with quite another name belongs to another server with the same clients. */
 function misspelt({ clientId, subscriptions }: Client, apis: KnownApis): readonly string[] {
@@ -60,13 +67,28 @@ function misspelt({ clientId, subscriptions }: Client, apis: KnownApis): readonl
   });
 }
 
-/** Warns of APIs and scopes that clients known from the start name, and this server does not have: they open nothing. */
+/** Flags of a record at APIs without the option that they need: the API refuses the client. */
+function unmet(client: Client, apis: KnownApis): readonly string[] {
+  return Object.entries(apis).flatMap(([apiId, api]) =>
+    (subscriptionOf(client, apiId) ? unmetFlags(client, api) : []).map(
+      (flag) => `Client "${client.clientId}" has ${flag}, and API ${apiId} has no ${flagOptions[flag]}.`,
+    ),
+  );
+}
+
+/** Warns of what clients known from the start name, and this server does not have: APIs, scopes, and options that a flag needs. */
 export function adviseOfSubscriptions(advise: Advise, clients: ClientStore, apis: KnownApis): void {
   const found = listedClients(clients).flatMap((client) => misspelt(client, apis));
   if (found.length > 0)
     advise(
       "subscription-misspelt",
       `A client has subscriptions to APIs or scopes that this server does not have: ${found.slice(0, 10).join(" ")}`,
+    );
+  const flags = listedClients(clients).flatMap((client) => unmet(client, apis));
+  if (flags.length > 0)
+    advise(
+      "client-flag-without-option",
+      `An API will refuse a client whose record demands what the API does not offer. Add the option, or remove the flag: ${flags.slice(0, 10).join(" ")}`,
     );
 }
 

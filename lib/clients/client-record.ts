@@ -4,6 +4,8 @@ import { isFetchableUrl } from "../fetching/fetchable-url";
 import { isNear, typeForms } from "../host/plain";
 import {
   type Client,
+  type ClientFlag,
+  clientFlags,
   isClientId,
   isKeyClient,
   type KeyClient,
@@ -44,12 +46,18 @@ function firstError(value: unknown, schema: NamedSchema): SchemaError | undefine
   return schemaErrors(value, { kind: "records", schema })[0];
 }
 
+function isFlag(name: string): name is ClientFlag {
+  return clientFlags.some((flag) => flag === name);
+}
+
 /** What databases and their models give, which no schema can name. */
 function modelProblem(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if ("confidential" in value && !Object.hasOwn(value, "confidential"))
     return "is an instance of a model, whose values are not its own properties: give a plain object, such as instance.get({ plain: true }) of Sequelize or document.toObject() of Mongoose";
-  const empty = Object.entries(value).find(([name, held]) => held === null && Object.hasOwn(kept, name))?.[0];
+  const empty = Object.entries(value).find(
+    ([name, held]) => held === null && Object.hasOwn(kept, name) && !isFlag(name),
+  )?.[0];
   return empty === undefined ? undefined : `${empty} is null: write a value, or leave the key out`;
 }
 
@@ -70,6 +78,8 @@ function misspeltProblem(value: unknown): string | undefined {
 }
 
 const link = "an https URL";
+const yesOrNo = "true or false";
+const flags = clientFlags.map((flag) => [flag, yesOrNo] as const);
 /** What a property of a record is, by its path. */
 const forms: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -91,6 +101,7 @@ const forms: ReadonlyMap<string, string> = new Map(
     clientUri: link,
     policyUri: link,
     tosUri: link,
+    ...Object.fromEntries(flags),
   }),
 );
 
@@ -129,9 +140,9 @@ const narrowing: Readonly<Record<string, string>> = {
   scopes: "a list",
   grantTypes: "a list",
   responseModes: "a list",
-  trusted: "true or false",
-  requirePushedRequests: "true or false",
-  disabled: "true or false",
+  trusted: yesOrNo,
+  disabled: yesOrNo,
+  ...Object.fromEntries(flags),
   oldSecretUntil: "seconds since 1970",
 };
 
@@ -234,6 +245,7 @@ const kept: Readonly<
   policyUri: true,
   tosUri: true,
   disabled: true,
+  dpopBound: true,
   confidential: true,
   secretDigests: true,
   oldSecretUntil: true,
@@ -243,9 +255,9 @@ const kept: Readonly<
   platform: true,
 };
 
-/** A deep copy: if the host changes its own record later, that change has not been checked. */
+/** A deep copy: if the host changes its own record later, that change has not been checked. A flag that is `null` is left out. */
 export function ownClient(client: Client): Client {
-  const parts = Object.entries(client).filter(([name]) => Object.hasOwn(kept, name));
+  const parts = Object.entries(client).filter(([name, held]) => Object.hasOwn(kept, name) && held !== null);
   return JSON.parse(JSON.stringify(Object.fromEntries(parts))) as Client;
 }
 

@@ -1,5 +1,5 @@
 /** The shape of client records. RFC 6749 §2. */
-import { clientIdPattern, grantTypes, responseModes } from "../protocol/client";
+import { clientFlags, clientIdPattern, grantTypes, responseModes } from "../protocol/client";
 import type { NamedSchema } from "../schemas/compile";
 
 /** JSON Schema of a logo: an image in a `data:` URI, because pages load nothing. RFC 7591 §2 (`logo_uri`). */
@@ -43,6 +43,7 @@ const properties = {
   policyUri: link,
   tosUri: link,
   disabled: { type: "boolean" },
+  ...Object.fromEntries(clientFlags.map((flag) => [flag, { type: ["boolean", "null"] }])),
   // other servers have these for a whole client; overlooked here, they would narrow nothing
   scopes: false,
   grantTypes: false,

@@ -59,6 +59,8 @@ export interface RegistrationMetadata {
   readonly jwks?: PublicKeySet;
   /** The URL of its public keys, in place of `jwks`. */
   readonly jwks_uri?: string;
+  /** Where the API has `dpop`: it gets tokens for its key only. @rfc 9449 §5.2 */
+  readonly dpop_bound_access_tokens?: true;
   /** Everything that the client sent, unchecked. */
   readonly sent: Readonly<Record<string, unknown>>;
 }

@@ -5,6 +5,7 @@ import {
   type ClientRequest,
   type EndpointRequest,
 } from "../clients/authenticate-client";
+import type * as Proofs from "../clients/check-proof";
 import type { ClientLookup } from "../clients/client-lookup";
 import { type RefusalKind, refusalEvent } from "../events/port";
 import type { GrantPorts } from "../grants/grant";
@@ -49,6 +50,8 @@ export interface ClientAnswer<Response = JsonResponse> {
 export interface ClientEndpoint {
   /** The kind of event that reports a refusal. */
   readonly refused: RefusalKind;
+  /** `true` where a proof is read, to bind what is issued to its key. */
+  readonly bindsTokens?: true;
   /**
    * The parameters that can contain a code or refresh token for which a client's metadata document may be fetched; `"anyone"` where it may be
    * fetched for any request.
@@ -148,6 +151,11 @@ export function adviseOfOrigin(
   );
 }
 
+/** Loaded with the first request for tokens that can be bound. */
+function loadProofs(): typeof Proofs {
+  return require("../clients/check-proof") as typeof Proofs;
+}
+
 /** Checks the message, authenticates the client and asks the endpoint. Refusals and failures are answered here. @rfc 6749 §5.2 */
 export async function answerClient(
   ports: ClientEndpointPorts,
@@ -161,11 +169,14 @@ export async function answerClient(
     if (url.includes("?")) checkQuery(url);
     checkUsable(parameters);
     if (lookUpOrigin) isReadable = await lookUpOrigin();
-    const { grantParameters } = endpoint;
+    const { grantParameters, bindsTokens } = endpoint;
     const asked = { issuer, headers, parameters };
+    // before the client is authenticated: a bad proof must use up no assertion
+    const key = issuer.api.dpop && bindsTokens && loadProofs().provenKey(asked, ports.clock());
     const authenticated = await authenticateClient(ports, { ...asked, grantParameters });
     client = authenticated.client;
-    const response = await endpoint.answer(ports, { ...asked, ...authenticated, now: ports.clock() });
+    const proven = { ...asked, ...authenticated, ...(key !== undefined && { key }) };
+    const response = await endpoint.answer(ports, { ...proven, now: ports.clock() });
     return { response, clientId: client.clientId };
   } catch (thrown) {
     const clientId = client?.clientId;

@@ -110,7 +110,8 @@ function readCandidate(
   if (message.kind === "unreadable") throw message.error;
   const { browserOrigins = [] } = adapter;
   const reserved = reservedOrigins(issuer, browserOrigins);
-  const rules = { redirectSchemes, insecureLoopback, browserOrigins, reserved };
+  const bindsTokens = issuer.api.dpop !== undefined;
+  const rules = { redirectSchemes, insecureLoopback, browserOrigins, reserved, bindsTokens };
   const checked = checkRegistrationMetadata(message.value, rules);
   const { metadata } = checked;
   const { apiId, scopes } = issuer.api;

@@ -1,7 +1,8 @@
-/** The token endpoint. RFC 6749 §3.2, §5; 8707 §2.2. */
+/** The token endpoint. RFC 6749 §3.2, §5; 8707 §2.2; 9449 §5. */
 import { grants } from "../grants/index";
-import { type GrantType, grantTypes, grantUseProblem } from "../protocol/client";
+import { clientFlags, type GrantType, grantTypes, grantUseProblem } from "../protocol/client";
 import { because, OAuthError } from "../protocol/oauth-error";
+import { checkFlag, proofMissing } from "../requests/check-flags";
 import { checkResource, requireParameter } from "../requests/check-parameters";
 import { type ClientEndpoint, endpointReasons } from "./client-endpoint";
 
@@ -12,9 +13,10 @@ function isGrantType(name: string): name is GrantType {
 /** Exchanges what an authenticated client presents (a code, a refresh token, its credentials) for tokens. @rfc 6749 §3.2 */
 export const tokenEndpoint: ClientEndpoint = {
   refused: "token-refused",
+  bindsTokens: true,
   grantParameters: Object.values(grants).flatMap(({ presents }) => presents),
   async answer(ports, request) {
-    const { issuer, client, parameters } = request;
+    const { issuer, client, parameters, key } = request;
     const grantType = requireParameter(parameters, "grant_type");
     if (!isGrantType(grantType)) {
       throw new OAuthError("unsupported_grant_type", {
@@ -22,6 +24,9 @@ export const tokenEndpoint: ClientEndpoint = {
         ...because(endpointReasons, "grant-type-unknown", grantTypes),
       });
     }
+    for (const flag of clientFlags) if (client[flag]) checkFlag(flag, request);
+    if (issuer.api.dpop && client.dpopBound && key === undefined)
+      throw proofMissing(`client ${client.clientId} has dpopBound`);
     const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType });
     if (problem !== undefined) {
       throw new OAuthError("unauthorized_client", {

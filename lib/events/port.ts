@@ -127,6 +127,7 @@ type AdviceCode =
   | "form-action-blocks-redirect"
   | "answer-hidden-from-page"
   | "subscription-misspelt"
+  | "client-flag-without-option"
   | "token-without-scope"
   | "clocks-differ";
 

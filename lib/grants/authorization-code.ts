@@ -38,7 +38,7 @@ interface Redeemable {
  */
 async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promise<Redeemable> {
   const { storage } = ports;
-  const { issuer, client, parameters, now } = request;
+  const { issuer, client, parameters, key, now } = request;
   const handle = parseTokenHandle(requireParameter(parameters, "code"));
   const codeVerifier = parameters.get("code_verifier");
   if (codeVerifier !== undefined && !isCodeVerifier(codeVerifier)) {
@@ -54,7 +54,7 @@ async function findRedeemable(ports: GrantPorts, request: ClientRequest): Promis
   ]);
   if (!code || !authorization) throw invalidGrant("code-unknown");
   const redirectUri = parameters.get("redirect_uri");
-  const redemption = { issuer, client, redirectUri, codeVerifier };
+  const redemption = { issuer, client, redirectUri, codeVerifier, key };
   const problem = redemptionProblem({ code, authorization }, redemption);
   if (problem !== undefined) throw invalidGrant(problem, { code, authorization, ...redemption });
   // before the expiry check: a replay after the code's own minute still reveals a theft

@@ -165,6 +165,7 @@ export function tokenAnswer({ clock }: Pick<GrantPorts, "clock">, issued: Issued
     refreshTokenSeconds:
       refreshUntil === undefined ? undefined : Math.max(1, refreshUntil - request.now - passed),
     scopes: decided.scopes,
+    boundKey: request.key,
     idToken,
   });
 }

@@ -1,4 +1,4 @@
-/** The refresh token grant: one rotation by compare-and-set, and the same answer again where it was lost. RFC 6749 §6, 9700 §4.14.2. */
+/** The refresh token grant: one rotation by compare-and-set, and the same answer again where it was lost. RFC 6749 §6, 9449 §5, 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { TokenResponse } from "../protocol/access-token";
@@ -60,6 +60,9 @@ async function findPresented(ports: GrantPorts, request: ClientRequest): Promise
   if (!token || !authorization || token.expiresAt <= now) throw invalidGrant("refresh-token-unknown");
   const problem = ownershipProblem(authorization, request);
   if (problem !== undefined) throw invalidGrant(problem, { authorization, ...request });
+  // before anything that a replay would end: a thief without the key must not be able to end a session either
+  if (token.boundKey !== undefined && token.boundKey !== request.key)
+    throw invalidGrant("refresh-token-of-another-key");
   const { audience } = request.issuer.api;
   if (!(await authorizationStands(ports, { authorization, audience, registered: request, now })))
     throw invalidGrant("authorization-revoked");
@@ -73,8 +76,8 @@ function mayRepeat({ usedAt }: RefreshTokenUse, { issuer, now }: ClientRequest):
 }
 
 /**
- * The same successor again, if the used token is repeated in time and its successor is still unused. Anything else is a replay: the
- * authorization is revoked.
+ * The same successor again, if the used token is repeated in time, with the key of its successor, and that is still unused. Anything else
+ * is a replay: the authorization is revoked.
  */
 async function repeatSuccessor(
   ports: GrantPorts,
@@ -88,7 +91,8 @@ async function repeatSuccessor(
     const successor = formatToken(authorizationId, random);
     const handle = { authorizationId, digest: digestToken(successor) };
     const record = await ports.storage.refreshTokens.find(handle, request.now);
-    if (record && !record.used) return { token: successor, record };
+    const { used = true, boundKey = request.key } = record ?? {};
+    if (record && !used && boundKey === request.key) return { token: successor, record };
   }
   throw await revokeAfterReplay(ports, { replayed: "refresh_token", authorizationId, request });
 }

@@ -40,6 +40,11 @@ export function answerPreflight(
   return { kind: "empty", status: 204, headers };
 }
 
+/** What scripts need to see of answers where tokens are bound to keys. @rfc 9449 §8.2 */
+export const exposedWithKeys: Readonly<Record<string, string>> = {
+  "Access-Control-Expose-Headers": "Retry-After, DPoP-Nonce, WWW-Authenticate",
+};
+
 /** The same answer, which scripts of this origin may read; none for `undefined`. They see only a few headers unless they are named. */
 export function readableBy<Response extends JsonResponse | EmptyResponse>(
   origin: string | undefined,

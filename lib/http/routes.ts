@@ -34,7 +34,7 @@ import {
   type ProtocolResponse,
   tooLarge,
 } from "../protocol/protocol-response";
-import { answerDocument, answerPreflight, readableBy, varyByOrigin } from "./cors";
+import { answerDocument, answerPreflight, exposedWithKeys, readableBy, varyByOrigin } from "./cors";
 import {
   answerProblem,
   formProblem,
@@ -164,7 +164,10 @@ async function answerScript(
   };
   const response = await answerPost(parts, { ...arrival, lookUpOrigin });
   // not before the answer is there: by then the origin may have been looked up
-  return readableBy(readers, response);
+  const readable = readableBy(readers, response);
+  return arrival.issuer.api.dpop
+    ? { ...readable, headers: { ...readable.headers, ...exposedWithKeys } }
+    : readable;
 }
 
 /** A route that browser clients' scripts also call. */

@@ -116,6 +116,11 @@ function* pushProblems({ apis, storage }: AuthServerOptions): Iterable<OptionPro
   yield { path: "storage.parkedRequests", ...wrong("option-missing"), fix };
 }
 
+function* dpopProblems(path: string, { dpop }: ApiOptions): Iterable<OptionProblem> {
+  const problem = dpop?.publicUrl === undefined ? undefined : baseUrlProblem(dpop.publicUrl);
+  if (problem) yield { path: `${path}.dpop.publicUrl`, ...problem, fix: fixes.publicUrl };
+}
+
 function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
   const pathByUrl = new Map<string, string>();
   for (const [apiId, apiOptions] of Object.entries(apis)) {
@@ -141,6 +146,7 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
     yield* scopeProblems(path, apiOptions);
     yield* implicationProblems(path, apiOptions);
     yield* openIdProblems(path, apiOptions);
+    yield* dpopProblems(path, apiOptions);
   }
 }
 

@@ -46,6 +46,17 @@ export interface OpenIdOptions extends IdentityAdapter {
   readonly idTokenAlgorithm?: SigningAlgorithm;
 }
 
+/** How tokens are bound to a key of the client (DPoP): a thief who has a token, but not the key, can do nothing with it. */
+export interface DpopOptions {
+  /** `"required"`: no token without a key is issued or accepted. Default: `"optional"`, where the client decides. */
+  readonly tokens?: "optional" | "required";
+  /**
+   * The public URL that the root of the app has, without a trailing slash, if it is not the origin of `audience`. Proofs that come with
+   * requests to the API name URLs below it.
+   */
+  readonly publicUrl?: string;
+}
+
 /** One API: which access tokens it gets, and which authentication methods it accepts. */
 export interface ApiOptions {
   /** The name that the consent page shows. Default: the API's id. */
@@ -115,6 +126,13 @@ export interface ApiOptions {
    * @rfc OpenID Connect Core §3.1
    */
   readonly openid?: OpenIdOptions;
+  /**
+   * Binds tokens to a key of the client (DPoP). Switch it on when every process runs this version: an older one accepts bound tokens from
+   * anybody. Left out: the `DPoP` header is ignored, and tokens that are bound are refused.
+   *
+   * @rfc 9449 §5, §7
+   */
+  readonly dpop?: DpopOptions;
   /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }

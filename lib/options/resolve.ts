@@ -72,6 +72,12 @@ export function resolveImplications(api: Pick<ApiOptions, "scopes" | "openid">):
   return followImplications(new Map(direct));
 }
 
+function resolveDpop({ dpop }: ApiOptions): Pick<Api, "dpop"> {
+  if (!dpop) return {};
+  const { tokens, publicUrl } = dpop;
+  return { dpop: { required: tokens === "required", ...(publicUrl !== undefined && { publicUrl }) } };
+}
+
 function resolveApi(
   apiId: string,
   { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes" | "baseUrl" | "apis"> },
@@ -109,6 +115,7 @@ function resolveApi(
       (url) => new URL(url).origin,
     ),
     ...(openid && { openid }),
+    ...resolveDpop(api),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
     issuers: api.authMethods.map((authMethodId) =>
       issuerIdentifier(options.baseUrl, { authMethodId, apiId }),

@@ -28,6 +28,7 @@ export const fixes: Readonly<
     | "audience"
     | "origins"
     | "parkedRequests"
+    | "publicUrl"
     | "schemes"
     | "secret"
     | "secrets"
@@ -39,6 +40,8 @@ export const fixes: Readonly<
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
   origins: 'Write a list of origins, such as ["https://app.example"].',
   parkedRequests: "Write a ParkedRequestStore.",
+  publicUrl:
+    'Write the public URL of the root of the app without a trailing slash, such as "https://api.example.com".',
   schemes: 'Write a list of lower-case custom schemes, such as ["cursor"] for cursor://.',
   secret: "Write random text, such as the output of: npx authmount secret.",
   secrets: "Write a list of secrets, the newest first.",
@@ -151,6 +154,15 @@ const apiSchema = {
           description: 'Write scope names with their claims: { groups: ["groups"] }.',
         },
         idTokenAlgorithm: choice(...signingAlgorithms),
+      },
+    },
+    dpop: {
+      type: "object",
+      additionalProperties: false,
+      description: "Write {}, or an object with any of tokens and publicUrl.",
+      properties: {
+        tokens: choice("optional", "required"),
+        publicUrl: { type: "string", description: fixes.publicUrl },
       },
     },
     lifetimes,

@@ -1,5 +1,10 @@
-/** The access token, its form as JWT claims, and the answers that tell of tokens. RFC 6749 §5.1; 7662 §2.2; 9068 §2.2, §4. */
-import type { AuthenticationFacts, Authorization, RefreshToken } from "./authorization";
+/** The access token, its form as JWT claims, and the answers that tell of tokens. RFC 6749 §5.1; 7662 §2.2; 9068 §2.2, §4; 9449 §6. */
+import {
+  type AuthenticationFacts,
+  type Authorization,
+  isThumbprint,
+  type RefreshToken,
+} from "./authorization";
 import { type HostClaims, hostClaimsIn } from "./host-claims";
 import type { EpochSeconds } from "./time";
 import { formatScope, intersect, isSubset, parseScope } from "./scope";
@@ -21,6 +26,8 @@ export interface AccessToken extends AuthenticationFacts {
   readonly clientEndMark?: string;
   /** The same of its API. */
   readonly apiEndMark?: string;
+  /** Thumbprint of the key without which the token is worth nothing; `undefined` for a bearer token. RFC 9449 §6. */
+  readonly boundKey?: string;
   readonly issuedAt: EpochSeconds;
   readonly expiresAt: EpochSeconds;
   /** The authorization that the token descends from; `undefined` without an end user. */
@@ -64,6 +71,7 @@ export function accessTokenClaims(token: AccessToken, audience: string): AccessT
     ...(token.authTime !== undefined && { auth_time: token.authTime }),
     ...(token.acr !== undefined && { acr: token.acr }),
     ...(token.amr !== undefined && { amr: token.amr }),
+    ...(token.boundKey !== undefined && { cnf: { jkt: token.boundKey } }),
     // none of them can have a name from above
     ...token.claims,
   };
@@ -77,6 +85,13 @@ const isString = (value: unknown): value is string => typeof value === "string";
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
 
+/** The key of a token; `undefined` when it is bound in a way that nobody here can check. @rfc 7800 §3.1, 9449 §6.1 */
+function readConfirmation(cnf: unknown): string | undefined {
+  if (typeof cnf !== "object" || cnf === null || Object.keys(cnf).join() !== "jkt") return undefined;
+  const { jkt } = cnf as { readonly jkt: unknown };
+  return isString(jkt) && isThumbprint(jkt) ? jkt : undefined;
+}
+
 /**
  * The access token that these claims describe, or `undefined` when they do not describe an access token for this audience.
  * The caller verifies the signature first, and checks issuer and time afterwards.
@@ -84,7 +99,7 @@ const isStrings = (value: unknown): value is string[] => Array.isArray(value) &&
  * @rfc 9068 §4
  */
 export function readAccessTokenClaims(claims: AccessTokenClaims, audience: string): AccessToken | undefined {
-  const { iss, aud, sub, client_id, jti, iat, exp, nbf, authorization_id: authorizationId } = claims;
+  const { iss, aud, sub, client_id, jti, iat, exp, nbf, cnf, authorization_id: authorizationId } = claims;
   if (!isString(iss) || aud !== audience || !isString(sub) || !isString(client_id)) return undefined;
   if (!isString(jti) || !isNumber(iat) || !isNumber(exp)) return undefined;
   const { scope = "" } = claims;
@@ -93,6 +108,8 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   if (!scopes || (authorizationId === undefined) !== (sub === client_id)) return undefined;
   // this server issues no nbf, and authorization ids are strings: anything else was not signed as an access token
   if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
+  const boundKey = cnf === undefined ? undefined : readConfirmation(cnf);
+  if (cnf !== undefined && boundKey === undefined) return undefined;
   const clientEndMark = optional(claims["client_end_mark"], isString);
   const apiEndMark = optional(claims["api_end_mark"], isString);
   const authTime = optional(claims["auth_time"], isNumber);
@@ -112,14 +129,18 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
     ...(authTime !== undefined && { authTime }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),
+    ...(boundKey !== undefined && { boundKey }),
     ...(added && { claims: added }),
   };
 }
 
+/** How a token is sent to an API. @rfc 6750 §2.1, 9449 §7.1 */
+type TokenType = "bearer" | "DPoP";
+
 /** The success answer of the token endpoint, by its wire names. @rfc 6749 §5.1 */
 export interface TokenResponse {
   readonly access_token: string;
-  readonly token_type: "bearer";
+  readonly token_type: TokenType;
   /** Lifetime of the access token in seconds. */
   readonly expires_in: number;
   /** Left out when the client may not refresh. */
@@ -148,12 +169,14 @@ export function tokenResponse(issued: {
   /** `undefined` where the API does not state it. */
   refreshTokenSeconds?: number | undefined;
   scopes: readonly string[];
+  /** `undefined` for a bearer token. */
+  boundKey?: string | undefined;
   /** `undefined` without a sign-in. */
   idToken?: string | undefined;
 }): TokenResponse {
   return {
     access_token: issued.accessToken,
-    token_type: "bearer",
+    token_type: issued.boundKey === undefined ? "bearer" : "DPoP",
     expires_in: issued.accessTokenSeconds,
     ...(issued.refreshToken === undefined ? {} : { refresh_token: issued.refreshToken }),
     ...(issued.refreshTokenSeconds !== undefined && { refresh_token_expires_in: issued.refreshTokenSeconds }),
@@ -176,7 +199,8 @@ export const inactive: IntrospectionResponse = { active: false };
 
 /** The answer for an active access token: its claims. @rfc 7662 §2.2 */
 export function activeAccessToken(token: AccessToken, { api }: Issuer): IntrospectionResponse {
-  return { active: true, token_type: "bearer", ...accessTokenClaims(token, api.audience) };
+  const type: TokenType = token.boundKey === undefined ? "bearer" : "DPoP";
+  return { active: true, token_type: type, ...accessTokenClaims(token, api.audience) };
 }
 
 /** The answer for an active refresh token. Only its own client gets it. @rfc 7662 §2.2 */

@@ -1,4 +1,4 @@
-/** The authorization request and its parameters. RFC 6749 §4.1.1; 9126 §2.2; OpenID Connect Core §3.1.2.1. */
+/** The authorization request and its parameters. RFC 6749 §4.1.1; 9126 §2.2; 9449 §10; OpenID Connect Core §3.1.2.1. */
 import type { Client, ResponseMode } from "./client";
 import type { Issuer } from "./issuer";
 import type { Parameters } from "./parameters";
@@ -33,6 +33,8 @@ export interface AuthorizationRequest extends RequestedScopes {
   readonly state: string | undefined;
   readonly responseMode: ResponseMode;
   readonly codeChallenge: string | undefined;
+  /** Thumbprint of the key with which its code must be redeemed; `undefined` where any key will do. */
+  readonly boundKey: string | undefined;
   /** The text that its ID token must contain; `undefined` where none is asked for. */
   readonly nonce: string | undefined;
   /** The person whom the client expects, by their `id_token_hint`; `undefined` where anyone may sign in. */
@@ -61,6 +63,7 @@ export const authorizationParameterNames = [
   "state",
   "code_challenge",
   "code_challenge_method",
+  "dpop_jkt",
   "nonce",
   "prompt",
   "resource",

@@ -1,4 +1,4 @@
-/** The stored approval, and the codes and refresh tokens that descend from it. RFC 6749 §1.3, §4.1.3, §6; 7636 §4; 9700 §2.1.1, §4.14. */
+/** The stored approval, and the codes and refresh tokens that descend from it. RFC 6749 §1.3, §4.1.3, §6; 7636 §4; 9449 §5, §10; 9700 §2.1.1, §4.14. */
 import { hash, timingSafeEqual } from "node:crypto";
 import type { AuthorizationContext } from "./authorization-context";
 import { type Client, isKeyClient } from "./client";
@@ -114,6 +114,8 @@ export interface AuthorizationCode extends TokenHandle {
   readonly redirectUri: string;
   /** The PKCE code challenge of the request (method S256); `undefined` when a confidential client sent none. */
   readonly codeChallenge?: string;
+  /** Thumbprint of the key that the code is bound to; `undefined` when the request named none (`dpop_jkt`). RFC 9449 §10. */
+  readonly boundKey?: string;
   /** The text that binds the ID token to the relying party's session; `undefined` when it sent none. OpenID Connect Core §3.1.2.1. */
   readonly nonce?: string;
   /** From this moment on the code cannot be redeemed. */
@@ -126,6 +128,11 @@ export interface AuthorizationCode extends TokenHandle {
 
 /** True for text in the form of a PKCE code challenge: a SHA-256 as base64url, 43 characters. @rfc 7636 §4.2 */
 export function isCodeChallenge(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/** True for text in the form of a key's thumbprint: a SHA-256 as base64url, 43 characters. @rfc 7638 §3, 9449 §6.1 */
+export function isThumbprint(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
@@ -170,6 +177,8 @@ export const grantReasons = {
     "code_verifier was sent, but the authorization request had no code_challenge (RFC 9700 §2.1.1): send both, or neither",
   "public-client-without-challenge":
     "the client has become public since the authorization request, which had no code_challenge (RFC 9700 §2.1.1): start a new one, with PKCE",
+  "code-of-another-key":
+    "the authorization request named another key in dpop_jkt than the proof, or the request has no proof (RFC 9449 §10): send a DPoP proof of the key that dpop_jkt named",
   "redirect-uri-differs": ({ code }: PresentedCode): string =>
     `redirect_uri is not ${quoted(code.redirectUri)}, to which the code was sent (RFC 6749 §4.1.3): send the same, or leave it out`,
   "refresh-token-not-of-this-server":
@@ -180,6 +189,8 @@ export const grantReasons = {
     `the refresh token was issued at ${authorization.issuer}, and sent to ${identifier} (RFC 6749 §6): send it to the token endpoint of the same authentication method and API`,
   "refresh-token-of-another-client": ({ authorization, client: { clientId } }: Presented): string =>
     `the refresh token was issued to client ${authorization.clientId}, and sent by client ${clientId} (RFC 6749 §6): send the client_id that it was issued to`,
+  "refresh-token-of-another-key":
+    "the refresh token is bound to another key than that of the proof, or the request has no proof (RFC 9449 §5): send a DPoP proof of the key of the first exchange",
   "refreshing-over":
     "the authorization is older than refreshTokenSeconds allows (RFC 6749 §5.2): start a new authorization request",
   "client-proof-changed": ({ client: { clientId } }: Presented): string =>
@@ -200,17 +211,20 @@ export interface Redemption {
   /** Optional, as in OAuth 2.1; compared when the client sends it. */
   readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
+  /** Thumbprint of the key that the request has proved; `undefined` without a proof. */
+  readonly key: string | undefined;
 }
 
 /** Why the client has not proved that the code is its own, or `undefined` when it has. */
 export function redemptionProblem(
   stored: { code: AuthorizationCode; authorization: Authorization },
-  { issuer, client, redirectUri, codeVerifier }: Redemption,
+  { issuer, client, redirectUri, codeVerifier, key }: Redemption,
 ): GrantProblem | undefined {
   const { code, authorization } = stored;
   if (!belongsTo(authorization, issuer)) return "code-of-another-server";
   if (authorization.clientId !== client.clientId) return "code-of-another-client";
   if (!provesAsApproved(authorization, client)) return "client-proof-changed";
+  if (code.boundKey !== undefined && code.boundKey !== key) return "code-of-another-key";
   if (redirectUri !== undefined && redirectUri !== code.redirectUri) return "redirect-uri-differs";
   if (code.codeChallenge === undefined) {
     // it was confidential then: without its secret, nothing would prove that the code is its own
@@ -235,6 +249,8 @@ export interface RefreshTokenUse {
 export interface RefreshToken extends TokenHandle {
   /** When the token ends if it stays unused; never later than the authorization's `refreshableUntil`. */
   readonly expiresAt: EpochSeconds;
+  /** Thumbprint of the key that it is bound to; only tokens of public clients are. RFC 9449 §5. */
+  readonly boundKey?: string;
   /** `true` once rotated. The record can be found until it expires, so that a replay is noticed. */
   readonly used: boolean;
   /** How it was rotated; `undefined` while unused, and where a lost answer cannot be repeated (`refreshRetrySeconds` is 0). */

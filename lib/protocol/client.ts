@@ -71,6 +71,12 @@ interface ClientBase {
   readonly policyUri?: string;
   /** The client's terms of service, linked on the consent page. */
   readonly tosUri?: string;
+  /**
+   * `true`: the client gets tokens for its key only, by every grant (`dpop_bound_access_tokens`). APIs without `dpop` refuse it.
+   *
+   * @rfc 9449 §5.2
+   */
+  readonly dpopBound?: boolean;
   /** `true`: the client is unknown everywhere, and so are its tokens. Nothing of it is deleted, so that it can be enabled again. */
   readonly disabled?: boolean;
   /** Set by the server for clients that nobody registered. */
@@ -140,6 +146,25 @@ export function withCurrentSecrets(client: Client, now: EpochSeconds): Client {
   const { secretDigests = [], oldSecretUntil } = client as Partial<ConfidentialClient>;
   if (oldSecretUntil === undefined || now < oldSecretUntil) return client;
   return { ...client, secretDigests: secretDigests.slice(0, 1) } as ConfidentialClient;
+}
+
+/** The flags of client records that need an option of the API. Where it is left out, nothing could keep what the flag promises. */
+export const flagOptions = { dpopBound: "dpop" } as const;
+
+/** A flag of a client record. A row of the host's may have `null` for one that is left out. */
+export type ClientFlag = keyof typeof flagOptions;
+
+/** The names of all of them. */
+export const clientFlags = Object.keys(flagOptions) as readonly ClientFlag[];
+
+/** The flags of the client whose option this API lacks. Clients that nobody registered write theirs for many servers. */
+export function unmetFlags(
+  client: Client,
+  api: Readonly<Partial<Record<(typeof flagOptions)[ClientFlag], unknown>>>,
+): readonly ClientFlag[] {
+  return client.selfDescription
+    ? []
+    : clientFlags.filter((flag) => client[flag] === true && !api[flagOptions[flag]]);
 }
 
 type ClientKind = "confidential" | PublicClient["platform"];

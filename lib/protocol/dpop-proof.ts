@@ -4,12 +4,11 @@ import type { TextParts } from "./mistake";
 import { because } from "./oauth-error";
 import { quoted, quotedUri } from "./parameters";
 import { parseUrl } from "./parsed-url";
-import { type JsonObject, parseSignedJwt, type SignedJwt } from "./signed-jwt";
+import { type JsonObject, parseSignedJwt, proofAlgorithms, type SignedJwt } from "./signed-jwt";
 import type { EpochSeconds } from "./time";
 import { digestToken } from "./token-value";
 
-/** The algorithms of proofs. The metadata and the challenges publish this list. @rfc 9449 §5.1, 8037 §3.1, 9864 §2.2 */
-export const proofAlgorithms = ["ES256", "EdDSA", "Ed25519", "PS256"] as const;
+export { proofAlgorithms };
 
 /** An algorithm of proofs. */
 export type ProofAlgorithm = (typeof proofAlgorithms)[number];

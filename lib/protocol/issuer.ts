@@ -36,6 +36,14 @@ export interface ApiOpenId {
   readonly audiences: readonly string[];
 }
 
+/** How an API binds tokens to keys of clients. @rfc 9449 §5, §7 */
+export interface ApiDpop {
+  /** `true`: no token without a key. */
+  readonly required: boolean;
+  /** The public URL of the root of the app; left out where it is the origin of the audience. */
+  readonly publicUrl?: string;
+}
+
 /** An API as the rules see it: the host's options with all defaults filled in. */
 export interface Api {
   readonly apiId: string;
@@ -72,6 +80,8 @@ export interface Api {
   };
   /** What its issuers tell of people; left out where they are no OpenID providers. */
   readonly openid?: ApiOpenId | undefined;
+  /** How its tokens are bound to keys; left out where they are not. */
+  readonly dpop?: ApiDpop;
   /** The origins of `baseUrl` and of the audiences of all APIs. */
   readonly ownOrigins: readonly string[];
   /** URL of the protected resource metadata of this API (RFC 9728). */
@@ -85,7 +95,7 @@ export interface Api {
 /** What protecting the routes of an API needs to know of it. */
 export type ProtectedApi = Pick<
   Api,
-  "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes" | "openid" | "acrValues"
+  "apiId" | "audience" | "metadataUrl" | "scopes" | "defaultScopes" | "openid" | "acrValues" | "dpop"
 >;
 
 /** The scopes of an API that open its routes, and no claims. */

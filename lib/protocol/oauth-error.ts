@@ -1,13 +1,14 @@
 /** Refusals by the rules of OAuth, and what their events say. RFC 6749 §4.1.2.1, §5.2. */
 import { type CodedTexts, codedText, type TextParts } from "./mistake";
 
-/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 7591 §3.2.2, 8707 §2, 9126 §4 and OpenID Connect Core §3.1.2.6. */
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 7591 §3.2.2, 8707 §2, 9126 §4, 9449 §5 and OpenID Connect Core §3.1.2.6. */
 export type OAuthErrorCode =
   | "access_denied"
   | "consent_required"
   | "interaction_required"
   | "invalid_client"
   | "invalid_client_metadata"
+  | "invalid_dpop_proof"
   | "invalid_grant"
   | "invalid_redirect_uri"
   | "invalid_request"

@@ -1,9 +1,10 @@
-/** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9126 §5, 9207 §3, 9728 §4; OpenID Connect Discovery §3. */
+/** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9126 §5, 9207 §3, 9449 §5.1, 9728 §4; OpenID Connect Discovery §3. */
 import { prompts } from "./authorization-request";
 import { grantTypes, responseModes } from "./client";
 import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
 import { type ApiOpenId, type EndpointName, endpoints, type Issuer } from "./issuer";
+import { proofAlgorithms } from "./signed-jwt";
 
 /** Those of the endpoints that the issuer has. */
 type EndpointUrls = { readonly [Name in EndpointName as `${Name}_endpoint`]?: string };
@@ -39,6 +40,8 @@ export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   readonly prompt_values_supported: readonly string[];
   /** Only where the API has `acrValues`. @rfc 9470 §7, OpenID Connect Discovery §3 */
   readonly acr_values_supported?: readonly string[];
+  /** Only where tokens are bound to keys. @rfc 9449 §5.1 */
+  readonly dpop_signing_alg_values_supported?: readonly string[];
   readonly authorization_response_iss_parameter_supported: true;
   /** Only where every request must be pushed. @rfc 9126 §5 */
   readonly require_pushed_authorization_requests?: true;
@@ -92,6 +95,7 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     code_challenge_methods_supported: ["S256"],
     prompt_values_supported: prompts,
     ...(acrValues.length > 0 && { acr_values_supported: acrValues }),
+    ...(api.dpop && { dpop_signing_alg_values_supported: proofAlgorithms }),
     authorization_response_iss_parameter_supported: true,
     ...(api.pushedRequests === "required" && { require_pushed_authorization_requests: true }),
     ...(api.selfDescribed.documents && { client_id_metadata_document_supported: true }),

@@ -1,5 +1,13 @@
 /** The form of JWTs that clients sign. RFC 7515 §5.2, §7.1; 7519 §7.2; 4648 §3.5. */
 
+/**
+ * The algorithms of DPoP proofs. The metadata and the challenges publish this list, which is here because the rules for proofs are loaded on
+ * demand.
+ *
+ * @rfc 9449 §5.1, 8037 §3.1, 9864 §2.2
+ */
+export const proofAlgorithms = ["ES256", "EdDSA", "Ed25519", "PS256"] as const;
+
 /** A JSON object of a JWT, unchecked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 /** Checks of an authorization request; refusals go by redirect. RFC 6749 §4.1.1, §4.1.2.1; 7636 §4.4.1; 9126 §5; 9700 §2.1.1. */
-import { isCodeChallenge } from "../protocol/authorization";
+import { isCodeChallenge, isThumbprint } from "../protocol/authorization";
 import {
   type AuthorizationRequest,
   isMaxAge,
@@ -8,7 +8,7 @@ import {
   type PushedRequest,
 } from "../protocol/authorization-request";
 import { responseModeFor } from "../protocol/authorization-response";
-import { type Client, grantUseProblem, type ResponseMode } from "../protocol/client";
+import { type Client, clientFlags, grantUseProblem, type ResponseMode } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { type IdTokenVerifier, isIdTokenSubject } from "../protocol/openid";
@@ -16,6 +16,7 @@ import type { Parameters } from "../protocol/parameters";
 import type { RedirectTarget } from "../protocol/redirect-uri";
 import type { ShownScopes } from "../protocol/requested-scopes";
 import { intersect } from "../protocol/scope";
+import { checkFlag } from "./check-flags";
 import { checkRequestedScopes, checkResource, checkShownScopes, checkUsable } from "./check-parameters";
 
 /** Refusals by the rules for authorization requests. */
@@ -37,6 +38,8 @@ export const authorizationRequestReasons = {
     "code_challenge_method is missing or is not S256, and plain, the default, protects nothing (RFC 7636 §7.2): send S256",
   "code-challenge-malformed":
     "code_challenge is not 43 base64url characters without padding (RFC 7636 §4.2): send BASE64URL(SHA256(code_verifier))",
+  "dpop-jkt-malformed":
+    "dpop_jkt is not 43 base64url characters (RFC 9449 §10): send the SHA-256 thumbprint of the public key (RFC 7638) as base64url without padding",
   "client-id-is-audience": (client: string): string =>
     `client ${client} has the audience of an API as its id, so its ID tokens could pass for access tokens (RFC 9068 §2.2): give it another id`,
   "id-token-hint-not-ours":
@@ -99,6 +102,7 @@ function checkClientMayAsk(client: Client, issuer: Issuer): void {
       description: "The client id is the audience of an API.",
       ...because(authorizationRequestReasons, "client-id-is-audience", client.clientId),
     });
+  for (const flag of clientFlags) if (client[flag]) checkFlag(flag, { client, issuer });
   const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType: "authorization_code" });
   if (problem === undefined) return;
   throw new OAuthError("unauthorized_client", {
@@ -118,6 +122,13 @@ function checkCodeChallenge(parameters: Parameters, client: Client): string | un
   if (!isCodeChallenge(challenge))
     throw invalidRequest("code_challenge must be 43 base64url characters.", "code-challenge-malformed");
   return challenge;
+}
+
+/** The key that the code will be bound to. @rfc 9449 §10 */
+function checkBoundKey(parameters: Parameters): string | undefined {
+  const thumbprint = parameters.get("dpop_jkt");
+  if (thumbprint === undefined || isThumbprint(thumbprint)) return thumbprint;
+  throw invalidRequest("dpop_jkt must be 43 base64url characters.", "dpop-jkt-malformed");
 }
 
 /** The values of `prompt`. An unknown value is refused, not ignored. @rfc OpenID Connect Core §3.1.2.1 */
@@ -231,6 +242,7 @@ export function checkAuthorizationRequest(
     grantableScopes,
     ignoredScopes,
     codeChallenge,
+    boundKey: issuer.api.dpop && checkBoundKey(parameters),
     nonce: checkNonce(parameters, issuer),
     prompt: checkPrompt(parameters),
     maxAge: checkMaxAge(parameters),

@@ -3,7 +3,15 @@ import { isInMemory } from "../adapters/memory/storage";
 import { listedClients, listsRecords } from "../clients/client-lookup";
 import type { ApiOptions, AuthServerOptions } from "../options/options";
 import { resolveLifetimes } from "../options/resolve";
-import type { Client, Subscription } from "../protocol/client";
+import { scopesOf } from "../pages/identity-scopes";
+import {
+  type Client,
+  flagOptions,
+  isKeyClient,
+  type Subscription,
+  subscriptionOf,
+  unmetFlags,
+} from "../protocol/client";
 import type { Lifetimes } from "../protocol/issuer";
 import { storagePortNames } from "../storage/port";
 import { risksOf } from "../storage/risks";
@@ -56,6 +64,21 @@ export function inClients(names: (client: Client, options: AuthServerOptions) =>
     );
 }
 
+/** The URLs that are http. */
+export const httpUrls: Find = (options) => [
+  ...option("baseUrl", ({ baseUrl }) => baseUrl.startsWith("http:"))(options),
+  ...inApis(({ audience }) => (audience.startsWith("http:") ? ["audience"] : []))(options),
+];
+
+/** The digests of secrets that a person may have chosen: of others, a fast hash is enough. */
+export const chosenClientSecrets: Find = inClients((client) =>
+  client.confidential && !isKeyClient(client)
+    ? client.secretDigests.flatMap((digest, index) =>
+        digest.startsWith("scrypt:") ? [`secretDigests.${index}`] : [],
+      )
+    : [],
+);
+
 /** False when the storage keeps clients that it does not list. */
 export function listsClients({ storage }: AuthServerOptions): boolean {
   return listsRecords(storage.clients);
@@ -80,6 +103,23 @@ export function subscriptions(
     }),
   );
 }
+
+/** The scopes of subscriptions that the API does not have. */
+export const scopesOfNoApi: Find = subscriptions(
+  ({ scopes = [] }, api) => api !== undefined && !scopes.every((name) => Object.hasOwn(scopesOf(api), name)),
+  "scopes",
+);
+
+/** The flags of clients at APIs without the option that they need. */
+export const unmetClientFlags: Find = ({ storage, apis }) =>
+  listedClients(storage.clients).flatMap((client) =>
+    Object.entries(apis).flatMap(([apiId, api]) =>
+      (subscriptionOf(client, apiId) ? unmetFlags(client, api) : []).map((flag) => ({
+        path: `client "${client.clientId}": ${flag}`,
+        problem: `needs apis.${apiId}.${flagOptions[flag]}, which is left out`,
+      })),
+    ),
+  );
 
 /** The ports that are in the memory of the process. */
 export const storageInMemory: Find = ({ storage }) => {

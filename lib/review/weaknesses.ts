@@ -5,16 +5,20 @@ import { scopesOf } from "../pages/identity-scopes";
 import { type Client, isKeyClient, type KeyClient } from "../protocol/client";
 import { lossOfRecords } from "../storage/risks";
 import {
+  chosenClientSecrets,
   codesOverAMinute,
   type Find,
+  httpUrls,
   inApis,
   inClients,
   lifetimeAbove,
   option,
   redirectUris,
+  scopesOfNoApi,
   storageAtRisk,
   storageInMemory,
   subscriptions,
+  unmetClientFlags,
 } from "./find";
 
 /** The id of a weakness. It never changes its meaning; the texts beside it may be improved. */
@@ -40,6 +44,7 @@ export type WeaknessCode =
   | "dotless-redirect-uri"
   | "subscription-to-unknown-api"
   | "subscription-to-unknown-scope"
+  | "flag-without-option"
   | "chosen-client-secret"
   | "old-secret-without-end"
   | "token-endpoint-audience"
@@ -97,11 +102,6 @@ const isDotless = (uri: string): boolean => /^[^.:/]+:/.test(uri) && !/^https?:/
 /** How clients come in that nobody has registered. */
 const waysIn = (api: ApiOptions): readonly string[] =>
   (["clientRegistration", "clientMetadataDocuments"] as const).filter((name) => api[name]);
-
-const httpUrls: Find = (options) => [
-  ...option("baseUrl", ({ baseUrl }) => baseUrl.startsWith("http:"))(options),
-  ...inApis(({ audience }) => (audience.startsWith("http:") ? ["audience"] : []))(options),
-];
 
 /** The rules, in the order in which they are told. Each looks at options that are accepted, and connects to nothing. */
 export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> = {
@@ -254,24 +254,21 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     problem: "names a scope that the API does not have",
     why: "It may be misspelt. The client gets nothing for it.",
     fix: "Write scopes of this API.",
-    find: subscriptions(
-      ({ scopes = [] }, api) =>
-        api !== undefined && !scopes.every((name) => Object.hasOwn(scopesOf(api), name)),
-      "scopes",
-    ),
+    find: scopesOfNoApi,
+  },
+  "flag-without-option": {
+    level: "weak",
+    problem: "needs an option that the API does not have",
+    why: "The API refuses each request of the client.",
+    fix: "Add the option to the API, or remove the flag from the record.",
+    find: unmetClientFlags,
   },
   "chosen-client-secret": {
     level: "note",
     problem: "is of a secret that a person may have chosen",
     why: "It may be guessed, and each check takes a tenth of a second.",
     fix: "Make a random one with: npx authmount client-secret.",
-    find: inClients((client) =>
-      client.confidential && !isKeyClient(client)
-        ? client.secretDigests.flatMap((digest, index) =>
-            digest.startsWith("scrypt:") ? [`secretDigests.${index}`] : [],
-          )
-        : [],
-    ),
+    find: chosenClientSecrets,
   },
   "old-secret-without-end": {
     level: "note",

@@ -146,6 +146,7 @@ function describedClient(
     redirectUris: document["redirect_uris"] as readonly string[],
     subscriptions: { [apiId]: subscription },
     ...linksOf(document, rules),
+    ...(document["dpop_bound_access_tokens"] === true && { dpopBound: true }),
   };
   if (!hasProof) return { ...described, confidential: false, platform: "native" };
   const { jwks, jwks_uri: jwksUri } = document;

@@ -89,6 +89,7 @@ export function clientOfRegistration(registration: NewRegistration): Client {
     ...(policyUri !== undefined && { policyUri }),
     ...(tosUri !== undefined && { tosUri }),
     subscriptions: { [apiId]: { grantTypes: metadata.grant_types } },
+    ...(metadata.dpop_bound_access_tokens && { dpopBound: true }),
     ...proofOf(registration),
   };
   try {

@@ -23,6 +23,8 @@ export interface RegistrationRules {
   readonly browserOrigins: readonly string[];
   /** Origins of the host's that it may not name. */
   readonly reserved: readonly string[];
+  /** Whether the API binds tokens to keys. */
+  readonly bindsTokens: boolean;
   /** Also allows keys at https URLs of this machine. For development and tests. */
   readonly insecureLoopback: boolean;
 }
@@ -271,6 +273,8 @@ export function checkRegistrationMetadata(sent: unknown, rules: RegistrationRule
     grant_types: readGrantTypes(message, !isPublic || platform === "native"),
     ...(scope !== undefined && { scope }),
     ...readKeys(message, { method, rules }),
+    ...(rules.bindsTokens &&
+      message["dpop_bound_access_tokens"] === true && { dpop_bound_access_tokens: true }),
     sent: sent as Sent,
   };
   return { metadata: frozen(metadata), platform };

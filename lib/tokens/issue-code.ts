@@ -112,6 +112,7 @@ export async function issueAuthorizationCode(
     expiresAt: redeemBefore + accessTokenSeconds,
     consumed: false,
     ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
+    ...(request.boundKey !== undefined && { boundKey: request.boundKey }),
     ...(request.nonce !== undefined && { nonce: request.nonce }),
   };
   await allStored([

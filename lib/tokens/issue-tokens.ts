@@ -1,4 +1,4 @@
-/** Issues access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9700 §4.14.2. */
+/** Issues access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9449 §5; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { type AccessToken, accessTokenClaims } from "../protocol/access-token";
 import type { Authorization, RefreshToken, RefreshTokenUse } from "../protocol/authorization";
@@ -42,7 +42,7 @@ export interface AccessTokenIssue {
  */
 export async function issueAccessToken(
   { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
-  { request: { issuer, client, endMark, apiEnds, now }, authorization, decided }: AccessTokenIssue,
+  { request: { issuer, client, endMark, apiEnds, key, now }, authorization, decided }: AccessTokenIssue,
 ): Promise<string> {
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
   const { scopes, accessTokenSeconds, claims } = decided;
@@ -63,6 +63,7 @@ export async function issueAccessToken(
     ...(authTime !== undefined && { authTime }),
     ...(amr !== undefined && { amr }),
     ...(acr !== undefined && { acr }),
+    ...(key !== undefined && { boundKey: key }),
     ...(claims && { claims }),
   };
   if (api.accessTokenFormat === "jwt") return signer.sign(accessTokenClaims(accessToken, api.audience));
@@ -95,13 +96,20 @@ export function newRefreshToken(
 ): NewRefreshToken | undefined {
   const { authorization, request, predecessor } = issue;
   const { authorizationId, refreshableUntil } = authorization;
-  const { now, issuer } = request;
+  const { now, issuer, client, key } = request;
   if (refreshableUntil === undefined || refreshableUntil <= now) return undefined;
   const { refreshTokenIdleSeconds, refreshRetrySeconds } = issuer.api.lifetimes;
   const isDerived = predecessor !== undefined && refreshRetrySeconds > 0;
   const derived = isDerived ? successors.derive(predecessor, now) : undefined;
   const token = formatToken(authorizationId, derived?.random ?? randomToken());
   const expiresAt = Math.min(now + refreshTokenIdleSeconds, refreshableUntil);
-  const record = { authorizationId, digest: digestToken(token), expiresAt, used: false };
+  const record = {
+    authorizationId,
+    digest: digestToken(token),
+    expiresAt,
+    used: false,
+    // that of a confidential client is bound by its authentication (RFC 9449 §5)
+    ...(key !== undefined && !client.confidential && { boundKey: key }),
+  };
   return { token, record, use: derived?.use };
 }

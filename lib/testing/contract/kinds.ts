@@ -201,7 +201,10 @@ export const codes: Kind<AuthorizationCode> = {
   }),
   samples({ now }) {
     const code = newCode(now);
-    return [code, { ...code, digest: newDigest(), codeChallenge: newDigest(), nonce: newDigest() }];
+    return [
+      code,
+      { ...code, digest: newDigest(), codeChallenge: newDigest(), nonce: newDigest(), boundKey: newDigest() },
+    ];
   },
   unlike: ({ now }) => lookalikes((changes) => newCode(now, changes)),
 };
@@ -216,7 +219,7 @@ export const refreshTokens: Kind<RefreshToken> = {
     store: (token, now) => storage.refreshTokens.create(token, now),
     find: (handle, now) => storage.refreshTokens.find(handle, now),
   }),
-  samples: ({ now }) => [newRefreshToken(now)],
+  samples: ({ now }) => [newRefreshToken(now), newRefreshToken(now, { boundKey: newDigest() })],
   unlike: ({ now }) => lookalikes((changes) => newRefreshToken(now, changes)),
 };
 
@@ -233,6 +236,7 @@ export const accessTokens: Kind<StoredAccessToken> = {
   samples: ({ now }) => [
     newAccessToken(now),
     newAccessToken(now, { scopes: [] }),
+    newAccessToken(now, { boundKey: newDigest() }),
     newAccessToken(now, {
       subject: `${newId()}${awkwardText}`,
       authorizationId: newId(),

@@ -236,6 +236,7 @@ export function newClients(): readonly [Client, Client] {
       secretDigests: [`sha256:${newDigest()}`],
       redirectUris: [`https://web-${host}/callback`, `https://web-${host}/other?a=b`],
       trusted: true,
+      dpopBound: true,
       subscriptions: {
         orders: { scopes: ["orders:read"], trusted: false, grantTypes: ["authorization_code"] },
         reports: {},

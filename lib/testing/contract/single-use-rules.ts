@@ -89,7 +89,8 @@ function rotationOf(from: RefreshToken, useOf: (call: number) => RefreshTokenUse
       storedAfter = steps.length;
     },
     async use({ refreshTokens }, at) {
-      const to = { authorizationId, expiresAt: expiresAt + 60, digest: newDigest(), used: false };
+      const [digest, boundKey] = [newDigest(), newDigest()];
+      const to = { authorizationId, expiresAt: expiresAt + 60, digest, boundKey, used: false };
       const step: Step = { at, to, use: useOf(steps.length) };
       const { use } = step;
       steps.push(step);

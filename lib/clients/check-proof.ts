@@ -1,0 +1,40 @@
+/** The key that a token request proves. Loaded where an API has `dpop`. RFC 9449 §4.3, §5. */
+import type { IncomingHttpHeaders } from "node:http";
+import { endpoints } from "../protocol/issuer";
+import { OAuthError } from "../protocol/oauth-error";
+import type { EpochSeconds } from "../protocol/time";
+import { proofMissing } from "../requests/check-flags";
+import type { EndpointRequest } from "./authenticate-client";
+import { verifyProof } from "./verify-proof";
+
+/** The values of all `DPoP` headers. Node joins repeated ones by commas, and no proof has a comma. */
+function proofHeaders({ dpop = [] }: IncomingHttpHeaders): readonly string[] {
+  return [dpop].flat().flatMap((joined) => joined.split(","));
+}
+
+/**
+ * Thumbprint of the key that the request proves; `undefined` for a request without a proof, where the API allows that.
+ *
+ * @throws OAuthError `invalid_dpop_proof`
+ * @rfc 9449 §5
+ */
+export function provenKey(
+  { issuer, headers }: Pick<EndpointRequest, "issuer" | "headers">,
+  now: EpochSeconds,
+): string | undefined {
+  const url = `${issuer.identifier}/${endpoints.token.path}`;
+  const verdict = verifyProof(proofHeaders(headers), { method: "POST", url, now });
+  switch (verdict.kind) {
+    case "proven":
+      return verdict.thumbprint;
+    case "absent":
+      if (issuer.api.dpop?.required)
+        throw proofMissing(`API ${issuer.api.apiId} has dpop.tokens: "required"`);
+      return undefined;
+    case "invalid": {
+      const { code, reason } = verdict;
+      const description = "The DPoP proof is malformed, too old, or not for this request.";
+      throw new OAuthError("invalid_dpop_proof", { description, code, reason });
+    }
+  }
+}
