@@ -336,6 +336,16 @@ describe("requests that must be pushed (RFC 9126 §5, §6)", () => {
     expect(outcomeOf(await browser.answer(page, "approve"))).toBe("granted");
   });
 
+  it("cannot come from a client whose record demands it, at an API that takes none", async () => {
+    const host = pushHost({ clients: [pushedClient] });
+    const pair = { api: "reports" } as const;
+    const fields = { scope: "reports:read" };
+    expect(outcomeOf(await authorize(host.browser(), { client: "web", pair, fields }))).toBe(
+      "invalid_request",
+    );
+    expect(lastEvent(host)).toMatchObject({ code: "client-flag-refused" });
+  });
+
   it("are named in the metadata of the API", async () => {
     const host = pushHost({ pushedRequests: "required" });
     const { body } = await host.browser().get(`${pairPath()}/.well-known/oauth-authorization-server`);

@@ -11,7 +11,7 @@ const rules = {
   browserOrigins: ["https://page.example"],
   reserved: ["https://host.example"],
   insecureLoopback: false,
-  bindsTokens: false,
+  flags: [],
 };
 const { redirect_uris } = checkedMetadata();
 const byKey = { token_endpoint_auth_method: "private_key_jwt" };

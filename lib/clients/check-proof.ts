@@ -1,4 +1,4 @@
-/** The key that a token request proves. Loaded where an API has `dpop`. RFC 9449 §4.3, §5. */
+/** The key that a request proves. Loaded where an API has `dpop`. RFC 9449 §4.3, §5, §10.1. */
 import type { IncomingHttpHeaders } from "node:http";
 import { endpoints } from "../protocol/issuer";
 import { OAuthError } from "../protocol/oauth-error";
@@ -12,23 +12,27 @@ function proofHeaders({ dpop = [] }: IncomingHttpHeaders): readonly string[] {
   return [dpop].flat().flatMap((joined) => joined.split(","));
 }
 
+/** The endpoints that read proofs. */
+export type ProofEndpointName = "token" | "pushed_authorization_request";
+
 /**
- * Thumbprint of the key that the request proves; `undefined` for a request without a proof, where the API allows that.
+ * Thumbprint of the key that the request proves; `undefined` for a request without a proof, where that is allowed: a code can be bound to its
+ * key when it is exchanged.
  *
  * @throws OAuthError `invalid_dpop_proof`
- * @rfc 9449 §5
+ * @rfc 9449 §5, §10.1
  */
 export function provenKey(
   { issuer, headers }: Pick<EndpointRequest, "issuer" | "headers">,
-  now: EpochSeconds,
+  { proofsFor, now }: { proofsFor: ProofEndpointName; now: EpochSeconds },
 ): string | undefined {
-  const url = `${issuer.identifier}/${endpoints.token.path}`;
+  const url = `${issuer.identifier}/${endpoints[proofsFor].path}`;
   const verdict = verifyProof(proofHeaders(headers), { method: "POST", url, now });
   switch (verdict.kind) {
     case "proven":
       return verdict.thumbprint;
     case "absent":
-      if (issuer.api.dpop?.required)
+      if (issuer.api.dpop?.required && proofsFor === "token")
         throw proofMissing(`API ${issuer.api.apiId} has dpop.tokens: "required"`);
       return undefined;
     case "invalid": {

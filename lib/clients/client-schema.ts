@@ -36,7 +36,6 @@ const properties = {
   responseModes: { type: "array", minItems: 1, items: { enum: responseModes } },
   postLogoutRedirectUris: strings,
   trusted: { type: "boolean" },
-  requirePushedRequests: { type: "boolean" },
   subscriptions: { type: "object", additionalProperties: subscription },
   logo: logoSchema,
   clientUri: link,

@@ -61,6 +61,8 @@ export interface RegistrationMetadata {
   readonly jwks_uri?: string;
   /** Where the API has `dpop`: it gets tokens for its key only. @rfc 9449 §5.2 */
   readonly dpop_bound_access_tokens?: true;
+  /** Where the API has `pushedRequests`: it pushes its authorization requests. @rfc 9126 §6 */
+  readonly require_pushed_authorization_requests?: true;
   /** Everything that the client sent, unchecked. */
   readonly sent: Readonly<Record<string, unknown>>;
 }

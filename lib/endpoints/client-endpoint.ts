@@ -6,6 +6,7 @@ import {
   type EndpointRequest,
 } from "../clients/authenticate-client";
 import type * as Proofs from "../clients/check-proof";
+import type { ProofEndpointName } from "../clients/check-proof";
 import type { ClientLookup } from "../clients/client-lookup";
 import { type RefusalKind, refusalEvent } from "../events/port";
 import type { GrantPorts } from "../grants/grant";
@@ -50,8 +51,8 @@ export interface ClientAnswer<Response = JsonResponse> {
 export interface ClientEndpoint {
   /** The kind of event that reports a refusal. */
   readonly refused: RefusalKind;
-  /** `true` where a proof is read, to bind what is issued to its key. */
-  readonly bindsTokens?: true;
+  /** Its name where a proof is read, to bind what is issued to its key. */
+  readonly proofsFor?: ProofEndpointName;
   /**
    * The parameters that can contain a code or refresh token for which a client's metadata document may be fetched; `"anyone"` where it may be
    * fetched for any request.
@@ -169,10 +170,11 @@ export async function answerClient(
     if (url.includes("?")) checkQuery(url);
     checkUsable(parameters);
     if (lookUpOrigin) isReadable = await lookUpOrigin();
-    const { grantParameters, bindsTokens } = endpoint;
+    const { grantParameters, proofsFor } = endpoint;
     const asked = { issuer, headers, parameters };
     // before the client is authenticated: a bad proof must use up no assertion
-    const key = issuer.api.dpop && bindsTokens && loadProofs().provenKey(asked, ports.clock());
+    const key =
+      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });
     const authenticated = await authenticateClient(ports, { ...asked, grantParameters });
     client = authenticated.client;
     const proven = { ...asked, ...authenticated, ...(key !== undefined && { key }) };

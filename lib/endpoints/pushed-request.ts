@@ -17,6 +17,8 @@ import type { ClientEndpoint } from "./client-endpoint";
 export const pushedRequestReasons = {
   "pushed-request-too-long":
     "the parameters are longer than 2,400 bytes as JSON, and a cookie must hold them while the person signs in: send shorter ones, above all a shorter state",
+  "dpop-jkt-of-another-key":
+    "dpop_jkt is not the thumbprint of the key that the DPoP header proves (RFC 9449 §10.1): leave dpop_jkt out, or send that of the same key",
   "request-uri-not-ours":
     "no secret of this server has sealed this request_uri for this issuer and client_id: it was pushed at another pair, by another client, before secrets was changed, or at a process with other secrets (RFC 9126 §2.2): push the request again",
   "request-uri-expired": "the request was pushed more than 300 seconds ago (RFC 9126 §2.2): push it again",
@@ -80,12 +82,23 @@ function pushedOf({ id, expiresAt }: Pick<SealedRequest, "id" | "expiresAt">): P
   return { key: digestToken(id), expiresAt };
 }
 
+/** What binds the code to the key that the request has proved. @rfc 9449 §10.1 */
+function boundTo(key: string | undefined, parameters: Parameters): { readonly dpop_jkt?: string } {
+  if (key === undefined) return {};
+  if ((parameters.get("dpop_jkt") ?? key) === key) return { dpop_jkt: key };
+  throw new OAuthError("invalid_dpop_proof", {
+    description: "dpop_jkt is of another key than the proof.",
+    ...because(pushedRequestReasons, "dpop-jkt-of-another-key"),
+  });
+}
+
 /** The endpoint. Each check of the authorization endpoint but those of the person is made here too. @rfc 9126 §2.1 */
 function pushEndpoint(ports: PushedRequestPorts, requests: Sealer<SealedRequest>): ClientEndpoint {
   return {
     refused: "push-refused",
+    proofsFor: "pushed_authorization_request",
     grantParameters: "anyone",
-    async answer(_, { issuer, client: asking, endMark, parameters, now }) {
+    async answer(_, { issuer, client: asking, endMark, parameters, key, now }) {
       const registered = { client: asking, endMark };
       const { client, target } = await recogniseTarget(ports, { registered, issuer, parameters });
       const { identifier } = issuer;
@@ -94,7 +107,7 @@ function pushEndpoint(ports: PushedRequestPorts, requests: Sealer<SealedRequest>
       const pushed = pushedOf({ id, expiresAt });
       const setting = { issuer, client, target, shown: undefined, idTokens: ports.idTokens, pushed };
       const { hintedSubject } = checkAuthorizationRequest(parameters, setting);
-      const kept = { ...sentParameters(parameters), client_id: clientId };
+      const kept = { ...sentParameters(parameters), client_id: clientId, ...boundTo(key, parameters) };
       if (Buffer.byteLength(JSON.stringify(kept)) > maxBytes)
         throw new OAuthError("invalid_request", {
           description: "The authorization request is too long.",

@@ -13,7 +13,7 @@ function isGrantType(name: string): name is GrantType {
 /** Exchanges what an authenticated client presents (a code, a refresh token, its credentials) for tokens. @rfc 6749 §3.2 */
 export const tokenEndpoint: ClientEndpoint = {
   refused: "token-refused",
-  bindsTokens: true,
+  proofsFor: "token",
   grantParameters: Object.values(grants).flatMap(({ presents }) => presents),
   async answer(ports, request) {
     const { issuer, client, parameters, key } = request;

@@ -57,7 +57,12 @@ interface ClientBase {
    * character (OpenID Connect RP-Initiated Logout §3.1).
    */
   readonly postLogoutRedirectUris?: readonly string[];
-  /** `true`: the client pushes its authorization requests (RFC 9126), and others in its name are refused. APIs need `pushedRequests`. */
+  /**
+   * `true`: the client pushes its authorization requests, and others in its name are refused (`require_pushed_authorization_requests`). APIs
+   * without `pushedRequests` refuse it.
+   *
+   * @rfc 9126 §6
+   */
   readonly requirePushedRequests?: boolean;
   /** `true`: end users are never asked for consent. For the host's own clients only. */
   readonly trusted?: boolean;
@@ -149,13 +154,25 @@ export function withCurrentSecrets(client: Client, now: EpochSeconds): Client {
 }
 
 /** The flags of client records that need an option of the API. Where it is left out, nothing could keep what the flag promises. */
-export const flagOptions = { dpopBound: "dpop" } as const;
+export const flagOptions = { dpopBound: "dpop", requirePushedRequests: "pushedRequests" } as const;
 
 /** A flag of a client record. A row of the host's may have `null` for one that is left out. */
 export type ClientFlag = keyof typeof flagOptions;
 
 /** The names of all of them. */
 export const clientFlags = Object.keys(flagOptions) as readonly ClientFlag[];
+
+/** What clients that nobody registered call them. @rfc 9126 §6, 9449 §5.2 */
+export const flagMetadata = {
+  dpopBound: "dpop_bound_access_tokens",
+  requirePushedRequests: "require_pushed_authorization_requests",
+} as const satisfies Readonly<Record<ClientFlag, string>>;
+
+/** The flags that metadata of a client sets. */
+export function flagsIn(metadata: object): Readonly<Partial<Record<ClientFlag, true>>> {
+  const set = clientFlags.filter((flag) => Reflect.get(metadata, flagMetadata[flag]) === true);
+  return Object.fromEntries(set.map((flag) => [flag, true]));
+}
 
 /** The flags of the client whose option this API lacks. Clients that nobody registered write theirs for many servers. */
 export function unmetFlags(

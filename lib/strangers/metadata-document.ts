@@ -2,6 +2,7 @@
 import {
   browserOriginsOf,
   type Client,
+  flagsIn,
   type GrantType,
   type KeyClient,
   type Subscription,
@@ -146,7 +147,7 @@ function describedClient(
     redirectUris: document["redirect_uris"] as readonly string[],
     subscriptions: { [apiId]: subscription },
     ...linksOf(document, rules),
-    ...(document["dpop_bound_access_tokens"] === true && { dpopBound: true }),
+    ...flagsIn(document),
   };
   if (!hasProof) return { ...described, confidential: false, platform: "native" };
   const { jwks, jwks_uri: jwksUri } = document;

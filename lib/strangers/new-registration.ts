@@ -1,5 +1,5 @@
 /** What becomes of a registration: the client record, what the host leaves of it, and the answer. RFC 7591 §2, §3.2.1. */
-import { type Client, subscriptionOf } from "../protocol/client";
+import { type Client, flagsIn, subscriptionOf } from "../protocol/client";
 import { hostMistake } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { formatScope, intersect, isSubset } from "../protocol/scope";
@@ -89,7 +89,7 @@ export function clientOfRegistration(registration: NewRegistration): Client {
     ...(policyUri !== undefined && { policyUri }),
     ...(tosUri !== undefined && { tosUri }),
     subscriptions: { [apiId]: { grantTypes: metadata.grant_types } },
-    ...(metadata.dpop_bound_access_tokens && { dpopBound: true }),
+    ...flagsIn(metadata),
     ...proofOf(registration),
   };
   try {

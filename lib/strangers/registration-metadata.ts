@@ -1,6 +1,13 @@
 /** Reads what a client says of itself when it registers. RFC 7591 §2, §2.1, §3.2.2. */
 import { isFetchableUrl } from "../fetching/fetchable-url";
-import type { Client, GrantType, PublicJwk, PublicKeySet } from "../protocol/client";
+import {
+  type Client,
+  type ClientFlag,
+  flagMetadata,
+  type GrantType,
+  type PublicJwk,
+  type PublicKeySet,
+} from "../protocol/client";
 import {
   type ClientAuthenticationMethod,
   clientAuthenticationMethods,
@@ -23,8 +30,8 @@ export interface RegistrationRules {
   readonly browserOrigins: readonly string[];
   /** Origins of the host's that it may not name. */
   readonly reserved: readonly string[];
-  /** Whether the API binds tokens to keys. */
-  readonly bindsTokens: boolean;
+  /** The flags whose option the API has. */
+  readonly flags: readonly ClientFlag[];
   /** Also allows keys at https URLs of this machine. For development and tests. */
   readonly insecureLoopback: boolean;
 }
@@ -238,6 +245,14 @@ function readDescription(
   };
 }
 
+function readFlags(
+  sent: Sent,
+  { flags }: RegistrationRules,
+): Readonly<Partial<Record<(typeof flagMetadata)[ClientFlag], true>>> {
+  const set = flags.filter((flag) => sent[flagMetadata[flag]] === true);
+  return Object.fromEntries(set.map((flag) => [flagMetadata[flag], true]));
+}
+
 function readScope(sent: Sent): string | undefined {
   const scope = readText(sent, "scope")?.trim();
   if (scope === undefined || scope === "") return undefined;
@@ -273,8 +288,7 @@ export function checkRegistrationMetadata(sent: unknown, rules: RegistrationRule
     grant_types: readGrantTypes(message, !isPublic || platform === "native"),
     ...(scope !== undefined && { scope }),
     ...readKeys(message, { method, rules }),
-    ...(rules.bindsTokens &&
-      message["dpop_bound_access_tokens"] === true && { dpop_bound_access_tokens: true }),
+    ...readFlags(message, rules),
     sent: sent as Sent,
   };
   return { metadata: frozen(metadata), platform };
