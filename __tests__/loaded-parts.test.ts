@@ -6,6 +6,9 @@ describe("what a server in production does not need", () => {
   const parts = [
     "adapters/memory/storage",
     "bearer/note-use",
+    "clients/check-proof",
+    "clients/verify-proof",
+    "protocol/dpop-proof",
     "clients/client-assertion",
     "end-user/ends",
     "end-user/list-authorizations",

@@ -88,6 +88,16 @@ describe("a metadata document (§4)", () => {
   });
 
   it.each([
+    [true, { dpopBound: true }],
+    [false, {}],
+    ["true", {}],
+    [null, {}],
+  ])("says whether the client has its tokens bound to a key: %j (RFC 9449 §5.2)", (value, bound) => {
+    const client = made({ changes: { dpop_bound_access_tokens: value } });
+    expect(client).toEqual({ ...made(), ...bound });
+  });
+
+  it.each([
     ["no object", null],
     ["a list", [good]],
     ["a text", JSON.stringify(good)],

@@ -84,6 +84,17 @@ describe("authmount check --clients", () => {
     expect(found.assessment.items.some(({ note }) => note.includes("not looked at"))).toBe(false);
   });
 
+  it("tells of flags that an API has no option for, and takes an empty one as left out", async () => {
+    const found = await checked(
+      withRecords([
+        confidentialRecord({ dpopBound: true }),
+        { ...confidentialRecord({ clientId: "row" }), dpopBound: null },
+      ]),
+    );
+    expect(found.clients).toMatchObject({ records: 2, wrong: [] });
+    expect(spotsIn(found)).toEqual(['flag-without-option client "web": dpopBound']);
+  });
+
   it("reads nothing without the option", async () => {
     const options = withRecords([confidentialRecord({ trusted: true })]);
     const { stdout } = await ranWith({ options }, ["check", "a.js", "--json"]);

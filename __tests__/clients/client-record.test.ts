@@ -57,6 +57,9 @@ describe("what is said of a client record (RFC 6749 §2)", () => {
     ],
     ["name must be the name that people read, at least one character", { ...native, name: 5 }],
     ["disabled must be true or false", { ...native, disabled: "no" }],
+    ["dpopBound must be true or false", { ...native, dpopBound: "no" }],
+    ["dpopBound must be true or false", { ...confidential, dpopBound: 1 }],
+    ["dpopBound is undefined: leave the key out, or write true or false", { ...keyed, dpopBound: undefined }],
     ["disabled is undefined: leave the key out, or write true or false", { ...native, disabled: undefined }],
     [
       "oldSecretUntil is about a second digest, and secretDigests has one: leave it out",
@@ -148,8 +151,8 @@ describe("the copy of a client record (RFC 6749 §2)", () => {
   };
 
   it.each<[string, Client]>([
-    ["confidential", { ...confidential, ...links, trusted: true }],
-    ["public", { ...native, ...links }],
+    ["confidential", { ...confidential, ...links, trusted: true, dpopBound: true }],
+    ["public", { ...native, ...links, dpopBound: false }],
     ["with keys", { ...keyed, allowTokenEndpointAudience: true }],
     ["with a jwksUri", { ...confidential, secretDigests: undefined, jwksUri: "https://a.example/" }],
   ])("has everything that belongs to it: %s", (_, client) => {
@@ -183,6 +186,7 @@ describe("records as models and databases give them (RFC 6749 §2)", () => {
     ["redirect_uris", "redirectUris"],
     ["platfrom", "platform"],
     ["truted", "trusted"],
+    ["dpopBond", "dpopBound"],
     ["tosUr", "tosUri"],
   ])("%s is most likely %s", (written, meant) => {
     expect(() => checkClient({ ...native, [meant]: undefined, [written]: "x" })).not.toThrow(
@@ -205,6 +209,11 @@ describe("records as models and databases give them (RFC 6749 §2)", () => {
       clientUriOld: 1,
     };
     expect(checkClient({ ...native, ...columns })).toMatchObject(columns);
+  });
+
+  it.each([confidential, native, keyed])("an empty flag counts as left out: %j", (client) => {
+    const row = { ...client, dpopBound: null };
+    expect(ownClient(checkClient(row))).toStrictEqual(ownClient(client));
   });
 
   it("an empty column is named", () => {

@@ -9,7 +9,7 @@ import { authorize, redirectParameters } from "../browser/authorize";
 import { issuer, pairPath } from "../hosts/apis";
 import { clients } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
-import { testHost, type TestHost } from "../hosts/host";
+import { testHost, type TestHost, type TestHostOptions } from "../hosts/host";
 import { obtainCode } from "../browser/journey";
 import {
   boundApis,
@@ -25,6 +25,7 @@ import {
 import { assertionOf, keyed, presenting, tokenBy } from "../requests/client-assertions";
 import { introspect, revoke } from "../requests/client-requests";
 import { type ProofChanges, proofKeys } from "../requests/dpop-proofs";
+import { apisWithRegistration, codeFor, nativeMetadata, registered } from "../requests/registration";
 import { answerOf, refusal } from "../requests/json-answers";
 import { tokensOf } from "../requests/token-requests";
 
@@ -223,6 +224,46 @@ describe("clients with dpopBound (RFC 9449 §5.2)", () => {
     const { access_token: token } = tokensOf(await ownBound(host, { key: ownKey }));
     expect((await introspect(host, { token })).body).toMatchObject({ active: true });
     expect((await revoke(host, { token })).status).toBe(200);
+  });
+});
+
+describe("clients that nobody registered (RFC 9449 §5.2)", () => {
+  const { orders, ...others } = apisWithRegistration({});
+  const strangers = (api: object, options: TestHostOptions = {}): TestHost =>
+    testHost({ ...(orders && { apis: { ...others, orders: { ...orders, ...api } } }), ...options });
+  const asked = { ...nativeMetadata, dpop_bound_access_tokens: true };
+
+  it("are held to a proof by what they have registered", async () => {
+    const host = strangers({ dpop: {} });
+    const client = await registered(host, asked);
+    const { client_id } = client;
+    expect(client).toMatchObject({ dpop_bound_access_tokens: true });
+    const code = await codeFor(host, client);
+    expect(answerOf(await redeemBound(host, { code, fields: { client_id } }))).toEqual(
+      invalidProof("A DPoP proof is required."),
+    );
+    const answer = await redeemBound(host, { code, fields: { client_id }, key: ownKey });
+    expect(answer.body).toMatchObject({ token_type: "DPoP" });
+  });
+
+  it("are told that an API without dpop has not registered it, and get bearer tokens there", async () => {
+    const host = strangers({});
+    const client = await registered(host, asked);
+    const { client_id } = client;
+    expect(client).not.toHaveProperty("dpop_bound_access_tokens");
+    const code = await codeFor(host, client);
+    const answer = await redeemBound(host, { code, fields: { client_id } });
+    expect(answer.body).toMatchObject({ token_type: "bearer" });
+  });
+
+  it("are not refused once the API has no dpop any more", async () => {
+    const before = strangers({ dpop: {} });
+    const client = await registered(before, asked);
+    const { client_id } = client;
+    const host = strangers({}, { storage: before.storage });
+    const code = await codeFor(host, client);
+    const answer = await redeemBound(host, { code, fields: { client_id } });
+    expect(answer.body).toMatchObject({ token_type: "bearer" });
   });
 });
 

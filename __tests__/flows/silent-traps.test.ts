@@ -325,6 +325,30 @@ describe("names in the subscriptions of clients that are known from the start (R
   });
 });
 
+describe("flags of clients that are known from the start (RFC 9449 §5.2)", () => {
+  const flag = "client-flag-without-option";
+  const { orders, ...others } = apis;
+  const bound = { ...clients.web, dpopBound: true };
+  const hostWith = (client: Client): void =>
+    void testHost({
+      clients: [client],
+      ...(orders && { apis: { ...others, orders: { ...orders, dpop: {} } } }),
+    });
+
+  it("are named at an API without the option that they need: it refuses the client", () => {
+    hostWith(bound);
+    expect(messages(flag)).toEqual([
+      'An API will refuse a client whose record demands what the API does not offer. Add the option, or remove the flag: Client "web" has dpopBound, and API reports has no dpop. Client "web" has dpopBound, and API files has no dpop.',
+    ]);
+  });
+
+  it("are not named where the client has no subscription, nor where the flag is off", () => {
+    hostWith({ ...bound, subscriptions: { orders: {} } });
+    hostWith({ ...bound, dpopBound: false });
+    expect(messages(flag)).toEqual([]);
+  });
+});
+
 const form = (more: Record<string, string> = {}) => ({
   fields: { grant_type: "client_credentials", ...credentials("web"), ...more },
   pair: { api: "files" } as const,

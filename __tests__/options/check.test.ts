@@ -26,6 +26,7 @@ async function expectMistake(changes: object, path: string, code: OptionProblemC
 }
 
 const audience = "apis.orders.audience";
+const publicUrl = "apis.orders.dpop.publicUrl";
 const [methodIds, defaults] = ["apis.orders.authMethods", "apis.orders.defaultScopes"];
 const idle = "lifetimes.refreshTokenIdleSeconds";
 const tooLongIdle = { refreshTokenSeconds: 60, refreshTokenIdleSeconds: 61 };
@@ -67,6 +68,25 @@ const mistakes: readonly Mistake[] = [
     "an audience with a fragment (RFC 8707 §2)",
     orders({ audience: "https://api.example/orders#a" }),
     audience,
+    "url-with-query-or-fragment",
+  ],
+  ["an http publicUrl", orders({ dpop: { publicUrl: "http://api.example" } }), publicUrl, "url-not-https"],
+  [
+    "a publicUrl with a slash at its end",
+    orders({ dpop: { publicUrl: "https://api.example/v1/" } }),
+    publicUrl,
+    "url-ends-with-slash",
+  ],
+  [
+    "a publicUrl with a query",
+    orders({ dpop: { publicUrl: "https://api.example/v1?a=b" } }),
+    publicUrl,
+    "url-with-query-or-fragment",
+  ],
+  [
+    "a publicUrl with a fragment",
+    orders({ dpop: { publicUrl: "https://api.example#a" } }),
+    publicUrl,
     "url-with-query-or-fragment",
   ],
   [
@@ -260,6 +280,7 @@ describe("an option that is undefined: a misspelt constant, say, must not count 
     "refreshTokenExpiry",
     "clientMetadataDocuments",
     "clientRegistration",
+    "dpop",
     "lifetimes",
   ];
 
@@ -280,6 +301,8 @@ describe("an option that is undefined: a misspelt constant, say, must not count 
     ),
     ...ofApi.map((name) => [`apis.orders.${name}`, orders({ [name]: undefined })] as const),
     ["apis.orders.scopes.a.implies", orders({ scopes: { a: { text: "Do A", implies: undefined } } })],
+    ["apis.orders.dpop.tokens", orders({ dpop: { tokens: undefined } })],
+    ["apis.orders.dpop.publicUrl", orders({ dpop: { publicUrl: undefined } })],
     [
       "apis.orders.clientRegistration.browserOrigins",
       orders({ clientRegistration: { approve: () => undefined, browserOrigins: undefined } }),

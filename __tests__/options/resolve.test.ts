@@ -99,6 +99,17 @@ describe("what is given", () => {
     expect(resolveOptions(withChanges(given), now)).toMatchObject(given);
   });
 
+  it.each<[object, object]>([
+    [{}, { required: false }],
+    [{ tokens: "optional" }, { required: false }],
+    [
+      { tokens: "required", publicUrl: "https://api.example/v1" },
+      { required: true, publicUrl: "https://api.example/v1" },
+    ],
+  ])("as dpop says whether tokens must be bound: %j", (dpop, resolved) => {
+    expect(apiOf({ dpop })).toHaveProperty("dpop", resolved);
+  });
+
   it("as lifetimes of an API overrides those of the server, which override the defaults", () => {
     const ofServer = { lifetimes: { refreshTokenSeconds: 5_000, consentSeconds: 6_000 } };
     const ofApi = { lifetimes: { consentSeconds: 7_000, interactionSeconds: 800 } };

@@ -254,6 +254,14 @@ describe("access token claims (RFC 9068 §2.2)", () => {
     });
   });
 
+  it("name the key that the token is bound to (RFC 9449 §6.1)", () => {
+    const token = { ...ownToken, boundKey: "k".repeat(43) };
+    const claims = claimsOf(token);
+    expect(claims).toMatchObject({ cnf: { jkt: "k".repeat(43) } });
+    expect(readAccessTokenClaims(claims, audience)).toStrictEqual(token);
+    expect(claimsOf(ownToken)).not.toHaveProperty("cnf");
+  });
+
   it("have no scope when there is none: an empty one has no form", () => {
     expect(claimsOf(accessTokenRecord({ scopes: [] }))).not.toHaveProperty("scope");
   });
@@ -318,6 +326,15 @@ describe("refusals of access token claims (RFC 9068 §4)", () => {
     ["an end user's name stands without an authorization", { authorization_id: undefined }],
     ["the client is the subject of an end user's token", { sub: "web" }],
     ["there is an nbf, which no token of ours has", { nbf: 1_000 }],
+    ["cnf names a certificate", { cnf: { "x5t#S256": "A".repeat(43) } }],
+    ["cnf names a certificate beside the key", { cnf: { jkt: "A".repeat(43), "x5t#S256": "A".repeat(43) } }],
+    ["cnf is empty", { cnf: {} }],
+    ["cnf is null", { cnf: null }],
+    ["cnf is a text", { cnf: "A".repeat(43) }],
+    ["cnf is a list", { cnf: ["A".repeat(43)] }],
+    ["the thumbprint in cnf is too short", { cnf: { jkt: "A".repeat(42) } }],
+    ["the thumbprint in cnf is no base64url", { cnf: { jkt: `${"A".repeat(42)}+` } }],
+    ["the thumbprint in cnf is no text", { cnf: { jkt: ["A".repeat(43)] } }],
     ["authorization_id is no text, so that nobody could revoke it", { authorization_id: 5 }],
   ])("when %s", (_, changes) => {
     expect(readAccessTokenClaims({ ...good, ...changes }, audience)).toBeUndefined();

@@ -91,6 +91,20 @@ describe("metadata that is registered (RFC 7591 §2)", () => {
   });
 
   it.each([
+    [true, true, true],
+    [true, "true", undefined],
+    [true, false, undefined],
+    [false, true, undefined],
+  ])(
+    "has tokens bound to a key: where the API does that, %s, and the client says %j (RFC 9449 §5.2)",
+    (bindsTokens, sent, expected) => {
+      const message = { redirect_uris, dpop_bound_access_tokens: sent };
+      const { metadata } = checkRegistrationMetadata(message, { ...rules, bindsTokens });
+      expect(metadata.dpop_bound_access_tokens).toBe(expected);
+    },
+  );
+
+  it.each([
     ["browser", "all its redirects go to listed pages", ["https://page.example/"], ["authorization_code"]],
     [
       "native",
