@@ -91,16 +91,19 @@ describe("metadata that is registered (RFC 7591 §2)", () => {
   });
 
   it.each([
-    [true, true, true],
-    [true, "true", undefined],
-    [true, false, undefined],
-    [false, true, undefined],
-  ])(
-    "has tokens bound to a key: where the API does that, %s, and the client says %j (RFC 9449 §5.2)",
-    (bindsTokens, sent, expected) => {
-      const message = { redirect_uris, dpop_bound_access_tokens: sent };
-      const { metadata } = checkRegistrationMetadata(message, { ...rules, bindsTokens });
-      expect(metadata.dpop_bound_access_tokens).toBe(expected);
+    ["dpopBound", true, { dpop_bound_access_tokens: true }],
+    ["dpopBound", "true", {}],
+    ["dpopBound", false, {}],
+    ["requirePushedRequests", true, { require_pushed_authorization_requests: true }],
+    [undefined, true, {}],
+  ] as const)(
+    "has flags where the API has their option, such as %s, and the client says %j (RFC 9126 §6, 9449 §5.2)",
+    (flag, sent, expected) => {
+      const [dpop, par] = ["dpop_bound_access_tokens", "require_pushed_authorization_requests"] as const;
+      const message = { redirect_uris, [dpop]: sent, [par]: sent };
+      const { metadata } = checkRegistrationMetadata(message, { ...rules, flags: flag ? [flag] : [] });
+      const { [dpop]: bound, [par]: pushed } = metadata;
+      expect(JSON.parse(JSON.stringify({ [dpop]: bound, [par]: pushed }))).toEqual(expected);
     },
   );
 

@@ -166,7 +166,7 @@ export const clientFlags = Object.keys(flagOptions) as readonly ClientFlag[];
 export const flagMetadata = {
   dpopBound: "dpop_bound_access_tokens",
   requirePushedRequests: "require_pushed_authorization_requests",
-} as const satisfies Readonly<Record<ClientFlag, string>>;
+} as const;
 
 /** The flags that metadata of a client sets. */
 export function flagsIn(metadata: object): Readonly<Partial<Record<ClientFlag, true>>> {
