@@ -5,13 +5,16 @@ import { goodOptions } from "./records/options";
 describe("what a server in production does not need", () => {
   const parts = [
     "adapters/memory/storage",
+    "bearer/bound-tokens",
     "bearer/note-use",
+    "bearer/seen-proofs",
     "clients/check-proof",
+    "clients/client-assertion",
     "clients/verify-proof",
     "protocol/dpop-proof",
-    "clients/client-assertion",
     "end-user/ends",
     "end-user/list-authorizations",
+    "endpoints/pushed-request",
     "endpoints/rate-limit",
     "fetching/fetch-document",
     "http/mount-check",

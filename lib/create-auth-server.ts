@@ -31,6 +31,7 @@ import { checkOptions } from "./options/check";
 import {
   assessmentOnDemand,
   documentsOnDemand,
+  dpopOnDemand,
   endsOnDemand,
   idTokensOnDemand,
   keysOnDemand,
@@ -139,9 +140,11 @@ function flowOf(
 /** The host's routes are protected by what this server knows of its own tokens. */
 function protectionOf(ports: Ports, options: ResolvedOptions): ProtectionPorts {
   const { issuers, revocationLagSeconds } = options;
+  const dpopOf = dpopOnDemand(clock);
   const apis = apisOf(issuers).map((api) => ({
     api,
     verify: accessTokenVerifier(ports, { api, revocationLagSeconds }),
+    dpop: dpopOf(api),
   }));
   return { apis, noteUse: usesOnDemand(options, ports), emit: ports.emit, clock };
 }
@@ -161,8 +164,8 @@ function someRoutesOf(
     pushed: PushedRequests | undefined;
   },
 ): Pick<RouterParts, "someRoutes" | "somePageRoutes"> {
-  const verifiers = new Map(protection.apis.map(({ api, verify }) => [api.apiId, verify]));
-  const openidRoutes = openidRoutesOnDemand(options, { ...ports, verifiers });
+  const guards = new Map(protection.apis.map((each) => [each.api.apiId, each]));
+  const openidRoutes = openidRoutesOnDemand(options, { ...ports, guards });
   const pushRoutes = pushed ? [crossOriginRoute("pushed_authorization_request", pushed.endpoint)] : [];
   return {
     someRoutes: [...routesOnDemand(options, ports), ...pushRoutes, ...openidRoutes],

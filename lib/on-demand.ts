@@ -1,6 +1,8 @@
 /** Parts that only some hosts need. Each is loaded when it is needed, so that others pay nothing for it. */
 import type * as Memory from "./adapters/memory/storage";
 import type { MemoryStorage, MemoryStorageOptions } from "./adapters/memory/storage";
+import type * as BoundTokens from "./bearer/bound-tokens";
+import type { DpopGuard } from "./bearer/require-bearer";
 import type * as NotingUses from "./bearer/note-use";
 import type { NoteUse, UsePorts } from "./bearer/note-use";
 import type * as Userinfo from "./bearer/userinfo";
@@ -34,6 +36,7 @@ import type { RouterParts } from "./http/router";
 import type { ApiOptions, AuthServerOptions } from "./options/options";
 import type { ResolvedOptions } from "./options/resolve";
 import type { Client } from "./protocol/client";
+import type { ProtectedApi } from "./protocol/issuer";
 import type { Clock } from "./protocol/time";
 import type { Storage } from "./storage/port";
 import type * as Identity from "./tokens/identity";
@@ -249,6 +252,15 @@ export function usesOnDemand({ lastUses }: ResolvedOptions, ports: UsePorts): No
   if (lastUses === "refresh") return undefined;
   const { useNotes } = require("./bearer/note-use") as typeof NotingUses;
   return useNotes(ports);
+}
+
+/** Checks what the tokens of an API are bound to; `undefined` where it has no `dpop`. */
+export function dpopOnDemand(clock: Clock): (api: ProtectedApi) => DpopGuard | undefined {
+  const guards = once(() => {
+    const { dpopGuards } = require("./bearer/bound-tokens") as typeof BoundTokens;
+    return dpopGuards(clock);
+  });
+  return (api) => api.dpop && guards()(api, api.dpop);
 }
 
 /** A check of how the routers are mounted, which sees the answers of the process. It is for development only. */

@@ -1,6 +1,6 @@
 /** The verified token of a request, in the form that MCP servers hand to their tools. MCP 2025-11-25, authorization. */
 import type { IncomingMessage } from "node:http";
-import { readBearerToken } from "../protocol/bearer-token";
+import { readBearerToken, schemeOf } from "../protocol/bearer-token";
 import { hostMistake } from "../protocol/mistake";
 import { ownRecord } from "../protocol/host-json";
 import { type AccessTokens, passedToken } from "./access-tokens";
@@ -23,8 +23,8 @@ export interface McpAuth {
 export type ReadMcpAuth = (req: IncomingMessage) => McpAuth;
 
 /** The token in the header, which `requireBearer` has verified. Not kept with the request: one place for a secret is enough. */
-function sentToken({ headers }: IncomingMessage): string {
-  const presented = readBearerToken(headers.authorization);
+function sentToken({ headers: { authorization } }: IncomingMessage): string {
+  const presented = readBearerToken(authorization, schemeOf(authorization));
   if (presented.kind === "token") return presented.token;
   throw hostMistake(
     "authorization-header-gone",

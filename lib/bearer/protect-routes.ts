@@ -147,7 +147,7 @@ function scopesOf(
 }
 
 /** An API with the verifier of its tokens. */
-export type VerifiedApi = Pick<BearerGuard, "api" | "verify">;
+export type VerifiedApi = Pick<BearerGuard, "api" | "verify" | "dpop">;
 
 /** Id → API. */
 type VerifiedApis = ReadonlyMap<string, VerifiedApi>;
@@ -226,12 +226,12 @@ export function protectRoutes({ apis: listed, noteUse, emit, clock }: Protection
     mcpScopes: (options) => readMcpScopes(options, apis),
     challenge(req, res, options) {
       const by = "challenge";
-      const { api } = findApi(options, { apis, by, known: ["api", "scope", "acr", "maxAge"] });
+      const { api, dpop } = findApi(options, { apis, by, known: ["api", "scope", "acr", "maxAge"] });
       const signIn = readSignIn(options, { api, by, clock });
       const scopes = signIn && options.scope === undefined ? [] : readScopes(options.scope, api);
       if (!scopes || (scopes.length === 0 && !signIn))
         throw mistake("unknown-scope-of-route", by, "scope", scopeRule(api));
-      writeChallenge({ req, res }, { api, scopes, signIn, accessTokens, emit });
+      writeChallenge({ req, res }, { api, dpop, scopes, signIn, accessTokens, emit });
     },
   };
 }

@@ -1,9 +1,15 @@
-/** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9728 §5.1. */
+/** The middleware that protects the host's API routes. RFC 6750 §2.1, §3; 9449 §7; 9728 §5.1. */
 import type { NextFunction, Request, Response } from "express";
 import type { AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { EmitEvent, EventSubject, NewEvent } from "../events/port";
 import type { AccessToken } from "../protocol/access-token";
-import { type ChallengeParameters, formatChallenge, readBearerToken } from "../protocol/bearer-token";
+import {
+  type ChallengeParameters,
+  formatChallenge,
+  readBearerToken,
+  schemeOf,
+  type TokenScheme,
+} from "../protocol/bearer-token";
 import type { ProtectedApi } from "../protocol/issuer";
 import { because, type RefusalCode, serverError } from "../protocol/oauth-error";
 import { ownRecord } from "../protocol/host-json";
@@ -28,6 +34,8 @@ export const bearerReasons = {
     "no access token: the request has no Authorization header with Bearer (RFC 6750 §2.1): send Authorization: Bearer <token>",
   "no-access-token-in-preflight":
     "no access token: a CORS preflight never has one. Put your CORS middleware in front of requireBearer",
+  "access-token-bound":
+    "the access token is bound to a key, and the API takes no such tokens (RFC 9449 §7): write dpop into the options of the API, of createResourceServer too",
   "access-token-lacks-scope": (lacking: string, held: string): string =>
     `the access token lacks ${quoted(lacking)} and has ${quoted(held)} (RFC 6750 §3.1): the client must ask for the scopes of this route, and its subscription must have them`,
   "access-token-without-end-user":
@@ -98,6 +106,26 @@ function weakSignIn(signIn: SignInRule, accessToken: AccessToken): Refusal {
   };
 }
 
+/** A valid token, and how it was sent. */
+export interface SentToken {
+  readonly req: HttpRequest;
+  /** The URL of an endpoint of this server; `undefined` for a route of the host. */
+  readonly url?: string | undefined;
+  readonly scheme: TokenScheme;
+  readonly token: string;
+  readonly accessToken: AccessToken;
+}
+
+/** What an API with `dpop` does besides. @rfc 9449 §7.1 */
+export interface DpopGuard {
+  /** Why the token may not be used by whoever has sent it, or `undefined`. */
+  readonly refusalOf: (sent: SentToken) => Refusal | undefined;
+  /** The challenge: where the API is described, and what is said about the request, which was sent with this scheme. */
+  readonly challenge: (
+    parts: Readonly<Record<"place" | "said", ChallengeParameters>> & { readonly scheme: TokenScheme },
+  ) => string;
+}
+
 /** What a guarded route checks, and with what. */
 export interface BearerGuard {
   /** The API that the route belongs to. */
@@ -110,6 +138,8 @@ export interface BearerGuard {
   readonly signIn?: SignInRule | undefined;
   /** Verifies a token for this API. It rejects when storage fails. */
   readonly verify: (token: string) => Promise<AccessTokenVerdict>;
+  /** Left out where the API has no `dpop`: then no token that is bound to a key is accepted. */
+  readonly dpop?: DpopGuard | undefined;
   /** The tokens of requests that have passed. */
   readonly accessTokens: AccessTokens;
   /** Is told of each request that has passed. Left out where nobody wants to know. */
@@ -159,20 +189,31 @@ export function invalidToken({
   return { status: 401, error: "invalid_token", description, code, reason };
 }
 
-/** The token of a request, if it is valid, of the right kind and with these scopes. */
+/** A request, and what it needs. */
+interface BearerRequest extends Pick<SentToken, "req" | "url"> {
+  readonly scopes: readonly string[];
+}
+
+/** The token of a request, if it is valid, used by whom it was issued to, of the right kind and with these scopes. */
 export async function checkBearer(
-  { subject, signIn, verify }: Pick<BearerGuard, "subject" | "signIn" | "verify">,
-  { req, scopes }: { req: HttpRequest; scopes: readonly string[] },
+  { subject, signIn, verify, dpop }: Pick<BearerGuard, "subject" | "signIn" | "verify" | "dpop">,
+  { req, url, scopes }: BearerRequest,
 ): Promise<AccessToken | Refusal> {
   if (headerValues(req, "authorization").length > 1) return malformed("several-bearer-headers");
-  const presented = readBearerToken(req.headers.authorization);
+  const scheme = dpop ? schemeOf(req.headers.authorization) : "Bearer";
+  const presented = readBearerToken(req.headers.authorization, scheme);
   if (presented.kind === "absent")
     return noToken(isPreflight(req) ? "no-access-token-in-preflight" : "no-access-token");
   if (presented.kind === "malformed") return malformed("bearer-header-malformed");
   if (hasSecondToken(req)) return malformed("second-access-token");
-  const verdict = await verify(presented.token);
+  const { token } = presented;
+  const verdict = await verify(token);
   if (verdict.kind === "invalid") return invalidToken(verdict);
   const { accessToken } = verdict;
+  if (!dpop && accessToken.boundKey !== undefined)
+    return invalidToken(because(bearerReasons, "access-token-bound"));
+  const refusal = dpop?.refusalOf({ req, url, scheme, token, accessToken });
+  if (refusal) return refusal;
   // before the scope check: a token of the wrong kind stays wrong with any scope
   const kind = accessToken.subject === undefined ? "forbidden" : "required";
   if (subject !== "either" && subject !== kind) return wrongSubject(subject, accessToken);
@@ -200,40 +241,49 @@ export function refusedEvent({ apiId }: ProtectedApi, refusal: Refusal): NewEven
 }
 
 /** What a request needs. */
-export interface Needed {
-  readonly api: ProtectedApi;
+export interface Needed extends Pick<BearerGuard, "api" | "dpop"> {
   readonly scopes: readonly string[];
   readonly signIn?: SignInRule | undefined;
 }
 
-/** The refusal as an answer. It names the needed scope, unless the request is malformed: no token would help. @rfc 6750 §3, 9470 §3 */
+/** A refusal, and the scheme of the request. */
+interface Refused {
+  readonly scheme: TokenScheme;
+  readonly refusal: Refusal;
+}
+
+/**
+ * The refusal as an answer to a request. It names the needed scope, unless the request is malformed: no token would help.
+ *
+ * @rfc 6750 §3, 9449 §7.1, 9470 §3
+ */
 export function challenge(
-  { api, scopes, signIn }: Needed,
-  { status, error, description }: Refusal,
+  { api, scopes, signIn, dpop }: Needed,
+  { scheme, refusal: { status, error, description } }: Refused,
 ): JsonResponse {
-  const value = formatChallenge("Bearer", {
-    realm: api.audience,
-    resource_metadata: api.metadataUrl,
+  const place = { realm: api.audience, resource_metadata: api.metadataUrl };
+  const said = {
     ...(error !== undefined && { error, error_description: description }),
     ...(status !== 400 && scopes.length > 0 && { scope: formatScope(scopes) }),
     ...(error === "insufficient_user_authentication" && signIn?.parameters),
-  });
+  };
+  const value = dpop?.challenge({ place, said, scheme }) ?? formatChallenge("Bearer", { ...place, ...said });
   // JSON leaves out an error that is undefined
   const body = { error, error_description: description };
   return { kind: "json", status, body, headers: { "WWW-Authenticate": value } };
 }
 
-type Challenges = (scopes: readonly string[], refusal: Refusal) => JsonResponse;
+type Challenges = (scopes: readonly string[], refused: Refused) => JsonResponse;
 
 /** Enough for every description with many lists of scopes; a scope function may produce any number of lists. */
 const maxWritten = 100;
 
 /** The answers to refused requests, each formatted once: there are few different ones, and an attacker may cause many. */
-function challenges({ api, signIn }: Pick<BearerGuard, "api" | "signIn">): Challenges {
+function challenges(guard: Pick<BearerGuard, "api" | "signIn" | "dpop">): Challenges {
   const written = new Map<string, JsonResponse>();
-  return (scopes, refusal) => {
-    const key = `${refusal.description} ${formatScope(scopes)}`;
-    const response = written.get(key) ?? challenge({ api, scopes, signIn }, refusal);
+  return (scopes, refused) => {
+    const key = `${refused.scheme} ${refused.refusal.description} ${formatScope(scopes)}`;
+    const response = written.get(key) ?? challenge({ ...guard, scopes }, refused);
     if (written.size < maxWritten) written.set(key, response);
     return response;
   };
@@ -260,7 +310,8 @@ function refuse(
 ): void {
   const { emit, api, challengeOf } = guarded;
   emit(refusedEvent(api, refusal));
-  writeChallengeOf(guardedRequest, challengeOf(scopes, refusal));
+  const scheme = schemeOf(guardedRequest.req.headers.authorization);
+  writeChallengeOf(guardedRequest, challengeOf(scopes, { scheme, refusal }));
 }
 
 type AuthorizedRequest = Parameters<BearerHandler>[0];
@@ -333,5 +384,6 @@ export function writeChallenge(
   const accessToken = accessTokens.get(guardedRequest.req)?.accessToken;
   const refusal = accessToken ? handlersRefusal(accessToken, needed) : noToken("no-access-token");
   emit(refusedEvent(needed.api, refusal));
-  writeChallengeOf(guardedRequest, challenge(needed, refusal));
+  const scheme = schemeOf(guardedRequest.req.headers.authorization);
+  writeChallengeOf(guardedRequest, challenge(needed, { scheme, refusal }));
 }

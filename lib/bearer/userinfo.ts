@@ -6,6 +6,7 @@ import type { HttpRequest } from "../http/request";
 import { metadataRoute, type Route, type RoutedRequest, type RouteHandler } from "../http/routes";
 import type { AccessToken } from "../protocol/access-token";
 import { isLive } from "../protocol/authorization";
+import { schemeOf } from "../protocol/bearer-token";
 import { endpoints, type Issuer, openidMetadataPath } from "../protocol/issuer";
 import { because } from "../protocol/oauth-error";
 import { signInScope } from "../protocol/openid";
@@ -19,8 +20,8 @@ import { type BearerGuard, challenge, checkBearer, invalidToken, refusedEvent } 
 /** What the endpoint uses. */
 export interface UserinfoPorts extends Pick<IdentityPorts, "storage" | "adapters"> {
   readonly clients: Pick<ClientLookup, "findRegistered" | "findHolder" | "isBrowserOrigin">;
-  /** API id → the verifier of its tokens. */
-  readonly verifiers: ReadonlyMap<string, BearerGuard["verify"]>;
+  /** API id → how its tokens are checked. */
+  readonly guards: ReadonlyMap<string, Pick<BearerGuard, "verify" | "dpop">>;
   readonly emit: EmitEvent;
   readonly clock: Clock;
 }
@@ -53,9 +54,10 @@ export async function userinfoEndpoint(
   { req, issuer }: RoutedRequest<HttpRequest>,
 ): Promise<JsonResponse> {
   const { api } = issuer;
-  const verify = ports.verifiers.get(api.apiId) as BearerGuard["verify"];
+  const guard = ports.guards.get(api.apiId) as Pick<BearerGuard, "verify" | "dpop">;
   const scopes = [signInScope];
-  let token = await checkBearer({ subject: "required", verify }, { req, scopes });
+  const url = `${issuer.identifier}/${endpoints.userinfo.path}`;
+  let token = await checkBearer({ subject: "required", ...guard }, { req, url, scopes });
   // `sub` is that of the issuer, so each one answers for its own tokens only
   if (!("status" in token) && token.issuer !== issuer.identifier)
     token = invalidToken(invalid("token-of-another-api", issuer.identifier));
@@ -63,7 +65,8 @@ export async function userinfoEndpoint(
   if (claims) return { kind: "json", status: 200, body: claims };
   const refusal = "status" in token ? token : invalidToken(because(identityReasons, "end-user-gone"));
   ports.emit(refusedEvent(api, refusal));
-  return challenge({ api, scopes }, refusal);
+  const scheme = schemeOf(req.headers.authorization);
+  return challenge({ ...guard, api, scopes }, { scheme, refusal });
 }
 
 /** The routes that only APIs with `openid` have. Browser clients' scripts may read userinfo, as they may read tokens. */

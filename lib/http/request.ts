@@ -49,7 +49,7 @@ export function readAddress({ ip, socket }: HttpRequest): string {
 const beforePath = /^https?:\/\/(?:[a-z\d.-]+|\[[\da-f:.]+\])(?::\d+)?(?=[/?]|$)/i;
 
 /** The path of the request, without the query. The request target may also be an absolute URL. @rfc 9112 §3.2.1, §3.2.2 */
-export function readPath({ url = "/" }: IncomingMessage): string {
+export function readPath({ url = "/" }: Pick<IncomingMessage, "url">): string {
   const target = url.startsWith("/") ? url : url.replace(beforePath, "");
   const query = target.indexOf("?");
   return query < 0 ? target : target.slice(0, query);
