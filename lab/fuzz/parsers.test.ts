@@ -106,6 +106,7 @@ const rules = {
   reserved: ["https://host.example"],
   redirectSchemes: ["cursor"],
   insecureLoopback: false,
+  flags: [],
 };
 
 /** A refusal of a rule is good; anything else that is thrown is not. */

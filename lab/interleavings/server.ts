@@ -309,11 +309,11 @@ export function newProcess(host: Host, options: ProcessOptions) {
     /** What a relying party hears of the person by this access token. */
     async userinfo(accessToken: string): Promise<Outcome> {
       const { looks, adapters } = bound;
-      const verifiers = new Map([[host.issuer.api.apiId, verify]]);
+      const guards = new Map([[host.issuer.api.apiId, { verify }]]);
       const headers = { authorization: `Bearer ${accessToken}` };
       const req = { method: "GET", url: "/", headers, rawHeaders: [] } as unknown as IncomingMessage;
       const asked = { req, issuer: host.issuer, path: "" };
-      const answer = await userinfoEndpoint({ ...ports, ...looks, adapters, verifiers }, asked);
+      const answer = await userinfoEndpoint({ ...ports, ...looks, adapters, guards }, asked);
       const body = answer.body as Readonly<Record<string, unknown>>;
       return answer.status === 200 ? { kind: "done", body } : { kind: "refused", error: "bearer" };
     },
