@@ -28,6 +28,7 @@ const columns: Readonly<Record<string, string>> = {
   end_marks: "'key-' || n, 'mark-' || n, n",
   used_assertions: "'assertion-' || n, n",
   client_registrations: "'client-' || n, '{}', n % 2 = 0, n",
+  parked_requests: "'request-' || n, 'answer-' || n, n",
 };
 
 interface Statement {
@@ -40,7 +41,7 @@ interface Statement {
 function questions(storage: PostgresStorage): Readonly<Record<string, () => Promise<unknown>>> {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, clients, consents, endMarks } =
     storage;
-  const { clientAssertions, clientRegistrations } = storage;
+  const { clientAssertions, clientRegistrations, parkedRequests } = storage;
   const key = { subject: "user-7", clientId: "client-7", apiId: "orders" };
   const handle = { authorizationId: "authorization-7", digest: "code-7" };
   const from = { authorizationId: "authorization-7", digest: "token-7" };
@@ -103,6 +104,9 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "clientRegistrations.find": () => clientRegistrations.find("client-7", 1),
     "clientRegistrations.extend": () =>
       clientRegistrations.extend({ clientId: "client-7", expiresAt: rows }, 1),
+    "parkedRequests.create": () =>
+      parkedRequests.create({ key: "new", owner: "client-7", by: "an answer", expiresAt: rows }, 1),
+    "parkedRequests.find": () => parkedRequests.find("request-7", 1),
     // few rows go, more than a batch, and no more than have just been added
     deleteExpired: () => storage.deleteExpired(1_500 + 300),
   };
@@ -118,6 +122,7 @@ const ports = [
   "endMarks",
   "clientAssertions",
   "clientRegistrations",
+  "parkedRequests",
 ] as const satisfies readonly (keyof Storage)[];
 
 /** A node of `EXPLAIN (FORMAT JSON)`. */
@@ -350,7 +355,7 @@ describeWith(postgres, {
           const deletions = statements.filter(
             ({ text }) => text.startsWith("DELETE FROM") && text.includes("LIMIT"),
           );
-          expect(new Set(deletions.map(({ text }) => text)).size).toBe(10);
+          expect(new Set(deletions.map(({ text }) => text)).size).toBe(11);
           for (const { text } of deletions) {
             const plan = await explain(`EXPLAIN (FORMAT JSON) ${text}`, [now, 0]);
             expect({ text, slow: slowNodes(plan) }).toEqual({ text, slow: [] });

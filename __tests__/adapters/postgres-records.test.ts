@@ -215,6 +215,7 @@ async function storeOneOfEach(storage: PostgresStorage, expiresAt: number): Prom
   await storage.accessTokens.revoke({ tokenId: name, expiresAt }, 1_000);
   await storage.endMarks.save({ key: name, mark: "a mark", expiresAt }, 1_000);
   await storage.clientAssertions.use({ digest: name, expiresAt }, 1_000);
+  await storage.parkedRequests.create({ key: name, owner: "web", by: "an answer", expiresAt }, 1_000);
   const registration = newRegistration(1_000, { expiresAt });
   await storage.clientRegistrations.create(registration, { limit: 10, now: 1_000 });
 }
@@ -231,6 +232,7 @@ function deleteTests(): void {
     "end_marks",
     "used_assertions",
     "client_registrations",
+    "parked_requests",
   ];
 
   it("deletes what ended 300 seconds ago and nothing else, and tells how much", async () => {
@@ -239,12 +241,12 @@ function deleteTests(): void {
     await storage.clients.save(spa("https://one.example"));
     for (const expiresAt of [2_000, 2_001]) await storeOneOfEach(storage, expiresAt);
     expect(await storage.deleteExpired(2_299)).toBe(0);
-    expect(await storage.deleteExpired(2_300)).toBe(11);
+    expect(await storage.deleteExpired(2_300)).toBe(12);
     for (const table of expiring)
       expect(await ask(`SELECT DISTINCT expires_at::int FROM ${prefix}${table}`)).toEqual([
         { expires_at: 2_001 },
       ]);
-    expect(await storage.deleteExpired(2_301)).toBe(11);
+    expect(await storage.deleteExpired(2_301)).toBe(12);
     expect(await storage.deleteExpired(2_000_000)).toBe(0);
     expect(await storage.clients.find("spa")).toBeDefined();
     expect(await storage.clients.isBrowserOrigin("https://one.example")).toBe(true);

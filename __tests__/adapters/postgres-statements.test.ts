@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { endSubject } from "../../lib/end-user/ends";
 import { postgresStorage } from "../../lib/postgres";
 import { maxConsents } from "../../lib/protocol/consent";
-import { newRegistration } from "../../lib/testing/contract/records";
+import { newParkedRequest, newRegistration } from "../../lib/testing/contract/records";
 import {
   aliceAtOrders,
   ask,
@@ -149,6 +149,15 @@ function endTests(): void {
 }
 
 function registrationTests(): void {
+  it("sends one statement for the answer to a pushed request, and one to find it", async () => {
+    const { watched, sent } = await watchedStorage();
+    const request = newParkedRequest(1_000);
+    for (const outcome of ["created", "taken"])
+      expect(await watched.parkedRequests.create(request, 1_000)).toBe(outcome);
+    expect(await watched.parkedRequests.find(request.key, 1_000)).toEqual({ by: request.by });
+    expect(sent).toHaveLength(3);
+  });
+
   it("sends one statement for an assertion and a registration, and a second one where another one must go", async () => {
     const { watched, sent } = await watchedStorage();
     const create = () => watched.clientRegistrations.create(newRegistration(1_000), { limit: 2, now: 1_000 });

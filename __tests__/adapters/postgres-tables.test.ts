@@ -230,6 +230,7 @@ function checkTests(): void {
     ["end_marks", "key"],
     ["used_assertions", "digest"],
     ["client_registrations", "client_id"],
+    ["parked_requests", "digest"],
     ["migrations", "version"],
   ])("refuses %s without its primary key, until it has one or a unique index on (%s)", async (table, key) => {
     const prefix = newName();
@@ -355,6 +356,12 @@ function keyTests(): void {
       "used_assertions",
       "use",
       ({ clientAssertions }) => clientAssertions.use({ digest: "digest", expiresAt: 2_000 }, 1_000),
+    ],
+    [
+      "parked_requests",
+      "create",
+      ({ parkedRequests }) =>
+        parkedRequests.create({ key: "key", owner: "web", by: "an answer", expiresAt: 2_000 }, 1_000),
     ],
     ["browser_origins", "save", ({ clients }) => clients.save(web)],
     ["clients", "save", ({ clients }) => clients.save(web)],

@@ -9,6 +9,7 @@ import {
   newCode,
   newConsent,
   newEndMark,
+  newParkedRequest,
   newRefreshToken,
   newRegistration,
 } from "../../lib/testing/contract/records";
@@ -65,6 +66,7 @@ async function keysUsed(prefix: string, { text, digest }: Names): Promise<Readon
   await accessTokens.isRevoked(digest, now);
   await endMarks.save({ ...newEndMark(now), key: subjectEndKey(text) }, now);
   await storage.clientAssertions.use(newAssertion(now, { digest }), now);
+  await storage.parkedRequests.create(newParkedRequest(now, { key: digest }), now);
   const registration = newRegistration(now, { clientId: text });
   await storage.clientRegistrations.create(registration, { limit: 9, now });
   await storage.clientRegistrations.find(text, now);
@@ -80,6 +82,7 @@ const keyWords = [
   "revoked:",
   "end:",
   "assertion:",
+  "parked:",
   "clients",
   ":code:",
   ":refresh:",

@@ -10,6 +10,7 @@ import {
   newConsent,
   newDigest,
   newEndMark,
+  newParkedRequest,
   newRefreshToken,
   newRegistration,
 } from "../../lib/testing/contract/records";
@@ -80,6 +81,7 @@ async function given({ connect }: Bed) {
   await authorizations.create(erased, now);
   const [assertion, registration] = [newAssertion(now), newRegistration(now)];
   const { clientId } = registration.client;
+  const request = newParkedRequest(now);
   await consents.save(consent, now);
   await own.clientRegistrations.create(registration, { limit: 100, now });
   const to = { ...from, digest: newDigest() };
@@ -98,12 +100,13 @@ async function given({ connect }: Bed) {
     saveConsent: (storage) => storage.consents.save(newConsent(now), now),
     deleteConsent: (storage) => storage.consents.delete({ selection: consent, exceptEndMark: "a mark" }, now),
     useAssertion: ({ clientAssertions }) => clientAssertions.use(assertion, now),
+    parkRequest: ({ parkedRequests }) => parkedRequests.create(request, now),
     createRegistration: ({ clientRegistrations }) =>
       clientRegistrations.create(newRegistration(now), { limit: 100, now }),
     extendRegistration: ({ clientRegistrations }) =>
       clientRegistrations.extend({ clientId, expiresAt: now + 900 }, now),
   };
-  return { code, from, to, token, one, other, erased, consent, assertion, clientId, spending };
+  return { code, from, to, token, one, other, erased, consent, assertion, request, clientId, spending };
 }
 
 /** What the server is sent while this runs: the name of each command, and the connection that it came by. */
@@ -163,7 +166,7 @@ function waitedFor(bed: () => Bed): void {
 function acknowledged(bed: () => Bed): void {
   it("have what was acknowledged", async () => {
     const { connect, replica } = bed();
-    const { spending, code, from, to, token, one, other, erased, consent, assertion, clientId } =
+    const { spending, code, from, to, token, one, other, erased, consent, assertion, request, clientId } =
       await given(bed());
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     for (const spend of Object.values(spending)) await spend(storage);
@@ -179,6 +182,7 @@ function acknowledged(bed: () => Bed): void {
       expect(await copy.authorizations.find(erased.authorizationId, now)).toBeUndefined();
       expect(await copy.consents.find(consent, now)).toBeUndefined();
       expect(await copy.clientRegistrations.find(clientId, now + 899)).toBeDefined();
+      expect(await copy.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
       expect(await copy.clients.find(spa.clientId)).toBeUndefined();
       expect(await copy.endMarks.find([clientEndKey(spa.clientId)], now)).toEqual([expect.any(String)]);
       expect(await client.sendCommand(["EXISTS", `authmount:assertion:${assertion.digest}`])).toBe(1);
@@ -187,7 +191,7 @@ function acknowledged(bed: () => Bed): void {
 
   it("fail the call when they are gone, and nothing can be used twice", async () => {
     const { connect, replica } = bed();
-    const { spending, code, from, to, token, one, other, assertion } = await given(bed());
+    const { spending, code, from, to, token, one, other, assertion, request } = await given(bed());
     await replica.stop("SIGKILL");
     try {
       const spent = Object.values(spending).map(async (spend) =>
@@ -208,6 +212,8 @@ function acknowledged(bed: () => Bed): void {
       );
       expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
       expect(await storage.clientAssertions.use(assertion, now)).toBe("used-before");
+      expect(await storage.parkedRequests.create({ ...request, by: newDigest() }, now)).toBe("taken");
+      expect(await storage.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
       for (const { authorizationId } of [one, other]) {
         expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
       }
@@ -265,6 +271,28 @@ function repeated(bed: () => Bed): void {
     const late = { ...to, digest: newDigest() };
     expect(await propagated(bed(), () => rotate(plain, late))).toBeGreaterThan(50);
     expect(await plain.refreshTokens.find(from, now)).toMatchObject({ used: true });
+  });
+}
+
+function parked(bed: () => Bed): void {
+  it("an answer to a pushed request waits for the replicas again: who has given it may go on", async () => {
+    const { connect, whileStalled } = bed();
+    const storage = redisStorage({ client: await connect(), replicas: 1 });
+    const request = newParkedRequest(now);
+    await storage.parkedRequests.create(newParkedRequest(now), now);
+    await whileStalled(async () => {
+      await expect(storage.parkedRequests.create(request, now)).rejects.toMatchObject({
+        code: "redis-replicas-missing",
+      });
+      const anew = redisStorage({ client: await connect(), replicas: 1 });
+      await expect(anew.parkedRequests.create(request, now)).rejects.toMatchObject({
+        code: "redis-replicas-missing",
+      });
+    });
+    const plain = redisStorage({ client: await connect() });
+    expect(await plain.parkedRequests.create(request, now)).toBe("taken");
+    expect(await propagated(bed(), () => plain.parkedRequests.create(request, now))).toBeGreaterThan(50);
+    expect(await plain.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
   });
 }
 
@@ -420,6 +448,7 @@ describeWith(redis, {
     waitedFor(bed);
     acknowledged(bed);
     repeated(bed);
+    parked(bed);
     narrowed(bed);
     standingStill(bed);
     ownConnections(bed);

@@ -5,6 +5,7 @@ import {
   newAssertion,
   newAuthorization,
   newCode,
+  newParkedRequest,
   newRefreshToken,
   newUse,
 } from "../../lib/testing/contract/records";
@@ -86,19 +87,22 @@ describe.each(drivers)("calls that share a transaction, by $name (RFC 6749 §10.
     expect(new Set(again)).toEqual(new Set(["not-consumed"]));
   });
 
-  it("consumes a code once and uses an assertion once within one transaction (RFC 6749 §4.1.2, 7523 §3)", async () => {
-    const [code, assertion] = [newCode(now), newAssertion(now)];
+  it("consumes a code once, uses an assertion once and parks a request once within one transaction (RFC 6749 §4.1.2, 7523 §3, 9126 §4)", async () => {
+    const [code, assertion, request] = [newCode(now), newAssertion(now), newParkedRequest(now)];
     await storage.authorizationCodes.create(code, now);
     transactions.length = 0;
     const outcomes = await Promise.all([
-      ...Array.from({ length: 30 }, () => storage.authorizationCodes.consume(code, now)),
-      ...Array.from({ length: 30 }, () => storage.clientAssertions.use(assertion, now)),
+      ...Array.from({ length: 20 }, () => storage.authorizationCodes.consume(code, now)),
+      ...Array.from({ length: 20 }, () => storage.clientAssertions.use(assertion, now)),
+      ...Array.from({ length: 20 }, () => storage.parkedRequests.create(request, now)),
     ]);
     expect(transactions).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
     expect(outcomes.filter((outcome) => outcome === "consumed")).toHaveLength(1);
-    expect(outcomes.filter((outcome) => outcome === "not-consumed")).toHaveLength(29);
+    expect(outcomes.filter((outcome) => outcome === "not-consumed")).toHaveLength(19);
     expect(outcomes.filter((outcome) => outcome === "used")).toHaveLength(1);
-    expect(outcomes.filter((outcome) => outcome === "used-before")).toHaveLength(29);
+    expect(outcomes.filter((outcome) => outcome === "used-before")).toHaveLength(19);
+    expect(outcomes.filter((outcome) => outcome === "created")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === "taken")).toHaveLength(19);
   });
 
   it("rotates a refresh token once within one transaction, and tells the others how (RFC 9700 §4.14.2)", async () => {

@@ -2,6 +2,7 @@ import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync, stat
 import path from "node:path";
 import { endSubject } from "../../lib/end-user/ends";
 import { sqliteStorage, type SqliteStorage, type SqliteStorageOptions } from "../../lib/sqlite";
+import { newParkedRequest } from "../../lib/testing/contract/records";
 import { authorizationRecord, codeRecord, confidentialRecord, refreshTokenRecord } from "../records/records";
 import { drivers, newFile, type OpenedHandle, type SqliteDriver } from "../servers/sqlite-files";
 
@@ -194,9 +195,11 @@ describe("deleteExpired() of sqliteStorage", () => {
   it("deletes what expired five minutes ago, and nothing else", async () => {
     const storage = await migrated(newFile());
     const ends = [now - 301, now - 300, now - 299, now + 1];
-    for (const [index, expiresAt] of ends.entries())
+    for (const [index, expiresAt] of ends.entries()) {
       await storage.refreshTokens.create({ ...refreshTokenRecord(`number ${index}`), expiresAt }, 1_000);
-    expect(await storage.deleteExpired(now)).toBe(2);
+      await storage.parkedRequests.create(newParkedRequest(1_000, { expiresAt }), 1_000);
+    }
+    expect(await storage.deleteExpired(now)).toBe(4);
     expect(await storage.deleteExpired(now)).toBe(0);
     expect(await storage.refreshTokens.find(refreshTokenRecord("number 2"), 1_000)).toBeDefined();
   });
@@ -275,6 +278,8 @@ describe("the indexes of sqliteStorage", () => {
       await storage.accessTokens.find("a", 1);
       await storage.accessTokens.isRevoked("a", 1);
       await storage.endMarks.find(["a", "b"], 1);
+      await storage.parkedRequests.create(newParkedRequest(1_000), 1_000);
+      await storage.parkedRequests.find("a", 1);
       await storage.clientRegistrations.create({ client, expiresAt: 9 }, { limit: 1, now: 1 });
       await storage.clientRegistrations.extend({ clientId: "web", expiresAt: 10 }, 1);
       await storage.deleteExpired();

@@ -79,6 +79,9 @@ export async function useStorage(storage: PostgresStorage): Promise<void> {
   expect(await storage.accessTokens.isRevoked("token", 1_000)).toBe(true);
   const assertion = { digest: "digest", expiresAt: 2_000 };
   expect(await storage.clientAssertions.use(assertion, 1_000)).toBe("used");
+  const request = { key: "digest", owner: "web", by: "an answer", expiresAt: 2_000 };
+  expect(await storage.parkedRequests.create(request, 1_000)).toBe("created");
+  expect(await storage.parkedRequests.find("digest", 1_000)).toEqual({ by: "an answer" });
   const registration = { client: webRecord, expiresAt: 2_000 };
   expect(await storage.clientRegistrations.create(registration, { limit: 1, now: 1_000 })).toBe("created");
   expect(await storage.clientRegistrations.find("web", 1_000)).toEqual(webRecord);

@@ -11,6 +11,7 @@ import {
   newConsent,
   newDigest,
   newId,
+  newParkedRequest,
   newRefreshToken,
   newRegistration,
   newUse,
@@ -71,7 +72,7 @@ export function everyCall(storage: RedisStorage): Readonly<Record<string, () => 
 /** Writes a record of each kind, changes each that can change, and gives what the storage says of them. */
 export async function journey(storage: RedisStorage, authorizationId = newId()) {
   const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens } = storage;
-  const { clientAssertions, clientRegistrations } = storage;
+  const { clientAssertions, clientRegistrations, parkedRequests } = storage;
   const authorization = newAuthorization(now, { authorizationId, expiresAt: now + 700 });
   const code = newCode(now, { authorizationId, expiresAt: now + 710 });
   const from = newRefreshToken(now, { authorizationId, expiresAt: now + 720 });
@@ -95,6 +96,10 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
   await authorizations.revokeAll(authorization, now);
   const assertion = newAssertion(now, { expiresAt: now + 760 });
   const isUsed = [await clientAssertions.use(assertion, now), await clientAssertions.use(assertion, now)];
+  const request = newParkedRequest(now, { expiresAt: now + 790 });
+  const answers = [request, { ...request, by: newId() }];
+  const parked = [];
+  for (const one of answers) parked.push(await parkedRequests.create(one, now));
   const [registration, other] = [newRegistration(now), newRegistration(now, { expiresAt: now + 770 })];
   const { clientId } = registration.client;
   for (const one of [registration, other]) await clientRegistrations.create(one, { limit: 2, now });
@@ -114,6 +119,8 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
     isRevoked: await accessTokens.isRevoked(token.tokenId, now),
     answers: [first, second, rotated, again],
     isUsed,
+    parked,
+    answered: await parkedRequests.find(request.key, now + 789),
     registered: [
       await clientRegistrations.find(clientId, now + 779),
       await clientRegistrations.find(other.client.clientId, now),
@@ -134,6 +141,8 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
     isRevoked: true,
     answers: ["consumed", "not-consumed", "rotated", use],
     isUsed: ["used", "used-before"],
+    parked: ["created", "taken"],
+    answered: expect.objectContaining({ by: request.by }) as typeof request,
     registered: [registration.client, other.client],
   };
   return { said, expected };

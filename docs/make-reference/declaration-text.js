@@ -86,7 +86,11 @@ function describer({ checker }, publicNodes) {
       const base = declared(expression);
       return base && !publicNodes.has(base) && ts.isInterfaceDeclaration(base) ? [base] : [];
     });
-    const named = all.filter(({ expression }) => publicNodes.has(declared(expression) ?? expression));
+    const named = all.filter(({ expression, typeArguments: [of] = [] }) => {
+      // the parts of a `Required` are those of what it is of
+      const base = declared(of && ts.isTypeReferenceNode(of) ? of.typeName : expression);
+      return base && publicNodes.has(base);
+    });
     return { own, named: named.map(codeOf) };
   }
 

@@ -1,8 +1,12 @@
-/** Clients in PostgreSQL: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
+/** Clients in PostgreSQL: their table, the assertions that they have used, the requests that they have pushed, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 9126 §4. */
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock } from "../../protocol/time";
-import type { ClientAssertionStore, ClientRegistrationStore } from "../../storage/client-ports";
+import type {
+  ClientAssertionStore,
+  ClientRegistrationStore,
+  ParkedRequestStore,
+} from "../../storage/client-ports";
 import { newClientEnd } from "../../storage/end-marks";
 import type { ClientRegistry } from "../../storage/port";
 import { readClient } from "../rows";
@@ -118,6 +122,30 @@ export function postgresAssertions(query: Query): ClientAssertionStore {
         [digest, expiresAt],
       );
       return rows.length === 1 ? "used" : "used-before";
+    },
+  };
+}
+
+/** Pushed requests that were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 9126 §4 */
+export function postgresParkedRequests(query: Query): ParkedRequestStore {
+  return {
+    // whether a row that is there has expired does not matter: no two requests have the same random id
+    async create({ key, by, expiresAt }) {
+      const rows = await query(
+        ({ parked_requests: parked }) =>
+          `INSERT INTO ${parked} (digest, answered_by, expires_at) VALUES ($1, $2, $3)
+          ON CONFLICT (digest) DO NOTHING RETURNING digest`,
+        [key, by, expiresAt],
+      );
+      return rows.length === 1 ? "created" : "taken";
+    },
+    async find(key, now) {
+      const [row] = await query(
+        ({ parked_requests: parked }) =>
+          `SELECT answered_by FROM ${parked} WHERE digest = $1 AND expires_at > $2`,
+        [key, now],
+      );
+      return row && { by: row["answered_by"] as string };
     },
   };
 }

@@ -4,7 +4,12 @@ import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../../storage/port";
 import { type Risk, warningsOf, withRisks } from "../../storage/risks";
 import { postgresAuthorizations, postgresEndMarks } from "./authorizations";
-import { postgresAssertions, postgresClients, postgresRegistrations } from "./clients";
+import {
+  postgresAssertions,
+  postgresClients,
+  postgresParkedRequests,
+  postgresRegistrations,
+} from "./clients";
 import { postgresConsents } from "./consents";
 import { openDatabase, type PostgresPool, type Query } from "./database";
 import { migrate, risksOfServer } from "./schema";
@@ -24,6 +29,7 @@ const keys = [
   ["end_marks", "key"],
   ["used_assertions", "digest"],
   ["client_registrations", "client_id"],
+  ["parked_requests", "digest"],
 ] as const satisfies readonly (readonly [TableName, string])[];
 
 const advice = "Pass epoch seconds, such as Math.floor(Date.now() / 1000).";
@@ -87,7 +93,7 @@ export interface PostgresStorageOptions extends PostgresNames {
 }
 
 /** Storage in PostgreSQL, with the calls that maintain it. */
-export interface PostgresStorage extends Storage {
+export interface PostgresStorage extends Required<Storage> {
   /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
   /**
@@ -133,6 +139,7 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     endMarks: postgresEndMarks(query),
     clientAssertions: postgresAssertions(query),
     clientRegistrations: postgresRegistrations(query),
+    parkedRequests: postgresParkedRequests(query),
     async migrate() {
       await migrate(database);
       risks = await risksOfServer(database);

@@ -26,6 +26,7 @@ export const tableNames = [
   "end_marks",
   "used_assertions",
   "client_registrations",
+  "parked_requests",
   "migrations",
 ] as const;
 
@@ -144,6 +145,10 @@ export const tableShapes: Readonly<Record<TableName, TableShape>> = {
   client_registrations: {
     columns: { client_id: "text", record: "text", extended: "boolean", expires_at: "bigint" },
     key: ["client_id"],
+  },
+  parked_requests: {
+    columns: { digest: "text", answered_by: "text", expires_at: "bigint" },
+    key: ["digest"],
   },
   migrations: { columns: { version: "integer" }, key: ["version"] },
 };

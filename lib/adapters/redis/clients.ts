@@ -1,12 +1,17 @@
-/** Clients in Redis: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
+/** Clients in Redis: their table, the assertions that they have used, the requests that they have pushed, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 9126 §4. */
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
-import type { ClientAssertionStore, ClientRegistrationStore } from "../../storage/client-ports";
+import type {
+  ClientAssertionStore,
+  ClientRegistrationStore,
+  ParkedRequest,
+  ParkedRequestStore,
+} from "../../storage/client-ports";
 import { newClientEnd } from "../../storage/end-marks";
 import type { ClientRegistry, EndMarkStore } from "../../storage/port";
 import { misread, numberOf, textOf, textsOf } from "./answers";
-import { forgetAt, readValues, type RedisStoreOptions, runScript } from "./records";
+import { forgetAt, readRecord, readValues, type RedisStoreOptions, runScript, writeRecord } from "./records";
 
 /** The key of a client. */
 function clientKey(prefix: string, clientId: string): string {
@@ -139,6 +144,32 @@ export function redisAssertions({ prefix, sendReplicated }: RedisStoreOptions): 
       if (told === undefined) return "used-before";
       if (told !== "OK") throw misread(told);
       return "used";
+    },
+  };
+}
+
+/**
+ * Stores the answer ARGV[1] to a request until ARGV[2], unless there is one. There is always a write for `WAIT` to wait for: who is told
+ * that it is taken may go on, if the first answer was its own.
+ */
+const parkScript = `
+if redis.call("SET", KEYS[1], ARGV[1], "NX", "EXAT", ARGV[2]) then return 1 end
+redis.call("SETRANGE", KEYS[1], 0, redis.call("GETRANGE", KEYS[1], 0, 0))
+return 0`;
+
+/** Pushed requests that were answered: one key each, which Redis removes some minutes after its end. @rfc 9126 §4 */
+export function redisParkedRequests({ prefix, send, sendReplicated }: RedisStoreOptions): ParkedRequestStore {
+  const keyOf = (key: string): string => `${prefix}parked:${key}`;
+  return {
+    async create({ key, by, expiresAt }) {
+      const record = { by, expiresAt };
+      const args = [writeRecord({ flag: false, record }), forgetAt(record)];
+      const created = await runScript(sendReplicated, { script: parkScript, keys: [keyOf(key)], args });
+      return numberOf(created) === 1 ? "created" : "taken";
+    },
+    async find(key, now) {
+      const found = await send(keyOf(key), ["GET", keyOf(key)]);
+      return readRecord<Pick<ParkedRequest, "by" | "expiresAt">>(found, now)?.record;
     },
   };
 }

@@ -4,7 +4,7 @@ import type { ClientRegistry, Storage } from "../../storage/port";
 import { warningsOf, withRisks } from "../../storage/risks";
 import { redisAuthorizations, redisEndMarks } from "./authorizations";
 import { isCluster, isIoRedisCluster, isRedisClient, type RedisClient, type Send, serversOf } from "./client";
-import { redisAssertions, redisClients, redisRegistrations } from "./clients";
+import { redisAssertions, redisClients, redisParkedRequests, redisRegistrations } from "./clients";
 import { redisConsents } from "./consents";
 import { checkingServers, type ServerCheck, serverCheck } from "./eviction";
 import { isDuplicable, replicatedSend } from "./replication";
@@ -35,7 +35,7 @@ export interface RedisStorageOptions {
 }
 
 /** Storage in Redis. */
-export interface RedisStorage extends Storage {
+export interface RedisStorage extends Required<Storage> {
   /** The registered clients, which can be saved, listed and deleted here. */
   readonly clients: ClientRegistry;
   /**
@@ -104,6 +104,7 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
     endMarks,
     clientAssertions: redisAssertions(store),
     clientRegistrations: redisRegistrations(store),
+    parkedRequests: redisParkedRequests(store),
     async migrate() {
       await check.pass();
       return warningsOf(check.risks());

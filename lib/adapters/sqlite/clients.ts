@@ -1,4 +1,4 @@
-/** Clients in SQLite: their table, the assertions that they have used, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3. */
+/** Clients in SQLite: their table, the assertions that they have used, the requests that they have pushed, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 9126 §4. */
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock, EpochSeconds } from "../../protocol/time";
@@ -6,6 +6,7 @@ import type {
   ClientAssertionStore,
   ClientRegistration,
   ClientRegistrationStore,
+  ParkedRequestStore,
 } from "../../storage/client-ports";
 import { newClientEnd } from "../../storage/end-marks";
 import type { ClientRegistry } from "../../storage/port";
@@ -81,6 +82,25 @@ export function sqliteAssertions({ write }: Database): ClientAssertionStore {
           ON CONFLICT (digest) DO NOTHING RETURNING 1`;
         return rows(statement, digest, expiresAt).length === 1 ? "used" : "used-before";
       }),
+  };
+}
+
+/** Pushed requests that were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 9126 §4 */
+export function sqliteParkedRequests({ read, write }: Database): ParkedRequestStore {
+  return {
+    // whether a row that is there has expired does not matter: no two requests have the same random id
+    create: ({ key, by, expiresAt }) =>
+      write(({ rows }) => {
+        const statement = `INSERT INTO authmount_parked_requests (digest, answered_by, expires_at) VALUES (?, ?, ?)
+          ON CONFLICT (digest) DO NOTHING RETURNING 1`;
+        return rows(statement, key, by, expiresAt).length === 1 ? "created" : "taken";
+      }),
+    async find(key, now) {
+      const statement =
+        "SELECT answered_by FROM authmount_parked_requests WHERE digest = ? AND expires_at > ?";
+      const [row] = await read(({ rows }) => rows(statement, key, now));
+      return row && { by: row["answered_by"] as string };
+    },
   };
 }
 

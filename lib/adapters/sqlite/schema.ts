@@ -48,6 +48,7 @@ export const schemaVersions: readonly (readonly string[])[] = [
       "client_id TEXT NOT NULL PRIMARY KEY, record TEXT NOT NULL, extended INTEGER NOT NULL",
     ),
     `CREATE INDEX authmount_client_registrations_by_end ON authmount_client_registrations (extended, expires_at)`,
+    ...expiring("parked_requests", "digest TEXT NOT NULL PRIMARY KEY, answered_by TEXT NOT NULL"),
   ],
 ];
 

@@ -3,7 +3,7 @@ import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../../storage/port";
 import { sqliteAuthorizations, sqliteEndMarks } from "./authorizations";
-import { sqliteAssertions, sqliteClients, sqliteRegistrations } from "./clients";
+import { sqliteAssertions, sqliteClients, sqliteParkedRequests, sqliteRegistrations } from "./clients";
 import { openFile, type OwnHandle, type SqliteHandle } from "./connection";
 import { sqliteConsents } from "./consents";
 import { type Database, openDatabase } from "./database";
@@ -23,6 +23,7 @@ const tables = [
   "end_marks",
   "used_assertions",
   "client_registrations",
+  "parked_requests",
 ];
 
 const advice = "Pass epoch seconds, such as Math.floor(Date.now() / 1000).";
@@ -88,7 +89,7 @@ export interface SqliteOpened {
 export type SqliteStorageOptions = SqliteFile | SqliteOpened;
 
 /** Storage in SQLite, with the calls that maintain it. */
-export interface SqliteStorage extends Storage {
+export interface SqliteStorage extends Required<Storage> {
   /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
   /**
@@ -160,6 +161,7 @@ export function sqliteStorage(options: SqliteStorageOptions): SqliteStorage {
     endMarks: sqliteEndMarks(database),
     clientAssertions: sqliteAssertions(database),
     clientRegistrations: sqliteRegistrations(database),
+    parkedRequests: sqliteParkedRequests(database),
     migrate: () => migrate(database),
     deleteExpired: (now = clock()) => deleteExpired(database, { now, clock: clock() }),
     close: () => (closing ??= database.end().then(() => void own?.close())),

@@ -10,7 +10,7 @@ import type { Client } from "../../protocol/client";
 import type { Consent, ConsentKey } from "../../protocol/consent";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
-import type { ClientRegistration, UsedAssertion } from "../../storage/client-ports";
+import type { ClientRegistration, ParkedRequest, UsedAssertion } from "../../storage/client-ports";
 import type { StoredAccessToken } from "../../storage/port";
 
 /** A new id: 128 random bits as base64url. */
@@ -128,6 +128,11 @@ export function newEndMark(now: EpochSeconds, changes: Partial<EndMark> = {}): E
 /** A new used assertion with these changes. */
 export function newAssertion(now: EpochSeconds, changes: Partial<UsedAssertion> = {}): UsedAssertion {
   return { digest: newDigest(), clientId: newId(), expiresAt: now + 300, ...changes };
+}
+
+/** A new answer to a pushed request with these changes. */
+export function newParkedRequest(now: EpochSeconds, changes: Partial<ParkedRequest> = {}): ParkedRequest {
+  return { key: newDigest(), owner: newId(), by: newId(), expiresAt: now + 300, ...changes };
 }
 
 /** A new registration of a public client with these changes. */
