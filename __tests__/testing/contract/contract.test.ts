@@ -71,6 +71,12 @@ function emptyStorage(clients: readonly Client[]): Storage {
   };
 }
 
+/** Lacks the port that may be left out. */
+function withoutPort({ clients }: { clients: readonly Client[] }): Storage {
+  const { parkedRequests: _, ...storage } = memoryStorage({ clients });
+  return storage;
+}
+
 const openMemory = async ({ clients }: { clients: readonly Client[] }): Promise<OpenStorage> => ({
   storage: memoryStorage({ clients }),
 });
@@ -91,6 +97,18 @@ describe("storageContract by any test runner (RFC 6749 §10.5)", () => {
     );
     expect(names.slice(0, -1)).toEqual(without.map(({ name }) => name));
     expect(names.at(-1)).toBe("every call rejects while the store cannot be reached");
+  });
+
+  it("lets a storage without parkedRequests pass the rules of that port, as their names say", async () => {
+    const rules = collectRules({ open: async (asked) => ({ storage: withoutPort(asked) }) });
+    const ofPort = rules.filter(({ name }) => name.endsWith("(or the storage has no parkedRequests)"));
+    expect(ofPort.length).toBeGreaterThan(10);
+    for (const { run } of ofPort) await run();
+    const mixed = collectRules({
+      open: async (asked) => ({ storage: memoryStorage(asked), peer: withoutPort(asked) }),
+    });
+    const one = mixed.find(({ name }) => name.startsWith("parkedRequests.create uses"));
+    await expect(one?.run()).rejects.toThrow("its peer has none");
   });
 
   it("opens nothing before a rule is run", () => {

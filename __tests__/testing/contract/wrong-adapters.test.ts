@@ -9,6 +9,7 @@ import { limitMistakes } from "./wrong-adapters/of-limits";
 import { narrowingMistakes } from "./wrong-adapters/of-narrowing";
 import { subjectMistakes } from "./wrong-adapters/of-subjects";
 import { tokenMistakes } from "./wrong-adapters/of-tokens";
+import { parkedMistakes } from "./wrong-adapters/of-parked";
 import { noteUseMistakes } from "./wrong-adapters/of-uses";
 import { type Database, newDatabase, tableStorage } from "./wrong-adapters/table-storage";
 import type { WrongAdapter } from "./wrong-adapters/wrong-adapter";
@@ -22,6 +23,7 @@ const wrongAdapters: readonly WrongAdapter[] = [
   ...limitMistakes,
   ...narrowingMistakes,
   ...tokenMistakes,
+  ...parkedMistakes,
   ...mistakesOfAllKinds,
   ...subjectMistakes,
 ];

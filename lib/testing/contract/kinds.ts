@@ -4,7 +4,7 @@ import type { Client } from "../../protocol/client";
 import type { Consent } from "../../protocol/consent";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
-import type { ClientRegistration } from "../../storage/client-ports";
+import type { ClientRegistration, ParkedRequest } from "../../storage/client-ports";
 import type { Storage, StoredAccessToken } from "../../storage/port";
 import {
   awkwardText,
@@ -23,13 +23,14 @@ import {
   newEndKey,
   newEndMark,
   newId,
+  newParkedRequest,
   newRefreshToken,
   newRegistration,
   newSubject,
   otherIds,
   otherTexts,
 } from "./records";
-import { assertSame, type RuleSubject } from "./rule";
+import { assertSame, parkedRequestsOf, type RuleSubject } from "./rule";
 
 /** A limit of registrations that no rule reaches. */
 export const plenty = 1_000_000;
@@ -343,4 +344,31 @@ export const registrations: Kind<ClientRegistration> = {
         ),
       ]),
   apart: closeRegistrations,
+};
+
+/** Answers to a pushed request by keys of which a careless query takes one for another. */
+function closeParkedRequests(now: EpochSeconds): readonly [ParkedRequest, ...ParkedRequest[]] {
+  const { digest, lookalikes: others } = newDigestWithLookalikes();
+  return [newParkedRequest(now, { key: digest }), ...others.map((key) => newParkedRequest(now, { key }))];
+}
+
+/** Pushed requests that were answered. */
+export const parkedRequests: Kind<ParkedRequest> = {
+  port: "parkedRequests",
+  key: "a key",
+  one: "a parked request",
+  newOne: newParkedRequest,
+  on: (storage) => ({
+    async store(request, now) {
+      const outcome = await parkedRequestsOf(storage).create(request, now);
+      assertSame(outcome, "created", "parkedRequests.create");
+    },
+    async find(request, now) {
+      const found = await parkedRequestsOf(storage).find(request.key, now);
+      return found && { ...request, by: found.by };
+    },
+  }),
+  samples: ({ now }) => [newParkedRequest(now), newParkedRequest(now, { by: newDigest() })],
+  unlike: ({ now }) => [closeParkedRequests(now)],
+  apart: closeParkedRequests,
 };

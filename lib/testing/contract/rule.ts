@@ -1,7 +1,8 @@
 /** What a rule of the storage contract gets, and how it compares answers. RFC 6749 §10.5. */
-import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, fail, rejects, strictEqual } from "node:assert/strict";
 import type { Client } from "../../protocol/client";
 import type { EpochSeconds } from "../../protocol/time";
+import type { ParkedRequestStore } from "../../storage/client-ports";
 import type { ListedAuthorization, Storage } from "../../storage/port";
 import type { Authorization } from "../../protocol/authorization";
 
@@ -29,6 +30,21 @@ export type Rule = (subject: RuleSubject) => Promise<void>;
 
 /** Duties by what they say. */
 export type Rules = Readonly<Record<string, Rule>>;
+
+/** The port that a storage may leave out. Its rules are `ofParkedRequests`. */
+export function parkedRequestsOf({ parkedRequests }: Storage): ParkedRequestStore {
+  if (parkedRequests) return parkedRequests;
+  return fail("storage has parkedRequests, and its peer has none");
+}
+
+/** The same rules for a port that a storage may leave out: one without it keeps them, and their names say so. */
+export function ofParkedRequests(rules: Rules): Rules {
+  const optional = Object.entries(rules).map(([name, rule]): [string, Rule] => [
+    `${name} (or the storage has no parkedRequests)`,
+    async (subject) => subject.storage.parkedRequests && rule(subject),
+  ]);
+  return Object.fromEntries(optional);
+}
 
 /** Compares by value only: a record may have been created anywhere, and an `undefined` field equals one that is left out. */
 function asJson(value: object): unknown {

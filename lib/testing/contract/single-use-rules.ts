@@ -1,14 +1,15 @@
-/** What is used once: codes, refresh tokens, client assertions. Of any number of calls exactly one wins. RFC 6749 §4.1.2, §6, 7523 §3, 9700 §4.5, §4.14.2. */
+/** What is used once: codes, refresh tokens, client assertions, pushed requests. Of any number of calls exactly one wins. RFC 6749 §4.1.2, §6, 7523 §3, 9126 §4, 9700 §4.5, §4.14.2. */
 import type { RefreshToken, RefreshTokenUse } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../../storage/port";
-import { life } from "./kind-rules";
+import { life, spoil } from "./kind-rules";
 import {
   newAssertion,
   newCode,
   newDigest,
   newDigestWithLookalikes,
   newId,
+  newParkedRequest,
   newRefreshToken,
   newUse,
 } from "./records";
@@ -16,6 +17,8 @@ import {
   assertNothing,
   assertRecord,
   assertSame,
+  ofParkedRequests,
+  parkedRequestsOf,
   race,
   raceSizes,
   type Rule,
@@ -152,6 +155,33 @@ const useAssertion: SingleUse = {
       use,
       async assertState(storage, at) {
         if (isUsed) assertSame(await use(storage, at), false, "a used assertion can be used");
+      },
+    };
+  },
+};
+
+/** Each call is another answer to the request. All of them must agree on the one that has won. */
+const park: SingleUse = {
+  call: "parkedRequests.create",
+  one: "a request",
+  begin(now, changes) {
+    const request = newParkedRequest(now, changes);
+    const seen: (string | undefined)[] = [];
+    let winner: string | undefined;
+    return {
+      store: async () => undefined,
+      async use(storage, at) {
+        const parkedRequests = parkedRequestsOf(storage);
+        const answer = { ...request, by: newId() };
+        const won = isWon(await parkedRequests.create(answer, at), ["created", "taken"]);
+        if (won) winner = answer.by;
+        else seen.push((await parkedRequests.find(request.key, at))?.by);
+        return won;
+      },
+      async assertState(storage, at) {
+        const found = await parkedRequestsOf(storage).find(request.key, at);
+        assertSame(found?.by, winner, "what has answered the request");
+        for (const by of seen) assertSame(by, winner, "what has answered it, for a loser");
       },
     };
   },
@@ -325,7 +355,33 @@ const assertionRules: Rules = {
   },
 };
 
-/** The rules of what is used once. @rfc 6749 §4.1.2, §6, 7523 §3, 9700 §4.5, §4.14.2 */
+/** The rules of pushed requests, which are not stored before they are answered. */
+const parkedRules: Rules = {
+  async "parkedRequests.create keeps the end of the first answer, by the time that is passed in, and answers after it too"(
+    subject,
+  ) {
+    const [own, other] = [parkedRequestsOf(subject.storage), parkedRequestsOf(subject.peer)];
+    const { now } = subject;
+    // the caller's clock may be behind that of the store, so the store's own time must not decide
+    const request = newParkedRequest(now, { expiresAt: now - 30 });
+    assertSame(await own.create(request, now - 60), "created", "the first call");
+    const later = { ...request, by: newId(), expiresAt: now + 300 };
+    assertSame(await other.create(later, now - 31), "taken", "one second before its end");
+    assertNothing(await own.find(request.key, now - 30), "found at its end");
+    const after: string = await own.create(later, now - 30);
+    assertSame(after === "created" || after === "taken", true, `the answer at its end: ${after}`);
+  },
+  async "parkedRequests.find gives what can be changed"({ storage, now }) {
+    const parkedRequests = parkedRequestsOf(storage);
+    const request = newParkedRequest(now);
+    await parkedRequests.create(request, now);
+    spoil(await parkedRequests.find(request.key, now));
+    const again = await parkedRequests.find(request.key, now);
+    assertSame(again?.by, request.by, "after changing what was returned");
+  },
+};
+
+/** The rules of what is used once. @rfc 6749 §4.1.2, §6, 7523 §3, 9126 §4, 9700 §4.5, §4.14.2 */
 export const singleUseRules: readonly Rules[] = [
   ...[consume, rotate, rotateWithUse].flatMap((use) => [
     onceRule(use),
@@ -337,4 +393,5 @@ export const singleUseRules: readonly Rules[] = [
   onceRule(useAssertion),
   raceRules(useAssertion),
   assertionRules,
+  ofParkedRequests({ ...onceRule(park), ...raceRules(park), ...parkedRules }),
 ];

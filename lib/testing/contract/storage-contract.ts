@@ -20,6 +20,7 @@ import {
   newDigest,
   newEndMark,
   newId,
+  newParkedRequest,
   newRefreshToken,
   newRegistration,
 } from "./records";
@@ -51,18 +52,34 @@ const rules: readonly Rules[] = [
   ...registrationRules,
 ];
 
-/** Every call that the server makes, by its name, each with new records. */
-export function everyCall(
-  storage: Storage,
+type Calls = Readonly<Record<string, () => Promise<unknown>>>;
+
+/** Those of the ports of what clients bring along. */
+function callsOfClients(
+  { clientAssertions, clientRegistrations: registrations, parkedRequests }: Storage,
   now: EpochSeconds,
-): Readonly<Record<string, () => Promise<unknown>>> {
+): Calls {
+  return {
+    "clientAssertions.use": () => clientAssertions.use(newAssertion(now), now),
+    "clientRegistrations.create": () => registrations.create(newRegistration(now), { limit: plenty, now }),
+    "clientRegistrations.find": () => registrations.find(newId(), now),
+    "clientRegistrations.extend": () =>
+      registrations.extend({ clientId: newId(), expiresAt: now + 600 }, now),
+    ...(parkedRequests && {
+      "parkedRequests.create": () => parkedRequests.create(newParkedRequest(now), now),
+      "parkedRequests.find": () => parkedRequests.find(newDigest(), now),
+    }),
+  };
+}
+
+/** Every call that the server makes, by its name, each with new records. */
+export function everyCall(storage: Storage, now: EpochSeconds): Calls {
   const { clients, consents, authorizations, authorizationCodes, refreshTokens, accessTokens, endMarks } =
     storage;
   const [consent, authorization, code] = [newConsent(now), newAuthorization(now), newCode(now)];
   const endMark = newEndMark(now);
   const [from, token, tokenId] = [newRefreshToken(now), newAccessToken(now), newId()];
   const to = { ...from, digest: newDigest() };
-  const registrations = storage.clientRegistrations;
   return {
     "clients.find": () => clients.find(newId()),
     "clients.isBrowserOrigin": () => clients.isBrowserOrigin("https://spa.example"),
@@ -90,11 +107,7 @@ export function everyCall(
     "accessTokens.isRevoked": () => accessTokens.isRevoked(tokenId, now),
     "endMarks.find": () => endMarks.find([endMark.key], now),
     "endMarks.save": () => endMarks.save(endMark, now),
-    "clientAssertions.use": () => storage.clientAssertions.use(newAssertion(now), now),
-    "clientRegistrations.create": () => registrations.create(newRegistration(now), { limit: plenty, now }),
-    "clientRegistrations.find": () => registrations.find(newId(), now),
-    "clientRegistrations.extend": () =>
-      registrations.extend({ clientId: newId(), expiresAt: now + 600 }, now),
+    ...callsOfClients(storage, now),
   };
 }
 
@@ -117,7 +130,8 @@ async function tryRule(check: Rule, open: StorageContractOptions["open"]): Promi
 }
 
 /**
- * Declares a test for each duty of a `Storage`, including races of simultaneous redemptions and rotations. A failing test throws an
+ * Declares a test for each duty of a `Storage`, including races of simultaneous redemptions and rotations. The names of tests that a
+ * storage passes by leaving out an optional port say so. A failing test throws an
  * `AssertionError` of `node:assert` that says what went wrong.
  */
 export function storageContract({ test, open, openUnreachable }: StorageContractOptions): void {
