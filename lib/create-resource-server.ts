@@ -5,6 +5,7 @@ import { answerDocument } from "./http/cors";
 import { protectRoutes, type RouteProtection } from "./bearer/protect-routes";
 import { type HttpRequest, readPath } from "./http/request";
 import { writeResponse } from "./http/response";
+import { dpopOnDemand } from "./on-demand";
 import { isProduction } from "./options/resolve";
 import { serverError } from "./protocol/oauth-error";
 import { protectedResourceMetadata } from "./protocol/protected-resource-metadata";
@@ -86,9 +87,11 @@ export function createResourceServer(given: ResourceServerOptions): ResourceServ
   const published = publications(clock);
   const introspection = introspectionOf(options);
   emit({ kind: "started", rootDocuments: apis.map(({ api }) => api.metadataUrl) });
+  const dpopOf = dpopOnDemand(clock);
   const verified = apis.map(({ api, issuers }) => ({
     api,
     verify: remoteVerifier({ published, issuers, introspection, clock, revocationLagSeconds }, api),
+    dpop: dpopOf(api),
   }));
   return {
     ...protectRoutes({ apis: verified, emit, clock }),

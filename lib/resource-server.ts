@@ -5,6 +5,7 @@ export type {
   ResourceApiOptions,
   ResourceServerOptions,
 } from "./resource-server/options";
+export type { DpopOptions } from "./options/options";
 export type { AuthServerEvent, EventSubject, OnEvent } from "./events/port";
 export type { ReadAccessToken } from "./bearer/access-tokens";
 export type { McpAuth, ReadMcpAuth } from "./bearer/mcp-auth";

@@ -1,7 +1,7 @@
 /** The userinfo endpoint, and where relying parties find it. Loaded only where an API has `openid`. OpenID Connect Core §5.3; Discovery §4. */
 import type { ClientLookup } from "../clients/client-lookup";
 import type { EmitEvent } from "../events/port";
-import { answerPreflight, readableBy, varyByOrigin } from "../http/cors";
+import { answerPreflight, exposedBy, readableBy, varyByOrigin } from "../http/cors";
 import type { HttpRequest } from "../http/request";
 import { metadataRoute, type Route, type RoutedRequest, type RouteHandler } from "../http/routes";
 import type { AccessToken } from "../protocol/access-token";
@@ -74,7 +74,10 @@ export function openidRoutes(ports: UserinfoPorts): readonly Route<HttpRequest>[
   const readerOf = async ({ headers: { origin } }: HttpRequest): Promise<string | undefined> =>
     origin !== undefined && (await ports.clients.isBrowserOrigin(origin)) ? origin : undefined;
   const userinfo: RouteHandler<HttpRequest> = async (_, request) =>
-    readableBy(await readerOf(request.req), await userinfoEndpoint(ports, request));
+    exposedBy(
+      request.issuer.api,
+      readableBy(await readerOf(request.req), await userinfoEndpoint(ports, request)),
+    );
   const preflight: RouteHandler<HttpRequest> = async (_, { req }) =>
     answerPreflight(req, { origin: await readerOf(req), methods: "GET, POST" });
   const methods = { GET: userinfo, POST: userinfo, OPTIONS: preflight };

@@ -5,6 +5,7 @@ import {
   methodNotAllowed,
   type ProtocolResponse,
 } from "../protocol/protocol-response";
+import type { Api } from "../protocol/issuer";
 import type { HttpRequest } from "./request";
 
 /** Header of a route that answers the scripts of some origins only: it keeps caches from giving one origin's answer to another. */
@@ -40,11 +41,6 @@ export function answerPreflight(
   return { kind: "empty", status: 204, headers };
 }
 
-/** What scripts need to see of answers where tokens are bound to keys. @rfc 9449 §8.2 */
-export const exposedWithKeys: Readonly<Record<string, string>> = {
-  "Access-Control-Expose-Headers": "Retry-After, DPoP-Nonce, WWW-Authenticate",
-};
-
 /** The same answer, which scripts of this origin may read; none for `undefined`. They see only a few headers unless they are named. */
 export function readableBy<Response extends JsonResponse | EmptyResponse>(
   origin: string | undefined,
@@ -53,6 +49,16 @@ export function readableBy<Response extends JsonResponse | EmptyResponse>(
   if (origin === undefined) return response;
   const cors = { "Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "Retry-After" };
   return { ...response, headers: { ...response.headers, ...cors } };
+}
+
+const exposedWithKeys = { "Access-Control-Expose-Headers": "Retry-After, DPoP-Nonce, WWW-Authenticate" };
+
+/** The same answer of an API. Where its tokens are bound to keys, scripts need to see more of it. @rfc 9449 §8.2 */
+export function exposedBy<Response extends JsonResponse | EmptyResponse>(
+  { dpop }: Pick<Api, "dpop">,
+  response: Response,
+): Response {
+  return dpop ? { ...response, headers: { ...response.headers, ...exposedWithKeys } } : response;
 }
 
 /**

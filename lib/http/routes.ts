@@ -34,7 +34,7 @@ import {
   type ProtocolResponse,
   tooLarge,
 } from "../protocol/protocol-response";
-import { answerDocument, answerPreflight, exposedWithKeys, readableBy, varyByOrigin } from "./cors";
+import { answerDocument, answerPreflight, exposedBy, readableBy, varyByOrigin } from "./cors";
 import {
   answerProblem,
   formProblem,
@@ -164,10 +164,7 @@ async function answerScript(
   };
   const response = await answerPost(parts, { ...arrival, lookUpOrigin });
   // not before the answer is there: by then the origin may have been looked up
-  const readable = readableBy(readers, response);
-  return arrival.issuer.api.dpop
-    ? { ...readable, headers: { ...readable.headers, ...exposedWithKeys } }
-    : readable;
+  return exposedBy(arrival.issuer.api, readableBy(readers, response));
 }
 
 /** A route that browser clients' scripts also call. */

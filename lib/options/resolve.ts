@@ -14,7 +14,13 @@ import {
 import type { EpochSeconds } from "../protocol/time";
 import { generateSigningKey, type PrivateJwk, type SigningKey } from "../signing/signing-key";
 import type { SigningAlgorithm } from "../signing/verification-key";
-import { type ApiOptions, type AuthServerOptions, defaultLifetimes, isScopeOptions } from "./options";
+import {
+  type ApiOptions,
+  type AuthServerOptions,
+  defaultLifetimes,
+  type DpopOptions,
+  isScopeOptions,
+} from "./options";
 import { idTokenAlgorithms, resolveOpenId } from "./openid";
 import { readSigningKeys } from "./signing-keys";
 
@@ -72,7 +78,8 @@ export function resolveImplications(api: Pick<ApiOptions, "scopes" | "openid">):
   return followImplications(new Map(direct));
 }
 
-function resolveDpop({ dpop }: ApiOptions): Pick<Api, "dpop"> {
+/** The option `dpop` of an API, with its defaults. */
+export function resolveDpop(dpop: DpopOptions | undefined): Pick<Api, "dpop"> {
   if (!dpop) return {};
   const { tokens, publicUrl } = dpop;
   return { dpop: { required: tokens === "required", ...(publicUrl !== undefined && { publicUrl }) } };
@@ -115,7 +122,7 @@ function resolveApi(
       (url) => new URL(url).origin,
     ),
     ...(openid && { openid }),
-    ...resolveDpop(api),
+    ...resolveDpop(api.dpop),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
     issuers: api.authMethods.map((authMethodId) =>
       issuerIdentifier(options.baseUrl, { authMethodId, apiId }),

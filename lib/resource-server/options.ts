@@ -8,6 +8,8 @@ import {
   type Wrong,
   wrong,
 } from "../options/problem";
+import type { DpopOptions } from "../options/options";
+import { resolveDpop } from "../options/resolve";
 import { plainOptionsOf, shapeProblems } from "../options/shape";
 import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "../protocol/issuer";
 import { quoted } from "../protocol/parameters";
@@ -29,6 +31,8 @@ export interface ResourceApiOptions {
    * audience, so that a new authentication method needs no change here. With `introspection`, issuers of that server only.
    */
   readonly issuers?: readonly string[];
+  /** Accepts tokens that are bound to a key of the client (DPoP): as in the options of `createAuthServer`, with the `publicUrl` of this app. */
+  readonly dpop?: DpopOptions;
 }
 
 /** How the authorization server is asked about tokens. The client is confidential and has a subscription to the APIs. @rfc 7662 §2.1 */
@@ -73,6 +77,10 @@ const fixes = {
   scopes: 'List the names of the API\'s scopes: ["read", "write"].',
   defaultScopes: "List names from scopes of this API, or leave it out.",
   issuers: 'List issuer identifiers, such as "https://host/oauth/auth/account/api/orders", or leave it out.',
+  dpop: "Write {}, or an object with any of tokens and publicUrl.",
+  tokens: 'Write "optional" or "required", or leave it out.',
+  publicUrl:
+    'Write the public URL of the root of this app without a trailing slash, such as "https://api.example.com".',
   introspection: "Write { clientId, clientSecret } of a confidential client, or leave it out.",
   lag: "Write whole seconds, 0 to 300.",
 };
@@ -89,6 +97,15 @@ const apiSchema = {
     defaultScopes: { type: "array", items: text, description: fixes.defaultScopes },
     name: { ...text, description: "Write a name, or leave it out." },
     issuers: { type: "array", minItems: 1, items: text, description: fixes.issuers },
+    dpop: {
+      type: "object",
+      additionalProperties: false,
+      description: fixes.dpop,
+      properties: {
+        tokens: { enum: ["optional", "required"], description: fixes.tokens },
+        publicUrl: { ...text, description: fixes.publicUrl },
+      },
+    },
   },
 };
 
@@ -134,7 +151,7 @@ function issuerProblem(issuer: string, { baseUrl, introspection }: ResourceServe
 
 function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
   const pathOf = new Map<string, string>();
-  for (const [apiId, { audience, scopes, defaultScopes = [], issuers = [] }] of Object.entries(
+  for (const [apiId, { audience, scopes, defaultScopes = [], issuers = [], dpop }] of Object.entries(
     options.apis,
   )) {
     const path = `apis.${apiId}`;
@@ -152,6 +169,8 @@ function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
       const wrongScopes = wrong("unknown-default-scope", quoted(formatScope(unknown)));
       yield { path: `${path}.defaultScopes`, ...wrongScopes, fix: fixes.defaultScopes };
     }
+    const wrongUrl = dpop?.publicUrl === undefined ? undefined : baseUrlProblem(dpop.publicUrl);
+    if (wrongUrl) yield { path: `${path}.dpop.publicUrl`, ...wrongUrl, fix: fixes.publicUrl };
     for (const [index, issuer] of issuers.entries()) {
       const wrongIssuer = issuerProblem(issuer, options);
       if (wrongIssuer) yield { path: `${path}.issuers.${index}`, ...wrongIssuer, fix: fixes.issuers };
@@ -165,9 +184,11 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
   const missing = Object.entries(options).find(([, value]) => value === undefined)?.[0];
   const fix = "Leave the key out, or write a value.";
   if (missing !== undefined) yield { path: missing, ...wrong("option-undefined"), fix };
-  for (const [apiId, api] of Object.entries(apis))
-    for (const [name, value] of Object.entries(api))
+  for (const [apiId, api] of Object.entries(apis)) {
+    const inside = Object.entries(api.dpop ?? {}).map(([name, value]) => [`dpop.${name}`, value] as const);
+    for (const [name, value] of [...Object.entries(api), ...inside])
       if (value === undefined) yield { path: `apis.${apiId}.${name}`, ...wrong("option-undefined"), fix };
+  }
   const problem = baseUrlProblem(baseUrl);
   if (problem !== undefined) yield { path: "baseUrl", ...problem, fix: fixes.baseUrl };
   yield* apiProblems(options);
@@ -183,7 +204,7 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
 export function checkResourceServerOptions(given: ResourceServerOptions): ResourceServerOptions {
-  const { options, problems } = plainOptionsOf(given, { apis: { "*": {} }, introspection: {} });
+  const { options, problems } = plainOptionsOf(given, { apis: { "*": { dpop: {} } }, introspection: {} });
   const found =
     problems[0] ?? shapeProblems(resourceServerSchema, options)[0] ?? [...valueProblems(options)][0];
   if (found) throw optionError("createResourceServer", found);
@@ -193,7 +214,7 @@ export function checkResourceServerOptions(given: ResourceServerOptions): Resour
 /** The APIs of checked options. */
 export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): readonly ResourceApi[] {
   return Object.entries(apis).map(
-    ([apiId, { audience, scopes, defaultScopes = [], name = apiId, issuers }]) => ({
+    ([apiId, { audience, scopes, defaultScopes = [], name = apiId, issuers, dpop }]) => ({
       apiId,
       name,
       audience,
@@ -203,6 +224,7 @@ export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): r
       defaultScopes,
       issuers,
       metadataUrl: protectedResourceMetadataUrl(audience),
+      ...resolveDpop(dpop),
     }),
   );
 }
