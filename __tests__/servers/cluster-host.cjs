@@ -117,7 +117,7 @@ async function start({ port, client, signedOutFolder, refreshRetrySeconds, ...se
       },
     },
     apis: {
-      orders: { ...api, audience: audienceOf("orders") },
+      orders: { ...api, audience: audienceOf("orders"), pushedRequests: "optional" },
       reports: {
         ...api,
         audience: audienceOf("reports"),

@@ -161,6 +161,16 @@ export const ask = {
     const query = encode({ ...fields, login_hint: `person-${randomUUID()}` });
     return { path: `${issuerPath(api)}/authorize?${query}` };
   },
+  /** A request of the client, pushed. */
+  push: (): Question => {
+    const fields = { response_type: "code", redirect_uri: redirectUri, scope: "read" };
+    return { path: `${issuerPath("orders")}/par`, form: { ...credentials, ...fields } };
+  },
+  /** A visit of a person by it. */
+  pushedCode: (requestUri: string): Question => {
+    const query = encode({ client_id: "shop", request_uri: requestUri });
+    return { path: `${issuerPath("orders")}/authorize?${query}` };
+  },
   tokens: (api: ApiId, code: string): Question => ({
     path: `${issuerPath(api)}/token`,
     form: { ...credentials, grant_type: "authorization_code", code },
