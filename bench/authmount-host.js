@@ -12,6 +12,7 @@ const express = createRequire(require.resolve(".."))("express");
 
 const authorizePath = "/auth/password/api/orders/authorize";
 const tokenPath = "/auth/password/api/orders/token";
+const pushPath = "/auth/password/api/orders/par";
 const introspectPath = "/auth/password/api/orders/introspect";
 const userinfoPath = "/auth/password/api/orders/userinfo";
 const consentSeconds = 86_400;
@@ -68,7 +69,11 @@ function newAuthServer({ format, storage, signingKey, baseUrl = "https://host.ex
       orders: {
         audience: "https://host.example/orders",
         scopes: terms.openid ? {} : { [terms.scope]: "Read your orders" },
-        ...(terms.openid && { openid: { claims: () => terms.claims, idTokenAlgorithm: "ES256" } }),
+        ...(terms.openid && {
+          openid: { claims: () => terms.claims, idTokenAlgorithm: "ES256" },
+          pushedRequests: "optional",
+          dpop: {},
+        }),
         authMethods: ["password"],
         accessTokenFormat: format,
         ...(seconds !== undefined && { accessTokenSeconds: Number(seconds) }),
@@ -103,6 +108,7 @@ async function startHost(options) {
   const routes = allRoutes({
     authorizePath,
     tokenPath,
+    pushPath,
     introspectPath,
     userinfoPath,
     clientSecret: options.clientSecret,

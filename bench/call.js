@@ -10,7 +10,7 @@
  */
 async function call({ url }, { method, path, headers = {}, body }, value = "") {
   const filled = Object.entries(headers).map(([name, text]) => [name, text.replace("{value}", value)]);
-  const answer = await fetch(url + path, {
+  const answer = await fetch(url + path.replace("{value}", value), {
     method,
     headers: Object.fromEntries(filled),
     redirect: "manual",

@@ -18,12 +18,13 @@ const asked = new URLSearchParams({
 /**
  * Returns the routes of a server that supports everything; other servers leave some out.
  *
- * @param {{ authorizePath?: string; tokenPath?: string; introspectPath?: string; userinfoPath?: string; clientSecret?: string; cookie?: string }} [server]
+ * @param {{ authorizePath?: string; tokenPath?: string; pushPath?: string; introspectPath?: string; userinfoPath?: string; clientSecret?: string; cookie?: string }} [server]
  * @returns {Required<Omit<import("./types").Routes, "accessTokens" | "authorizeOne">>}
  */
 function allRoutes({
   authorizePath = "/authorize",
   tokenPath = "/token",
+  pushPath = "/request",
   introspectPath = "/introspect",
   userinfoPath = "/me",
   clientSecret = terms.clientSecret,
@@ -42,6 +43,15 @@ function allRoutes({
   return {
     clientCredentials: token(`client_credentials&scope=${terms.scope}`),
     authorize,
+    push: {
+      ...token("unused"),
+      path: pushPath,
+      body: `${credentials}&${asked.replace(/client_id=[^&]*&/, "")}`,
+    },
+    authorizePushed: {
+      ...authorize,
+      path: `${authorizePath}?client_id=${terms.clientId}&request_uri={value}`,
+    },
     exchange: token(`authorization_code&${code}`),
     refresh: token("refresh_token&refresh_token={value}"),
     silent: { ...authorize, path: `${authorize.path}&prompt=none` },

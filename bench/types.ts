@@ -1,7 +1,7 @@
 /** The shape of a server file. */
 import type { RequestListener } from "node:http";
 
-/** A request of a workload; `{value}` in a header or in the body is replaced by the token or code that it sends. */
+/** A request of a workload; `{value}` in the path, a header or the body is replaced by the token or code that it sends. */
 export interface RequestTemplate {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -17,6 +17,10 @@ export interface Routes {
   readonly authorize?: RequestTemplate;
   /** The same, always by one person; left out where `authorize` is that too. */
   readonly authorizeOne?: RequestTemplate;
+  /** Pushes the same request. */
+  readonly push?: RequestTemplate;
+  /** Redirects the person with a code, by the `request_uri` `{value}`. */
+  readonly authorizePushed?: RequestTemplate;
   /** Exchanges the code `{value}` for tokens, with PKCE. */
   readonly exchange?: RequestTemplate;
   /** Exchanges the refresh token `{value}` for tokens. */

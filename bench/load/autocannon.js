@@ -15,7 +15,12 @@ function nextRequest() {
     const headers = Object.fromEntries(
       Object.entries(step.headers).map(([name, text]) => [name, fill(text)]),
     );
-    return { method: step.method, path: step.path, headers, ...(step.body && { body: fill(step.body) }) };
+    return {
+      method: step.method,
+      path: fill(step.path),
+      headers,
+      ...(step.body && { body: fill(step.body) }),
+    };
   }
   throw new Error("no step has a value to send");
 }

@@ -19,7 +19,8 @@ function write(step, value)
   local headers = {}
   for name, text in pairs(step.headers) do headers[name] = text:gsub("{value}", value) end
   local body = step.body and step.body:gsub("{value}", value)
-  return wrk.format(step.method, step.path, headers, body)
+  local path = step.path:gsub("{value}", value)
+  return wrk.format(step.method, path, headers, body)
 end
 
 -- the last step that has a value to send

@@ -85,6 +85,8 @@ const newConfiguration = (format) => ({
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
+    pushedAuthorizationRequests: { enabled: terms.openid },
+    dPoP: { enabled: terms.openid },
     // its userinfo takes no token for a resource
     resourceIndicators: {
       enabled: !terms.openid,
