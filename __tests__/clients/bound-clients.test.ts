@@ -20,17 +20,26 @@ const client: Client = {
   subscriptions: { orders: {} },
 };
 
+/** The routes of the host that are protected: they tell whose token has come. */
+function routesOf(auth: AuthServer, make: typeof express): express.Router {
+  return make
+    .Router()
+    .get("/orders/:id", auth.requireBearer({ api: "orders", scope: "read" }), (req, res) => {
+      res.json({ for: auth.accessToken(req).subject });
+    });
+}
+
 /** How a host puts the server into its app. */
 type Put = (auth: AuthServer, mount: string) => RequestListener;
 
 const behind =
   (make: typeof express): Put =>
   (auth, mount) =>
-    make().use(mount, auth.router).use(auth.wellKnown);
+    make().use(mount, auth.router).use(auth.wellKnown).use("/api/v1", routesOf(auth, make));
 
 const places: Readonly<Record<string, { readonly mount: string; readonly put: Put }>> = {
   "Express 5, at a path": { mount: "/login", put: behind(express) },
-  "Express 5, at the root": { mount: "", put: (auth) => express().use(auth.router).use(auth.wellKnown) },
+  "Express 5, at the root": { mount: "", put: behind(express) },
   "Express 4, at a path of two parts": { mount: "/id/v1", put: behind(express4) },
   "in front of Express 5": {
     mount: "/login",
@@ -113,6 +122,15 @@ describe.each(Object.entries(places))("a client with a key: %s", (_, place) => {
     });
     const refreshed = await openid.refreshTokenGrant(config, refreshToken, undefined, { DPoP });
     expect(refreshed.token_type).toBe("dpop");
+    const resource = new URL("/api/v1/orders/a%2Fb?view=all", url);
+    const call = (handle: openid.DPoPHandle): Promise<Response> =>
+      openid.fetchProtectedResource(config, refreshed.access_token, resource, "GET", null, undefined, {
+        DPoP: handle,
+      });
+    expect(await (await call(DPoP)).json()).toEqual({ for: "alice" });
+    await expect(call(stolen)).rejects.toMatchObject({
+      cause: [{ scheme: "dpop", parameters: { error: "invalid_token", scope: "read" } }],
+    });
     await openid.tokenRevocation(config, refreshed.refresh_token ?? "");
   });
 
@@ -142,6 +160,18 @@ describe.each(Object.entries(places))("a client with a key: %s", (_, place) => {
     const tokens = await oauth.processAuthorizationCodeResponse(as, desk, response);
     expect(tokens.token_type).toBe("dpop");
     const again = await oauth.refreshTokenGrantRequest(as, desk, none, tokens.refresh_token ?? "", options);
-    expect((await oauth.processRefreshTokenResponse(as, desk, again)).token_type).toBe("dpop");
+    const { token_type, access_token } = await oauth.processRefreshTokenResponse(as, desk, again);
+    expect(token_type).toBe("dpop");
+    const resource = new URL("/api/v1/orders/7", issuer);
+    const call = (handle: oauth.DPoPHandle): Promise<Response> =>
+      oauth.protectedResourceRequest(access_token, "GET", resource, undefined, null, {
+        ...insecure,
+        DPoP: handle,
+      });
+    expect(await (await call(DPoP)).json()).toEqual({ for: "alice" });
+    const stolen = oauth.DPoP(desk, await oauth.generateKeyPair(algorithm));
+    await expect(call(stolen)).rejects.toMatchObject({ cause: [{ scheme: "dpop" }] });
+    const asBearer = await fetch(resource, { headers: { Authorization: `Bearer ${access_token}` } });
+    expect(asBearer.headers.get("www-authenticate")).toMatch(/^DPoP realm=.*, error="invalid_token"/);
   });
 });

@@ -2,7 +2,9 @@ import request, { type Response } from "supertest";
 import { issuer, origin, pairPath } from "../hosts/apis";
 import { memoryStorage } from "../../lib";
 import { redirectParameters } from "../browser/authorize";
-import { obtainTokens, type Tokens } from "../browser/journey";
+import { obtainCode, obtainTokens, type Tokens } from "../browser/journey";
+import { ownKey, redeemBound } from "../requests/bound-requests";
+import { type ProofChanges, proofOf } from "../requests/dpop-proofs";
 import { askAs, documentPath, redeemAs, serveDocument } from "../browser/strangers";
 import { documentServer } from "../servers/document-server";
 import type { TestHost } from "../hosts/host";
@@ -235,5 +237,61 @@ describe("userinfo for a client that nobody registered (draft-ietf-oauth-client-
     expect([answer.status, answer.body]).toMatchObject([200, { email: "alice@example.org" }]);
     expect(server.asked).toEqual([documentPath, documentPath]);
     await server.close();
+  });
+});
+
+describe("userinfo with bound tokens (RFC 9449 §7.1)", () => {
+  const url = `${origin}${path}`;
+
+  /** A bound token of Alice, and how to send it. */
+  async function bound(options: ProviderOptions = {}) {
+    const host = provider({ ...options, api: { dpop: {} } });
+    const code = await obtainCode(host, { client: "web", fields: { scope: "openid" } });
+    const { body } = await redeemBound(host, { client: "web", code, key: ownKey });
+    const token = (body as { access_token: string }).access_token;
+    const ask = (changes: ProofChanges = {}, headers: object = {}): Promise<Response> =>
+      Promise.resolve(
+        request(host.app)
+          .get(path)
+          .set({ Authorization: `DPoP ${token}`, DPoP: proofOf({ url, token, ...changes }), ...headers }),
+      );
+    return { host, token, ask };
+  }
+
+  it("answers a proof for its own URL, which is below the issuer", async () => {
+    const { host, token, ask } = await bound();
+    expect((await ask()).body).toEqual({ sub: "alice" });
+    const elsewhere = await ask({ url: `https://api.example${path}` });
+    expect([elsewhere.status, host.events.at(-1)]).toMatchObject([401, { code: "proof-htu-wrong" }]);
+    expect(elsewhere.headers["www-authenticate"]).toMatch(
+      /^Bearer realm="[^"]*", resource_metadata="[^"]*", DPoP algs="[^"]*", error="invalid_dpop_proof"/,
+    );
+    const asBearer = await request(host.app).get(path).auth(token, { type: "bearer" });
+    expect([asBearer.status, host.events.at(-1)]).toMatchObject([
+      401,
+      { code: "access-token-without-proof" },
+    ]);
+    const proof = proofOf({ url, method: "POST", token });
+    const posted = request(host.app)
+      .post(path)
+      .set({ Authorization: `DPoP ${token}`, DPoP: proof });
+    expect((await posted).body).toEqual({ sub: "alice" });
+  });
+
+  it("lets scripts of browser clients send proofs, and read why one is refused", async () => {
+    const { host, ask } = await bound();
+    const script = { Origin: "https://spa.example" };
+    const preflight = await request(host.app)
+      .options(path)
+      .set({
+        ...script,
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "authorization,dpop",
+      });
+    expect(preflight.headers["access-control-allow-headers"]).toBe("authorization,dpop");
+    const refused = await ask({ token: "another" }, script);
+    expect(refused.headers["access-control-expose-headers"]).toBe(
+      "Retry-After, DPoP-Nonce, WWW-Authenticate",
+    );
   });
 });
