@@ -3,6 +3,7 @@ import type { Advise } from "../events/port";
 import { suggestion } from "../host/plain";
 import {
   type Client,
+  type FlagOption,
   flagOptions,
   isClientId,
   subscriptionOf,
@@ -43,7 +44,7 @@ export function checkListedClients(clients: ClientStore, redirectSchemes: readon
   for (const record of listedClients(clients)) checkRedirectSchemes(record, redirectSchemes);
 }
 
-type KnownApis = Readonly<Record<string, Pick<Api, "scopes" | "dpop">>>;
+type KnownApis = Readonly<Record<string, Pick<Api, "scopes" | FlagOption>>>;
 
 /** What a record names and no API of the server has. An API with quite another name belongs to another server with the same clients. */
 function misspelt({ clientId, subscriptions }: Client, apis: KnownApis): readonly string[] {

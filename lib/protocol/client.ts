@@ -159,6 +159,9 @@ export const flagOptions = { dpopBound: "dpop", requirePushedRequests: "pushedRe
 /** A flag of a client record. A row of the host's may have `null` for one that is left out. */
 export type ClientFlag = keyof typeof flagOptions;
 
+/** The options of APIs that flags need. */
+export type FlagOption = (typeof flagOptions)[ClientFlag];
+
 /** The names of all of them. */
 export const clientFlags = Object.keys(flagOptions) as readonly ClientFlag[];
 
@@ -177,7 +180,7 @@ export function flagsIn(metadata: object): Readonly<Partial<Record<ClientFlag, t
 /** The flags of the client whose option this API lacks. Clients that nobody registered write theirs for many servers. */
 export function unmetFlags(
   client: Client,
-  api: Readonly<Partial<Record<(typeof flagOptions)[ClientFlag], unknown>>>,
+  api: Readonly<Partial<Record<FlagOption, unknown>>>,
 ): readonly ClientFlag[] {
   return client.selfDescription
     ? []
