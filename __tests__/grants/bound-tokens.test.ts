@@ -61,6 +61,18 @@ describe("a code that is bound to a key by dpop_jkt (RFC 9449 §10)", () => {
     expect((await refreshBound(host, { refreshToken, key: ownKey })).status).toBe(200);
   });
 
+  it("goes to its owner while thieves try it at the same time", async () => {
+    const host = boundHost();
+    const code = await obtainCode(host, { client: "native", fields: withKey });
+    const keys = [otherKey, undefined, ownKey, otherKey, undefined];
+    const answers = await Promise.all(keys.map((key) => redeemBound(host, { code, ...(key && { key }) })));
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 200, 400, 400]);
+    expect(replays(host)).toBe(0);
+    const [tokens] = answers.filter(({ status }) => status === 200).map(tokensOf);
+    const refreshToken = tokens?.refresh_token ?? "";
+    expect((await refreshBound(host, { refreshToken, key: ownKey })).status).toBe(200);
+  });
+
   it("ends it when it is replayed with the key (RFC 9700 §4.14.2)", async () => {
     const host = boundHost();
     const code = await obtainCode(host, { client: "native", fields: withKey });
