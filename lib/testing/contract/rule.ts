@@ -53,7 +53,8 @@ function asJson(value: object): unknown {
 
 /** Fails unless the record that came back has every field, with the same type, and no others. */
 export function assertRecord(found: object | undefined, expected: object, message: string): void {
-  strictEqual(typeof found, "object", `${message}: nothing was found`);
+  // some databases return null for nothing, whose type is "object"
+  strictEqual(typeof (found ?? undefined), "object", `${message}: nothing was found`);
   if (found) deepStrictEqual(asJson(found), asJson(expected), message);
 }
 

@@ -172,6 +172,26 @@ const fieldMistakes: readonly WrongAdapter[] = [
   }),
 ];
 
+/** Adapters that lose every record, and say so in the words of a database. */
+const lostRecords = (
+  [
+    ["clients", "clients.find returns a registered client"],
+    ["consents", "consents.find returns what was stored"],
+    ["authorizations", "authorizations.find returns what was stored"],
+    ["authorizationCodes", "authorizationCodes.find returns what was stored"],
+    ["refreshTokens", "refreshTokens.find returns what was stored"],
+    ["accessTokens", "accessTokens.find returns what was stored"],
+    ["clientRegistrations", "clientRegistrations.find returns what was stored"],
+    ["parkedRequests", "parkedRequests.find returns what was stored"],
+  ] as const
+).map(([port, caughtBy]) =>
+  wrong(port, {
+    mistake: "find gives null for what was stored",
+    caughtBy: [caughtBy],
+    change: () => ({ find: async () => null as unknown as undefined }),
+  }),
+);
+
 const parts = ["subject", "clientId", "contextKey"] as const;
 
 function cutKey(part: (typeof parts)[number]): WrongAdapter {
@@ -495,6 +515,7 @@ const swallowedFailures: readonly WrongAdapter[] = [
 export const mistakesOfAllKinds: readonly WrongAdapter[] = [
   ...expiryMistakes,
   ...fieldMistakes,
+  ...lostRecords,
   ...lengthMistakes,
   ...forgettingMistakes,
   ...partialMistakes,
