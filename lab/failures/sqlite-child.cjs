@@ -98,6 +98,9 @@ async function live(storage, { lane, turn }) {
     does({ step: "use assertion", digest }, () =>
       storage.clientAssertions.use({ digest, clientId, expiresAt }, now),
     ),
+    does({ step: "park", key: digest }, () =>
+      storage.parkedRequests.create({ key: digest, owner: clientId, by: subject, expiresAt }, now),
+    ),
     does({ step: "end mark", key: `lane-${lane}`, mark: `${process.pid}-${turn}` }, () =>
       endMarks.save({ key: `lane-${lane}`, mark: `${process.pid}-${turn}`, expiresAt }, now),
     ),

@@ -92,6 +92,12 @@ const checks: Readonly<Record<string, Check>> = {
     const assertion = { digest: digest as string, clientId: "shop", expiresAt: now + 3_600 };
     return !acknowledged || (await clientAssertions.use(assertion, now)) === "used-before";
   },
+  async park({ parkedRequests }, { key }, acknowledged) {
+    const request = { key: key as string, owner: "shop", by: "another answer", expiresAt: now + 3_600 };
+    if ((await parkedRequests.create(request, now)) === "created") return !acknowledged;
+    const found = await parkedRequests.find(request.key, now);
+    return found !== undefined && found.by !== request.by;
+  },
   async revoke({ authorizations }, { authorizationId }, acknowledged) {
     return !acknowledged || (await authorizations.find(authorizationId as string, now))?.revoked === true;
   },
