@@ -278,13 +278,13 @@ function routersOf(
 export function createAuthServer(given: AuthServerOptions): AuthServer {
   const written = checkOptions(given);
   const options = resolveOptions(written, clock());
-  const { baseUrl, issuers, idAlgorithms } = options;
+  const { baseUrl, issuers, algorithms } = options;
   checkListedClients(options.storage.clients, options.redirectSchemes);
   warnOfTemporary(options);
   const emit = hostEmitter({ onEvent: options.onEvent, isProduction: isProduction() });
   // a replaced key must verify for as long as the longest-lived token that it may have signed
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
-  const ring = keyRing({ keys: options.signingKeys, tokenSeconds, idAlgorithms });
+  const ring = keyRing({ keys: options.signingKeys, tokenSeconds, ...algorithms });
   const advise = isProduction() ? undefined : adviser({ warn, isProduction: false, clock });
   const known = Object.fromEntries(apisOf(issuers).map((api) => [api.apiId, api]));
   if (advise) adviseOfSubscriptions(advise, options.storage.clients, known);
@@ -313,7 +313,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     },
     inFrontOf: (app) => listenInFront(parts, app),
     rotateKeys: (signingKeys) =>
-      ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", idAlgorithms, now: clock() })),
+      ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", ...algorithms, now: clock() })),
     ...protectRoutes(protection),
     ...hostPagesOf(flow, { pages, advise, signOut, origin: new URL(baseUrl).origin }),
     ...endsOf(ports, issuers),

@@ -84,15 +84,6 @@ function addRoutes(app, { auth, storage, client, signOut }) {
     const outcome = await storage.clientAssertions.use(assertion, Math.floor(Date.now() / 1000));
     res.json({ outcome });
   });
-  app.post("/parked", form, async (req, res) => {
-    const { key, owner, by, expiresAt } = req.body;
-    const now = Math.floor(Date.now() / 1000);
-    const outcome = await storage.parkedRequests.create(
-      { key, owner, by, expiresAt: Number(expiresAt) },
-      now,
-    );
-    res.json({ outcome, ...(await storage.parkedRequests.find(key, now)) });
-  });
   app.post("/clients/:clientId", form, async (req, res) => {
     const { apiIds, trusted } = req.body;
     const subscriptions = Object.fromEntries(apiIds.split(" ").map((apiId) => [apiId, {}]));

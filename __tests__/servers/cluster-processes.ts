@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { generateClientSecret, generateSigningKey, type ParkedRequest, type UsedAssertion } from "../../lib";
+import { generateClientSecret, generateSigningKey, type UsedAssertion } from "../../lib";
 import { encode, type Fields } from "../browser/browser";
 import { buildOnce } from "./build-once";
 import { postgres, startPostgres } from "./postgres-server";
@@ -216,11 +216,6 @@ export const ask = {
   useAssertion: ({ expiresAt, ...assertion }: UsedAssertion): Question => ({
     path: "/assertions",
     form: { digest: assertion.digest, expiresAt: String(expiresAt) },
-  }),
-  /** What an approval asks before its code counts. */
-  park: ({ expiresAt, ...request }: ParkedRequest): Question => ({
-    path: "/parked",
-    form: { ...request, expiresAt: String(expiresAt) },
   }),
   delete: (clientId: string): Question => ({ path: `/clients/${clientId}/delete`, form: {} }),
 };

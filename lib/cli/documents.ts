@@ -56,7 +56,7 @@ function stateOf(key: SigningKey, at: AtMoment): string {
 }
 
 function keysOf(
-  { signingKeys, issuers, temporary, idAlgorithms }: ResolvedOptions,
+  { signingKeys, issuers, temporary, algorithms: { idAlgorithms } }: ResolvedOptions,
   now: EpochSeconds,
 ): readonly FoundKey[] {
   // a temporary one would have another id at each start

@@ -88,6 +88,10 @@ export const clientReasons = {
     "the client secret contains a control character, such as a trailing line feed (RFC 6749 Appendix A.2): remove it",
   "secret-wrong":
     "the client secret fits none of the client's secretDigests (RFC 6749 §2.3.1): it is mistyped or was replaced. Send the secret that generateClientSecret returned, not its digest",
+  "client-without-key":
+    'the API has profile: "fapi2", and the client has no key (FAPI 2.0 Security Profile §5.3.2.1): register it with jwks or jwksUri',
+  "assertion-alg-outside-profile":
+    'the API has profile: "fapi2", and the assertion is signed with RS256 (FAPI 2.0 Security Profile §5.4.1): sign with ES256, PS256 or EdDSA',
   "client-unknown":
     "storage.clients has no client with the client_id that was sent, or it is disabled (RFC 6749 §2.2): register or enable it, or fix client_id. If it is the URL of a metadata document, the event client-document-refused says more",
 } as const;
@@ -137,6 +141,8 @@ async function proofProblem(
   ports: ClientAuthenticationPorts,
   { client, presented, issuer, mayFetch }: Presentation,
 ): Promise<ProofProblem | undefined> {
+  const { clientProof, assertionAlgorithms } = issuer.api;
+  if (clientProof && !isKeyClient(client)) return "client-without-key";
   if (!client.confidential) {
     if (presented.kind === "none") return undefined;
     return "assertion" in presented ? "assertion-of-public-client" : "secret-of-public-client";
@@ -146,6 +152,8 @@ async function proofProblem(
       return isKeyClient(client) ? "assertion-missing" : "secret-missing";
     case "private_key_jwt":
       if (!isKeyClient(client)) return "assertion-in-place-of-secret";
+      if (assertionAlgorithms?.includes(presented.assertion.algorithm) === false)
+        return "assertion-alg-outside-profile";
       return loadVerification().assertionProblem(ports, {
         client,
         assertion: presented.assertion,

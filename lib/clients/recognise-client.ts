@@ -33,6 +33,8 @@ export const recognitionReasons = {
   "redirect-uri-repeated": "no parameter may be repeated (RFC 6749 §3.1): send one redirect_uri",
   "redirect-uri-left-out":
     'redirect_uri is missing. It may be left out only if the API has redirectUri: "optional" and the client has registered exactly one (RFC 6749 §3.1.2.3): send it',
+  "redirect-uri-not-https":
+    'the API has profile: "fapi2", and redirect_uri is not https (FAPI 2.0 Security Profile §5.3.2.2): register an https redirect URI',
   "redirect-uri-not-registered": (why: string): string =>
     `redirect_uri ${why} (RFC 6749 §3.1.2.3, 9700 §2.1): send it exactly as it is registered, or register it exactly as it is sent. An app that listens on any port of its device registers http://localhost/…, http://127.0.0.1/… or http://[::1]/… without a port. Native clients may do so, and confidential clients that use PKCE`,
 } as const;
@@ -85,6 +87,8 @@ export async function recogniseTarget(
   const known = match(registered);
   const newer = known ? undefined : await clients.findNewer(registered);
   const recognised = known ?? (newer && match(newer));
+  if (recognised && issuer.api.redirects && !recognised.target.source.startsWith("https:"))
+    throw unredirectable("The redirect_uri must be https.", "redirect-uri-not-https");
   if (recognised) return recognised;
   if (requested === undefined) throw unredirectable("redirect_uri is missing.", "redirect-uri-left-out");
   const why = notRegistered((newer ?? registered).client, { uri: requested, redirectSchemes });

@@ -164,6 +164,14 @@ async function rotateAgain(
   return repeatSuccessor(ports, presented, use);
 }
 
+/** The same token again, where the API does not rotate. Nobody waits for the note of its use. @rfc FAPI 2.0 Security Profile §5.3.2.1 */
+function keep({ storage }: GrantPorts, { request, text, token }: Presented): IssuedRefreshToken | undefined {
+  // one that was rotated before the API kept them is a replay
+  if (token.used || request.issuer.api.refreshRotation !== "keep") return undefined;
+  storage.authorizations.noteUse(token.authorizationId, request.now).catch(() => undefined);
+  return { token: text, record: token };
+}
+
 async function exchange(ports: GrantPorts, request: ClientRequest): Promise<TokenResponse> {
   const presented = await findPresented(ports, request);
   const { text, token, authorization } = presented;
@@ -179,12 +187,13 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   // access token that was given to nobody
   const accessToken = await issueAccessToken(ports, { request, authorization, decided });
   checkAlive(ports, { request, decided });
-  const refreshToken = next
-    ? await rotate(ports, { presented, next })
-    : repeated && (await rotateAgain(ports, { presented, repeated }));
+  const kept = keep(ports, presented);
+  const spent = next && !kept ? rotate(ports, { presented, next }) : undefined;
+  const again = repeated && rotateAgain(ports, { presented, repeated });
+  const refreshToken = kept ?? (await (spent ?? again));
   const { issuer, client } = request;
   ports.emit({
-    kind: refreshToken === next ? "token-refreshed" : "refresh-retried",
+    kind: refreshToken === (kept ?? next) ? "token-refreshed" : "refresh-retried",
     issuer: issuer.identifier,
     clientId: client.clientId,
     subject: authorization.subject,

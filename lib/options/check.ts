@@ -10,6 +10,7 @@ import type { ApiOptions, AuthServerOptions } from "./options";
 import { plainOptions, shapeProblems } from "./shape";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
+import { profileProblems, withProfile } from "./profile";
 import { baseUrlProblem, optionError, type OptionProblem, urlProblem, wrong } from "./problem";
 import { parseUrl } from "../protocol/parsed-url";
 
@@ -110,7 +111,7 @@ function* openIdProblems(path: string, api: ApiOptions): Iterable<OptionProblem>
 
 /** A pushed request is used up in storage. */
 function* pushProblems({ apis, storage }: AuthServerOptions): Iterable<OptionProblem> {
-  const [apiId] = Object.entries(apis).find(([, { pushedRequests }]) => pushedRequests) ?? [];
+  const [apiId] = Object.entries(apis).find(([, api]) => withProfile(api).pushedRequests) ?? [];
   if (apiId === undefined || storage.parkedRequests) return;
   const fix = `${fixes.parkedRequests} apis.${apiId}.pushedRequests needs it.`;
   yield { path: "storage.parkedRequests", ...wrong("option-missing"), fix };
@@ -121,7 +122,8 @@ function* dpopProblems(path: string, { dpop }: ApiOptions): Iterable<OptionProbl
   if (problem) yield { path: `${path}.dpop.publicUrl`, ...problem, fix: fixes.publicUrl };
 }
 
-function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<OptionProblem> {
+function* apiProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const { authMethods, apis } = options;
   const pathByUrl = new Map<string, string>();
   for (const [apiId, apiOptions] of Object.entries(apis)) {
     const { audience, authMethods: ids } = apiOptions;
@@ -147,6 +149,7 @@ function* apiProblems({ authMethods, apis }: AuthServerOptions): Iterable<Option
     yield* implicationProblems(path, apiOptions);
     yield* openIdProblems(path, apiOptions);
     yield* dpopProblems(path, apiOptions);
+    yield* profileProblems(path, { api: apiOptions, lifetimes: resolveLifetimes(options, apiOptions) });
   }
 }
 
@@ -280,7 +283,7 @@ function firstProblem(options: AuthServerOptions): OptionProblem | undefined {
 }
 
 /**
- * Checks shape, then values. Gives the copy that was checked.
+ * Checks shape, then values. Gives the copy that was checked, with what profiles fill in.
  *
  * @throws TypeError that names the first wrong option by its path and says what to write instead.
  */
@@ -288,5 +291,6 @@ export function checkOptions(given: AuthServerOptions): AuthServerOptions {
   const { options, problems } = plainOptions(given);
   const found = problems[0] ?? shapeProblems(optionSchema, options)[0] ?? firstProblem(options);
   if (found) throw optionError("createAuthServer", found);
-  return options;
+  const apis = Object.entries(options.apis).map(([apiId, api]) => [apiId, withProfile(api)] as const);
+  return { ...options, apis: Object.fromEntries(apis) };
 }

@@ -133,6 +133,14 @@ export interface ApiOptions {
    * @rfc 9449 §5, §7
    */
   readonly dpop?: DpopOptions;
+  /**
+   * `"fapi2"`: built to the FAPI 2.0 Security Profile, for banks and health. Clients prove themselves with keys, push their requests, use
+   * PKCE and redirect to https; tokens are bound to keys (`dpop`), refresh tokens stay the same, and strangers are refused. Options that
+   * contradict it are refused. Switch it on when every process runs a version that has it.
+   *
+   * @rfc FAPI 2.0 Security Profile §5.3.2
+   */
+  readonly profile?: "fapi2";
   /** Lifetimes in seconds for this API. They override those of the server. */
   readonly lifetimes?: Partial<Lifetimes>;
 }

@@ -54,6 +54,10 @@ const optionProblems = {
   "default-identity-scope": (name: string): string => `names ${name}, for which clients must ask themselves`,
   "redirect-uri-optional-with-openid":
     'is "optional", and OpenID Connect requires redirect_uri (Core §3.1.2.1)',
+  "contradicts-profile": (profile: string): string =>
+    `contradicts ${profile}, which is "fapi2" (FAPI 2.0 Security Profile §5.3.2)`,
+  "signing-key-outside-profile": (algorithm: string): string =>
+    `has a key that signs access tokens with ${algorithm}, and an API has profile: "fapi2", which allows ES256 and PS256 (§5.4.1)`,
   "issuer-of-another-server": "is not below baseUrl, and introspection would send the secret there",
   "lag-without-introspection": "has no effect without introspection: JWTs are valid until they expire",
 } as const;

@@ -4,6 +4,7 @@ import type { HostMistake } from "../protocol/mistake";
 import type { EpochSeconds } from "../protocol/time";
 import { valueRules } from "./check";
 import { idTokenAlgorithms } from "./openid";
+import { accessAlgorithms } from "./profile";
 import type { AuthServerOptions } from "./options";
 import { plainOptions, shapeProblems } from "./shape";
 import { optionMessage, type OptionProblem } from "./problem";
@@ -61,8 +62,11 @@ export function refusals(given: AuthServerOptions, now: EpochSeconds): readonly 
   );
   const keys = (options as Partial<AuthServerOptions> | undefined)?.signingKeys;
   // which algorithms are needed can only be read from options of the right shape
-  const idAlgorithms = ofShape.length === 0 ? idTokenAlgorithms(options) : [];
-  const ofKeys = Array.isArray(keys) ? signingKeyProblems(keys, { idAlgorithms, now }) : [];
+  const algorithms =
+    ofShape.length === 0
+      ? { idAlgorithms: idTokenAlgorithms(options), accessAlgorithms: accessAlgorithms(options) }
+      : {};
+  const ofKeys = Array.isArray(keys) ? signingKeyProblems(keys, { ...algorithms, now }) : [];
   const found = [...ofShape, ...ofValues, ...ofKeys].map((problem) => ({
     code: problem.code,
     path: problem.path,

@@ -22,6 +22,7 @@ import {
   isScopeOptions,
 } from "./options";
 import { idTokenAlgorithms, resolveOpenId } from "./openid";
+import { accessAlgorithms, fapi2Rules } from "./profile";
 import { readSigningKeys } from "./signing-keys";
 
 /** The options that need no resolving. */
@@ -41,8 +42,11 @@ export interface ResolvedOptions
   readonly secrets: readonly [string, ...string[]];
   /** The keys that sign and verify tokens, in the host's order. */
   readonly signingKeys: readonly SigningKey[];
-  /** The algorithms of ID tokens; empty where no API has `openid`. */
-  readonly idAlgorithms: readonly string[];
+  /** Those of ID tokens, none where no API has `openid`; and the only ones for access tokens, `undefined` for any. */
+  readonly algorithms: Readonly<{
+    idAlgorithms: readonly string[];
+    accessAlgorithms: readonly string[] | undefined;
+  }>;
   /** The options that the host left out and for which this process generated a value. */
   readonly temporary: readonly ("secrets" | "signingKeys")[];
   /** 0 when storage is asked every time. */
@@ -123,6 +127,7 @@ function resolveApi(
     ),
     ...(openid && { openid }),
     ...resolveDpop(api.dpop),
+    ...(api.profile && fapi2Rules),
     metadataUrl: protectedResourceMetadataUrl(api.audience),
     issuers: api.authMethods.map((authMethodId) =>
       issuerIdentifier(options.baseUrl, { authMethodId, apiId }),
@@ -162,7 +167,10 @@ function temporaryKeys(idAlgorithms: readonly SigningAlgorithm[]): readonly Priv
  */
 export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): ResolvedOptions {
   const { baseUrl, storage, authMethods, apis, onEvent, tokens, rateLimit, secrets, signingKeys } = options;
-  const idAlgorithms = idTokenAlgorithms(options);
+  const algorithms = {
+    idAlgorithms: idTokenAlgorithms(options),
+    accessAlgorithms: accessAlgorithms(options),
+  };
   return {
     baseUrl,
     storage,
@@ -175,12 +183,12 @@ export function resolveOptions(options: AuthServerOptions, now: EpochSeconds): R
     pages: options.pages ?? {},
     issuers: resolveIssuers(options),
     secrets: resolveSecrets(options),
-    signingKeys: readSigningKeys(signingKeys ?? temporaryKeys(idAlgorithms), {
+    signingKeys: readSigningKeys(signingKeys ?? temporaryKeys(algorithms.idAlgorithms), {
       by: "createAuthServer",
-      idAlgorithms,
+      ...algorithms,
       now,
     }),
-    idAlgorithms,
+    algorithms,
     temporary: [secrets ? [] : ["secrets" as const], signingKeys ? [] : ["signingKeys" as const]].flat(),
     revocationLagSeconds: options.revocationLagSeconds ?? defaultRevocationLagSeconds,
     lastUses: options.lastUses ?? "refresh",

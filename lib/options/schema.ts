@@ -129,6 +129,7 @@ const apiSchema = {
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
     pushedRequests: choice("optional", "required"),
+    profile: choice("fapi2"),
     unknownScopes: choice("refuse", "ignore"),
     refreshTokenExpiry: choice("omit", "state"),
     clientMetadataDocuments: {

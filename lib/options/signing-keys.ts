@@ -1,6 +1,6 @@
 /** Checks the signing keys that a host passes, when the server is created and at every rotation. RFC 7517, 7518 §3.1. */
 import type { EpochSeconds } from "../protocol/time";
-import { type KeyUse, serves } from "../signing/jwt-signer";
+import { keyRing, type KeyUse, serves } from "../signing/jwt-signer";
 import {
   kindOfKeySource,
   readSigningKey,
@@ -42,12 +42,14 @@ function readEach(sources: readonly SigningKeySource[]): {
 /** When keys are looked at, and which algorithms ID tokens need. */
 interface KeyNeeds {
   readonly idAlgorithms?: readonly string[];
+  /** The only ones that may sign access tokens; left out: any. */
+  readonly accessAlgorithms?: readonly string[] | undefined;
   readonly now: EpochSeconds;
 }
 
 function problemOfAll(
   keys: readonly SigningKey[],
-  { idAlgorithms = [], now }: KeyNeeds,
+  { idAlgorithms = [], accessAlgorithms, now }: KeyNeeds,
 ): OptionProblem | undefined {
   const path = "signingKeys";
   // verifiers pick the key by its kid
@@ -60,6 +62,15 @@ function problemOfAll(
   const signs = (use: KeyUse): boolean => keys.some((key) => serves(key, use) && key.signsFrom <= now);
   if (!signs("access"))
     return { path, ...wrong("no-key-signs-now"), fix: "Keep the old key until the new one signs." };
+  const signing = keyRing({ keys, tokenSeconds: 0 }).active(now);
+  const later = keys.filter((key) => serves(key, "access") && key.signsFrom > now);
+  const outside = [signing, ...later].find(
+    ({ algorithm }) => accessAlgorithms?.includes(algorithm) === false,
+  );
+  if (outside) {
+    const fixOfKey = "Make one: npx authmount signing-key.";
+    return { path, ...wrong("signing-key-outside-profile", outside.algorithm), fix: fixOfKey };
+  }
   const missing = idAlgorithms.find((algorithm) => !signs(algorithm));
   return missing === undefined
     ? undefined

@@ -21,6 +21,8 @@ export const jwtBearerType = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 export interface AssertionClaims {
   readonly iss: string;
   readonly sub: string;
+  /** True where the one audience came in a list. */
+  readonly isAudList: boolean;
   /** The one audience. A list with one element is read as that element. */
   readonly aud: string;
   readonly jti: string;
@@ -59,6 +61,8 @@ export const assertionReasons = {
   "assertion-aud-wrong": "aud of the assertion must be the issuer, as the metadata has it (RFC 7523 §3)",
   "assertion-aud-token-endpoint":
     "aud of the assertion is the token endpoint (RFC 7523 §3): send the issuer, or set allowTokenEndpointAudience in the client's record",
+  "assertion-aud-in-list":
+    'the API has profile: "fapi2", and aud of the assertion is a list (FAPI 2.0 Security Profile §5.3.2.1): send the issuer as text',
   "assertion-jti-malformed":
     "jti of the assertion must have 1 to 255 characters (RFC 7523 §3): send a new random one each time",
   "assertion-exp-malformed": "exp of the assertion must be a number: seconds since 1970 (RFC 7523 §3)",
@@ -134,7 +138,7 @@ function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion 
     return unreadable("assertion-jti-malformed");
   if (!isTime(exp)) return unreadable("assertion-exp-malformed");
   if (!isOptionalTime(iat) || !isOptionalTime(nbf)) return unreadable("assertion-times-malformed");
-  return { iss, sub, aud: audience, jti, exp, iat, nbf };
+  return { iss, sub, aud: audience, isAudList: Array.isArray(aud), jti, exp, iat, nbf };
 }
 
 /** Reads the form of an assertion. @rfc 7515 §5.2, 7519 §4, 7523 §3 */
@@ -177,14 +181,16 @@ function endOf({ exp, iat = Infinity }: Pick<AssertionClaims, "exp" | "iat">): E
  * @rfc 7523 §3, 7519 §4.1
  */
 export function claimsProblem(
-  { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
+  { iss, sub, aud, isAudList, exp, iat, nbf }: AssertionClaims,
   { issuer, clientId, allowTokenEndpointAudience, now }: ExpectedClaims,
 ): AssertionProblem | undefined {
   if (iss !== clientId || sub !== clientId) return "assertion-iss-or-sub-wrong";
   const isEndpoint = [endpoints.token, endpoints.pushed_authorization_request].some(
     ({ path }) => aud === `${issuer.identifier}/${path}`,
   );
-  if (aud !== issuer.identifier && !(isEndpoint && allowTokenEndpointAudience))
+  const { assertionAudience } = issuer.api;
+  if (assertionAudience && isAudList) return "assertion-aud-in-list";
+  if (aud !== issuer.identifier && !(isEndpoint && allowTokenEndpointAudience && !assertionAudience))
     return isEndpoint ? "assertion-aud-token-endpoint" : "assertion-aud-wrong";
   if (now >= exp + toleranceSeconds) return "assertion-expired";
   const latest = now + toleranceSeconds;

@@ -67,6 +67,18 @@ export interface Api {
   readonly scope: "required" | "optional";
   /** Whether authorization requests may or must be pushed (RFC 9126); left out where there is no such endpoint. */
   readonly pushedRequests?: "optional" | "required";
+  /** `"key"`: clients must prove themselves with a key. Left out, as all that follow: as their records say. */
+  readonly clientProof?: "key";
+  /** `"text"`: `aud` of assertions is the issuer, and no list of one. */
+  readonly assertionAudience?: "text";
+  /** The algorithms of assertions. Left out: all that are known. */
+  readonly assertionAlgorithms?: readonly string[];
+  /** `"all"`: confidential clients must use PKCE too. */
+  readonly pkce?: "all";
+  /** `"keep"`: refresh tokens are not replaced when they are used. */
+  readonly refreshRotation?: "keep";
+  /** `"https"`: redirect URIs must be https. */
+  readonly redirects?: "https";
   /** What happens to a request for scopes that the client may not have. */
   readonly unknownScopes: "refuse" | "ignore";
   readonly refreshTokenExpiry: "omit" | "state";

@@ -1,7 +1,7 @@
 /** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9126 §5, 9207 §3, 9449 §5.1, 9728 §4; OpenID Connect Discovery §3. */
 import { prompts } from "./authorization-request";
 import { grantTypes, responseModes } from "./client";
-import { type AssertionAlgorithm, assertionAlgorithms } from "./client-assertion";
+import { assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
 import { type ApiOpenId, type EndpointName, endpoints, type Issuer } from "./issuer";
 import { proofAlgorithms } from "./signed-jwt";
@@ -31,11 +31,11 @@ export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   readonly response_modes_supported: readonly string[];
   readonly grant_types_supported: readonly string[];
   readonly token_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
-  readonly token_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
+  readonly token_endpoint_auth_signing_alg_values_supported: readonly string[];
   readonly revocation_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
-  readonly revocation_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
+  readonly revocation_endpoint_auth_signing_alg_values_supported: readonly string[];
   readonly introspection_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
-  readonly introspection_endpoint_auth_signing_alg_values_supported: readonly AssertionAlgorithm[];
+  readonly introspection_endpoint_auth_signing_alg_values_supported: readonly string[];
   readonly code_challenge_methods_supported: readonly string[];
   readonly prompt_values_supported: readonly string[];
   /** Only where the API has `acrValues`. @rfc 9470 §7, OpenID Connect Discovery §3 */
@@ -51,8 +51,7 @@ export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   readonly protected_resources: readonly string[];
 }
 
-/** Introspection requires authentication (RFC 7662 §2.1), so public clients cannot use it. They can use the other endpoints. */
-const confidentialMethods = clientAuthenticationMethods.filter((method) => method !== "none");
+const keyMethods = ["private_key_jwt"] as const satisfies readonly ClientAuthenticationMethod[];
 
 function openidMetadata({ claims, idTokenAlgorithm }: ApiOpenId): OpenIdMetadata {
   return {
@@ -77,6 +76,8 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
   const { identifier, api } = issuer;
   const { acrValues = [] } = api;
   const names = Object.keys(api.scopes);
+  const { assertionAlgorithms: algorithms = assertionAlgorithms } = api;
+  const methods = api.clientProof ? keyMethods : clientAuthenticationMethods;
   return {
     issuer: identifier,
     ...endpointUrls(issuer),
@@ -86,12 +87,13 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     response_types_supported: ["code"],
     response_modes_supported: responseModes,
     grant_types_supported: grantTypes,
-    token_endpoint_auth_methods_supported: clientAuthenticationMethods,
-    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    revocation_endpoint_auth_methods_supported: clientAuthenticationMethods,
-    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    introspection_endpoint_auth_methods_supported: confidentialMethods,
-    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    token_endpoint_auth_methods_supported: methods,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
+    revocation_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
+    // it requires authentication (RFC 7662 §2.1), so public clients cannot use it. They can use the other endpoints
+    introspection_endpoint_auth_methods_supported: methods.filter((method) => method !== "none"),
+    introspection_endpoint_auth_signing_alg_values_supported: algorithms,
     code_challenge_methods_supported: ["S256"],
     prompt_values_supported: prompts,
     ...(acrValues.length > 0 && { acr_values_supported: acrValues }),

@@ -33,7 +33,7 @@ export const authorizationRequestReasons = {
   "code-grant-not-allowed": (client: string, why: string): string =>
     `client ${client} ${why} (RFC 6749 §4.1.2.1): fix the client's record`,
   "code-challenge-missing":
-    "code_challenge is missing: public clients must use PKCE, and so must anyone who sends code_challenge_method (RFC 7636 §4.3, 9700 §2.1.1): send code_challenge and code_challenge_method=S256",
+    'code_challenge is missing: public clients must use PKCE, and so must anyone who sends code_challenge_method or asks an API with profile: "fapi2" (RFC 7636 §4.3, 9700 §2.1.1): send code_challenge and code_challenge_method=S256',
   "code-challenge-method-not-s256":
     "code_challenge_method is missing or is not S256, and plain, the default, protects nothing (RFC 7636 §7.2): send S256",
   "code-challenge-malformed":
@@ -111,11 +111,15 @@ function checkClientMayAsk(client: Client, issuer: Issuer): void {
   });
 }
 
-/** The code challenge; `undefined` only for a confidential client that does not use PKCE. @rfc 7636 §4.3, §4.4.1 */
-function checkCodeChallenge(parameters: Parameters, client: Client): string | undefined {
+/** The code challenge; `undefined` only for a confidential client that does not use PKCE, where it may. @rfc 7636 §4.3, §4.4.1 */
+function checkCodeChallenge(
+  parameters: Parameters,
+  { client, issuer }: AuthorizationRequestSetting,
+): string | undefined {
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
-  if (challenge === undefined && method === undefined && client.confidential) return undefined;
+  const mayGoWithout = client.confidential && !issuer.api.pkce;
+  if (challenge === undefined && method === undefined && mayGoWithout) return undefined;
   if (challenge === undefined) throw invalidRequest("code_challenge is missing.", "code-challenge-missing");
   if (method !== "S256")
     throw invalidRequest("code_challenge_method must be S256.", "code-challenge-method-not-s256");
@@ -226,7 +230,7 @@ export function checkAuthorizationRequest(
   checkResponseType(parameters);
   const responseMode = checkResponseMode(parameters, client);
   checkClientMayAsk(client, issuer);
-  const codeChallenge = checkCodeChallenge(parameters, client);
+  const codeChallenge = checkCodeChallenge(parameters, setting);
   checkResource(parameters, issuer);
   // no spread in the object below: V8 would make it a slow and large object
   const { requestedScopes, grantableScopes, ignoredScopes } = shown

@@ -38,14 +38,14 @@ export interface Mint {
 
 /** A mint over these options. Nothing is remembered between two tokens: the host may change its clients. */
 export function mintOf(options: ResolvedOptions, now: EpochSeconds): Mint {
-  const { storage, redirectSchemes, issuers, signingKeys, idAlgorithms } = options;
+  const { storage, redirectSchemes, issuers, signingKeys, algorithms } = options;
   const clock = (): EpochSeconds => now;
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   return {
     options,
     storage,
     clients: clientLookup(storage, { lagSeconds: 0, clock, redirectSchemes, apis: apisOf(issuers) }),
-    signer: jwtSigner(keyRing({ keys: signingKeys, tokenSeconds, idAlgorithms }), clock),
+    signer: jwtSigner(keyRing({ keys: signingKeys, tokenSeconds, ...algorithms }), clock),
     clock,
     now,
     randomId: () => randomBytes(16).toString("base64url"),

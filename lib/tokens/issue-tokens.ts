@@ -102,7 +102,9 @@ export function newRefreshToken(
   const isDerived = predecessor !== undefined && refreshRetrySeconds > 0;
   const derived = isDerived ? successors.derive(predecessor, now) : undefined;
   const token = formatToken(authorizationId, derived?.random ?? randomToken());
-  const expiresAt = Math.min(now + refreshTokenIdleSeconds, refreshableUntil);
+  // one that is kept has no use from which to count
+  const isKept = issuer.api.refreshRotation === "keep";
+  const expiresAt = isKept ? refreshableUntil : Math.min(now + refreshTokenIdleSeconds, refreshableUntil);
   const record = {
     authorizationId,
     digest: digestToken(token),
