@@ -128,7 +128,7 @@ export interface ApiOptions {
   readonly openid?: OpenIdOptions;
   /**
    * Binds tokens to a key of the client (DPoP). Switch it on when every process runs this version: an older one accepts bound tokens from
-   * anybody. Left out: the `DPoP` header is ignored, and tokens that are bound are refused.
+   * anybody. At API routes, a proof counts once per process. Left out: the `DPoP` header is ignored, and tokens that are bound are refused.
    *
    * @rfc 9449 §5, §7
    */
