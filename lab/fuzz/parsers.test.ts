@@ -4,6 +4,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Client } from "../../lib";
 import { parseKeySet, readClientKey } from "../../lib/clients/client-key";
+import { verifyProof } from "../../lib/clients/verify-proof";
 import { clientOfDocument } from "../../lib/strangers/metadata-document";
 import { checkRegistrationMetadata } from "../../lib/strangers/registration-metadata";
 import { isFetchableUrl } from "../../lib/fetching/fetchable-url";
@@ -16,6 +17,7 @@ import {
   type ClientAuthentication,
   readClientAuthentication,
 } from "../../lib/protocol/client-authentication";
+import { proofAlgorithms, readProof } from "../../lib/protocol/dpop-proof";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parseParameters } from "../../lib/protocol/parameters";
 import { isRegistrableRedirectUri, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
@@ -67,6 +69,8 @@ function jwtOf(text: string): string {
 
 const header = { alg: "ES256", kid: "ec", typ: "at+jwt" };
 const claims = { iss: "a", sub: "a", aud: ["https://host.example"], jti: "1", exp: 1e9, iat: 1, nbf: 1 };
+const proofHeader = { typ: "dpop+jwt", alg: "ES256", jwk: publicKeys[0] };
+const proofClaims = { jti: "1", htm: "GET", htu: "https://api.example/a", iat: 1 };
 const signature = "AQID".repeat(20);
 const jsonWords = '" { } [ ] : , null true 1e999 -0 "__proto__": "\\ud800" ""'.split(" ");
 /** Words as JSON texts. */
@@ -286,6 +290,28 @@ const parsers: readonly Parser[] = [
           "it is written in the one form that it has",
         );
         holds(read.jti !== "" && Number.isFinite(read.exp), "it has an id and ends");
+      }
+    },
+  },
+  {
+    name: "DPoP proof (RFC 9449 §4.3)",
+    seeds: [
+      `${JSON.stringify(proofHeader)}\n${JSON.stringify(proofClaims)}\n${signature}`,
+      jwtOf("{}\n{}\nAA"),
+    ],
+    words: [...jwtWords, ...names("dpop+jwt jwk kty EC crv P-256 x y d htm htu iat ath GET"), ...uriWords],
+    check(text) {
+      for (const proof of [text, jwtOf(text)]) {
+        const read = readProof([proof], { method: "GET", url: "https://api.example/a", now: 1 });
+        const verdict = verifyProof([proof], { method: "GET", url: "https://api.example/a", now: 1 });
+        holds(verdict.kind === "invalid", "nobody has signed it");
+        if (read?.kind !== "readable") continue;
+        const { signed, signature: bytes, proofId, algorithm } = read;
+        holds(
+          `${signed}.${bytes.toString("base64url")}` === proof,
+          "it is written in the one form that it has",
+        );
+        holds(proofId !== "" && proofAlgorithms.includes(algorithm), "it has an id and an algorithm");
       }
     },
   },
