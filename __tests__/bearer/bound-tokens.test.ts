@@ -356,6 +356,19 @@ describe("the URL of a request to an API (RFC 9449 §4.3)", () => {
     }
   });
 
+  it("has a slash after the host, whatever a proxy or a function platform makes of the path", () => {
+    const guard = dpopOnDemand(() => clock.now())(apiRecord({ dpop: { required: false } }));
+    const codeOf = (originalUrl: string, proofUrl: string): string | undefined => {
+      const rawHeaders = ["DPoP", proofOf({ url: proofUrl, token: "bound" })];
+      const req = { method: "GET", originalUrl, rawHeaders } as never;
+      const accessToken = tokens["bound"] as AccessToken;
+      return guard?.refusalOf({ req, scheme: "DPoP", token: "bound", accessToken })?.code;
+    };
+    expect(codeOf("@evil.example/orders", "https://evil.example/orders")).toBe("proof-htu-wrong");
+    expect(codeOf(".evil.example/orders", "https://api.example.evil.example/orders")).toBe("proof-htu-wrong");
+    expect(codeOf("orders", url)).toBeUndefined();
+  });
+
   it("is below publicUrl where a proxy adds or removes a path", async () => {
     const host = guarded({ required: false, publicUrl: "https://public.example/v1" });
     expect(

@@ -36,8 +36,8 @@ function urlOfRoute(
 ): string {
   const root = dpop?.publicUrl ?? new URL(audience).origin;
   const path = readPath({ url: req.originalUrl ?? req.url ?? "/" });
-  // otherwise it could become a part of the host
-  return path.startsWith("/") ? `${root}${path}` : `${root}/${path}`;
+  // a target such as @evil.example must not become a part of the host
+  return `${root}/${path.replace(/^\//, "")}`;
 }
 
 /** What a guard checks with. */
