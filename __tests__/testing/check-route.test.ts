@@ -20,6 +20,7 @@ const mints = {
   withdrawn: mintOf("withdrawn"),
   disabled: mintOf("disabled"),
   foreign: mintOf("foreign"),
+  unbound: mintOf("unbound"),
 };
 
 /** What came in `Authorization`: a kind and what was asked for. `undefined`: the request had no headers at all. */

@@ -23,6 +23,7 @@ const nothing = {
   context: undefined,
   claims: undefined,
   seconds: undefined,
+  key: undefined,
   by: "mint",
 };
 

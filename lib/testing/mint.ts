@@ -180,7 +180,7 @@ async function decide(
  */
 export async function prepareToken(mint: Mint, asked: AskedToken): Promise<AccessTokenIssue> {
   checkKeyed(mint, asked);
-  const { by, issuer, subject, claims, seconds } = asked;
+  const { by, issuer, subject, claims, seconds, key } = asked;
   const { client, endMark, apiEnds } = await findClient(mint, asked);
   const request: ClientRequest = {
     issuer,
@@ -190,6 +190,7 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
     headers: {},
     parameters: parametersFromObject({}),
     now: mint.now,
+    ...(key !== undefined && { key }),
   };
   const scopes = withImplied(asked.scopes, request);
   const authorization =
@@ -203,11 +204,18 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
   return { request, authorization, decided: { ...decided, accessTokenSeconds } };
 }
 
-/** What the real `requireBearer` of a server with these options would find, with nothing remembered. */
-export function verdictOn(
+const ofAnotherKey = {
+  kind: "invalid",
+  code: "token-unknown",
+  reason: "it is not bound to the key: does the storage keep boundKey?",
+} as const;
+
+/** What the real `requireBearer` of a server with these options would find, with nothing remembered, and with a proof of the key. */
+export async function verdictOn(
   mint: Mint,
   { token, issue }: { token: string; issue: AccessTokenIssue },
 ): Promise<AccessTokenVerdict> {
-  const { api } = issue.request.issuer;
-  return accessTokenVerifier(mint, { api, revocationLagSeconds: 0 })(token);
+  const { issuer, key } = issue.request;
+  const verdict = await accessTokenVerifier(mint, { api: issuer.api, revocationLagSeconds: 0 })(token);
+  return verdict.kind === "invalid" || verdict.accessToken.boundKey === key ? verdict : ofAnotherKey;
 }

@@ -9,8 +9,9 @@ import { jwtSigner, keyRing } from "../signing/jwt-signer";
 import { generateSigningKey, readSigningKey } from "../signing/signing-key";
 import type { ClientRegistry } from "../storage/port";
 import { type AccessTokenIssue, issueAccessToken } from "../tokens/issue-tokens";
-import { checkRoute, type SendRequest } from "./check-route";
+import { checkRoute, type SendRequest, type TestRouteRequest } from "./check-route";
 import { currentTime } from "./test-clock";
+import { testKey } from "./test-key";
 import { type MintToken, readTokenRequest, type RefusedKind, type TestTokenRequest } from "./token-request";
 import { type Mint, mintOf, prepareToken, verdictOn } from "./mint";
 import { refuseProduction } from "./production";
@@ -29,6 +30,8 @@ export interface TestTokens {
   readonly disabled: MintToken;
   /** A token that another server has issued: signed with a key that yours does not know, or not in your storage. */
   readonly foreign: MintToken;
+  /** A token that is bound to a key that nobody has: somebody else sends it as a bearer token. The API must have `dpop`. */
+  readonly unbound: MintToken;
   /**
    * Sends requests to a route, each with other headers. It passes when a good token is answered with less than 400, and when no token,
    * every refused kind that is possible, and a token that lacks one of the scopes are answered as RFC 6750 §3.1 says. As the good token
@@ -36,7 +39,7 @@ export interface TestTokens {
    *
    * @throws Error that lists each answer that was wrong.
    */
-  readonly checkRoute: (request: TestTokenRequest, send: SendRequest) => Promise<void>;
+  readonly checkRoute: (request: TestRouteRequest, send: SendRequest) => Promise<void>;
 }
 
 type Spoil = (
@@ -81,7 +84,20 @@ const foreign: Spoil = (mint, { issue }) => {
   return issueAccessToken({ ...mint, signer }, issue);
 };
 
-const spoil: Readonly<Record<RefusedKind, Spoil>> = { expired, revoked, withdrawn, disabled, foreign };
+const unbound: Spoil = (mint, { issue }) =>
+  issueAccessToken(mint, { ...issue, request: { ...issue.request, key: testKey().thumbprint } });
+
+/** The kinds that every API has, and the one of APIs with `dpop`. */
+type SpoiledKind = RefusedKind | "unbound";
+
+const spoil: Readonly<Record<SpoiledKind, Spoil>> = {
+  expired,
+  revoked,
+  withdrawn,
+  disabled,
+  foreign,
+  unbound,
+};
 
 /** A good token, which the server would accept, and how it came to be. */
 async function mintGood(
@@ -109,10 +125,11 @@ async function mintGood(
 /** A token that would be accepted, but for its kind. */
 async function mintRefused(
   options: ResolvedOptions,
-  { kind, request }: { kind: RefusedKind; request: TestTokenRequest },
+  { kind, request }: { kind: SpoiledKind; request: TestTokenRequest },
 ): Promise<string> {
   const by = `tokens.${kind}`;
-  const { mint, ...good } = await mintGood(options, { by, request });
+  const asked = kind === "unbound" ? { key: testKey(), ...request } : request;
+  const { mint, ...good } = await mintGood(options, { by, request: asked });
   const token = await spoil[kind](mint, good);
   const verdict = await verdictOn(mint, { token, issue: good.issue });
   if (verdict.kind === "invalid") return token;
@@ -145,7 +162,7 @@ export function testTokens(options: AuthServerOptions): TestTokens {
   const issue = async (request: TestTokenRequest): Promise<string> =>
     (await mintGood(resolved, { by: "tokens.issue", request })).good;
   const refused =
-    (kind: RefusedKind): MintToken =>
+    (kind: SpoiledKind): MintToken =>
     (request) =>
       mintRefused(resolved, { kind, request });
   const mints = {
@@ -155,6 +172,7 @@ export function testTokens(options: AuthServerOptions): TestTokens {
     withdrawn: refused("withdrawn"),
     disabled: refused("disabled"),
     foreign: refused("foreign"),
+    unbound: refused("unbound"),
   };
   return {
     ...mints,

@@ -1,6 +1,6 @@
 /** The kinds of token for tests, and what a test asks for a token, checked against the options of the server. RFC 6749 §3.3, 6750 §3.1, 9068 §2.2. */
 import { endUserProblem } from "../end-user/check-host-answer";
-import type { AuthenticationFacts } from "../protocol/authorization";
+import { type AuthenticationFacts, isThumbprint } from "../protocol/authorization";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
 import { parseHostObject } from "../protocol/host-json";
@@ -9,6 +9,7 @@ import { mistakesOf } from "../protocol/mistake";
 import { parseScope } from "../protocol/scope";
 import type { EpochSeconds } from "../protocol/time";
 import { checkKeys } from "../host/plain";
+import type { TestKey } from "./test-key";
 
 const mistake = mistakesOf({
   "unknown-api-of-token": (by: string, known: string) =>
@@ -22,6 +23,11 @@ const mistake = mistakesOf({
   "wrong-claims": (by: string, problem: string) => `${by}: ${problem}.`,
   "wrong-seconds-of-token": (by: string, most: number) =>
     `${by}: seconds must be whole seconds from 1 to ${most}, the lifetime of the API.`,
+  "wrong-key-of-token": (by: string) => `${by}: key must be what testKey() gives.`,
+  "key-without-dpop": (by: string, api: string) =>
+    `${by}: the API "${api}" has no dpop, so its tokens are bound to no key. Leave key out, or write dpop into the options of the API.`,
+  "key-of-token-missing": (by: string, api: string) =>
+    `${by}: the API "${api}" has dpop.tokens: "required". Write key: testKey().`,
   "client-missing": (by: string) => `${by}: client must be the id of a client of storage.clients.`,
   "wrong-person-of-token": (by: string, problem: string) => `${by}: ${problem}.`,
 });
@@ -50,6 +56,8 @@ export interface TestTokenRequest extends AuthenticationFacts {
   readonly claims?: HostClaims;
   /** The lifetime in whole seconds, at most the one that the server would give. Default: that one. */
   readonly seconds?: number;
+  /** The key that the token is bound to, where the API has `dpop`. Send it with `key.headers(…)`. Left out: a bearer token. */
+  readonly key?: TestKey;
 }
 
 /** What was asked for, after every check that needs no storage. */
@@ -64,12 +72,14 @@ export interface AskedToken {
   /** `undefined` to ask the host's adapter. */
   readonly claims: HostClaims | undefined;
   readonly seconds: number | undefined;
+  /** Thumbprint of the key that the token is bound to. */
+  readonly key: string | undefined;
   /** The function that was called, for errors. */
   readonly by: string;
 }
 
 const aboutPerson = ["context", "authTime", "acr", "amr"] as const;
-const known = ["api", "client", "subject", "scope", "authMethod", "claims", "seconds", ...aboutPerson];
+const known = ["api", "client", "subject", "scope", "authMethod", "claims", "seconds", "key", ...aboutPerson];
 
 /** A list of names for an error. */
 export function list(names: readonly string[]): string {
@@ -140,6 +150,17 @@ function checkSeconds({ by, seconds }: Asked, { api }: Issuer): void {
   throw mistake("wrong-seconds-of-token", by, most);
 }
 
+function readKey({ by, key }: Asked, { api: { apiId, dpop } }: Issuer): string | undefined {
+  if (key === undefined) {
+    if (dpop?.required) throw mistake("key-of-token-missing", by, apiId);
+    return undefined;
+  }
+  const thumbprint: unknown = Object(key).thumbprint;
+  if (typeof thumbprint !== "string" || !isThumbprint(thumbprint)) throw mistake("wrong-key-of-token", by);
+  if (!dpop) throw mistake("key-without-dpop", by, apiId);
+  return thumbprint;
+}
+
 /**
  * What a test asks for.
  *
@@ -166,6 +187,7 @@ export function readTokenRequest(
     context: context === undefined ? undefined : (readContext(context) as AuthorizationContext),
     claims: readClaims(asked),
     seconds,
+    key: readKey(asked, issuer),
     by,
   };
 }
