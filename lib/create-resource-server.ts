@@ -10,6 +10,7 @@ import { isProduction } from "./options/resolve";
 import { serverError } from "./protocol/oauth-error";
 import { protectedResourceMetadata } from "./protocol/protected-resource-metadata";
 import { jsonError, type ProtocolResponse, publicDocument } from "./protocol/protocol-response";
+import { clientProof } from "./resource-server/client-proof";
 import { introspectionTurns, introspector } from "./resource-server/introspect";
 import {
   checkResourceServerOptions,
@@ -19,7 +20,7 @@ import {
 } from "./resource-server/options";
 import { type ApiIssuers, issuersOf, publications } from "./resource-server/remote-issuers";
 import { type Introspection, remoteVerifier } from "./resource-server/remote-verifier";
-import { hostEmitter, systemClock as clock } from "./system";
+import { hostEmitter, randomValues, systemClock as clock } from "./system";
 
 /** The middleware of APIs whose tokens another server issues. Its functions do not use `this`. */
 export interface ResourceServer extends RouteProtection {
@@ -65,12 +66,12 @@ function wellKnownRouter(apis: readonly RemoteApi[], emit: EmitEvent): Router {
 
 /** Each kind of token has its own turns: anyone can make up opaque ones. */
 function introspectionOf({ introspection: client }: ResourceServerOptions): Introspection | undefined {
-  return (
-    client && {
-      opaque: introspector(client, introspectionTurns()),
-      signed: introspector(client, introspectionTurns()),
-    }
-  );
+  if (!client) return undefined;
+  const proof = clientProof(client, { clock, randomId: randomValues().randomId });
+  return {
+    opaque: introspector(proof, introspectionTurns()),
+    signed: introspector(proof, introspectionTurns()),
+  };
 }
 
 /**

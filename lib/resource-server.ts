@@ -21,3 +21,4 @@ export type { BearerHandler, BearerMiddleware } from "./bearer/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
 export type { HostClaims } from "./protocol/host-claims";
 export type { EpochSeconds } from "./protocol/time";
+export type { PrivateJwk, PrivateKeySource } from "./signing/signing-key";

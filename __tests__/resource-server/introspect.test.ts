@@ -1,15 +1,21 @@
 import { serverError } from "../../lib/protocol/oauth-error";
+import { clientProof } from "../../lib/resource-server/client-proof";
 import { introspector } from "../../lib/resource-server/introspect";
 import { trustedServers, type TrustedReply } from "./trusted-answers";
 
 afterEach(() => void jest.restoreAllMocks());
 
 const endpoint = "https://host.example/login/auth/password/api/orders/introspect";
+const issuer = "https://host.example/login/auth/password/api/orders";
+const proof = clientProof(
+  { clientId: "api:1", clientSecret: "a b" },
+  { clock: () => 1_000, randomId: () => "r" },
+);
 
 /** What comes of a question that is answered like this. */
 function asked(reply: TrustedReply) {
   trustedServers().replies.set(endpoint, reply);
-  return introspector({ clientId: "api:1", clientSecret: "a b" }, (_, call) => call())(endpoint, "T");
+  return introspector(proof, (_, call) => call())(endpoint, { issuer, token: "T" });
 }
 
 /** What such a question fails with. */
@@ -22,8 +28,8 @@ describe("a question about a token (RFC 7662 §2.1)", () => {
     trustedServers({ [endpoint]: { active: false } });
     const turns: (() => void)[] = [];
     const turn = new Promise<void>((resolve) => turns.push(resolve));
-    const introspect = introspector({ clientId: "api:1", clientSecret: "a b" }, (_, call) => turn.then(call));
-    const answer = introspect(endpoint, "a token");
+    const introspect = introspector(proof, (_, call) => turn.then(call));
+    const answer = introspect(endpoint, { issuer, token: "a token" });
     expect(fetch).not.toHaveBeenCalled();
     turns[0]?.();
     await answer;
@@ -60,7 +66,7 @@ describe("the answer (RFC 7662 §2.2)", () => {
 
   it.each([
     [400, "is this client registered as a confidential one, with a subscription to the API?"],
-    [401, "are clientId and clientSecret those of a client that is registered there?"],
+    [401, "are clientId and clientSecret or privateKey those of a client that is registered there?"],
     [403, "may this client introspect tokens?"],
     [404, "is baseUrl right?"],
     [201, "is baseUrl right?"],

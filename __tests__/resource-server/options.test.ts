@@ -79,6 +79,24 @@ describe("options that are wrong are named, with what to write instead", () => {
     expect(problemOf(options)).toBe(`createResourceServer: ${message}`);
   });
 
+  const notOne =
+    "introspection must have one of clientSecret and privateKey. Write { clientId, clientSecret } or { clientId, privateKey } of a confidential client, or leave it out.";
+  it.each<[string, object, string | undefined]>([
+    ["a key", { privateKey: "PEM" }, undefined],
+    ["no secret and no key", {}, notOne],
+    ["a secret and a key", { clientSecret: "secret", privateKey: "PEM" }, notOne],
+    ["a secret that is undefined", { clientSecret: undefined }, notOne],
+    ["a key that is undefined", { privateKey: undefined }, notOne],
+    ["a secret beside a key that is undefined", { clientSecret: "secret", privateKey: undefined }, notOne],
+  ])("introspection with %s", (_, credentials, message) => {
+    const problem = problemOf({
+      baseUrl,
+      apis: { orders },
+      introspection: { clientId: "api", ...credentials },
+    });
+    expect(problem).toBe(message && `createResourceServer: ${message}`);
+  });
+
   it("a lag with introspection is right", () => {
     expect(problemOf({ baseUrl, apis: { orders }, introspection, revocationLagSeconds: 0 })).toBe(undefined);
   });

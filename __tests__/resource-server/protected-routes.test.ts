@@ -314,7 +314,7 @@ describe("wrong options are refused when they are passed", () => {
     [
       "an empty secret",
       { ...good, introspection: { clientId: "web", clientSecret: "" } },
-      "introspection.clientSecret must not be empty. Write { clientId, clientSecret } of a confidential client, or leave it out. Is the environment variable set?",
+      "introspection.clientSecret must not be empty. Write { clientId, clientSecret } or { clientId, privateKey } of a confidential client, or leave it out. Is the environment variable set?",
     ],
     [
       "a lag without introspection",

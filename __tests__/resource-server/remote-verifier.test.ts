@@ -57,6 +57,7 @@ function watchedVerifier(changes: Partial<Said> = {}) {
   };
   const clock = { now: 1_000 };
   const asked: string[] = [];
+  const issuersAsked: string[] = [];
   function documents<T>(what: string, answers: { find: () => T; refresh: () => T }): RemoteDocuments<T> {
     return {
       async find(url) {
@@ -79,7 +80,8 @@ function watchedVerifier(changes: Partial<Said> = {}) {
   });
   const introspect =
     (kind: "opaque" | "signed") =>
-    async (endpoint: string, token: string): Promise<Introspected> => {
+    async (endpoint: string, { issuer, token }: { issuer: string; token: string }): Promise<Introspected> => {
+      issuersAsked.push(issuer);
       asked.push(`introspect ${endpoint} ${token === opaque ? "opaque" : "JWT"} as ${kind}`);
       if (said.introspected instanceof Error) throw said.introspected;
       return said.introspected as Introspected;
@@ -97,7 +99,7 @@ function watchedVerifier(changes: Partial<Said> = {}) {
     },
     api,
   );
-  return { said, clock, asked, verify };
+  return { said, clock, asked, issuersAsked, verify };
 }
 
 const valid = { kind: "valid", accessToken };
@@ -276,8 +278,10 @@ describe("an opaque token (RFC 7662 §2)", () => {
 
   it("is asked about again when that fails and another issuer is the first one", async () => {
     const failure = new Error("introspection was refused with status 404: is baseUrl right?");
-    const { asked, verify } = watchedVerifier({ introspected: failure, newIssuers: [other] });
+    const { asked, issuersAsked, verify } = watchedVerifier({ introspected: failure, newIssuers: [other] });
     await expect(verify(opaque)).rejects.toBe(failure);
+    // an assertion of the client is for one of them
+    expect(issuersAsked).toEqual([identifier, other]);
     expect(asked).toEqual([
       listed,
       metadata,

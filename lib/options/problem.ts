@@ -59,6 +59,7 @@ const optionProblems = {
   "signing-key-outside-profile": (algorithm: string): string =>
     `has a key that signs access tokens with ${algorithm}, and an API has profile: "fapi2", which allows ES256 and PS256 (§5.4.1)`,
   "issuer-of-another-server": "is not below baseUrl, and introspection would send the secret there",
+  "not-one-credential": "must have one of clientSecret and privateKey",
   "lag-without-introspection": "has no effect without introspection: JWTs are valid until they expire",
 } as const;
 

@@ -1,10 +1,10 @@
-/** Asks the authorization server what a token means, and whether it still stands. RFC 7662 §2; 6749 §2.3.1, Appendix B. */
+/** Asks the authorization server what a token means, and whether it still stands. RFC 7662 §2. */
 import { fetchTrusted } from "../fetching/fetch-trusted";
 import { parseJson } from "../fetching/read-document";
 import type { AccessTokenClaims } from "../protocol/access-token";
 import { hostMistake } from "../protocol/mistake";
 import { lateError } from "../protocol/oauth-error";
-import type { IntrospectionOptions } from "./options";
+import type { ClientProof } from "./client-proof";
 import { type InTurn, takingTurns } from "../recall/turns";
 
 /** What introspection says about a token: its claims while it is active. */
@@ -12,25 +12,18 @@ export type Introspected =
   { readonly active: false } | { readonly active: true; readonly claims: AccessTokenClaims };
 
 /**
- * Asks about a token.
+ * Asks the issuer of an endpoint about a token.
  *
  * @throws Error when the authorization server does not answer (which leads to 503), or refuses to.
  */
-export type Introspect = (endpoint: string, token: string) => Promise<Introspected>;
-
-function formEncoded(text: string): string {
-  return new URLSearchParams({ "": text }).toString().slice(1);
-}
-
-/** The client's credentials. @rfc 6749 §2.3.1 */
-function basic({ clientId, clientSecret }: IntrospectionOptions): string {
-  const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
-  return `Basic ${Buffer.from(pair).toString("base64")}`;
-}
+export type Introspect = (
+  endpoint: string,
+  asked: Readonly<Record<"issuer" | "token", string>>,
+) => Promise<Introspected>;
 
 const refusals: Readonly<Record<number, string>> = {
   400: "is this client registered as a confidential one, with a subscription to the API?",
-  401: "are clientId and clientSecret those of a client that is registered there?",
+  401: "are clientId and clientSecret or privateKey those of a client that is registered there?",
   403: "may this client introspect tokens?",
   404: "is baseUrl right?",
 };
@@ -56,11 +49,13 @@ export function introspectionTurns(): InTurn {
 }
 
 /** Asks as this client. `inTurn` limits how many questions are under way. */
-export function introspector(options: IntrospectionOptions, inTurn: InTurn): Introspect {
-  const headers = { Authorization: basic(options) };
-  return async (endpoint, token) => {
-    const body = new URLSearchParams({ token });
-    const answer = await inTurn(endpoint, () => fetchTrusted(endpoint, { method: "POST", headers, body }));
+export function introspector(prove: ClientProof, inTurn: InTurn): Introspect {
+  return async (endpoint, { issuer, token }) => {
+    const answer = await inTurn(endpoint, () => {
+      const { headers, fields } = prove(issuer);
+      const body = new URLSearchParams({ token, ...fields });
+      return fetchTrusted(endpoint, { method: "POST", headers, body });
+    });
     if (answer.kind === "failed")
       throw lateError("introspection-unreachable", `introspection: ${answer.reason}`);
     const { status, text } = answer;

@@ -15,6 +15,7 @@ import { isIssuerBelow, type ProtectedApi, protectedResourceMetadataUrl } from "
 import { quoted } from "../protocol/parameters";
 import { formatScope, parseScope } from "../protocol/scope";
 import type { NamedSchema } from "../schemas/compile";
+import type { PrivateKeySource } from "../signing/signing-key";
 
 /** An API of this process. */
 export interface ResourceApiOptions {
@@ -35,12 +36,14 @@ export interface ResourceApiOptions {
   readonly dpop?: DpopOptions;
 }
 
-/** How the authorization server is asked about tokens. The client is confidential and has a subscription to the APIs. @rfc 7662 §2.1 */
+/** How the authorization server is asked about tokens, by `clientSecret` or `privateKey`. The client is confidential and has a subscription to the APIs. @rfc 7662 §2.1 */
 export interface IntrospectionOptions {
   /** Id of the client that this process is for the authorization server. */
   readonly clientId: string;
-  /** Its secret. */
-  readonly clientSecret: string;
+  /** Its secret, if it has one. */
+  readonly clientSecret?: string;
+  /** Its private key, if it has one: P-256, or RSA for RS256 or PS256. It signs an assertion for each question. @rfc 7523 §2.2 */
+  readonly privateKey?: PrivateKeySource;
 }
 
 /** The options of `createResourceServer`. */
@@ -81,7 +84,8 @@ const fixes = {
   tokens: 'Write "optional" or "required", or leave it out.',
   publicUrl:
     'Write the public URL of the root of this app without a trailing slash, such as "https://api.example.com".',
-  introspection: "Write { clientId, clientSecret } of a confidential client, or leave it out.",
+  introspection:
+    "Write { clientId, clientSecret } or { clientId, privateKey } of a confidential client, or leave it out.",
   lag: "Write whole seconds, 0 to 300.",
 };
 
@@ -111,12 +115,13 @@ const apiSchema = {
 
 const introspectionSchema = {
   type: "object",
-  required: ["clientId", "clientSecret"],
+  required: ["clientId"],
   additionalProperties: false,
   description: fixes.introspection,
   properties: {
     clientId: { ...text, description: fixes.introspection },
     clientSecret: { ...text, description: `${fixes.introspection} Is the environment variable set?` },
+    privateKey: {},
   },
 };
 
@@ -189,6 +194,9 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
     for (const [name, value] of [...Object.entries(api), ...inside])
       if (value === undefined) yield { path: `apis.${apiId}.${name}`, ...wrong("option-undefined"), fix };
   }
+  const credentials = Object.entries(introspection ?? {}).filter(([name]) => name !== "clientId");
+  if (introspection && (credentials.length !== 1 || credentials[0]?.[1] === undefined))
+    yield { path: "introspection", ...wrong("not-one-credential"), fix: fixes.introspection };
   const problem = baseUrlProblem(baseUrl);
   if (problem !== undefined) yield { path: "baseUrl", ...problem, fix: fixes.baseUrl };
   yield* apiProblems(options);

@@ -108,7 +108,8 @@ async function ask(
 ): ReturnType<Introspect> {
   const { introspectionEndpoint } = await metadataOf(published, { issuer, api });
   const introspect = introspection?.[isJwt(token) ? "signed" : "opaque"];
-  if (introspect && introspectionEndpoint !== undefined) return introspect(introspectionEndpoint, token);
+  if (introspect && introspectionEndpoint !== undefined)
+    return introspect(introspectionEndpoint, { issuer, token });
   throw hostMistake(
     "introspection-endpoint-missing",
     `resource server: the metadata of the issuer ${issuer} has no introspection_endpoint below the issuer. Compare baseUrl and issuers with the options of createAuthServer.`,

@@ -269,7 +269,7 @@ const defects = [
   },
   {
     name: "secret for introspection is not form-encoded",
-    file: "lib/resource-server/introspect.ts",
+    file: "lib/resource-server/client-proof.ts",
     find: "`${formEncoded(clientId)}:${formEncoded(clientSecret)}`",
     replace: "`${clientId}:${clientSecret}`",
     tests: ["resource-server/introspection"],
