@@ -68,6 +68,18 @@ const lastCode = ({ events }: TestHost): unknown => {
   return last && "code" in last ? last.code : undefined;
 };
 
+const refresh = (host: TestHost, token: string | undefined): Promise<Response> =>
+  post(host, "token", {
+    proof: tokenProof(),
+    fields: { grant_type: "refresh_token", refresh_token: token },
+  });
+
+/** The start of a server with these options. */
+const started = (api: object, options: object = {}): (() => unknown) => {
+  const orders = { ...goodApi, profile: "fapi2", ...api };
+  return () => createAuthServer({ ...goodOptions, apis: { orders }, ...options } as AuthServerOptions);
+};
+
 describe('an API with profile: "fapi2" (FAPI 2.0 Security Profile §5.3.2)', () => {
   it("leads a bank to a token that is bound to its key, and calls the API with it", async () => {
     const host = fapiHost();
@@ -165,12 +177,6 @@ describe('an API with profile: "fapi2" (FAPI 2.0 Security Profile §5.3.2)', () 
 });
 
 describe("refresh tokens that stay (FAPI 2.0 Security Profile §5.3.2.1)", () => {
-  const refresh = (host: TestHost, token: string | undefined): Promise<Response> =>
-    post(host, "token", {
-      proof: tokenProof(),
-      fields: { grant_type: "refresh_token", refresh_token: token },
-    });
-
   it("are the same after each use, twice at once too, and nobody is taken for a thief", async () => {
     const host = fapiHost();
     const { refresh_token: token } = (await redeem(host)).body as { refresh_token: string };
@@ -229,11 +235,6 @@ describe("refresh tokens that stay (FAPI 2.0 Security Profile §5.3.2.1)", () =>
 });
 
 describe('options that contradict profile: "fapi2" are refused, and both are named', () => {
-  const started = (api: object, options: object = {}): (() => unknown) => {
-    const orders = { ...goodApi, profile: "fapi2", ...api };
-    return () => createAuthServer({ ...goodOptions, apis: { orders }, ...options } as AuthServerOptions);
-  };
-
   it.each<[string, object, object?]>([
     ["pushedRequests", { pushedRequests: "optional" }],
     ["redirectUri", { redirectUri: "optional" }],
