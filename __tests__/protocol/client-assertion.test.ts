@@ -323,7 +323,7 @@ describe("the form of an assertion (RFC 7515 §7.1, 7519 §4, §7.2)", () => {
       kind: "assertion",
       algorithm: "ES256",
       keyId: "ec",
-      claims: { iss: "keyed", sub: "keyed", aud: issuer, nbf: undefined, ...changes },
+      claims: { iss: "keyed", sub: "keyed", aud: issuer, isAudList: false, nbf: undefined, ...changes },
       signed: text.slice(0, dot),
       signature: Buffer.from(text.slice(dot + 1), "base64url"),
     });
