@@ -425,24 +425,6 @@ const explained = {
       'Without a header the pattern is tried on the text "undefined", which does not fit it. Only the compiler asks.',
     ],
   ],
-  "lib/protocol/client-assertion.ts": [
-    [
-      '""',
-      '"Stryker was here!"',
-      "A part that is missing must only be unreadable, and a text with spaces is as unreadable as the empty one.",
-    ],
-    [
-      "!bytes",
-      "false",
-      "Without bytes the decoder gives the empty text, which is no JSON either. Only the compiler asks.",
-    ],
-    [
-      "value !== null",
-      "true",
-      "Then null comes back instead of undefined, and the only caller refuses both.",
-    ],
-    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
-  ],
   "lib/protocol/client-authentication.ts": [
     ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
     [
@@ -505,6 +487,24 @@ const explained = {
       '["Stryker was here"]',
       "An implied scope is added only if the client is registered for it, and no client is registered for this one.",
     ],
+  ],
+  "lib/protocol/signed-jwt.ts": [
+    [
+      '""',
+      '"Stryker was here!"',
+      "A part that is missing must only be unreadable, and a text with spaces is as unreadable as the empty one.",
+    ],
+    [
+      "!bytes",
+      "false",
+      "Without bytes the decoder gives the empty text, which is no JSON either. Only the compiler asks.",
+    ],
+    [
+      "value !== null",
+      "true",
+      "Then null comes back instead of undefined, and the only caller refuses both.",
+    ],
+    ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
   ],
   "lib/resource-server/remote-issuers.ts": [
     [
