@@ -266,15 +266,15 @@ const defects = [
   {
     name: "two Authorization headers",
     file: "lib/bearer/require-bearer.ts",
-    find: 'if (hasSeveralAuthorizationHeaders(req)) return malformed("several-bearer-headers");',
+    find: 'if (headerValues(req, "authorization").length > 1) return malformed("several-bearer-headers");',
     replace: "",
     tests: ["endpoints/require-bearer"],
   },
   {
     name: "Authorization headers are counted in lower case only",
     file: "lib/http/request.ts",
-    find: 'rawHeaders[index]?.toLowerCase() === "authorization"',
-    replace: 'rawHeaders[index] === "authorization"',
+    find: "rawHeaders[index]?.toLowerCase() === name",
+    replace: "rawHeaders[index] === name",
     tests: ["endpoints/require-bearer"],
   },
   {
@@ -322,8 +322,8 @@ const defects = [
   {
     name: "challenges are remembered without their scopes (cache key)",
     file: "lib/bearer/require-bearer.ts",
-    find: "const key = `${refusal.description} ${formatScope(scopes)}`;",
-    replace: "const key = refusal.description;",
+    find: "const key = `${refused.scheme} ${refused.refusal.description} ${formatScope(scopes)}`;",
+    replace: "const key = `${refused.scheme} ${refused.refusal.description}`;",
     tests: ["endpoints/bearer-routes"],
   },
   {

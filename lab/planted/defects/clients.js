@@ -70,8 +70,8 @@ const defects = [
   {
     name: "assertion for the token endpoint passes for every client",
     file: "lib/protocol/client-assertion.ts",
-    find: "if (aud !== issuer.identifier && !(isTokenEndpoint && allowTokenEndpointAudience))",
-    replace: "if (aud !== issuer.identifier && !isTokenEndpoint)",
+    find: "!(isEndpoint && allowTokenEndpointAudience && !assertionAudience)",
+    replace: "!(isEndpoint && !assertionAudience)",
     tests: ["protocol/client-assertion"],
   },
   {
@@ -125,7 +125,7 @@ const defects = [
   },
   {
     name: "base64url of an assertion need not be canonical",
-    file: "lib/protocol/client-assertion.ts",
+    file: "lib/protocol/signed-jwt.ts",
     find: 'return bytes.toString("base64url") === text ? bytes : undefined;',
     replace: "return bytes;",
     tests: ["protocol/client-assertion"],

@@ -170,8 +170,8 @@ const defects = [
   {
     name: "client in use counts as one that anybody can name",
     file: "lib/clients/authenticate-client.ts",
-    find: "{ issuer, mayFetch, byGrant: true }",
-    replace: "{ issuer, mayFetch }",
+    find: 'byGrant: grantParameters !== "anyone",',
+    replace: "",
     only: "push out no client that somebody has approved",
     tests: ["attacks/strangers-fetches"],
   },
@@ -440,8 +440,9 @@ const defects = [
   {
     name: "assertion is used any number of times (SQLite)",
     file: "lib/adapters/sqlite/clients.ts",
-    find: "DO NOTHING RETURNING 1",
-    replace: "DO UPDATE SET expires_at = excluded.expires_at RETURNING 1",
+    find: "(digest, expires_at) VALUES (?, ?)\n          ON CONFLICT (digest) DO NOTHING",
+    replace:
+      "(digest, expires_at) VALUES (?, ?)\n          ON CONFLICT (digest) DO UPDATE SET expires_at = excluded.expires_at",
     tests: ["adapters/sqlite-contract"],
   },
   {

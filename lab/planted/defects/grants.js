@@ -63,8 +63,8 @@ const defects = [
   {
     name: "public clients may leave PKCE out",
     file: "lib/requests/check-authorization-request.ts",
-    find: "if (challenge === undefined && method === undefined && client.confidential) return undefined;",
-    replace: "if (challenge === undefined && method === undefined) return undefined;",
+    find: "const mayGoWithout = client.confidential && !issuer.api.pkce;",
+    replace: "const mayGoWithout = !issuer.api.pkce;",
     tests: ["protocol/authorization-request"],
   },
   {
@@ -210,8 +210,8 @@ const defects = [
   {
     name: "retry although the successor was used",
     file: "lib/grants/refresh-token.ts",
-    find: "if (record && !record.used)",
-    replace: "if (record)",
+    find: "if (record && !used && boundKey === request.key)",
+    replace: "if (record && boundKey === request.key)",
     tests: ["grants/refresh-retry"],
   },
   {
@@ -238,9 +238,9 @@ const defects = [
   {
     name: "refresh token is rotated before the access token is stored",
     file: "lib/grants/refresh-token.ts",
-    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const refreshToken = next\n    ? await rotate(ports, { presented, next })\n    : repeated && (await rotateAgain(ports, { presented, repeated }));",
+    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const kept = keep(ports, presented);\n  const spent = next && !kept ? rotate(ports, { presented, next }) : undefined;\n  const again = repeated && rotateAgain(ports, { presented, repeated });\n  const refreshToken = kept ?? (await (spent ?? again));",
     replace:
-      "const refreshToken = next\n    ? await rotate(ports, { presented, next })\n    : repeated && (await rotateAgain(ports, { presented, repeated }));\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
+      "const kept = keep(ports, presented);\n  const spent = next && !kept ? rotate(ports, { presented, next }) : undefined;\n  const again = repeated && rotateAgain(ports, { presented, repeated });\n  const refreshToken = kept ?? (await (spent ?? again));\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
     tests: ["endpoints/token-storage-failures", "grants/refresh-token", "endpoints/token-remote-signer"],
   },
   {

@@ -84,8 +84,8 @@ const defects = [
   {
     name: "a code lives from the beginning of the request, however long the host thinks",
     file: "lib/endpoints/authorization.ts",
-    find: "{ request, ...again, now: ports.clock() }",
-    replace: "{ request, ...again, now }",
+    find: "page: back?.page.name, now: ports.clock() }",
+    replace: "page: back?.page.name, now }",
     tests: ["flows/lifetimes"],
   },
   {
