@@ -417,6 +417,55 @@ const defects = [
     replace: "new LRUCache({ maxSize: maxEntries * 1_000, sizeCalculation: sizeOf })",
     tests: ["storage/checked-clients"],
   },
+  {
+    name: "token that is bound to a key passes as Bearer (RFC 9449)",
+    file: "lib/bearer/bound-tokens.ts",
+    find: 'if (boundKey !== undefined) return scheme === "DPoP" ? undefined : "access-token-without-proof";',
+    replace: "if (boundKey !== undefined) return undefined;",
+    tests: ["bearer/bound-tokens"],
+  },
+  {
+    name: "proof of another key than the token's passes",
+    file: "lib/bearer/bound-tokens.ts",
+    find: 'if (thumbprint !== accessToken.boundKey)\n    return invalidToken(because(boundTokenReasons, "proof-of-another-key"));',
+    replace: "",
+    tests: ["bearer/bound-tokens"],
+  },
+  {
+    name: "proof that was used before passes",
+    file: "lib/bearer/bound-tokens.ts",
+    find: 'return isFirst ? undefined : badProof(because(boundTokenReasons, "proof-used-before"));',
+    replace: "return undefined;",
+    tests: ["bearer/bound-tokens"],
+  },
+  {
+    name: "proof counts again once its span is over",
+    file: "lib/bearer/seen-proofs.ts",
+    find: "own.has(digest) || before.get(thumbprint)?.has(digest)",
+    replace: "own.has(digest)",
+    tests: ["bearer/seen-proofs"],
+  },
+  {
+    name: "htu of a proof is not compared",
+    file: "lib/protocol/dpop-proof.ts",
+    find: "if (sentUrl === undefined || sentUrl !== normalUrl(url))",
+    replace: "if (sentUrl === undefined)",
+    tests: ["attacks/dpop-proof-matrix"],
+  },
+  {
+    name: "ath of a proof is not compared",
+    file: "lib/protocol/dpop-proof.ts",
+    find: "accessToken === undefined || ath === digestToken(accessToken)",
+    replace: 'accessToken === undefined || typeof ath === "string"',
+    tests: ["attacks/dpop-proof-matrix"],
+  },
+  {
+    name: "cnf of another form is read as no cnf",
+    file: "lib/protocol/access-token.ts",
+    find: "if (cnf !== undefined && boundKey === undefined) return undefined;",
+    replace: "",
+    tests: ["protocol/tokens"],
+  },
 ];
 
 module.exports = { defects };

@@ -348,6 +348,35 @@ const defects = [
     replace: "neverExtended.set(clientId, { client",
     tests: ["attacks/registrations", "adapters/memory"],
   },
+  {
+    name: "assertion is used up by a request with a bad proof",
+    file: "lib/endpoints/client-endpoint.ts",
+    find: "const key =\n      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });\n    const authenticated = await authenticateClient(ports, { ...asked, grantParameters });",
+    replace:
+      "const authenticated = await authenticateClient(ports, { ...asked, grantParameters });\n    const key =\n      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });",
+    tests: ["endpoints/token-dpop"],
+  },
+  {
+    name: "client with a secret passes at an API with the FAPI profile",
+    file: "lib/clients/authenticate-client.ts",
+    find: 'if (clientProof && !isKeyClient(client)) return "client-without-key";',
+    replace: "",
+    tests: ["flows/fapi2"],
+  },
+  {
+    name: "aud of an assertion may be a list at an API with the FAPI profile",
+    file: "lib/protocol/client-assertion.ts",
+    find: 'if (assertionAudience && isAudList) return "assertion-aud-in-list";',
+    replace: "",
+    tests: ["flows/fapi2"],
+  },
+  {
+    name: "assertion with RS256 passes at an API with the FAPI profile",
+    file: "lib/clients/authenticate-client.ts",
+    find: 'if (assertionAlgorithms?.includes(presented.assertion.algorithm) === false)\n        return "assertion-alg-outside-profile";',
+    replace: "",
+    tests: ["flows/fapi2"],
+  },
 ];
 
 module.exports = { defects };

@@ -383,6 +383,35 @@ const defects = [
     replace: "records.inGroup(livingOf(selection.subject), Math.floor(Date.now() / 1000))",
     tests: ["attacks/clock-steps"],
   },
+  {
+    name: "code that dpop_jkt has bound goes to any key",
+    file: "lib/protocol/authorization.ts",
+    find: 'if (code.boundKey !== undefined && code.boundKey !== key) return "code-of-another-key";',
+    replace: "",
+    tests: ["grants/bound-tokens"],
+  },
+  {
+    name: "bound refresh token passes without a proof",
+    file: "lib/grants/refresh-token.ts",
+    find: "if (token.boundKey !== undefined && token.boundKey !== request.key)",
+    replace:
+      "if (token.boundKey !== undefined && request.key !== undefined && token.boundKey !== request.key)",
+    tests: ["grants/bound-tokens"],
+  },
+  {
+    name: "used refresh token that another key sends ends the session",
+    file: "lib/grants/refresh-token.ts",
+    find: "if (token.boundKey !== undefined && token.boundKey !== request.key)",
+    replace: "if (!token.used && token.boundKey !== undefined && token.boundKey !== request.key)",
+    tests: ["grants/bound-tokens"],
+  },
+  {
+    name: "API with the FAPI profile rotates refresh tokens",
+    file: "lib/options/profile.ts",
+    find: 'refreshRotation: "keep",',
+    replace: "",
+    tests: ["flows/fapi2"],
+  },
 ];
 
 module.exports = { defects };
