@@ -1,5 +1,5 @@
 /** Compares a configuration with the standards, line by line. RFC 9700 §2, §4. */
-import type { AuthServerOptions } from "../options/options";
+import type { ApiOptions, AuthServerOptions } from "../options/options";
 import { asvs5 } from "./asvs5";
 import { fapi2 } from "./fapi2";
 import { listsClients } from "./find";
@@ -36,6 +36,7 @@ export interface Assessment {
 /** What the requirements are judged by. */
 interface Facts {
   readonly spots: readonly Spot[];
+  readonly apis: Readonly<Record<string, ApiOptions>>;
   /** False when the storage keeps clients that it does not list. */
   readonly knowsClients: boolean;
 }
@@ -45,17 +46,20 @@ export const standards: readonly Standard[] = [rfc9700, oauth21, fapi2, asvs5];
 
 function itemOf(
   { section, title, state, note, ...requirement }: Requirement,
-  { spots, knowsClients }: Facts,
+  { spots, apis, knowsClients }: Facts,
 ): Omit<AssessmentItem, "standard"> {
-  const { tests = [], weakenedBy = [], aboutClients = false, appliesWith } = requirement;
+  const { tests = [], weakenedBy = [], aboutClients = false, appliesWith, metAt } = requirement;
   const applies = appliesWith === undefined || spots.some(({ code }) => code === appliesWith);
-  const weak = applies ? spots.filter(({ code }) => weakenedBy.includes(code)) : [];
+  const meeting = Object.keys(apis).filter((apiId) => metAt?.(apis[apiId] as ApiOptions));
+  const isMet = metAt !== undefined && meeting.length === Object.keys(apis).length;
+  const weak = applies && !isMet ? spots.filter(({ code }) => weakenedBy.includes(code)) : [];
   const sentences = [
     ...weak.map(({ path, problem }) => `${path} ${problem}.`),
     note,
-    ...(aboutClients && !knowsClients ? ["Clients in storage are not looked at."] : []),
+    ...(meeting.length > 0 && !isMet ? [`So far at ${meeting.join(", ")}.`] : []),
+    ...(aboutClients && !knowsClients && !isMet ? ["Clients in storage are not looked at."] : []),
   ];
-  const whenApplied = weak.length > 0 ? "weakened" : state;
+  const whenApplied = weak.length > 0 ? "weakened" : isMet ? "met" : state;
   return {
     section,
     title,
@@ -83,7 +87,7 @@ function byStandard<T>(give: (standard: Standard) => T): Readonly<Record<Assesse
 
 /** How options that `createAuthServer` accepts stand to the standards. It connects to nothing. */
 export function assess(options: AuthServerOptions): Assessment {
-  const facts = { spots: spotsOf(options), knowsClients: listsClients(options) };
+  const facts = { spots: spotsOf(options), apis: options.apis, knowsClients: listsClients(options) };
   const items = standards.flatMap(({ standard, requirements }) =>
     requirements.map((requirement) => ({ standard, ...itemOf(requirement, facts) })),
   );

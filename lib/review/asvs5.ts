@@ -1,5 +1,5 @@
 /** What OWASP ASVS 5.0 asks in its chapter 10, OAuth and OIDC. OWASP ASVS 5.0 V10. */
-import { lostRecords, type Standard } from "./requirement";
+import { isBound, isPushed, lostRecords, type Standard } from "./requirement";
 
 /** Compared: every requirement of the chapter. Those about OpenID Connect are one item each. */
 export const asvs5: Standard = {
@@ -68,8 +68,10 @@ export const asvs5: Standard = {
     {
       section: "10.3.5",
       title: "An API requires tokens that are bound to their sender",
-      state: "not-met",
-      note: "No DPoP, no mutual TLS.",
+      state: "host",
+      metAt: isBound,
+      note: 'By dpop: { tokens: "required" } of the API.',
+      tests: ["bearer/bound-tokens"],
     },
     {
       section: "10.4.1",
@@ -170,14 +172,17 @@ export const asvs5: Standard = {
       section: "10.4.13",
       title: "Authorization requests are pushed (level 3)",
       state: "host",
-      note: 'Set pushedRequests: "required" for the API.',
+      metAt: isPushed,
+      note: 'By pushedRequests: "required" of the API.',
       tests: ["flows/pushed-requests"],
     },
     {
       section: "10.4.14",
       title: "All access tokens are bound to their sender (level 3)",
-      state: "not-met",
-      note: "No DPoP, no mutual TLS.",
+      state: "host",
+      metAt: isBound,
+      note: 'By dpop: { tokens: "required" } of the API.',
+      tests: ["bearer/bound-tokens"],
     },
     {
       section: "10.4.15",

@@ -1,7 +1,11 @@
 /** What the FAPI 2.0 Security Profile asks of an authorization server. FAPI 2.0 Security Profile. */
-import { lostRecords, type Standard } from "./requirement";
+import type { ApiOptions } from "../options/options";
+import { isBound, isPushed, lostRecords, type Standard } from "./requirement";
 
-/** Compared: the requirements for authorization servers, and those for the API. authmount does not claim the profile. */
+const hasProfile = ({ profile }: ApiOptions): boolean => profile === "fapi2";
+const byProfile = 'By profile: "fapi2" of the API.';
+
+/** Compared: the requirements for authorization servers, and those for the API. `profile: "fapi2"` is built to them; nobody has certified it. */
 export const fapi2: Standard = {
   standard: "FAPI 2.0",
   edition: "FAPI 2.0 Security Profile, Final (February 2025)",
@@ -31,21 +35,26 @@ export const fapi2: Standard = {
       section: "5.3.2.1",
       title: "All clients are confidential",
       state: "host",
-      note: "Register confidential clients only.",
+      metAt: hasProfile,
+      note: `${byProfile} Otherwise register confidential clients only.`,
       weakenedBy: ["public-client", "unregistered-clients"],
       aboutClients: true,
+      tests: ["flows/fapi2"],
     },
     {
       section: "5.3.2.1",
       title: "Access tokens are bound to their sender",
-      state: "not-met",
-      note: "Not offered.",
+      state: "host",
+      metAt: isBound,
+      note: 'By dpop: { tokens: "required" } of the API, or by the profile.',
+      tests: ["bearer/bound-tokens", "flows/fapi2"],
     },
     {
       section: "5.3.2.1",
       title: "Clients authenticate by mutual TLS or private_key_jwt",
       state: "host",
-      note: "Give each client a key: npx authmount client-key.",
+      metAt: hasProfile,
+      note: `${byProfile} Otherwise give each client a key: npx authmount client-key.`,
       tests: ["endpoints/token-client-assertion"],
       weakenedBy: ["client-secret", "public-client", "unregistered-clients"],
       aboutClients: true,
@@ -60,14 +69,18 @@ export const fapi2: Standard = {
     {
       section: "5.3.2.1",
       title: "The aud of an assertion is the issuer, and no list",
-      state: "not-met",
-      note: "A list of one is accepted too.",
+      state: "host",
+      metAt: hasProfile,
+      note: `${byProfile} Otherwise a list of one is accepted too.`,
+      tests: ["flows/fapi2"],
     },
     {
       section: "5.3.2.1",
       title: "Refresh tokens do not rotate",
-      state: "not-met",
-      note: "They do: they are not bound to their sender.",
+      state: "host",
+      metAt: hasProfile,
+      note: `${byProfile} Others rotate: they are not bound to their sender.`,
+      tests: ["flows/fapi2"],
     },
     {
       section: "5.3.2",
@@ -88,14 +101,17 @@ export const fapi2: Standard = {
       section: "5.3.2.2",
       title: "Authorization requests are pushed (RFC 9126)",
       state: "host",
-      note: 'Set pushedRequests: "required" for the API.',
+      metAt: isPushed,
+      note: 'By pushedRequests: "required" of the API, or by the profile.',
       tests: ["flows/pushed-requests"],
     },
     {
       section: "5.3.2.2",
       title: "Every client uses PKCE with S256",
-      state: "not-met",
-      note: "Confidential clients may leave it out.",
+      state: "host",
+      metAt: hasProfile,
+      note: `${byProfile} Otherwise confidential clients may leave it out.`,
+      tests: ["flows/fapi2"],
     },
     {
       section: "5.3.2.2",
@@ -116,6 +132,7 @@ export const fapi2: Standard = {
       section: "5.3.2.2",
       title: "Redirect URIs use https, but for native clients on loopback",
       state: "met",
+      metAt: hasProfile,
       note: "http is accepted on loopback only.",
       tests: ["storage/client-record"],
       weakenedBy: ["http-redirect-uri", "unregistered-clients"],
@@ -139,8 +156,10 @@ export const fapi2: Standard = {
     {
       section: "5.4",
       title: "JWTs are signed with PS256, ES256 or EdDSA",
-      state: "not-met",
-      note: "Clients may use RS256, and so do RSA keys in signingKeys without alg PS256.",
+      state: "host",
+      metAt: hasProfile,
+      note: `${byProfile} Otherwise clients may use RS256, and so do RSA keys in signingKeys without alg PS256.`,
+      tests: ["flows/fapi2"],
     },
   ],
 };

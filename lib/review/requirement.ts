@@ -1,4 +1,5 @@
 /** An item of a standard, what this server does about it, and which options weaken that. RFC 9700 §2. */
+import type { ApiOptions } from "../options/options";
 import type { WeaknessCode } from "./weaknesses";
 
 /** The standards that a report compares the configuration with. */
@@ -18,6 +19,8 @@ export interface Requirement {
   /** How it stands when no option weakens it. */
   readonly state: Exclude<AssessmentState, "weakened">;
   readonly note: string;
+  /** True for an API whose options meet it, whatever else is so. It is `met` where they all do, and `state` says how it stands elsewhere. */
+  readonly metAt?: (api: ApiOptions) => boolean;
   /** Tests that show it, as they are called below `__tests__/`. */
   readonly tests?: readonly string[];
   /** Only of what is met or for the host to do: what is not offered cannot be weakened. */
@@ -35,6 +38,12 @@ export interface Standard {
   readonly edition: string;
   readonly requirements: readonly Requirement[];
 }
+
+/** Where tokens are bound to keys, all of them. */
+export const isBound = ({ dpop }: ApiOptions): boolean => dpop?.tokens === "required";
+
+/** Where all requests are pushed. */
+export const isPushed = ({ pushedRequests }: ApiOptions): boolean => pushedRequests === "required";
 
 /** What lets a used or revoked code or refresh token be accepted again. */
 export const lostRecords = ["storage-in-memory", "storage-may-lose-records"] as const;

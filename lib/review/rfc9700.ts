@@ -1,5 +1,5 @@
 /** What RFC 9700 asks of an authorization server. RFC 9700 §2, §4. */
-import { lostRecords, type Standard } from "./requirement";
+import { isBound, lostRecords, type Standard } from "./requirement";
 
 /** Compared: the best practices of §2, and each attack of §4. */
 export const rfc9700: Standard = {
@@ -30,8 +30,10 @@ export const rfc9700: Standard = {
     {
       section: "2.2.1",
       title: "Access tokens are bound to their sender",
-      state: "not-met",
-      note: "No DPoP, no mutual TLS. Keep access tokens short-lived.",
+      state: "host",
+      metAt: isBound,
+      note: 'By dpop: { tokens: "required" } of the API. Keep other access tokens short-lived.',
+      tests: ["bearer/bound-tokens"],
     },
     {
       section: "2.2.2",
@@ -169,8 +171,10 @@ export const rfc9700: Standard = {
     {
       section: "4.10.1",
       title: "A stolen access token is useless without a key",
-      state: "not-met",
-      note: "No DPoP, no mutual TLS.",
+      state: "host",
+      metAt: isBound,
+      note: 'By dpop: { tokens: "required" } of the API.',
+      tests: ["bearer/bound-tokens", "grants/bound-tokens"],
     },
     {
       section: "4.10.2",
