@@ -2,7 +2,7 @@
 import request from "supertest";
 import { type Pair, pairPath } from "../hosts/apis";
 import { codeVerifier } from "../browser/authorization-request";
-import { authorize } from "../browser/authorize";
+import { authorize, redirectParameters } from "../browser/authorize";
 import { encode, type Fields, formFields } from "../browser/browser";
 import {
   apiPath,
@@ -14,12 +14,15 @@ import {
   tokenPath,
   type World,
 } from "../hosts/canary-host";
+import { ownKey } from "../requests/bound-requests";
 import { assertionOf, presenting } from "../requests/client-assertions";
 import { redeem, refresh } from "../requests/client-requests";
 import { type ClientName, credentials, machineSecret, otherSecret, webSecret } from "../hosts/clients";
 import { stopClock } from "../hosts/clock";
 import { signedIn, signedOut } from "../hosts/host";
 import { callApi, obtainCode, obtainTokens, type Tokens } from "../browser/journey";
+import { type ProofChanges, proofOf } from "../requests/dpop-proofs";
+import { push, visitPushed } from "../requests/pushed-requests";
 import { codeFor, redeemAs, register, registered, webMetadata } from "../requests/registration";
 
 /** The whole life of an authorization; stops early where the server refuses. */
@@ -57,6 +60,43 @@ async function registration(world: World): Promise<void> {
   await register(world, { ...webMetadata, redirect_uris: [`javascript:${world.canary()}`] });
 }
 
+/** A proof for this request; its signature must not come out anywhere. */
+function proofFor(world: World, changes: ProofChanges): string {
+  const proof = proofOf({ key: ownKey, ...changes });
+  world.secrets.mark("proof", proof.split(".").at(-1) ?? "");
+  return proof;
+}
+
+/** A request that is pushed, used twice, and leads to a token that is bound to a key; and what is refused beside it. */
+async function pushedAndBound(world: World): Promise<void> {
+  const at = (endpoint: string): string => `https://host.example${pairPath()}/${endpoint}`;
+  const proven = (endpoint: string): Record<string, string> => ({
+    DPoP: proofFor(world, { method: "POST", url: at(endpoint) }),
+  });
+  const { body } = await push(world, { headers: proven("par") });
+  const uri = (body as { request_uri?: string }).request_uri ?? world.canary();
+  const page = await visitPushed(world.browser(), { uri });
+  const code = redirectParameters(page)["code"] ?? world.canary();
+  await visitPushed(world.browser(), { uri });
+  await visitPushed(world.browser(), { uri: `${uri}x` });
+  const grant = {
+    ...credentials("web"),
+    grant_type: "authorization_code",
+    code,
+    code_verifier: codeVerifier,
+  };
+  for (const headers of [{}, { DPoP: world.canary() }, proven("par"), proven("token")])
+    await post(world, { path: tokenPath, headers, fields: grant });
+  const answer = await post(world, { path: tokenPath, headers: proven("token"), fields: grant });
+  const token = (answer.body as Partial<Tokens>).access_token ?? world.canary();
+  await callApi(world, apiPath({}), token);
+  const proof = proofFor(world, { url: "https://api.example/orders", token });
+  for (const DPoP of [proof, proof, world.canary()])
+    await request(world.app)
+      .get(apiPath({}))
+      .set({ Authorization: `DPoP ${token}`, DPoP });
+}
+
 /** Every grant, by every kind of client, for every format of access tokens. */
 export async function allGrants(world: World): Promise<void> {
   for (const client of ["web", "native", "spa"] as const) {
@@ -68,6 +108,7 @@ export async function allGrants(world: World): Promise<void> {
   await post(world, { path: tokenPath, headers: basic("machine", machineSecret.secret), fields });
   await assert(world);
   await registration(world);
+  await pushedAndBound(world);
   await world.auth.consents.list("alice");
   const ofWeb = { subject: "alice", clientId: "web", apiId: "orders" };
   await world.auth.consents.narrow({ ...ofWeb, scopes: ["orders:read"] });

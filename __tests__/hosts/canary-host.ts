@@ -138,6 +138,12 @@ function watchOutput(): () => string {
   return () => spies.map(({ mock }) => deepText(mock.calls)).join("\n");
 }
 
+/** The APIs of the host: at `orders`, requests may be pushed and tokens bound. */
+function highApis(): AuthServerOptions["apis"] {
+  const { orders, ...others } = apisWithRegistration({}) as Required<AuthServerOptions["apis"]>;
+  return { ...others, orders: { ...orders, pushedRequests: "optional", dpop: {} } as never };
+}
+
 /** Such a host, with the clock stopped. */
 export function newWorld({ broken, records, before, ...options }: WorldOptions = {}): World {
   stopClock();
@@ -168,7 +174,7 @@ export function newWorld({ broken, records, before, ...options }: WorldOptions =
     signingKeys: [signingKey.export({ type: "pkcs8", format: "pem" }) as string, retiredKey],
     revocationLagSeconds: 0,
     lastUses: "calls",
-    apis: apisWithRegistration({}),
+    apis: highApis(),
     ...options,
     storage: recordCalls(options.storage ?? memory, { calls, ...(broken !== undefined && { broken }) }),
     before(app) {
