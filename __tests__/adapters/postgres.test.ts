@@ -84,7 +84,7 @@ function migrateTests(): void {
     const [row] = await ask(
       `SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = '${schema}' AND starts_with(tablename, '${prefix}')`,
     );
-    expect(row).toEqual({ tables: 13 });
+    expect(row).toEqual({ tables: 14 });
   });
 
   it("may be called by 16 processes at once on an empty database", async () => {

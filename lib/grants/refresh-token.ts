@@ -166,8 +166,7 @@ async function rotateAgain(
 
 /** The same token again, where the API does not rotate. Nobody waits for the note of its use. @rfc FAPI 2.0 Security Profile §5.3.2.1 */
 function keep({ storage }: GrantPorts, { request, text, token }: Presented): IssuedRefreshToken | undefined {
-  // one that was rotated before the API kept them is a replay
-  if (token.used || request.issuer.api.refreshRotation !== "keep") return undefined;
+  if (request.issuer.api.refreshRotation !== "keep") return undefined;
   storage.authorizations.noteUse(token.authorizationId, request.now).catch(() => undefined);
   return { token: text, record: token };
 }
