@@ -1,6 +1,6 @@
 /** Everything that clients, end users and attackers ask of a host, for a search of what it lets out. */
 import request from "supertest";
-import { type Pair, pairPath } from "../hosts/apis";
+import { issuer, type Pair, pairPath } from "../hosts/apis";
 import { codeVerifier } from "../browser/authorization-request";
 import { authorize, redirectParameters } from "../browser/authorize";
 import { encode, type Fields, formFields } from "../browser/browser";
@@ -69,9 +69,8 @@ function proofFor(world: World, changes: ProofChanges): string {
 
 /** A request that is pushed, used twice, and leads to a token that is bound to a key; and what is refused beside it. */
 async function pushedAndBound(world: World): Promise<void> {
-  const at = (endpoint: string): string => `https://host.example${pairPath()}/${endpoint}`;
   const proven = (endpoint: string): Record<string, string> => ({
-    DPoP: proofFor(world, { method: "POST", url: at(endpoint) }),
+    DPoP: proofFor(world, { method: "POST", url: `${issuer}/${endpoint}` }),
   });
   const { body } = await push(world, { headers: proven("par") });
   const uri = (body as { request_uri?: string }).request_uri ?? world.canary();
