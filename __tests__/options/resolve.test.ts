@@ -48,7 +48,7 @@ describe("what is left out", () => {
       revocationLagSeconds: 5,
       lastUses: "refresh",
       redirectSchemes: [],
-      idAlgorithms: [],
+      algorithms: { idAlgorithms: [], accessAlgorithms: undefined },
       insecureLoopbackClients: false,
     });
   });

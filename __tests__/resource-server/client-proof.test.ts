@@ -33,7 +33,7 @@ describe("the assertion of an API that has a key (RFC 7523 §2.2, §3)", () => {
   it("is the client's own, for one issuer as text, and for 60 seconds", () => {
     const { claims, keyId } = assertionFor(proofWith(generateClientKey().privateKey));
     const named = { iss: "orders-api", sub: "orders-api", aud: issuer, jti: "random-1" };
-    expect(claims).toEqual({ ...named, iat: now, exp: now + 60, nbf: undefined });
+    expect(claims).toEqual({ ...named, isAudList: false, iat: now, exp: now + 60, nbf: undefined });
     expect(keyId).toBe(undefined);
   });
 
