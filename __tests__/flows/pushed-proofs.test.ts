@@ -47,13 +47,14 @@ async function codeOf(host: TestHost, { body }: Response): Promise<string> {
 }
 
 describe("a proof with a pushed request (RFC 9449 §10.1)", () => {
-  it.each<[string, { proof?: string; fields?: Fields }]>([
-    ["by the proof", { proof: proofAt(par) }],
-    ["by dpop_jkt", { fields: { dpop_jkt: ownThumbprint } }],
-    ["by both", { proof: proofAt(par), fields: { dpop_jkt: ownThumbprint } }],
-  ])("binds the code to the key %s", async (_, sent) => {
+  // made when they are sent: a proof is good for a minute
+  it.each<[string, () => { proof?: string; fields?: Fields }]>([
+    ["by the proof", () => ({ proof: proofAt(par) })],
+    ["by dpop_jkt", () => ({ fields: { dpop_jkt: ownThumbprint } })],
+    ["by both", () => ({ proof: proofAt(par), fields: { dpop_jkt: ownThumbprint } })],
+  ])("binds the code to the key %s", async (_, made) => {
     const host = boundPushHost();
-    const code = await codeOf(host, await pushWith(host, sent));
+    const code = await codeOf(host, await pushWith(host, made()));
     for (const attempt of [{}, { key: otherKey }])
       expect((await redeemBound(host, { client: "web", code, ...attempt })).body).toMatchObject({
         error: "invalid_grant",
@@ -63,17 +64,17 @@ describe("a proof with a pushed request (RFC 9449 §10.1)", () => {
     expect(claimsOf(token)["cnf"]).toEqual({ jkt: ownThumbprint });
   });
 
-  it.each<[string, { proof: string; fields?: Fields }, string]>([
+  it.each<[string, () => { proof: string; fields?: Fields }, string]>([
     [
       "of another key than dpop_jkt",
-      { proof: proofAt(par, otherKey), fields: { dpop_jkt: ownThumbprint } },
+      () => ({ proof: proofAt(par, otherKey), fields: { dpop_jkt: ownThumbprint } }),
       "dpop-jkt-of-another-key",
     ],
-    ["for the token endpoint", { proof: tokenProof() }, "proof-htu-wrong"],
-    ["that is no proof", { proof: "x" }, "proof-not-a-jwt"],
-  ])("is refused where it is %s", async (_, sent, code) => {
+    ["for the token endpoint", () => ({ proof: tokenProof() }), "proof-htu-wrong"],
+    ["that is no proof", () => ({ proof: "x" }), "proof-not-a-jwt"],
+  ])("is refused where it is %s", async (_, made, code) => {
     const host = boundPushHost();
-    const { status, body } = await pushWith(host, sent);
+    const { status, body } = await pushWith(host, made());
     expect([status, body]).toEqual([400, expect.objectContaining({ error: "invalid_dpop_proof" })]);
     expect(host.events.at(-1)).toMatchObject({ kind: "push-refused", code });
   });

@@ -32,7 +32,7 @@ function races(engine: Engine): void {
     for (let round = 0; round < rounds; round += 1) {
       const pushed = await at(round)?.send(ask.push());
       const visit = ask.pushedCode(String(pushed?.body["request_uri"]));
-      const visits = Array.from({ length: simultaneous }, (_, index) => at(index)?.send(visit));
+      const visits = Array.from({ length: simultaneous }, async (_, index) => at(index)?.send(visit));
       const answers = (await Promise.all(visits)).filter((answer) => answer !== undefined);
       const told = answers.map(toldBy);
       expect(told.filter((each) => each !== "a code")).toEqual(
