@@ -109,6 +109,18 @@ describe("the audience of an assertion is this issuer alone (RFC 7523 §3)", () 
   });
 });
 
+describe("the audience is text where the API has assertionAudience (FAPI 2.0 Security Profile §5.3.2.1)", () => {
+  const strict = issuerRecord({ assertionAudience: "text" });
+
+  it.each<[string, unknown, boolean, string | undefined]>([
+    ["the issuer", strict.identifier, false, undefined],
+    ["a list with the issuer", [strict.identifier], false, "assertion-aud-in-list"],
+    ["the token endpoint", `${strict.identifier}/token`, true, "assertion-aud-token-endpoint"],
+  ])("%s", (_, aud, allowTokenEndpointAudience, expected) => {
+    expect(problem({ aud }, { issuer: strict, allowTokenEndpointAudience })).toBe(expected);
+  });
+});
+
 describe("an assertion expires (RFC 7523 §3)", () => {
   it.each([1, 60, 300, 0, -29])("is taken when exp is %i seconds ahead", (seconds) => {
     expect(problem({ exp: clock.now() + seconds, iat: undefined })).toBeUndefined();

@@ -488,6 +488,20 @@ const explained = {
       "An implied scope is added only if the client is registered for it, and no client is registered for this one.",
     ],
   ],
+  "lib/protocol/dpop-proof.ts": [
+    [
+      "encoded.toUpperCase()",
+      "encoded.toLowerCase()",
+      "Both URLs are written in the one way or in the other.",
+    ],
+    ['""', '"Stryker was here!"', "Both URLs would have it."],
+    [
+      "text.length > maxCharacters",
+      "text.length >= maxCharacters",
+      "One character more or less bounds the work as well.",
+    ],
+    ['"readable"', '""', "Only whether it is invalid is asked."],
+  ],
   "lib/protocol/signed-jwt.ts": [
     [
       '""',
