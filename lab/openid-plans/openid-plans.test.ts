@@ -1,10 +1,14 @@
 /** What needs no Docker of the OpenID Foundation's plans: the provider, its clients, and the clicks of the settings. OpenID Connect Core §3.1. */
+import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import type { Express } from "express";
 import type { Page } from "playwright-core";
+import { codeChallenge, codeVerifier } from "../../__tests__/browser/authorization-request";
+import { assertionOf, presenting } from "../../__tests__/requests/client-assertions";
+import { proofOf } from "../../__tests__/requests/dpop-proofs";
 import { newAuthority } from "../../__tests__/servers/certificates";
 import { describeWith } from "../../__tests__/servers/server-process";
 import { chromium, closeAll, closeChromium, newContext } from "../clients/chromium";
@@ -23,16 +27,27 @@ interface Settings {
   }[];
 }
 
-const text = readFileSync(path.join(__dirname, "settings.json"), "utf8");
-const written = JSON.parse(text) as Settings;
+/** A key of a client, with its private part. */
+type ClientKey = Readonly<Record<"kty" | "crv" | "x" | "y" | "d" | "kid", string>>;
+interface FapiSettings extends Pick<Settings, "alias" | "server" | "browser"> {
+  readonly client: { readonly client_id: string; readonly jwks: { readonly keys: readonly [ClientKey] } };
+  readonly client2: FapiSettings["client"];
+  readonly resource: { readonly resourceUrl: string };
+}
+
+const textOf = (name: string): string => readFileSync(path.join(__dirname, `${name}.json`), "utf8");
+const written = JSON.parse(textOf("settings")) as Settings;
+const writtenFapi = JSON.parse(textOf("settings-fapi2")) as FapiSettings;
 const suite = "https://localhost.emobix.co.uk:8443";
 
 let app: Express;
 let origin: string;
-/** On a page of the suite, which is at another host of this server. */
+/** The suite, which is at another host of this server. */
+let suiteHere: string;
+/** On a page of it. */
 let callback: string;
 const server = createServer(newAuthority().certify("localhost"), (req, res) => {
-  if (!callback.includes(req.headers.host ?? "-")) return void app(req, res);
+  if (!suiteHere.includes(req.headers.host ?? "-")) return void app(req, res);
   res.setHeader("Content-Type", "text/html");
   res.end('<!doctype html><title>Suite</title><p id="submission_complete">done</p>');
 });
@@ -40,8 +55,9 @@ const server = createServer(newAuthority().certify("localhost"), (req, res) => {
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, resolve));
   origin = `https://localhost:${(server.address() as AddressInfo).port}`;
-  callback = `${origin.replace("localhost", "suite.test")}/test/a/${written.alias}/callback`;
-  app = await providerApp(settings(), origin, callback);
+  suiteHere = origin.replace("localhost", "suite.test");
+  callback = `${suiteHere}/test/a/${written.alias}/callback`;
+  app = await providerApp({ settings: settings(), fapi: writtenFapi, origin, suite: suiteHere });
 });
 
 afterEach(closeAll);
@@ -51,11 +67,14 @@ afterAll(async () => {
   server.close();
 });
 
-/** The settings for the port of this test. */
-function settings(): Settings {
-  const here = text.replaceAll("https://172.17.0.1:9443", origin);
-  return JSON.parse(here.replaceAll(suite, new URL(callback).origin)) as Settings;
+/** Settings for the port of this test. */
+function here(name: string): unknown {
+  const text = textOf(name).replaceAll("https://172.17.0.1:9443", origin);
+  return JSON.parse(text.replaceAll(suite, suiteHere));
 }
+
+const settings = (): Settings => here("settings") as Settings;
+const fapiSettings = (): FapiSettings => here("settings-fapi2") as FapiSettings;
 
 /** As the suite compares: a star stands for anything. */
 function matches(url: string, pattern: string): boolean {
@@ -143,13 +162,58 @@ const tests = (): void => {
   });
 };
 
+/** The clients of the FAPI plan, whose keys are in its settings. */
+const fapiTests = (): void => {
+  it.each(["client", "client2"] as const)(
+    "leads %s to a token that is bound to a key, and to the resource, with nothing but the clicks of the settings",
+    async (name) => {
+      const page = await newPage();
+      const { [name]: client, server: found, resource, alias } = fapiSettings();
+      const metadata = await ask(page, found.discoveryUrl);
+      const key = createPrivateKey({ key: client.jwks.keys[0], format: "jwk" });
+      const proven = (): Record<string, string> => {
+        const [iss, aud, header] = [client.client_id, metadata["issuer"], { kid: client.jwks.keys[0].kid }];
+        const now = Math.floor(Date.now() / 1_000);
+        const claims = { iss, sub: iss, aud, iat: now, exp: now + 60 };
+        return presenting(assertionOf({ key, header, claims }));
+      };
+      const redirectUri = `${suiteHere}/test/a/${alias}/callback`;
+      const pushed = await ask(page, metadata["pushed_authorization_request_endpoint"] ?? "", {
+        form: {
+          ...proven(),
+          client_id: client.client_id,
+          response_type: "code",
+          redirect_uri: redirectUri,
+          scope: "pay",
+          code_challenge: codeChallenge,
+          code_challenge_method: "S256",
+        },
+      });
+      const query = { client_id: client.client_id, request_uri: pushed["request_uri"] ?? "" };
+      await play(page, `${metadata["authorization_endpoint"]}?${new URLSearchParams(query).toString()}`);
+      const code = new URL(page.url()).searchParams.get("code") ?? "";
+      const url = metadata["token_endpoint"] ?? "";
+      const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri };
+      const tokens = await ask(page, url, {
+        form: { ...proven(), ...grant, code_verifier: codeVerifier },
+        headers: { DPoP: proofOf({ method: "POST", url }) },
+      });
+      const { access_token: token = "" } = tokens;
+      const { resourceUrl } = resource;
+      const headers = { Authorization: `DPoP ${token}`, DPoP: proofOf({ url: resourceUrl, token }) };
+      expect(await (await page.request.get(resourceUrl, { headers })).json()).toEqual({ paid: true });
+    },
+  );
+};
+
 describeWith(chromium, { name: "the provider of the OpenID Foundation's plans", tests });
+describeWith(chromium, { name: "the same for its FAPI 2.0 plan", tests: fapiTests });
 
 describe("the workflow", () => {
   it("takes the settings and lists that are here, and says that nobody has run it", () => {
     const workflow = readFileSync(path.join(__dirname, "../../.github/workflows/openid-plans.yml"), "utf8");
-    for (const word of ["Not run by us yet", "settings.json", "expected.json", "expected-skips.json", suite])
-      expect(workflow).toContain(word);
+    const files = ["settings.json", "settings-fapi2.json", "expected.json", "expected-skips.json"];
+    for (const word of ["Not run by us yet", ...files, suite]) expect(workflow).toContain(word);
     for (const file of ["expected.json", "expected-skips.json"])
       expect(JSON.parse(readFileSync(path.join(__dirname, file), "utf8"))).toEqual([]);
   });

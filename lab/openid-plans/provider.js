@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The provider that the OpenID Foundation's conformance suite tests, with the clients of settings.json. It listens at the origin of
- * `discoveryUrl` with the certificate in `TLS_CERT` and `TLS_KEY`. Everybody is Alice.
+ * The provider that the OpenID Foundation's conformance suite tests, with the clients of settings.json and settings-fapi2.json. It listens
+ * at the origin of `discoveryUrl` with the certificate in `TLS_CERT` and `TLS_KEY`. Everybody is Alice.
  */
 "use strict";
 const { randomBytes } = require("node:crypto");
@@ -52,6 +52,25 @@ const alice = {
  * @property {{ readonly client_id: string, readonly client_secret: string }} client_secret_post
  */
 
+/**
+ * @typedef {object} FapiSettings
+ * @property {string} alias
+ * @property {{ readonly client_id: string, readonly jwks: { readonly keys: readonly { readonly d: string }[] } }} client
+ * @property {FapiSettings["client"]} client2
+ */
+
+/** The clients of the FAPI plan, by their public keys. @param {FapiSettings} settings @param {string} redirectUri */
+function keyClientsOf({ client, client2 }, redirectUri) {
+  return [client, client2].map(({ client_id: clientId, jwks }) => ({
+    clientId,
+    name: `Suite (${clientId})`,
+    confidential: /** @type {const} */ (true),
+    jwks: { keys: jwks.keys.map(({ d: _d, ...key }) => /** @type {any} */ (key)) },
+    redirectUris: [redirectUri],
+    subscriptions: { payments: {} },
+  }));
+}
+
 /** @param {Settings} settings @param {string} redirectUri */
 async function clientsOf(settings, redirectUri) {
   return Promise.all(
@@ -69,13 +88,23 @@ async function clientsOf(settings, redirectUri) {
   );
 }
 
-/** The app at this origin. @param {Settings} settings @param {string} origin @param {string} redirectUri */
-async function providerApp(settings, origin, redirectUri) {
+/**
+ * The app at this origin, for a suite at another one.
+ *
+ * @param {{ readonly settings: Settings, readonly fapi: FapiSettings, readonly origin: string, readonly suite: string }} options
+ */
+async function providerApp({ settings, fapi, origin, suite }) {
+  /** @param {string} alias */
+  const callback = (alias) => `${suite}/test/a/${alias}/callback`;
+  const clients = [
+    ...(await clientsOf(settings, callback(settings.alias))),
+    ...keyClientsOf(fapi, callback(fapi.alias)),
+  ];
   /** @type {Map<string, number>} */
   const sessions = new Map();
   const auth = createAuthServer({
     baseUrl: `${origin}/oauth`,
-    storage: memoryStorage({ clients: await clientsOf(settings, redirectUri) }),
+    storage: memoryStorage({ clients }),
     secrets: [randomBytes(32).toString("base64url")],
     signingKeys: [generateSigningKey(), generateSigningKey("RS256")],
     onEvent({ kind, ...event }) {
@@ -100,10 +129,21 @@ async function providerApp(settings, origin, redirectUri) {
         scopes: {},
         openid: { claims: () => alice },
       },
+      payments: {
+        name: "payments",
+        audience: `${origin}/payments`,
+        authMethods: ["password"],
+        scopes: { pay: "Pay for you" },
+        defaultScopes: ["pay"],
+        profile: "fapi2",
+      },
     },
   });
   const app = express();
   app.use("/oauth", auth.router);
+  app.all("/payments", auth.requireBearer({ api: "payments", scope: "pay" }), (_, res) => {
+    res.json({ paid: true });
+  });
   app.get("/signin", (_, res) => {
     res.send(
       '<!doctype html><title>Sign in</title><form method="post"><button id="sign-in">Sign in</button></form>',
@@ -118,21 +158,24 @@ async function providerApp(settings, origin, redirectUri) {
   return app;
 }
 
-/** @param {string} text */
-async function main(text) {
-  const settings = /** @type {Settings} */ (JSON.parse(text));
+/** @param {string} name @returns {any} */
+const settingsIn = (name) => JSON.parse(readFileSync(`${__dirname}/${name}.json`, "utf8"));
+
+async function main() {
+  /** @type {Settings} */
+  const settings = settingsIn("settings");
   const { origin, port } = new URL(settings.server.discoveryUrl);
   const {
     TLS_CERT = "cert.pem",
     TLS_KEY = "key.pem",
     SUITE = "https://localhost.emobix.co.uk:8443",
   } = process.env;
-  const app = await providerApp(settings, origin, `${SUITE}/test/a/${settings.alias}/callback`);
+  const app = await providerApp({ settings, fapi: settingsIn("settings-fapi2"), origin, suite: SUITE });
   createServer({ cert: readFileSync(TLS_CERT), key: readFileSync(TLS_KEY) }, app).listen(Number(port), () =>
     process.stdout.write(`listening at ${origin}\n`),
   );
 }
 
-if (require.main === module) void main(readFileSync(process.argv[2] ?? `${__dirname}/settings.json`, "utf8"));
+if (require.main === module) void main();
 
 module.exports = { providerApp };
