@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Express } from "express";
 import type { Page } from "playwright-core";
-import { generateSigningKey, type OpenIdOptions } from "../../lib";
+import { type DpopOptions, generateSigningKey, type OpenIdOptions } from "../../lib";
 import { bendIdTokens } from "./bent-id-tokens";
 import { htmlPage, newContext, signedInPage, startWebHost, type WebHost } from "./chromium";
 
@@ -36,6 +36,7 @@ const rsaKey = generateSigningKey("RS256");
 export async function openBrowserClient(
   file?: string,
   openid?: OpenIdOptions,
+  dpop?: DpopOptions,
 ): Promise<{ host: WebHost; page: Page; bending: ReturnType<typeof bendIdTokens> }> {
   let app: Express | undefined;
   const bending = bendIdTokens(createPrivateKey({ key: { ...rsaKey }, format: "jwk" }));
@@ -45,6 +46,7 @@ export async function openBrowserClient(
       authMethods: ["password"],
       scopes: { read: "See your orders" },
       ...(openid && { openid }),
+      ...(dpop && { dpop }),
     },
   };
   const webHost = await startWebHost({
