@@ -50,6 +50,8 @@ async function startAuthorizationServer(client) {
         authMethods: ["account"],
         scopes: { read: "See your orders" },
         accessTokenSeconds: Number(ACCESS_TOKEN_SECONDS),
+        // clients that prove a key get tokens that nobody else can use
+        dpop: {},
       },
     },
     authMethods: {
@@ -70,7 +72,7 @@ async function startAuthorizationServer(client) {
 
   /** Scripts of any page may call the API: it checks the token only and reads no cookie. */
   app.use("/orders", (req, res, next) => {
-    res.set({ "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Authorization" });
+    res.set({ "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Authorization, DPoP" });
     if (req.method === "OPTIONS") res.sendStatus(204);
     else next();
   });

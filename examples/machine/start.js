@@ -9,7 +9,7 @@ const { PROOF = "secret" } = process.env;
 function generateProof() {
   if (PROOF === "key") {
     const { privateKey, jwks } = generateClientKey();
-    return { registered: { jwks }, settings: { CLIENT_KEY: JSON.stringify(privateKey) } };
+    return { registered: { jwks, dpopBound: true }, settings: { CLIENT_KEY: JSON.stringify(privateKey) } };
   }
   const { secret, digest } = generateClientSecret();
   return { registered: { secretDigests: [digest] }, settings: { CLIENT_SECRET: secret } };
