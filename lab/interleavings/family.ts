@@ -3,16 +3,19 @@
  * there beside it: a token for the client itself, what Alice has allowed in another context, and a client that has registered itself.
  */
 import type { AuthorizationContext, Client, Storage } from "../../lib";
+import { boundClient, naming, proving } from "./bound-client";
 import { client, familyScopes, type Format, newHost, type Host, type Write } from "./host";
 import { type NamedPage, newProcess, type Outcome, type Process, type Visit } from "./server";
+import { codeVerifier } from "../../__tests__/browser/authorization-request";
 import { digestToken } from "../../lib/protocol/token-value";
 import { aroundCalls } from "./touches";
 
 /** What is beside the family only where an operation needs it. */
-export type Part = "client itself" | "other context" | "registered client" | "pushed request";
+export type Part =
+  "client itself" | "other context" | "registered client" | "pushed request" | "bound client";
 
 /** Whose a text is. */
-export type Owner = "family" | Exclude<Part, "pushed request"> | "keyed client";
+export type Owner = "family" | Exclude<Part, "pushed request" | "bound client"> | "keyed client";
 
 /** A text that a client, or a thief, has. */
 export interface Held {
@@ -57,6 +60,8 @@ export interface Family {
   readonly ownToken: string;
   readonly other: OtherContext;
   readonly registered: RegisteredClient;
+  /** The refresh tokens of a client whose tokens are bound to a key: the one before was used. */
+  readonly boundTokens: readonly [used: string, current: string];
   /** The pages that two browsers show of one pushed request. Nothing of it is stored. */
   readonly pushedPages: readonly [one: NamedPage, other: NamedPage];
   readonly writes: Readonly<Record<"family" | Part, readonly Write[]>>;
@@ -129,7 +134,7 @@ async function newTokens(
   };
 }
 
-type Others = "ownToken" | "other" | "registered" | "pushedPages";
+type Others = "ownToken" | "other" | "registered" | "pushedPages" | "boundTokens";
 
 async function newOtherContext(process: Process): Promise<OtherContext> {
   const visit: Visit = { context: otherContext };
@@ -154,6 +159,22 @@ async function newRegisteredClient(process: Process): Promise<RegisteredClient> 
   };
 }
 
+async function newBoundTokens(
+  process: Process,
+  at: Parameters<typeof proving>[0],
+): Promise<Family["boundTokens"]> {
+  const { code = "" } = await process.answer(
+    await process.show("orders:read", { client: boundClient }),
+    "yes",
+  );
+  const ask = (fields: Record<string, string>): Promise<Outcome> =>
+    process.post("token", { ...naming, ...fields }, proving(at));
+  const redeemed = await ask({ grant_type: "authorization_code", code, code_verifier: codeVerifier });
+  const used = textOf(redeemed, "refresh_token");
+  const refreshed = await ask({ grant_type: "refresh_token", refresh_token: used });
+  return [used, textOf(refreshed, "refresh_token")];
+}
+
 /** Lets Alice allow something and the client use it, and keeps what that stores. */
 export async function newFamily(format: Format): Promise<Family> {
   const plain = newHost({ format });
@@ -167,21 +188,25 @@ export async function newFamily(format: Format): Promise<Family> {
   const ofOther = taken();
   const registered = await newRegisteredClient(process);
   const ofRegistered = taken();
+  const boundTokens = await newBoundTokens(process, { issuer: plain.issuer.identifier, now: plain.now() });
+  const ofBound = taken();
   const pushed = { key: digestToken("pushed"), expiresAt: plain.now() + 300 };
-  const show = (): Promise<NamedPage> => process.show(familyScopes[format].ofCode, { pushed });
+  const pushing = (): Promise<NamedPage> => process.show(familyScopes[format].ofCode, { pushed });
   return {
     format,
     ...tokens,
     ownToken: textOf(asked, "access_token"),
     other,
     registered,
-    pushedPages: [await show(), await show()],
+    pushedPages: [await pushing(), await pushing()],
+    boundTokens,
     writes: {
       family: ofFamily,
       "client itself": ofItself,
       "other context": ofOther,
       "registered client": ofRegistered,
-      "pushed request": taken(),
+      "pushed request": [],
+      "bound client": ofBound,
     },
   };
 }

@@ -10,6 +10,7 @@ import { type KeyRing, keyRing } from "../../lib/signing/jwt-signer";
 import { newClientEnd } from "../../lib/storage/end-marks";
 import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
 import { apiRecord, confidentialRecord, issuerRecord } from "../../__tests__/records/records";
+import { boundClient } from "./bound-client";
 import { keyedClient } from "./keyed-client";
 import { newScheduler, type Scheduler } from "./scheduler";
 
@@ -37,6 +38,9 @@ export type Format = "opaque" | "jwt" | "openid";
 /** A refresh whose answer was lost can be repeated. */
 const lifetimes = { ...defaultLifetimes, refreshRetrySeconds: 30 };
 
+/** Clients may have their tokens bound to a key. */
+const dpop = { required: false };
+
 const openid: ApiOpenId = { claims: standardClaims, idTokenAlgorithm: "ES256", audiences: [] };
 
 /** With `openid`, people sign in to the client. */
@@ -51,9 +55,10 @@ export const familyScopes: Readonly<Record<Format, { readonly all: string; reado
 
 /** The issuer whose access tokens have this form. */
 export const issuers: Readonly<Record<Format, Issuer>> = {
-  opaque: issuerRecord({ accessTokenFormat: "opaque", lifetimes }),
-  jwt: issuerRecord({ accessTokenFormat: "jwt", lifetimes }),
+  opaque: issuerRecord({ accessTokenFormat: "opaque", lifetimes, dpop }),
+  jwt: issuerRecord({ accessTokenFormat: "jwt", lifetimes, dpop }),
   openid: issuerRecord({
+    dpop,
     accessTokenFormat: "opaque",
     lifetimes,
     openid,
@@ -144,7 +149,7 @@ export function newHost({
   plant = (storage) => storage,
   plantIdentity = (looks) => looks,
 }: HostOptions): Host {
-  const clients = new Map([client, keyedClient].map((record) => [record.clientId, record]));
+  const clients = new Map([client, keyedClient, boundClient].map((record) => [record.clientId, record]));
   const issuer = issuers[format];
   const { accessTokenSeconds: tokenSeconds, openid: tells } = issuer.api;
   const ring = keyRing({

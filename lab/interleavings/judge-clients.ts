@@ -1,4 +1,5 @@
 /** What must hold of clients that have registered themselves, and of a client that presents an assertion twice. RFC 7591 §3, 7523 §3. */
+import { naming, proving } from "./bound-client";
 import { type Case, has, isFaulty, isLongAgo } from "./loot";
 import { operationOf } from "./operations";
 import type { Process } from "./server";
@@ -33,6 +34,25 @@ export async function registrations(all: Case): Promise<readonly string[]> {
     ...(refused.length > 0 && approvals.length === 0
       ? ["a registration was refused, though nobody uses the one that takes its place"]
       : []),
+  ];
+}
+
+/** Without the key, a token is worth nothing, and cannot end what the client has. */
+export async function boundTokens(all: Case, process: Process): Promise<readonly string[]> {
+  const { host, family, parts, ran } = all;
+  if (!parts.includes("bound client")) return [];
+  const thieves = ran.filter(
+    ({ name, outcome }) => name.endsWith("without the key") && outcome?.kind === "done",
+  );
+  const refreshed = ran.findLast(({ name, outcome }) => name === "refresh with the key" && outcome?.body);
+  const newest = refreshed?.outcome?.body?.["refresh_token"];
+  const token = typeof newest === "string" ? newest : family.boundTokens[1];
+  const fields = { ...naming, grant_type: "refresh_token", refresh_token: token };
+  const headers = proving({ issuer: host.issuer.identifier, now: host.now() });
+  const { kind } = await process.post("token", fields, headers);
+  return [
+    ...thieves.map(({ name }) => `"${name}" got tokens`),
+    ...(kind === "done" ? [] : ["a client with its key can no longer refresh, though nobody else has it"]),
   ];
 }
 

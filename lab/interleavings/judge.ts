@@ -2,7 +2,7 @@
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
 import { authorizationOf, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { familyScopes } from "./host";
-import { assertions, registrations } from "./judge-clients";
+import { assertions, boundTokens, registrations } from "./judge-clients";
 import { identities } from "./judge-identity";
 import {
   broughtBy,
@@ -382,7 +382,9 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
     .map(({ name }) => `"${name}" gave a code`);
   host.signIn("in");
   problems.push(...(await widened(all, process)), ...(await toldNoes(all, process)));
-  const owners = parts.filter((part) => part !== "client itself" && part !== "pushed request");
+  const owners = parts.filter(
+    (part) => part !== "client itself" && part !== "pushed request" && part !== "bound client",
+  );
   for (const owner of ["family", ...owners] as const) {
     problems.push(...(await consentAt(all, { process, owner })));
     const isTaken = ran.some(({ operation }) => operation.takesConsent?.includes(owner));
@@ -491,6 +493,7 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
     ...(await leftOvers(all)),
     ...(await registrations(all)),
     ...(await assertions(all, process)),
+    ...(await boundTokens(all, process)),
     ...identities(all),
   ];
 }

@@ -91,7 +91,8 @@ export function lootOf(all: Case): readonly Held[] {
     { kind: "code", text: family.code, owner: "family", authorizationId: ofCode },
     ...partsOfLoot(all),
   ];
-  const since = ran.flatMap(broughtBy);
+  // nobody but the client itself can ask about what is bound to its key
+  const since = ran.filter(({ operation }) => operation.needs !== "bound client").flatMap(broughtBy);
   return [...new Map([...before, ...since].map((held) => [held.text, held])).values()];
 }
 

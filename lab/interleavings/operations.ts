@@ -13,7 +13,8 @@ import { authorizationOf, type Family, type Held, otherSelection, type Owner, vi
 import { changedClient, client, clientEnd, type Host, start } from "./host";
 import { sameAssertion } from "./keyed-client";
 import type { Operation, Scene } from "./operation";
-import type { Outcome } from "./server";
+import { naming, proving } from "./bound-client";
+import type { Outcome, Process } from "./server";
 
 const longestLifeSeconds = 1_000_000;
 const selection = { subject: "alice", clientId: client.clientId, apiId: "orders" };
@@ -94,6 +95,16 @@ const ofTokens = ({ authorizationId }: Held, { authorizationIds }: Family): bool
 /** The parameters of the one assertion of the keyed client, which is as old as everything. */
 const assertionAt = ({ issuer }: Host): Record<string, string> =>
   sameAssertion({ issuer: issuer.identifier, now: start });
+
+const proofAt = (host: Host): Readonly<Record<string, string>> =>
+  proving({ issuer: host.issuer.identifier, now: host.now() });
+
+const refreshingBound = (
+  process: Process,
+  token: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Outcome> =>
+  process.post("token", { ...naming, grant_type: "refresh_token", refresh_token: token }, headers);
 
 async function deleteClient({ host, process }: Scene): Promise<Outcome> {
   const now = host.now();
@@ -317,6 +328,23 @@ export const operations = {
     needs: "pushed request",
     begin: ({ process, family }) => process.answer(family.pushedPages[1], "yes"),
     succeeds: ["authorization-granted"],
+  },
+
+  // a client whose tokens are bound to a key, and thieves who have the tokens alone
+  "refresh with the key": {
+    needs: "bound client",
+    begin: ({ host, process, family }) => refreshingBound(process, family.boundTokens[1], proofAt(host)),
+    succeeds: ["token-refreshed", "refresh-retried"],
+  },
+  "refresh without the key": {
+    needs: "bound client",
+    begin: ({ process, family }) => refreshingBound(process, family.boundTokens[1]),
+    succeeds: [],
+  },
+  "replay without the key": {
+    needs: "bound client",
+    begin: ({ process, family }) => refreshingBound(process, family.boundTokens[0]),
+    succeeds: [],
   },
 
   // what the host says about a token, after some time

@@ -16,6 +16,8 @@ const refused: readonly OperationName[] = [
   "refresh to the host's no",
   "deny the registered client",
   "visit the registered client silently",
+  "refresh without the key",
+  "replay without the key",
 ];
 
 describe("an operation alone", () => {

@@ -55,8 +55,45 @@ function blindToApi(storage: Storage): Storage {
   return { ...storage, endMarks: { ...storage.endMarks, find } };
 }
 
+type FindRefreshToken = Storage["refreshTokens"]["find"];
+
+/** The same storage with another way to look for refresh tokens. */
+function withFind(storage: Storage, find: FindRefreshToken): Storage {
+  return { ...storage, refreshTokens: { ...storage.refreshTokens, find } };
+}
+
+/** Refresh tokens that are read without the key that they are bound to. */
+function withoutKeys(storage: Storage): Storage {
+  return withFind(storage, async (handle, now) => {
+    const found = await storage.refreshTokens.find(handle, now);
+    if (!found) return undefined;
+    const { boundKey: _key, ...token } = found;
+    return token;
+  });
+}
+
 /** Mistakes about what is beside the family. */
 const others: Readonly<Record<string, Mistake>> = {
+  "a refresh token forgets the key that it is bound to": {
+    names: ["refresh with the key", "refresh without the key"],
+    found: /"refresh without the key" got tokens/,
+    plant: withoutKeys,
+  },
+  "a used refresh token forgets the key that it is bound to": {
+    names: ["replay without the key", "refresh with the key"],
+    found: /"replay without the key" got tokens/,
+    plant: withoutKeys,
+  },
+  "a used refresh token ends what the client has, whoever sends it": {
+    names: ["refresh with the key", "replay without the key"],
+    found: /a client with its key can no longer refresh, though nobody else has it/,
+    plant: (storage) =>
+      withFind(storage, async (handle, now) => {
+        const found = await storage.refreshTokens.find(handle, now);
+        if (found?.used) await storage.authorizations.revoke(found.authorizationId, now);
+        return found;
+      }),
+  },
   "a pushed request is used up by each browser": {
     names: ["approve the pushed request", "approve the pushed request elsewhere"],
     found: /two browsers got codes for one pushed request/,

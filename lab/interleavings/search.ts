@@ -86,11 +86,16 @@ async function touchedBy(name: OperationName, setting: Setting): Promise<readonl
 }
 
 const isOfPushed = (name: OperationName): boolean => operationOf(name).needs === "pushed request";
+const isOfBound = (name: OperationName): boolean => operationOf(name).needs === "bound client";
 const isFinal = (name: OperationName): boolean => /^(?:erase|delete|expire)/.test(name);
 
 /** What touches everything has something to do with these only: the others are not signed, not derived, or have run out by `expire`. */
 const relatives: Partial<Record<OperationName, (name: OperationName) => boolean>> = {
   "registrations expire": (name) => operationOf(name).needs === "registered client",
+  // "refresh" has met the others
+  "refresh with the key": isOfBound,
+  "refresh without the key": isOfBound,
+  "replay without the key": isOfBound,
   // "approve" has met the others
   "approve the pushed request": (name) => isOfPushed(name) || isFinal(name),
   "approve the pushed request elsewhere": isOfPushed,

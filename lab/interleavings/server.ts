@@ -24,8 +24,10 @@ import { parametersFromObject } from "../../lib/protocol/parameters";
 import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
 import { idTokenIssuer } from "../../lib/tokens/identity";
 import { accessTokenVerifier } from "../../lib/tokens/verify-access-token";
+import { codeChallenge } from "../../__tests__/browser/authorization-request";
 import { noKeysFound } from "../../__tests__/records/found-documents";
 import type { ShownPage } from "../../__tests__/hosts/rule-server";
+import { boundClient } from "./bound-client";
 import { client, clientSecret, drawOf, type Host, type IdentityLooks, verifySecret } from "./host";
 import { aroundCalls } from "./touches";
 
@@ -190,6 +192,10 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       redirect_uri: by.redirectUris[0] ?? "",
       scope,
       ...(prompt !== undefined && { prompt }),
+      ...(by.clientId === boundClient.clientId && {
+        code_challenge: codeChallenge,
+        code_challenge_method: "S256",
+      }),
     });
     const visit = { issuer, parameters, pushed, port: endUserIn(context) };
     if (!page) return firstVisit(ports, visit);
@@ -257,13 +263,17 @@ function withRoomFor(
 function clientRequestsOf({ issuer }: Host, { ports, events }: ReturnType<typeof portsOf>) {
   return {
     /** A request of the client of the family, unless the fields name another one or present an assertion. */
-    async post(endpoint: keyof typeof endpoints, fields: Record<string, string>): Promise<Outcome> {
+    async post(
+      endpoint: keyof typeof endpoints,
+      fields: Record<string, string>,
+      headers: Readonly<Record<string, string>> = {},
+    ): Promise<Outcome> {
       const isOther = "client_id" in fields || "client_assertion" in fields;
       const parameters = parametersFromObject({
         ...(!isOther && { client_id: client.clientId, client_secret: clientSecret }),
         ...fields,
       });
-      const request = { issuer, parameters, url: "/", headers: {} };
+      const request = { issuer, parameters, url: "/", headers };
       const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
       const body = answer.body as Readonly<Record<string, unknown>>;
       if (answer.status === 200) return { kind: "done", body };
