@@ -1,11 +1,11 @@
 /** Client libraries that bind their tokens to a key (RFC 9449), over HTTP, below several mounts and in front of them. */
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import express from "express";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
 import { type AuthServer, type Client, createAuthServer, generateSigningKey, memoryStorage } from "../../lib";
 import { express4 } from "../servers/express4";
+import { serverForEachTest, visit } from "../servers/free-port";
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 const redirectUri = "http://127.0.0.1/callback";
@@ -47,14 +47,11 @@ const places: Readonly<Record<string, { readonly mount: string; readonly put: Pu
   },
 };
 
-let server: Server | undefined;
+const startServer = serverForEachTest();
 
 /** Starts a host, and gives the issuer. */
 async function listen({ mount, put }: { mount: string; put: Put }): Promise<URL> {
-  const started = createServer().listen(0, "localhost");
-  server = started;
-  await new Promise((listening) => started.once("listening", listening));
-  const origin = `http://localhost:${(started.address() as AddressInfo).port}`;
+  const { origin, serve } = await startServer();
   const auth = createAuthServer({
     baseUrl: `${origin}${mount}`,
     secrets: ["a test secret of at least 32 characters"],
@@ -75,19 +72,8 @@ async function listen({ mount, put }: { mount: string; put: Put }): Promise<URL>
     },
     onEvent: () => undefined,
   });
-  started.on("request", put(auth, mount));
+  serve(put(auth, mount));
   return new URL(`${origin}${mount}/auth/password/api/orders`);
-}
-
-afterEach(async () => {
-  server?.closeAllConnections();
-  await new Promise((closed) => server?.close(closed));
-});
-
-/** The redirect with the code of a person who is signed in. */
-async function visit(url: URL): Promise<URL> {
-  const { headers } = await fetch(url, { redirect: "manual" });
-  return new URL(headers.get("location") ?? "");
 }
 
 describe.each(Object.entries(places))("a client with a key: %s", (_, place) => {

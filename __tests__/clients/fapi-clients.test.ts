@@ -1,12 +1,11 @@
 /** Client libraries that are certified for FAPI 2.0, through the whole flow of an API with the profile. FAPI 2.0 Security Profile §5.3.3; RFC 9126, 9449. */
 import { generateKeyPairSync, webcrypto } from "node:crypto";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import express from "express";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
 import { createAuthServer, generateSigningKey, type KeyClient, memoryStorage } from "../../lib";
 import { createResourceServer } from "../../lib/resource-server";
+import { serverForEachTest, visit } from "../servers/free-port";
 
 const redirectUri = "https://bank.example/callback";
 const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -32,14 +31,11 @@ const clientKey = (): Promise<webcrypto.CryptoKey> =>
     ["sign"],
   );
 
-let server: Server | undefined;
+const startServer = serverForEachTest();
 
 /** A host with such an API, whose routes are protected once by the server and once as those of another process. */
 async function listen(): Promise<{ issuer: URL; here: URL; elsewhere: URL }> {
-  const started = createServer().listen(0, "localhost");
-  server = started;
-  await new Promise((listening) => started.once("listening", listening));
-  const origin = `http://localhost:${(started.address() as AddressInfo).port}`;
+  const { origin, serve } = await startServer();
   const audience = `${origin}/payments`;
   const auth = createAuthServer({
     baseUrl: `${origin}/login`,
@@ -67,20 +63,9 @@ async function listen(): Promise<{ issuer: URL; here: URL; elsewhere: URL }> {
     ["/elsewhere", api],
   ] as const)
     app.post(path, requireBearer({ api: "payments", scope: "pay" }), (req, res) => void res.json(req.auth));
-  started.on("request", app);
+  serve(app);
   const [here, elsewhere] = [new URL("/here", origin), new URL("/elsewhere", origin)];
   return { issuer: new URL(`${origin}/login/auth/password/api/payments`), here, elsewhere };
-}
-
-afterEach(async () => {
-  server?.closeAllConnections();
-  await new Promise((closed) => server?.close(closed));
-});
-
-/** The redirect with the code of a person who is signed in. */
-async function visit(url: URL): Promise<URL> {
-  const { headers } = await fetch(url, { redirect: "manual" });
-  return new URL(headers.get("location") ?? "");
 }
 
 /** What the API hears of the call. */
