@@ -187,9 +187,11 @@ async function exchange(ports: GrantPorts, request: ClientRequest): Promise<Toke
   const accessToken = await issueAccessToken(ports, { request, authorization, decided });
   checkAlive(ports, { request, decided });
   const kept = keep(ports, presented);
-  const spent = next && !kept ? rotate(ports, { presented, next }) : undefined;
-  const again = repeated && rotateAgain(ports, { presented, repeated });
-  const refreshToken = kept ?? (await (spent ?? again));
+  const refreshToken =
+    kept ??
+    (next
+      ? await rotate(ports, { presented, next })
+      : repeated && (await rotateAgain(ports, { presented, repeated })));
   const { issuer, client } = request;
   ports.emit({
     kind: refreshToken === (kept ?? next) ? "token-refreshed" : "refresh-retried",

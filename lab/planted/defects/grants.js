@@ -238,9 +238,9 @@ const defects = [
   {
     name: "refresh token is rotated before the access token is stored",
     file: "lib/grants/refresh-token.ts",
-    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const kept = keep(ports, presented);\n  const spent = next && !kept ? rotate(ports, { presented, next }) : undefined;\n  const again = repeated && rotateAgain(ports, { presented, repeated });\n  const refreshToken = kept ?? (await (spent ?? again));",
+    find: "const accessToken = await issueAccessToken(ports, { request, authorization, decided });\n  checkAlive(ports, { request, decided });\n  const kept = keep(ports, presented);\n  const refreshToken =\n    kept ??\n    (next\n      ? await rotate(ports, { presented, next })\n      : repeated && (await rotateAgain(ports, { presented, repeated })));",
     replace:
-      "const kept = keep(ports, presented);\n  const spent = next && !kept ? rotate(ports, { presented, next }) : undefined;\n  const again = repeated && rotateAgain(ports, { presented, repeated });\n  const refreshToken = kept ?? (await (spent ?? again));\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
+      "const kept = keep(ports, presented);\n  const refreshToken =\n    kept ??\n    (next\n      ? await rotate(ports, { presented, next })\n      : repeated && (await rotateAgain(ports, { presented, repeated })));\n  const accessToken = await issueAccessToken(ports, { request, authorization, decided });",
     tests: ["endpoints/token-storage-failures", "grants/refresh-token", "endpoints/token-remote-signer"],
   },
   {
