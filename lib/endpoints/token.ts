@@ -1,14 +1,10 @@
 /** The token endpoint. RFC 6749 §3.2, §5; 8707 §2.2; 9449 §5. */
 import { grants } from "../grants/index";
-import { clientFlags, type GrantType, grantTypes, grantUseProblem } from "../protocol/client";
+import { clientFlags, grantTypesOf, grantUseProblem, hasGrant } from "../protocol/client";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { checkFlag, proofMissing } from "../requests/check-flags";
 import { checkResource, requireParameter } from "../requests/check-parameters";
 import { type ClientEndpoint, endpointReasons } from "./client-endpoint";
-
-function isGrantType(name: string): name is GrantType {
-  return Object.hasOwn(grants, name);
-}
 
 /** Exchanges what an authenticated client presents (a code, a refresh token, its credentials) for tokens. @rfc 6749 §3.2 */
 export const tokenEndpoint: ClientEndpoint = {
@@ -18,10 +14,10 @@ export const tokenEndpoint: ClientEndpoint = {
   async answer(ports, request) {
     const { issuer, client, parameters, key } = request;
     const grantType = requireParameter(parameters, "grant_type");
-    if (!isGrantType(grantType)) {
+    if (!hasGrant(issuer, grantType)) {
       throw new OAuthError("unsupported_grant_type", {
         description: "The server does not know this grant_type.",
-        ...because(endpointReasons, "grant-type-unknown", grantTypes),
+        ...because(endpointReasons, "grant-type-unknown", grantTypesOf(issuer)),
       });
     }
     for (const flag of clientFlags) if (client[flag]) checkFlag(flag, request);

@@ -197,6 +197,19 @@ const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   client_credentials: ["confidential"],
 };
 
+/** Which issuers have a grant that an option of the API brings. All others are at every issuer. */
+const grantsByOption: Readonly<Partial<Record<GrantType, (issuer: Issuer) => boolean>>> = {};
+
+/** True for the name of a grant that the issuer has. */
+export function hasGrant(issuer: Issuer, name: string): name is GrantType {
+  return Object.hasOwn(clientKinds, name) && (grantsByOption[name as GrantType]?.(issuer) ?? true);
+}
+
+/** The grants of an issuer. */
+export function grantTypesOf(issuer: Issuer): readonly GrantType[] {
+  return grantTypes.filter((each) => hasGrant(issuer, each));
+}
+
 /** The grants of a subscription that names none. It does not grow with `grantTypes`: an upgrade must give nobody a new grant. */
 const unnamedGrantTypes: readonly GrantType[] = ["authorization_code", "refresh_token", "client_credentials"];
 

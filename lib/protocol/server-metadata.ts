@@ -1,6 +1,6 @@
 /** The metadata document of an issuer: it says what is enabled for that pair and nothing else. RFC 8414 §2, 9126 §5, 9207 §3, 9449 §5.1, 9728 §4; OpenID Connect Discovery §3. */
 import { prompts } from "./authorization-request";
-import { grantTypes, responseModes } from "./client";
+import { grantTypesOf, responseModes } from "./client";
 import { assertionAlgorithms } from "./client-assertion";
 import { type ClientAuthenticationMethod, clientAuthenticationMethods } from "./client-authentication";
 import { type ApiOpenId, type EndpointName, endpoints, type Issuer } from "./issuer";
@@ -86,7 +86,7 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     ...(names.length > 0 && { scopes_supported: names }),
     response_types_supported: ["code"],
     response_modes_supported: responseModes,
-    grant_types_supported: grantTypes,
+    grant_types_supported: grantTypesOf(issuer),
     token_endpoint_auth_methods_supported: methods,
     token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint_auth_methods_supported: methods,
