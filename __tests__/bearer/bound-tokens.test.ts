@@ -346,6 +346,24 @@ describe("the URL of a request to an API (RFC 9449 §4.3)", () => {
     expect(await codeAt(host, { path: "/orders/a/b", proofUrl: `${url}/a%2Fb` })).toBe("proof-htu-wrong");
   });
 
+  it.each(["/x/../orders", "/x/%2E%2e/orders", "/./orders", "/orders/.", "/x/..\\orders", "/x\\..\\orders"])(
+    "is %s as routes see it: a proof for where it would lead is for another request",
+    async (path) => {
+      const host = guarded({ required: false });
+      for (const proofUrl of [`https://api.example${path}`, url, `${url}/`])
+        expect([proofUrl, await codeAt(host, { path, proofUrl })]).toEqual([proofUrl, "proof-htu-wrong"]);
+    },
+  );
+
+  it("may have names with dots", async () => {
+    const host = guarded({ required: false });
+    for (const path of ["/orders/.hidden", "/orders/..a", "/orders/a.", "/orders/...", "/.well-known/x"])
+      expect([path, await codeAt(host, { path, proofUrl: `https://api.example${path}` })]).toEqual([
+        path,
+        undefined,
+      ]);
+  });
+
   it("never has a path that becomes a part of the host", async () => {
     for (const path of ["//evil.example/orders", "/@evil.example/orders", "/\\evil.example/orders"]) {
       const host = guarded({ required: false });

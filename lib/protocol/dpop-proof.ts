@@ -98,6 +98,9 @@ function normalEncoding(encoded: string): string {
   return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
 }
 
+// a URL has no such segments and slashes, so no client sends them; but routes see those that come, and match them
+const unresolved = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
 /** The one way to write a URL, without its query and fragment. @rfc 9449 §4.3, 3986 §6.2.2, §6.2.3 */
 function normalUrl(text: string): string | undefined {
   const url = parseUrl(text);
@@ -122,7 +125,8 @@ function claimsProblem(
     return invalidProof("proof-jti-malformed");
   if (htm !== method) return invalidProof("proof-htm-wrong", htm, method);
   const sentUrl = typeof htu === "string" ? normalUrl(htu) : undefined;
-  if (sentUrl === undefined || sentUrl !== normalUrl(url)) return invalidProof("proof-htu-wrong", htu, url);
+  if (sentUrl === undefined || sentUrl !== normalUrl(url) || unresolved.test(url))
+    return invalidProof("proof-htu-wrong", htu, url);
   if (typeof iat !== "number") return invalidProof("proof-iat-malformed");
   if (now - iat > lifeSeconds) return invalidProof("proof-too-old");
   if (iat - now > toleranceSeconds) return invalidProof("proof-from-the-future");

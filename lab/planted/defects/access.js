@@ -448,9 +448,16 @@ const defects = [
   {
     name: "htu of a proof is not compared",
     file: "lib/protocol/dpop-proof.ts",
-    find: "if (sentUrl === undefined || sentUrl !== normalUrl(url))",
-    replace: "if (sentUrl === undefined)",
+    find: "sentUrl === undefined || sentUrl !== normalUrl(url) || unresolved.test(url)",
+    replace: "sentUrl === undefined || unresolved.test(url)",
     tests: ["attacks/dpop-proof-matrix"],
+  },
+  {
+    name: "htu of a proof fits a path with dot segments that routes see",
+    file: "lib/protocol/dpop-proof.ts",
+    find: " || unresolved.test(url)",
+    replace: "",
+    tests: ["bearer/bound-tokens"],
   },
   {
     name: "ath of a proof is not compared",
