@@ -69,9 +69,9 @@ const defects = [
   },
   {
     name: "grants are looked at by any name that objects have",
-    file: "lib/endpoints/token.ts",
-    find: "return Object.hasOwn(grants, name);",
-    replace: "return name in grants;",
+    file: "lib/protocol/client.ts",
+    find: "Object.hasOwn(clientKinds, name)",
+    replace: "name in clientKinds",
     tests: ["endpoints/token"],
   },
   {
