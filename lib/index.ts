@@ -129,6 +129,7 @@ export type {
   ClientAssertionStore,
   ClientRegistration,
   ClientRegistrationStore,
+  DeviceRequest,
   ParkedRequest,
   ParkedRequestStore,
   UsedAssertion,

@@ -143,7 +143,7 @@ describe("maxEntries of memoryStorage (RFC 9700 §4.14)", () => {
     [
       "parked requests",
       ({ parkedRequests }, key, owner = key) =>
-        parkedRequests.create({ key, owner, by: "an answer", expiresAt: 9_000 }, now),
+        parkedRequests.create({ key, owner, state: "approved", by: "an answer", expiresAt: 9_000 }, { now }),
     ],
   ])("lets no client fill the room of %s, but may be filled by those of nobody", async (_, save) => {
     const own = memoryStorage({ clients: [], maxEntries: 4 });

@@ -28,7 +28,7 @@ const columns: Readonly<Record<string, string>> = {
   end_marks: "'key-' || n, 'mark-' || n, n",
   used_assertions: "'assertion-' || n, n",
   client_registrations: "'client-' || n, '{}', n % 2 = 0, n",
-  parked_requests: "'request-' || n, 'answer-' || n, n",
+  parked_requests: "'request-' || n, 'client-' || n % 100, 'open', '', '', n",
 };
 
 interface Statement {
@@ -105,8 +105,13 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "clientRegistrations.extend": () =>
       clientRegistrations.extend({ clientId: "client-7", expiresAt: rows }, 1),
     "parkedRequests.create": () =>
-      parkedRequests.create({ key: "new", owner: "client-7", by: "an answer", expiresAt: rows }, 1),
+      parkedRequests.create(
+        { key: "new", owner: "client-7", state: "open", expiresAt: rows },
+        { limit: 10_000, now: 1 },
+      ),
     "parkedRequests.find": () => parkedRequests.find("request-7", 1),
+    "parkedRequests.close": () =>
+      parkedRequests.close({ key: "request-7", as: "approved", by: "an answer" }, 1),
     // few rows go, more than a batch, and no more than have just been added
     deleteExpired: () => storage.deleteExpired(1_500 + 300),
   };

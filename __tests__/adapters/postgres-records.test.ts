@@ -215,7 +215,7 @@ async function storeOneOfEach(storage: PostgresStorage, expiresAt: number): Prom
   await storage.accessTokens.revoke({ tokenId: name, expiresAt }, 1_000);
   await storage.endMarks.save({ key: name, mark: "a mark", expiresAt }, 1_000);
   await storage.clientAssertions.use({ digest: name, expiresAt }, 1_000);
-  await storage.parkedRequests.create({ key: name, owner: "web", by: "an answer", expiresAt }, 1_000);
+  await storage.parkedRequests.create({ key: name, owner: "web", state: "open", expiresAt }, { now: 1_000 });
   const registration = newRegistration(1_000, { expiresAt });
   await storage.clientRegistrations.create(registration, { limit: 10, now: 1_000 });
 }

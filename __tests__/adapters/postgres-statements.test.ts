@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { endSubject } from "../../lib/end-user/ends";
 import { postgresStorage } from "../../lib/postgres";
 import { maxConsents } from "../../lib/protocol/consent";
-import { newParkedRequest, newRegistration } from "../../lib/testing/contract/records";
+import { newDeviceRequest, newRegistration } from "../../lib/testing/contract/records";
 import {
   aliceAtOrders,
   ask,
@@ -149,13 +149,20 @@ function endTests(): void {
 }
 
 function registrationTests(): void {
-  it("sends one statement for the answer to a pushed request, and one to find it", async () => {
+  it("sends one statement for a parked request, whatever the answer, and a second one for one that is not open", async () => {
     const { watched, sent } = await watchedStorage();
-    const request = newParkedRequest(1_000);
+    const { parkedRequests } = watched;
+    const request = newDeviceRequest(1_000);
+    const { key, owner } = request;
     for (const outcome of ["created", "taken"])
-      expect(await watched.parkedRequests.create(request, 1_000)).toBe(outcome);
-    expect(await watched.parkedRequests.find(request.key, 1_000)).toEqual({ by: request.by });
-    expect(sent).toHaveLength(3);
+      expect(await parkedRequests.create(request, { limit: 2, now: 1_000 })).toBe(outcome);
+    const another = newDeviceRequest(1_000, { owner });
+    expect(await parkedRequests.create(another, { limit: 1, now: 1_000 })).toBe("full");
+    expect(await parkedRequests.find(key, 1_000)).toEqual(request);
+    expect(await parkedRequests.close({ key, as: "denied", by: "an answer" }, 1_000)).toBe("closed");
+    expect(sent).toHaveLength(5);
+    expect(await parkedRequests.close({ key, as: "approved", by: "another" }, 1_000)).toBe("not-open");
+    expect(sent).toHaveLength(7);
   });
 
   it("sends one statement for an assertion and a registration, and a second one where another one must go", async () => {

@@ -361,7 +361,7 @@ function keyTests(): void {
       "parked_requests",
       "create",
       ({ parkedRequests }) =>
-        parkedRequests.create({ key: "key", owner: "web", by: "an answer", expiresAt: 2_000 }, 1_000),
+        parkedRequests.create({ key: "key", owner: "web", state: "open", expiresAt: 2_000 }, { now: 1_000 }),
     ],
     ["browser_origins", "save", ({ clients }) => clients.save(web)],
     ["clients", "save", ({ clients }) => clients.save(web)],

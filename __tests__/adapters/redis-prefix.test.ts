@@ -8,8 +8,8 @@ import {
   newAuthorization,
   newCode,
   newConsent,
+  newDeviceRequest,
   newEndMark,
-  newParkedRequest,
   newRefreshToken,
   newRegistration,
 } from "../../lib/testing/contract/records";
@@ -66,7 +66,7 @@ async function keysUsed(prefix: string, { text, digest }: Names): Promise<Readon
   await accessTokens.isRevoked(digest, now);
   await endMarks.save({ ...newEndMark(now), key: subjectEndKey(text) }, now);
   await storage.clientAssertions.use(newAssertion(now, { digest }), now);
-  await storage.parkedRequests.create(newParkedRequest(now, { key: digest }), now);
+  await storage.parkedRequests.create(newDeviceRequest(now, { key: digest, owner: text }), { limit: 9, now });
   const registration = newRegistration(now, { clientId: text });
   await storage.clientRegistrations.create(registration, { limit: 9, now });
   await storage.clientRegistrations.find(text, now);
@@ -83,6 +83,7 @@ const keyWords = [
   "end:",
   "assertion:",
   "parked:",
+  "open:",
   "clients",
   ":code:",
   ":refresh:",

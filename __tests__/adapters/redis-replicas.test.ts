@@ -100,7 +100,7 @@ async function given({ connect }: Bed) {
     saveConsent: (storage) => storage.consents.save(newConsent(now), now),
     deleteConsent: (storage) => storage.consents.delete({ selection: consent, exceptEndMark: "a mark" }, now),
     useAssertion: ({ clientAssertions }) => clientAssertions.use(assertion, now),
-    parkRequest: ({ parkedRequests }) => parkedRequests.create(request, now),
+    parkRequest: ({ parkedRequests }) => parkedRequests.create(request, { now }),
     createRegistration: ({ clientRegistrations }) =>
       clientRegistrations.create(newRegistration(now), { limit: 100, now }),
     extendRegistration: ({ clientRegistrations }) =>
@@ -212,7 +212,7 @@ function acknowledged(bed: () => Bed): void {
       );
       expect(await storage.accessTokens.isRevoked(token.tokenId, now)).toBe(true);
       expect(await storage.clientAssertions.use(assertion, now)).toBe("used-before");
-      expect(await storage.parkedRequests.create({ ...request, by: newDigest() }, now)).toBe("taken");
+      expect(await storage.parkedRequests.create({ ...request, by: newDigest() }, { now })).toBe("taken");
       expect(await storage.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
       for (const { authorizationId } of [one, other]) {
         expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
@@ -279,19 +279,19 @@ function parked(bed: () => Bed): void {
     const { connect, whileStalled } = bed();
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     const request = newParkedRequest(now);
-    await storage.parkedRequests.create(newParkedRequest(now), now);
+    await storage.parkedRequests.create(newParkedRequest(now), { now });
     await whileStalled(async () => {
-      await expect(storage.parkedRequests.create(request, now)).rejects.toMatchObject({
+      await expect(storage.parkedRequests.create(request, { now })).rejects.toMatchObject({
         code: "redis-replicas-missing",
       });
       const anew = redisStorage({ client: await connect(), replicas: 1 });
-      await expect(anew.parkedRequests.create(request, now)).rejects.toMatchObject({
+      await expect(anew.parkedRequests.create(request, { now })).rejects.toMatchObject({
         code: "redis-replicas-missing",
       });
     });
     const plain = redisStorage({ client: await connect() });
-    expect(await plain.parkedRequests.create(request, now)).toBe("taken");
-    expect(await propagated(bed(), () => plain.parkedRequests.create(request, now))).toBeGreaterThan(50);
+    expect(await plain.parkedRequests.create(request, { now })).toBe("taken");
+    expect(await propagated(bed(), () => plain.parkedRequests.create(request, { now }))).toBeGreaterThan(50);
     expect(await plain.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
   });
 }

@@ -68,8 +68,8 @@ function keyNames(bed: () => Bed): void {
     const { storage, prefix } = bed().fresh();
     await journey(storage);
     const keys = await keysOf(bed().client, "");
-    expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(19);
-    expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(19);
+    expect(keys.filter((key) => key.startsWith("authmount:"))).toHaveLength(22);
+    expect(keys.filter((key) => key.startsWith(prefix))).toHaveLength(22);
   });
 
   it("of another prefix are not seen", async () => {
@@ -112,7 +112,10 @@ function keyNames(bed: () => Bed): void {
     for (const key of await keysOf(bed().client, prefix)) {
       const name = key
         .slice(prefix.length)
-        .replace(/(?<=code:|refresh:|access:|revoked:|consents:|authorizations:|assertion:|parked:).*/, "");
+        .replace(
+          /(?<=code:|refresh:|access:|revoked:|consents:|authorizations:|assertion:|parked:|open:).*/,
+          "",
+        );
       const expiry = await bed().expiryOf(key);
       lives[name] = Math.max(lives[name] ?? -1, expiry < 0 ? expiry : expiry - now - clockDriftSeconds);
       expect([name, expiry < 0]).toEqual([name, /^(client|origin|clients)(:|$)/.test(name)]);
@@ -131,6 +134,7 @@ function keyNames(bed: () => Bed): void {
       "revoked:": 750,
       "assertion:": 760,
       "parked:": 790,
+      "open:": 785,
       "{registrations}": 780,
       "{registrations}:new": 780,
       "{registrations}:extended": 780,
@@ -169,7 +173,7 @@ function keyTags(bed: () => Bed): void {
     const { storage, commands } = bed().fresh();
     await journey(storage);
     const scripts = commands.filter(([name]) => name === "EVAL");
-    expect(new Set(scripts.map(([, script]) => script)).size).toBe(10);
+    expect(new Set(scripts.map(([, script]) => script)).size).toBe(12);
     for (const [, script = "", count = "", ...rest] of scripts) {
       const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
       const named = rest.slice(0, Number(count));
@@ -196,7 +200,20 @@ function commandsSent(bed: () => Bed): void {
       .flatMap(([, script = ""]) => [...script.matchAll(/redis\.call\("([A-Z]+)"/g)].map(([, name]) => name));
     const sent = new Set(commands.map(([name]) => name));
     expect(sent).toEqual(
-      new Set(["DEL", "EVAL", "EXISTS", "GET", "HGET", "HVALS", "INFO", "MGET", "SET", "ZADD", "ZRANGE"]),
+      new Set([
+        "DEL",
+        "EVAL",
+        "EXISTS",
+        "GET",
+        "HGET",
+        "HVALS",
+        "INFO",
+        "MGET",
+        "SET",
+        "ZADD",
+        "ZRANGE",
+        "ZREM",
+      ]),
     );
     expect(new Set(inScripts)).toEqual(
       new Set([

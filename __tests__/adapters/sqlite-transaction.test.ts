@@ -94,7 +94,7 @@ describe.each(drivers)("calls that share a transaction, by $name (RFC 6749 §10.
     const outcomes = await Promise.all([
       ...Array.from({ length: 20 }, () => storage.authorizationCodes.consume(code, now)),
       ...Array.from({ length: 20 }, () => storage.clientAssertions.use(assertion, now)),
-      ...Array.from({ length: 20 }, () => storage.parkedRequests.create(request, now)),
+      ...Array.from({ length: 20 }, () => storage.parkedRequests.create(request, { now })),
     ]);
     expect(transactions).toEqual(["BEGIN IMMEDIATE", "COMMIT"]);
     expect(outcomes.filter((outcome) => outcome === "consumed")).toHaveLength(1);

@@ -197,7 +197,7 @@ describe("deleteExpired() of sqliteStorage", () => {
     const ends = [now - 301, now - 300, now - 299, now + 1];
     for (const [index, expiresAt] of ends.entries()) {
       await storage.refreshTokens.create({ ...refreshTokenRecord(`number ${index}`), expiresAt }, 1_000);
-      await storage.parkedRequests.create(newParkedRequest(1_000, { expiresAt }), 1_000);
+      await storage.parkedRequests.create(newParkedRequest(1_000, { expiresAt }), { now: 1_000 });
     }
     expect(await storage.deleteExpired(now)).toBe(4);
     expect(await storage.deleteExpired(now)).toBe(0);
@@ -278,7 +278,7 @@ describe("the indexes of sqliteStorage", () => {
       await storage.accessTokens.find("a", 1);
       await storage.accessTokens.isRevoked("a", 1);
       await storage.endMarks.find(["a", "b"], 1);
-      await storage.parkedRequests.create(newParkedRequest(1_000), 1_000);
+      await storage.parkedRequests.create(newParkedRequest(1_000), { now: 1_000 });
       await storage.parkedRequests.find("a", 1);
       await storage.clientRegistrations.create({ client, expiresAt: 9 }, { limit: 1, now: 1 });
       await storage.clientRegistrations.extend({ clientId: "web", expiresAt: 10 }, 1);

@@ -8,6 +8,7 @@ import {
   type PostgresStorage,
   type PostgresStorageOptions,
 } from "../../lib/postgres";
+import { newDeviceRequest } from "../../lib/testing/contract/records";
 import { postgres, type PostgresServer, startPostgres } from "./postgres-server";
 import {
   accessTokenRecord,
@@ -79,9 +80,10 @@ export async function useStorage(storage: PostgresStorage): Promise<void> {
   expect(await storage.accessTokens.isRevoked("token", 1_000)).toBe(true);
   const assertion = { digest: "digest", expiresAt: 2_000 };
   expect(await storage.clientAssertions.use(assertion, 1_000)).toBe("used");
-  const request = { key: "digest", owner: "web", by: "an answer", expiresAt: 2_000 };
-  expect(await storage.parkedRequests.create(request, 1_000)).toBe("created");
-  expect(await storage.parkedRequests.find("digest", 1_000)).toEqual({ by: "an answer" });
+  const [request, answer] = [newDeviceRequest(1_000), { as: "denied", by: "an answer" } as const];
+  expect(await storage.parkedRequests.create(request, { limit: 1, now: 1_000 })).toBe("created");
+  expect(await storage.parkedRequests.close({ key: request.key, ...answer }, 1_000)).toBe("closed");
+  expect(await storage.parkedRequests.find(request.key, 1_000)).toMatchObject({ by: "an answer" });
   const registration = { client: webRecord, expiresAt: 2_000 };
   expect(await storage.clientRegistrations.create(registration, { limit: 1, now: 1_000 })).toBe("created");
   expect(await storage.clientRegistrations.find("web", 1_000)).toEqual(webRecord);

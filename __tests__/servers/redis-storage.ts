@@ -11,6 +11,7 @@ import {
   newConsent,
   newDigest,
   newId,
+  newDeviceRequest,
   newParkedRequest,
   newRefreshToken,
   newRegistration,
@@ -99,7 +100,15 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
   const request = newParkedRequest(now, { expiresAt: now + 790 });
   const answers = [request, { ...request, by: newId() }];
   const parked = [];
-  for (const one of answers) parked.push(await parkedRequests.create(one, now));
+  for (const one of answers) parked.push(await parkedRequests.create(one, { now }));
+  const [device, answer] = [
+    newDeviceRequest(now, { expiresAt: now + 785 }),
+    { as: "denied", by: newId() } as const,
+  ];
+  const { key, owner } = device;
+  const others = [1, 2].map(() => newDeviceRequest(now, { owner, expiresAt: now + 780 }));
+  for (const one of [device, ...others]) parked.push(await parkedRequests.create(one, { limit: 2, now }));
+  for (const _ of [1, 2]) parked.push(await parkedRequests.close({ key, ...answer }, now));
   const [registration, other] = [newRegistration(now), newRegistration(now, { expiresAt: now + 770 })];
   const { clientId } = registration.client;
   for (const one of [registration, other]) await clientRegistrations.create(one, { limit: 2, now });
@@ -121,6 +130,8 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
     isUsed,
     parked,
     answered: await parkedRequests.find(request.key, now + 789),
+    denied: await parkedRequests.find(key, now + 784),
+    open: await parkedRequests.find(others[0]?.key ?? "", now),
     registered: [
       await clientRegistrations.find(clientId, now + 779),
       await clientRegistrations.find(other.client.clientId, now),
@@ -141,8 +152,10 @@ export async function journey(storage: RedisStorage, authorizationId = newId()) 
     isRevoked: true,
     answers: ["consumed", "not-consumed", "rotated", use],
     isUsed: ["used", "used-before"],
-    parked: ["created", "taken"],
-    answered: expect.objectContaining({ by: request.by }) as typeof request,
+    parked: ["created", "taken", "created", "created", "full", "closed", "not-open"],
+    answered: request,
+    denied: { ...device, state: "denied", by: answer.by },
+    open: others[0],
     registered: [registration.client, other.client],
   };
   return { said, expected };

@@ -99,7 +99,10 @@ async function live(storage, { lane, turn }) {
       storage.clientAssertions.use({ digest, clientId, expiresAt }, now),
     ),
     does({ step: "park", key: digest }, () =>
-      storage.parkedRequests.create({ key: digest, owner: clientId, by: subject, expiresAt }, now),
+      storage.parkedRequests.create(
+        { key: digest, owner: clientId, state: "approved", by: subject, expiresAt },
+        { now },
+      ),
     ),
     does({ step: "end mark", key: `lane-${lane}`, mark: `${process.pid}-${turn}` }, () =>
       endMarks.save({ key: `lane-${lane}`, mark: `${process.pid}-${turn}`, expiresAt }, now),

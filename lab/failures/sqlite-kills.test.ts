@@ -5,7 +5,7 @@ import { rmSync } from "node:fs";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import type { TokenHandle } from "../../lib/protocol/token-value";
 import { type SqliteStorage, sqliteStorage } from "../../lib/sqlite";
-import { newCode, newRefreshToken } from "../../lib/testing/contract/records";
+import { newCode, newParkedRequest, newRefreshToken } from "../../lib/testing/contract/records";
 import { lengthOf } from "../../__tests__/servers/cluster-processes";
 import { randomOf } from "./schedule";
 import { describeWith } from "../../__tests__/servers/server-process";
@@ -93,8 +93,8 @@ const checks: Readonly<Record<string, Check>> = {
     return !acknowledged || (await clientAssertions.use(assertion, now)) === "used-before";
   },
   async park({ parkedRequests }, { key }, acknowledged) {
-    const request = { key: key as string, owner: "shop", by: "another answer", expiresAt: now + 3_600 };
-    if ((await parkedRequests.create(request, now)) === "created") return !acknowledged;
+    const request = newParkedRequest(now, { key: key as string });
+    if ((await parkedRequests.create(request, { now })) === "created") return !acknowledged;
     const found = await parkedRequests.find(request.key, now);
     return found !== undefined && found.by !== request.by;
   },

@@ -104,9 +104,9 @@ const others: Readonly<Record<string, Mistake>> = {
     found: /two browsers got codes for one pushed request/,
     plant: (storage) =>
       withParked(storage, {
-        async create(request, now) {
-          if (await storage.parkedRequests?.find(request.key, now)) return "taken";
-          await storage.parkedRequests?.create(request, now);
+        async create(request, bound) {
+          if (await storage.parkedRequests?.find(request.key, bound.now)) return "taken";
+          await storage.parkedRequests?.create(request, bound);
           return "created";
         },
       }),

@@ -59,8 +59,11 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "accessTokens.revoke": ({ tokenId }: { tokenId: string }) => writes(`revoked:${tokenId}`),
   "accessTokens.isRevoked": (tokenId: string) => reads(`revoked:${tokenId}`),
   "clientAssertions.use": ({ digest }: { digest: string }) => writes(`assertion:${digest}`),
-  "parkedRequests.create": ({ key }: { key: string }) => writes(`parked:${key}`),
+  // an open one is counted beside those of its owner
+  "parkedRequests.create": ({ key, state }: { key: string; state: string }) =>
+    writes(state === "open" ? "parked:*" : `parked:${key}`),
   "parkedRequests.find": (key: string) => reads(`parked:${key}`),
+  "parkedRequests.close": ({ key }: { key: string }) => writes(`parked:${key}`),
   // a table that is full drops others, or takes nothing
   "clientRegistrations.create": () => writes("registration:*"),
   "clientRegistrations.find": (clientId: string) => reads(`registration:${clientId}`),

@@ -2,6 +2,7 @@
 import type { Authorization } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
 import type { Consent } from "../protocol/consent";
+import type { DeviceRequest, ParkedRequest } from "../storage/client-ports";
 import { type ListedAuthorization, maxAuthorizations } from "../storage/port";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -56,6 +57,23 @@ export function readListed(row: Row): ListedAuthorization {
 /** A code or token without what its other columns say. */
 export function readToken(row: Row): object {
   return { ...readRecord(row), digest: row["digest"] };
+}
+
+/** The values of a parked request: digest, owner, state, answered_by, device, expires_at. Text is empty where there is none. */
+export function parkedValues(request: ParkedRequest): readonly (string | number)[] {
+  const { key, owner, state, by = "", device, expiresAt } = request;
+  return [key, owner, state, by, device ? JSON.stringify(device) : "", expiresAt];
+}
+
+/** A parked request. */
+export function readParked(row: Row): ParkedRequest {
+  const { digest: key, owner, state, answered_by: by, device, expires_at: expiresAt } = row;
+  return {
+    ...({ key, owner, state } as Pick<ParkedRequest, "key" | "owner" | "state">),
+    ...(state !== "open" && { by: by as string }),
+    ...(device !== "" && { device: JSON.parse(device as string) as DeviceRequest }),
+    expiresAt: Number(expiresAt),
+  };
 }
 
 /**

@@ -186,8 +186,8 @@ async function useUp(
   const { pushed, client, issuer } = request;
   if (!pushed) return;
   const expiresAt = pushed.expiresAt + issuer.api.lifetimes.interactionSeconds + clockDriftSeconds;
-  const parked = { key: pushed.key, owner: client.clientId, by, expiresAt };
-  if ((await parkedRequests?.create(parked, now)) === "created") return;
+  const parked = { key: pushed.key, owner: client.clientId, state: "approved", by, expiresAt } as const;
+  if ((await parkedRequests?.create(parked, { now })) === "created") return;
   if ((await parkedRequests?.find(pushed.key, now))?.by === by) return;
   throw new OAuthError("invalid_request_uri", {
     description: "The request_uri was used before.",

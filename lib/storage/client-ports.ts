@@ -1,7 +1,8 @@
-/** The storage ports of what clients bring along: assertions that they have signed, requests that they have pushed, and their own registrations. RFC 7523 §3, 7591 §3, 9126 §4. */
+/** The storage ports of what clients bring along: assertions that they have signed, requests that wait for a person, and their own registrations. RFC 7523 §3, 7591 §3, 8628 §3.3, 9126 §4. */
+import type { Authorization } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
 import type { EpochSeconds } from "../protocol/time";
-import type { TokenDigest } from "../protocol/token-value";
+import type { TokenDigest, TokenHandle } from "../protocol/token-value";
 
 /** A text that may be used only once: so far, a signed assertion by which a client has proved who it is. @rfc 7523 §3 */
 export interface UsedAssertion {
@@ -25,34 +26,57 @@ export interface ClientAssertionStore {
   use(assertion: UsedAssertion, now: EpochSeconds): Promise<"used" | "used-before">;
 }
 
-/** A pushed authorization request that was answered with a yes. @rfc 9126 §4 */
+/** What a device asks for until a person has answered. @rfc 8628 §3.1 */
+export interface DeviceRequest extends Pick<Authorization, "issuer" | "authMethodId" | "apiId"> {
+  /** The authorization that it will be, and the digest of the device code. */
+  readonly code: TokenHandle;
+  readonly scopes: readonly string[];
+  /** Those of `scopes` that other ones bring along. */
+  readonly impliedScopes: readonly string[];
+}
+
+/** A request that waits for a person, or was answered by one: a device's, or a pushed one. @rfc 8628 §3.3, 9126 §4 */
 export interface ParkedRequest {
-  /** Stands for the request: a digest of its random id. */
+  /** Stands for the request: a digest of the user code, or of the pushed request's random id. */
   readonly key: TokenDigest;
-  /** The client that has pushed it. The server always passes it; an adapter need not store it. */
+  /** The client that asks. */
   readonly owner: string;
-  /** Stands for what has answered it: text of the server that names nobody. */
-  readonly by: string;
+  readonly state: "open" | "approved" | "denied";
+  /** Stands for what has answered it: text of the server that names nobody. Left out while it is open. */
+  readonly by?: string;
+  /** Left out for pushed requests, which are stored once they are approved. */
+  readonly device?: DeviceRequest;
   /** From then on the request is refused because of its age, so it need not be remembered. */
   readonly expiresAt: EpochSeconds;
 }
 
 /**
- * Pushed authorization requests that were answered with a yes, so that each one is used only once. The adapter removes expired ones, and
- * must never lose an unexpired one. A storage may leave this port out: only pushed requests need it.
+ * Requests of devices, and pushed requests that were answered with a yes, so that each one is answered only once. The adapter removes
+ * expired ones, and must never lose an unexpired one. A storage may leave this port out: only those two kinds of request need it.
  */
 export interface ParkedRequestStore {
   /**
    * Stores it, unless one with this key is there: of any number of simultaneous calls in any number of processes, exactly one gets
    * `"created"`. All others get `"taken"`, and so do all later ones until the `expiresAt` of that one. After that, either answer is right.
-   * Each answer is as lasting as the first: an adapter that waits for replicas waits again.
+   * Each answer is as lasting as the first: an adapter that waits for replicas waits again. One that is open is stored only if its owner
+   * has fewer than `limit` (left out: no limit) that are open and have not expired at `now`. Otherwise the answer is `"full"`; where its
+   * key is taken too, either is right. Simultaneous calls may store a few too many.
    */
-  create(request: ParkedRequest, now: EpochSeconds): Promise<"created" | "taken">;
+  create(
+    request: ParkedRequest,
+    bound: { readonly limit?: number; readonly now: EpochSeconds },
+  ): Promise<"created" | "taken" | "full">;
+  /** The one with this key, with every field, unless it has expired at `now`. Whoever was told `"taken"` finds it until then. */
+  find(key: TokenDigest, now: EpochSeconds): Promise<ParkedRequest | undefined>;
   /**
-   * The one with this key, with `by` exactly as `create` stored it, unless it has expired at `now`. Whoever was told `"taken"` finds it
-   * until then.
+   * Compare-and-set: answers the one with this key, which then has this state and `by`. Of any number of simultaneous calls in any number
+   * of processes, exactly one gets `"closed"`. All others get `"not-open"`, and so do calls for one that is not there, is not open, or has
+   * expired at `now`. Each answer is as lasting as the first.
    */
-  find(key: TokenDigest, now: EpochSeconds): Promise<Pick<ParkedRequest, "by"> | undefined>;
+  close(
+    step: { readonly key: TokenDigest; readonly as: "approved" | "denied"; readonly by: string },
+    now: EpochSeconds,
+  ): Promise<"closed" | "not-open">;
 }
 
 /** A client that has registered itself. @rfc 7591 §3 */

@@ -251,7 +251,7 @@ export interface Storage {
   readonly endMarks: EndMarkStore;
   readonly clientAssertions: ClientAssertionStore;
   readonly clientRegistrations: ClientRegistrationStore;
-  /** Needed only where an API takes pushed authorization requests. */
+  /** Needed only where an API takes pushed authorization requests, or requests of devices. */
   readonly parkedRequests?: ParkedRequestStore;
 }
 
@@ -280,7 +280,7 @@ export const storageMethods: {
   endMarks: { find: true, save: true },
   clientAssertions: { use: true },
   clientRegistrations: { create: true, find: true, extend: true },
-  parkedRequests: { create: true, find: true },
+  parkedRequests: { create: true, find: true, close: true },
 };
 
 /** The names of all storage ports. */

@@ -284,12 +284,18 @@ function memoryAssertions(assertions: ExpiringMap<UsedAssertion>): ClientAsserti
 
 function memoryParkedRequests(requests: ExpiringMap<ParkedRequest>): ParkedRequestStore {
   return {
-    create: async (request, now) => {
+    create: async (request, { limit = Infinity, now }) => {
       if (requests.get(request.key, now)) return "taken";
+      if (request.state === "open" && requests.inGroup(request.owner, now).length >= limit) return "full";
       requests.set(request.key, request, now);
       return "created";
     },
     find: async (key, now) => requests.get(key, now),
+    close: async ({ key, as: state, by }, now) => {
+      if (requests.get(key, now)?.state !== "open") return "not-open";
+      requests.change(key, { state, by });
+      return "closed";
+    },
   };
 }
 
@@ -328,7 +334,11 @@ export function memoryStorage(options: MemoryStorageOptions): MemoryStorage {
     clientAssertions: memoryAssertions(expiringMap<UsedAssertion>({ maxEntries, ownerOf: clientOf })),
     clientRegistrations: memoryRegistrations(),
     parkedRequests: memoryParkedRequests(
-      expiringMap<ParkedRequest>({ maxEntries, ownerOf: (request) => request.owner }),
+      expiringMap<ParkedRequest>({
+        maxEntries,
+        groupsOf: ({ state, owner }) => (state === "open" ? [owner] : []),
+        ownerOf: ({ owner }) => owner,
+      }),
     ),
   });
 }

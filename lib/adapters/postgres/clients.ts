@@ -1,4 +1,4 @@
-/** Clients in PostgreSQL: their table, the assertions that they have used, the requests that they have pushed, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 9126 §4. */
+/** Clients in PostgreSQL: their table, the assertions that they have used, their requests that wait for a person, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 8628 §3.3, 9126 §4. */
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock } from "../../protocol/time";
@@ -9,7 +9,7 @@ import type {
 } from "../../storage/client-ports";
 import { newClientEnd } from "../../storage/end-marks";
 import type { ClientRegistry } from "../../storage/port";
-import { readClient } from "../rows";
+import { parkedValues, readClient, readParked } from "../rows";
 import { endMarkValues, saveEndMarks } from "./authorizations";
 import type { Query } from "./database";
 import type { Tables } from "./tables";
@@ -126,26 +126,53 @@ export function postgresAssertions(query: Query): ClientAssertionStore {
   };
 }
 
-/** Pushed requests that were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 9126 §4 */
+/**
+ * Stores the parked request $1 to $6, unless it is open and its owner has more than $8 open ones that live at $7. They are counted anew
+ * each time, in an index. Returns one row: whether there was no room, and whether it is stored.
+ */
+function parking({ parked_requests: parked }: Tables): string {
+  return `WITH room AS (
+      SELECT $3::text = 'open' AND EXISTS (
+        SELECT 1 FROM ${parked} WHERE owner = $2 AND state = 'open' AND expires_at > $7 OFFSET $8
+      ) AS is_full
+    ), created AS (
+      INSERT INTO ${parked} (digest, owner, state, answered_by, device, expires_at)
+      SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::bigint FROM room WHERE NOT is_full
+      ON CONFLICT (digest) DO NOTHING RETURNING digest
+    )
+    SELECT is_full, EXISTS (SELECT 1 FROM created) AS created FROM room`;
+}
+
+/** Requests that wait for a person or were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 8628 §3.3, 9126 §4 */
 export function postgresParkedRequests(query: Query): ParkedRequestStore {
   return {
-    // whether a row that is there has expired does not matter: no two requests have the same random id
-    async create({ key, by, expiresAt }) {
-      const rows = await query(
-        ({ parked_requests: parked }) =>
-          `INSERT INTO ${parked} (digest, answered_by, expires_at) VALUES ($1, $2, $3)
-          ON CONFLICT (digest) DO NOTHING RETURNING digest`,
-        [key, by, expiresAt],
-      );
-      return rows.length === 1 ? "created" : "taken";
+    // whether a row that is there has expired does not matter: after its end, either answer is right
+    async create(request, { limit = Number.MAX_SAFE_INTEGER, now }) {
+      const [row] = await query(parking, [...parkedValues(request), now, limit - 1]);
+      if (row?.["created"]) return "created";
+      return row?.["is_full"] ? "full" : "taken";
     },
     async find(key, now) {
       const [row] = await query(
-        ({ parked_requests: parked }) =>
-          `SELECT answered_by FROM ${parked} WHERE digest = $1 AND expires_at > $2`,
+        ({ parked_requests: parked }) => `SELECT * FROM ${parked} WHERE digest = $1 AND expires_at > $2`,
         [key, now],
       );
-      return row && { by: row["answered_by"] as string };
+      return row && readParked(row);
+    },
+    async close({ key, as, by }, now) {
+      const closed = await query(
+        ({ parked_requests: parked }) =>
+          `UPDATE ${parked} SET state = $2, answered_by = $3
+          WHERE digest = $1 AND state = 'open' AND expires_at > $4 RETURNING 1`,
+        [key, as, by, now],
+      );
+      if (closed.length === 1) return "closed";
+      // only a statement that writes waits for a standby
+      await query(
+        ({ parked_requests: parked }) => `UPDATE ${parked} SET state = state WHERE digest = $1`,
+        [key],
+      );
+      return "not-open";
     },
   };
 }

@@ -161,6 +161,7 @@ function createTables(tables: NamedTables): readonly string[] {
       on: "subject, revoked, client_id, api_id, context_key, expires_at",
     }),
     index("client_registrations_by_end", { of: "client_registrations", on: "extended, expires_at" }),
+    index("parked_requests_by_owner", { of: "parked_requests", on: "owner, state, expires_at" }),
   ];
 }
 

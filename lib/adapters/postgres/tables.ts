@@ -147,7 +147,14 @@ export const tableShapes: Readonly<Record<TableName, TableShape>> = {
     key: ["client_id"],
   },
   parked_requests: {
-    columns: { digest: "text", answered_by: "text", expires_at: "bigint" },
+    columns: {
+      digest: "text",
+      owner: "text",
+      state: "text",
+      answered_by: "text",
+      device: "text",
+      expires_at: "bigint",
+    },
     key: ["digest"],
   },
   migrations: { columns: { version: "integer" }, key: ["version"] },

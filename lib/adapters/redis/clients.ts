@@ -1,7 +1,8 @@
-/** Clients in Redis: their table, the assertions that they have used, the requests that they have pushed, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 9126 §4. */
+/** Clients in Redis: their table, the assertions that they have used, their requests that wait for a person, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 8628 §3.3, 9126 §4. */
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
+import { digestToken } from "../../protocol/token-value";
 import type {
   ClientAssertionStore,
   ClientRegistrationStore,
@@ -11,7 +12,15 @@ import type {
 import { newClientEnd } from "../../storage/end-marks";
 import type { ClientRegistry, EndMarkStore } from "../../storage/port";
 import { misread, numberOf, textOf, textsOf } from "./answers";
-import { forgetAt, readRecord, readValues, type RedisStoreOptions, runScript, writeRecord } from "./records";
+import {
+  forgetAt,
+  readLiving,
+  readRecord,
+  readValues,
+  type RedisStoreOptions,
+  runScript,
+  writeRecord,
+} from "./records";
 
 /** The key of a client. */
 function clientKey(prefix: string, clientId: string): string {
@@ -149,27 +158,81 @@ export function redisAssertions({ prefix, sendReplicated }: RedisStoreOptions): 
 }
 
 /**
- * Stores the answer ARGV[1] to a request until ARGV[2], unless there is one. There is always a write for `WAIT` to wait for: who is told
- * that it is taken may go on, if the first answer was its own.
+ * Counts a request ARGV[3] that ends at ARGV[4] among the open ones of its owner, unless there are ARGV[5] that live at ARGV[1]. Drops what
+ * ended ARGV[2] seconds before that. Returns 2 when there are too many, and 1 when it has not been counted before. The key stays for
+ * ARGV[2] seconds after the last one.
+ */
+const countScript = `
+redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", ARGV[1] - ARGV[2])
+if redis.call("ZCOUNT", KEYS[1], "(" .. ARGV[1], "+inf") >= tonumber(ARGV[5]) then return 2 end
+local added = redis.call("ZADD", KEYS[1], "NX", ARGV[4], ARGV[3])
+local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
+if last[2] then redis.call("EXPIREAT", KEYS[1], last[2] + ARGV[2]) end
+return added`;
+
+/**
+ * Stores the request ARGV[1] until ARGV[2], unless there is one. There is always a write for `WAIT` to wait for: who is told that it is
+ * taken may go on, if the first answer was its own.
  */
 const parkScript = `
 if redis.call("SET", KEYS[1], ARGV[1], "NX", "EXAT", ARGV[2]) then return 1 end
 redis.call("SETRANGE", KEYS[1], 0, redis.call("GETRANGE", KEYS[1], 0, 0))
 return 0`;
 
-/** Pushed requests that were answered: one key each, which Redis removes some minutes after its end. @rfc 9126 §4 */
+/**
+ * Answers a request that is open at ARGV[1]: ARGV[2] is the beginning of its record from now on. Returns what was stored to the winner,
+ * and nothing to all others, for whom it writes too.
+ */
+const closeScript = `${readLiving("false")}
+redis.call("SETRANGE", KEYS[1], 0, "1")
+if string.sub(value, 1, 1) ~= "0" then return false end
+redis.call("SET", KEYS[1], "1" .. ARGV[2] .. string.sub(value, 3), "KEEPTTL")
+return value`;
+
+/** What is stored of a parked request, behind a flag that says whether it was answered. */
+type StoredRequest = Omit<ParkedRequest, "key" | "state"> & { readonly state?: ParkedRequest["state"] };
+
+/**
+ * Requests that wait for a person or were answered: one key each, which Redis removes some minutes after its end. `open:<digest>` of
+ * an owner has the keys of its open ones by their ends: it lies in another slot, so it is a step of its own, and no replica need have it.
+ *
+ * @rfc 8628 §3.3, 9126 §4
+ */
 export function redisParkedRequests({ prefix, send, sendReplicated }: RedisStoreOptions): ParkedRequestStore {
   const keyOf = (key: string): string => `${prefix}parked:${key}`;
+  const openOf = (owner: string): string => `${prefix}open:${digestToken(owner)}`;
+  // one that stays counted although it is not open takes one of many places until its end
+  const uncount = (owner: string, key: string): Promise<unknown> =>
+    send(openOf(owner), ["ZREM", openOf(owner), key]).catch(() => undefined);
   return {
-    async create({ key, by, expiresAt }) {
-      const record = { by, expiresAt };
-      const args = [writeRecord({ flag: false, record }), forgetAt(record)];
-      const created = await runScript(sendReplicated, { script: parkScript, keys: [keyOf(key)], args });
-      return numberOf(created) === 1 ? "created" : "taken";
+    async create({ key, state, ...rest }, { limit = Number.MAX_SAFE_INTEGER, now }) {
+      const { owner, expiresAt } = rest;
+      const counting = {
+        keys: [openOf(owner)],
+        args: [now, clockDriftSeconds, key, expiresAt, limit],
+      } as const;
+      const isOpen = state === "open";
+      const counted = isOpen && numberOf(await runScript(send, { script: countScript, ...counting }));
+      if (counted === 2) return "full";
+      const record = isOpen ? rest : { state, ...rest };
+      const args = [writeRecord({ flag: !isOpen, record }), forgetAt(rest)];
+      const parked = await runScript(sendReplicated, { script: parkScript, keys: [keyOf(key)], args });
+      if (numberOf(parked) === 1) return "created";
+      if (counted === 1) await uncount(owner, key);
+      return "taken";
     },
     async find(key, now) {
       const found = await send(keyOf(key), ["GET", keyOf(key)]);
-      return readRecord<Pick<ParkedRequest, "by" | "expiresAt">>(found, now)?.record;
+      const { record } = readRecord<StoredRequest>(found, now) ?? {};
+      return record && { key, state: "open", ...record };
+    },
+    async close({ key, as: state, by }, now) {
+      const beginning = `${JSON.stringify({ state, by }).slice(0, -1)},`;
+      const step = { script: closeScript, keys: [keyOf(key)], args: [now, beginning] } as const;
+      const closed = readRecord<StoredRequest>(await runScript(sendReplicated, step), now);
+      if (!closed) return "not-open";
+      await uncount(closed.record.owner, key);
+      return "closed";
     },
   };
 }

@@ -138,6 +138,12 @@ export function setRecord(
   return ["SET", key, writeRecord({ flag, record }), "EXAT", forgetAt(record)];
 }
 
+/** Ends the script with this answer unless the record KEYS[1] is alive at ARGV[1]. */
+export const readLiving = (otherwise: string): string => `
+local value = redis.call("GET", KEYS[1])
+if not value then return ${otherwise} end
+if cjson.decode(string.sub(value, 2)).expiresAt <= tonumber(ARGV[1]) then return ${otherwise} end`;
+
 /** How many records share one command. Commands of other requests run in between. */
 export const atOnce = 500;
 

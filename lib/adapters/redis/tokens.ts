@@ -14,18 +14,13 @@ import {
   forgetAt,
   lastUse,
   noteLastUse,
+  readLiving,
   readRecord,
   type RedisStoreOptions,
   runScript,
   setRecord,
   writeRecord,
 } from "./records";
-
-/** Ends the script with this answer unless the record KEYS[1] is alive at ARGV[1]. */
-const readLiving = (otherwise: string): string => `
-local value = redis.call("GET", KEYS[1])
-if not value then return ${otherwise} end
-if cjson.decode(string.sub(value, 2)).expiresAt <= tonumber(ARGV[1]) then return ${otherwise} end`;
 
 /** Spends a code. KEYS: the code, its authorization. ARGV: now, the last use. Returns 1 for the winner, 0 for all others. */
 const spendScript = `${readLiving("0")}

@@ -1,4 +1,4 @@
-/** Clients in SQLite: their table, the assertions that they have used, the requests that they have pushed, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 9126 §4. */
+/** Clients in SQLite: their table, the assertions that they have used, their requests that wait for a person, and those that have registered themselves. RFC 6749 §2, 7523 §3, 7591 §3, 8628 §3.3, 9126 §4. */
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock, EpochSeconds } from "../../protocol/time";
@@ -6,11 +6,12 @@ import type {
   ClientAssertionStore,
   ClientRegistration,
   ClientRegistrationStore,
+  ParkedRequest,
   ParkedRequestStore,
 } from "../../storage/client-ports";
 import { newClientEnd } from "../../storage/end-marks";
 import type { ClientRegistry } from "../../storage/port";
-import { readClient } from "../rows";
+import { parkedValues, readClient, readParked } from "../rows";
 import { saveEndMark } from "./authorizations";
 import type { Statements } from "./connection";
 import type { Database } from "./database";
@@ -85,21 +86,34 @@ export function sqliteAssertions({ write }: Database): ClientAssertionStore {
   };
 }
 
-/** Pushed requests that were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 9126 §4 */
+function park(
+  { rows }: Statements,
+  { request, limit, now }: { request: ParkedRequest; limit: number; now: EpochSeconds },
+): "created" | "taken" | "full" {
+  const last = `SELECT 1 FROM authmount_parked_requests
+    WHERE owner = ? AND state = 'open' AND expires_at > ? LIMIT 1 OFFSET ?`;
+  if (request.state === "open" && rows(last, request.owner, now, limit - 1).length > 0) return "full";
+  const statement = `INSERT INTO authmount_parked_requests (digest, owner, state, answered_by, device, expires_at)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING RETURNING 1`;
+  return rows(statement, ...parkedValues(request)).length === 1 ? "created" : "taken";
+}
+
+/** Requests that wait for a person or were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 8628 §3.3, 9126 §4 */
 export function sqliteParkedRequests({ read, write }: Database): ParkedRequestStore {
   return {
-    // whether a row that is there has expired does not matter: no two requests have the same random id
-    create: ({ key, by, expiresAt }) =>
-      write(({ rows }) => {
-        const statement = `INSERT INTO authmount_parked_requests (digest, answered_by, expires_at) VALUES (?, ?, ?)
-          ON CONFLICT (digest) DO NOTHING RETURNING 1`;
-        return rows(statement, key, by, expiresAt).length === 1 ? "created" : "taken";
-      }),
+    // whether a row that is there has expired does not matter: after its end, either answer is right
+    create: (request, { limit = Number.MAX_SAFE_INTEGER, now }) =>
+      write((on) => park(on, { request, limit, now })),
     async find(key, now) {
-      const statement =
-        "SELECT answered_by FROM authmount_parked_requests WHERE digest = ? AND expires_at > ?";
+      const statement = "SELECT * FROM authmount_parked_requests WHERE digest = ? AND expires_at > ?";
       const [row] = await read(({ rows }) => rows(statement, key, now));
-      return row && { by: row["answered_by"] as string };
+      return row && readParked(row);
+    },
+    async close({ key, as, by }, now) {
+      const statement = `UPDATE authmount_parked_requests SET state = ?, answered_by = ?
+        WHERE digest = ? AND state = 'open' AND expires_at > ? RETURNING 1`;
+      const closed = await write(({ rows }) => rows(statement, as, by, key, now));
+      return closed.length === 1 ? "closed" : "not-open";
     },
   };
 }

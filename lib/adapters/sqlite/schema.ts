@@ -48,7 +48,12 @@ export const schemaVersions: readonly (readonly string[])[] = [
       "client_id TEXT NOT NULL PRIMARY KEY, record TEXT NOT NULL, extended INTEGER NOT NULL",
     ),
     `CREATE INDEX authmount_client_registrations_by_end ON authmount_client_registrations (extended, expires_at)`,
-    ...expiring("parked_requests", "digest TEXT NOT NULL PRIMARY KEY, answered_by TEXT NOT NULL"),
+    ...expiring(
+      "parked_requests",
+      `digest TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, state TEXT NOT NULL, answered_by TEXT NOT NULL,
+      device TEXT NOT NULL`,
+    ),
+    `CREATE INDEX authmount_parked_requests_by_owner ON authmount_parked_requests (owner, state, expires_at)`,
   ],
 ];
 

@@ -18,6 +18,7 @@ import {
   newClients,
   newCode,
   newConsent,
+  newDeviceRequest,
   newDigest,
   newDigestWithLookalikes,
   newEndKey,
@@ -346,13 +347,13 @@ export const registrations: Kind<ClientRegistration> = {
   apart: closeRegistrations,
 };
 
-/** Answers to a pushed request by keys of which a careless query takes one for another. */
+/** Parked requests by keys of which a careless query takes one for another. */
 function closeParkedRequests(now: EpochSeconds): readonly [ParkedRequest, ...ParkedRequest[]] {
   const { digest, lookalikes: others } = newDigestWithLookalikes();
   return [newParkedRequest(now, { key: digest }), ...others.map((key) => newParkedRequest(now, { key }))];
 }
 
-/** Pushed requests that were answered. */
+/** Requests that wait for a person, or were answered by one. */
 export const parkedRequests: Kind<ParkedRequest> = {
   port: "parkedRequests",
   key: "a key",
@@ -360,15 +361,18 @@ export const parkedRequests: Kind<ParkedRequest> = {
   newOne: newParkedRequest,
   on: (storage) => ({
     async store(request, now) {
-      const outcome = await parkedRequestsOf(storage).create(request, now);
+      const outcome = await parkedRequestsOf(storage).create(request, { now });
       assertSame(outcome, "created", "parkedRequests.create");
     },
-    async find(request, now) {
-      const found = await parkedRequestsOf(storage).find(request.key, now);
-      return found && { ...request, by: found.by };
-    },
+    find: ({ key }, now) => parkedRequestsOf(storage).find(key, now),
   }),
-  samples: ({ now }) => [newParkedRequest(now), newParkedRequest(now, { by: newDigest() })],
+  samples: ({ now }) => [
+    newParkedRequest(now),
+    newParkedRequest(now, { by: newDigest() }),
+    newDeviceRequest(now, { owner: `{${newId()}}"'%\\` }),
+    newDeviceRequest(now, { state: "denied", by: newId() }),
+    newDeviceRequest(now, { device: { issuer: awkwardText, scopes: [], impliedScopes: [longText, "b"] } }),
+  ],
   unlike: ({ now }) => [closeParkedRequests(now)],
   apart: closeParkedRequests,
 };

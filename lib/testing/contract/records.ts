@@ -130,9 +130,21 @@ export function newAssertion(now: EpochSeconds, changes: Partial<UsedAssertion> 
   return { digest: newDigest(), clientId: newId(), expiresAt: now + 300, ...changes };
 }
 
+/** A new request of a device, which is open, with these changes. */
+export function newDeviceRequest(
+  now: EpochSeconds,
+  { device: changed, ...changes }: Partial<Omit<ParkedRequest, "device">> & { device?: object } = {},
+): ParkedRequest {
+  const { issuer, authMethodId, apiId, grantedScopes: scopes } = newAuthorization(now);
+  const code = { authorizationId: newId(), digest: newDigest() };
+  const device = { issuer, authMethodId, apiId, code, scopes, impliedScopes: [], ...changed };
+  return { key: newDigest(), owner: newId(), state: "open", device, expiresAt: now + 300, ...changes };
+}
+
 /** A new answer to a pushed request with these changes. */
 export function newParkedRequest(now: EpochSeconds, changes: Partial<ParkedRequest> = {}): ParkedRequest {
-  return { key: newDigest(), owner: newId(), by: newId(), expiresAt: now + 300, ...changes };
+  const [key, owner, by] = [newDigest(), newId(), newId()];
+  return { key, owner, state: "approved", by, expiresAt: now + 300, ...changes };
 }
 
 /** A new registration of a public client with these changes. */

@@ -173,7 +173,7 @@ const park: SingleUse = {
       async use(storage, at) {
         const parkedRequests = parkedRequestsOf(storage);
         const answer = { ...request, by: newId() };
-        const won = isWon(await parkedRequests.create(answer, at), ["created", "taken"]);
+        const won = isWon(await parkedRequests.create(answer, { now: at }), ["created", "taken"]);
         if (won) winner = answer.by;
         else seen.push((await parkedRequests.find(request.key, at))?.by);
         return won;
@@ -364,17 +364,17 @@ const parkedRules: Rules = {
     const { now } = subject;
     // the caller's clock may be behind that of the store, so the store's own time must not decide
     const request = newParkedRequest(now, { expiresAt: now - 30 });
-    assertSame(await own.create(request, now - 60), "created", "the first call");
+    assertSame(await own.create(request, { now: now - 60 }), "created", "the first call");
     const later = { ...request, by: newId(), expiresAt: now + 300 };
-    assertSame(await other.create(later, now - 31), "taken", "one second before its end");
+    assertSame(await other.create(later, { now: now - 31 }), "taken", "one second before its end");
     assertNothing(await own.find(request.key, now - 30), "found at its end");
-    const after: string = await own.create(later, now - 30);
+    const after: string = await own.create(later, { now: now - 30 });
     assertSame(after === "created" || after === "taken", true, `the answer at its end: ${after}`);
   },
   async "parkedRequests.find gives what can be changed"({ storage, now }) {
     const parkedRequests = parkedRequestsOf(storage);
     const request = newParkedRequest(now);
-    await parkedRequests.create(request, now);
+    await parkedRequests.create(request, { now });
     spoil(await parkedRequests.find(request.key, now));
     const again = await parkedRequests.find(request.key, now);
     assertSame(again?.by, request.by, "after changing what was returned");

@@ -17,10 +17,10 @@ import {
   newClients,
   newCode,
   newConsent,
+  newDeviceRequest,
   newDigest,
   newEndMark,
   newId,
-  newParkedRequest,
   newRefreshToken,
   newRegistration,
 } from "./records";
@@ -66,8 +66,10 @@ function callsOfClients(
     "clientRegistrations.extend": () =>
       registrations.extend({ clientId: newId(), expiresAt: now + 600 }, now),
     ...(parkedRequests && {
-      "parkedRequests.create": () => parkedRequests.create(newParkedRequest(now), now),
+      "parkedRequests.create": () => parkedRequests.create(newDeviceRequest(now), { limit: plenty, now }),
       "parkedRequests.find": () => parkedRequests.find(newDigest(), now),
+      "parkedRequests.close": () =>
+        parkedRequests.close({ key: newDigest(), as: "approved", by: newId() }, now),
     }),
   };
 }

@@ -1,4 +1,5 @@
 /** Mistakes with pushed requests that were answered. */
+import type { ParkedRequest } from "../../../../lib";
 import { isLive } from "./table-storage";
 import { cachingFind, newLock, ownNow, planted, wrong, type WrongAdapter } from "./wrong-adapter";
 
@@ -6,7 +7,7 @@ import { cachingFind, newLock, ownNow, planted, wrong, type WrongAdapter } from 
 const answeringMistakes: readonly WrongAdapter[] = planted("parkedRequests", {
   "parkedRequests.create has one winner": {
     "create looks first and writes then": ({ database: { parkedRequests } }) => ({
-      async create(request, now) {
+      async create(request, { now }) {
         const found = await parkedRequests.get(request.key);
         if (found && isLive(now)(found)) return "taken";
         await parkedRequests.set(request.key, request);
@@ -35,8 +36,8 @@ const answeringMistakes: readonly WrongAdapter[] = planted("parkedRequests", {
   },
   "parkedRequests.create uses a request once": {
     "create overwrites the first answer and says that it is taken": ({ storage, database }) => ({
-      async create(request, now) {
-        const outcome = await storage.parkedRequests.create(request, now);
+      async create(request, bound) {
+        const outcome = await storage.parkedRequests.create(request, bound);
         await database.parkedRequests.set(request.key, request);
         return outcome;
       },
@@ -48,14 +49,14 @@ const answeringMistakes: readonly WrongAdapter[] = planted("parkedRequests", {
       },
     }),
     "create answers created, whoever was first": ({ storage }) => ({
-      create: (request, now) => storage.parkedRequests.create(request, now).then(() => "created"),
+      create: (request, bound) => storage.parkedRequests.create(request, bound).then(() => "created"),
     }),
     "create answers taken, also to the first": ({ storage }) => ({
-      create: (request, now) => storage.parkedRequests.create(request, now).then(() => "taken"),
+      create: (request, bound) => storage.parkedRequests.create(request, bound).then(() => "taken"),
     }),
     "create answers true and false": ({ storage }) => ({
-      create: async (request, now) =>
-        ((await storage.parkedRequests.create(request, now)) === "created") as unknown as "created",
+      create: async (request, bound) =>
+        ((await storage.parkedRequests.create(request, bound)) === "created") as unknown as "created",
     }),
     "create keeps each answer": ({ database: { parkedRequests } }) => ({
       create: async (request) =>
@@ -73,21 +74,21 @@ const answeringMistakes: readonly WrongAdapter[] = planted("parkedRequests", {
       };
     },
     "create forgets after a minute": ({ storage, database }) => ({
-      async create(request, now) {
-        await database.parkedRequests.deleteWhere(({ expiresAt }) => expiresAt - 240 <= now);
-        return storage.parkedRequests.create(request, now);
+      async create(request, bound) {
+        await database.parkedRequests.deleteWhere(({ expiresAt }) => expiresAt - 240 <= bound.now);
+        return storage.parkedRequests.create(request, bound);
       },
     }),
     "find gives the answer of the last call in this process"({ storage }) {
-      const last = new Map<string, string>();
+      const last = new Map<string, ParkedRequest>();
       return {
-        create(request, now) {
-          last.set(request.key, request.by);
-          return storage.parkedRequests.create(request, now);
+        create(request, bound) {
+          last.set(request.key, request);
+          return storage.parkedRequests.create(request, bound);
         },
         async find(key, now) {
           const found = await storage.parkedRequests.find(key, now);
-          return found && { by: last.get(key) ?? found.by };
+          return found && { ...found, ...last.get(key) };
         },
       };
     },
@@ -104,24 +105,24 @@ const answeringMistakes: readonly WrongAdapter[] = planted("parkedRequests", {
   },
   "parkedRequests.create keeps the end": {
     "create moves the end": ({ storage, database }) => ({
-      async create(request, now) {
-        const outcome = await storage.parkedRequests.create(request, now);
+      async create(request, bound) {
+        const outcome = await storage.parkedRequests.create(request, bound);
         const { expiresAt } = request;
         await database.parkedRequests.update(request.key, (first) => ({ ...first, expiresAt }));
         return outcome;
       },
     }),
     "create deletes by the clock of the database": ({ storage, database }) => ({
-      async create(request, now) {
+      async create(request, bound) {
         await database.parkedRequests.deleteWhere((one) => !isLive(ownNow())(one));
-        return storage.parkedRequests.create(request, now);
+        return storage.parkedRequests.create(request, bound);
       },
     }),
     "create rejects where an expired one is left": ({ storage, database }) => ({
-      async create(request, now) {
+      async create(request, bound) {
         const left = await database.parkedRequests.get(request.key);
-        if (left && !isLive(now)(left)) throw new Error("duplicate key");
-        return storage.parkedRequests.create(request, now);
+        if (left && !isLive(bound.now)(left)) throw new Error("duplicate key");
+        return storage.parkedRequests.create(request, bound);
       },
     }),
   },
@@ -134,12 +135,15 @@ const findingMistakes: readonly WrongAdapter[] = [
   ...planted("parkedRequests", {
     "parkedRequests.find returns what was stored": {
       "find forgets by": ({ storage }) => ({
-        find: async (key, now) => (await storage.parkedRequests.find(key, now)) && { by: "" },
+        async find(key, now) {
+          const found = await storage.parkedRequests.find(key, now);
+          return found && { ...found, by: "" };
+        },
       }),
       "find cuts by": ({ storage }) => ({
         async find(key, now) {
           const found = await storage.parkedRequests.find(key, now);
-          return found && { by: found.by.slice(0, 32) };
+          return found?.by === undefined ? found : { ...found, by: found.by.slice(0, 32) };
         },
       }),
     },
@@ -155,13 +159,13 @@ const findingMistakes: readonly WrongAdapter[] = [
     },
     "parkedRequests whose keys are nearly alike": {
       "keys ignore case": ({ storage, database }) => ({
-        create: (request, now) =>
-          storage.parkedRequests.create({ ...request, key: lowered(request.key) }, now),
+        create: (request, bound) =>
+          storage.parkedRequests.create({ ...request, key: lowered(request.key) }, bound),
         find: (key) => database.parkedRequests.get(lowered(key)),
       }),
       "keys are cut": ({ storage }) => ({
-        create: (request, now) =>
-          storage.parkedRequests.create({ ...request, key: request.key.slice(0, 42) }, now),
+        create: (request, bound) =>
+          storage.parkedRequests.create({ ...request, key: request.key.slice(0, 42) }, bound),
         find: (key, now) => storage.parkedRequests.find(key.slice(0, 42), now),
       }),
     },
@@ -181,11 +185,11 @@ const findingMistakes: readonly WrongAdapter[] = [
     mistake: "create keeps the caller's own object",
     caughtBy: ["parkedRequests keeps and gives copies"],
     change({ storage }) {
-      const kept = new Map<string, { readonly by: string }>();
+      const kept = new Map<string, ParkedRequest>();
       return {
-        create(request, now) {
+        create(request, bound) {
           kept.set(request.key, request);
-          return storage.parkedRequests.create(request, now);
+          return storage.parkedRequests.create(request, bound);
         },
         find: async (key, now) => (await storage.parkedRequests.find(key, now)) && kept.get(key),
       };

@@ -387,8 +387,20 @@ export function tableStorage(database: Database): Required<Storage> {
     },
     clientRegistrations: tableRegistrations(database),
     parkedRequests: {
-      create: async (request) => ((await parkedRequests.add(request.key, request)) ? "created" : "taken"),
+      async create(request, { limit = Infinity, now }) {
+        const isOpen = ({ owner, state }: ParkedRequest): boolean =>
+          owner === request.owner && state === "open";
+        const open = await parkedRequests.count((one) => isOpen(one) && isLive(now)(one));
+        if (isOpen(request) && open >= limit) return "full";
+        return (await parkedRequests.add(request.key, request)) ? "created" : "taken";
+      },
       find: async (key, now) => live(await parkedRequests.get(key), now),
+      async close({ key, as: state, by }, now) {
+        const won = await parkedRequests.update(key, (one) =>
+          one.state === "open" && isLive(now)(one) ? { ...one, state, by } : undefined,
+        );
+        return won ? "closed" : "not-open";
+      },
     },
   };
 }
