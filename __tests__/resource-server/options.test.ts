@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { checkResourceServerOptions, resolveResourceApis } from "../../lib/resource-server/options";
 
 const orders = { audience: "https://api.example/orders", scopes: ["orders:read"] };
@@ -39,6 +40,44 @@ describe("the issuers of an API in the options", () => {
     expect(problemOf({ baseUrl, apis, ...more })).toBe(
       problem && `createResourceServer: apis.orders.issuers.1 ${problem}. ${fixes.issuers}`,
     );
+  });
+});
+
+describe('an API apart with profile: "fapi2" (FAPI 2.0 Security Profile §5.3.4)', () => {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const byKey = { introspection: { clientId: "api", privateKey } };
+  const contradiction =
+    'contradicts apis.orders.profile, which is "fapi2" (FAPI 2.0 Security Profile §5.3.2)';
+  const notByKey = `introspection ${contradiction}. Write { clientId, privateKey }.`;
+
+  it.each<[string, object, object, string | undefined]>([
+    ["introspection by a key", {}, byKey, undefined],
+    ["an own publicUrl", { dpop: { publicUrl: "https://api.example" } }, byKey, undefined],
+    ["no introspection: revocations would not count", {}, {}, notByKey],
+    ["introspection by a secret", {}, { introspection }, notByKey],
+    [
+      "tokens without a key",
+      { dpop: { tokens: "optional" } },
+      byKey,
+      `apis.orders.dpop.tokens ${contradiction}. Leave it out, or write "required".`,
+    ],
+  ])("%s", (_, api, more, problem) => {
+    const apis = { orders: { ...orders, ...api, profile: "fapi2" } };
+    expect(problemOf({ baseUrl, apis, ...more })).toBe(problem && `createResourceServer: ${problem}`);
+  });
+
+  it("accepts no token without a key", () => {
+    const at = { dpop: { publicUrl: "https://api.example" } };
+    const apis = {
+      orders: { ...orders, profile: "fapi2" },
+      stock: { ...orders, ...at, profile: "fapi2" },
+      reports: { ...orders, ...at },
+    } as const;
+    expect(resolveResourceApis({ baseUrl, apis }).map(({ dpop }) => dpop)).toEqual([
+      { required: true },
+      { required: true, ...at.dpop },
+      { required: false, ...at.dpop },
+    ]);
   });
 });
 

@@ -34,6 +34,13 @@ export interface ResourceApiOptions {
   readonly issuers?: readonly string[];
   /** Accepts tokens that are bound to a key of the client (DPoP): as in the options of `createAuthServer`, with the `publicUrl` of this app. */
   readonly dpop?: DpopOptions;
+  /**
+   * `"fapi2"`: as at the authorization server. Tokens must be bound to keys (`dpop`), and each one is asked about by `introspection` with a
+   * `privateKey`, so that revocations count.
+   *
+   * @rfc FAPI 2.0 Security Profile §5.3.4
+   */
+  readonly profile?: "fapi2";
 }
 
 /** How the authorization server is asked about tokens, by `clientSecret` or `privateKey`. The client is confidential and has a subscription to the APIs. @rfc 7662 §2.1 */
@@ -81,6 +88,7 @@ const fixes = {
   defaultScopes: "List names from scopes of this API, or leave it out.",
   issuers: 'List issuer identifiers, such as "https://host/oauth/auth/account/api/orders", or leave it out.',
   dpop: "Write {}, or an object with any of tokens and publicUrl.",
+  profile: 'Write "fapi2", or leave it out.',
   tokens: 'Write "optional" or "required", or leave it out.',
   publicUrl:
     'Write the public URL of the root of this app without a trailing slash, such as "https://api.example.com".',
@@ -110,6 +118,7 @@ const apiSchema = {
         publicUrl: { ...text, description: fixes.publicUrl },
       },
     },
+    profile: { enum: ["fapi2"], description: fixes.profile },
   },
 };
 
@@ -152,6 +161,22 @@ function issuerProblem(issuer: string, { baseUrl, introspection }: ResourceServe
   const problem = urlProblem(issuer);
   if (problem !== undefined || !introspection || isIssuerBelow(baseUrl, issuer)) return problem;
   return wrong("issuer-of-another-server");
+}
+
+/** What contradicts the profile of an API. @rfc FAPI 2.0 Security Profile §5.3.4 */
+function* profileProblems({ apis, introspection }: ResourceServerOptions): Iterable<OptionProblem> {
+  for (const [apiId, { profile, dpop }] of Object.entries(apis)) {
+    if (!profile) continue;
+    const contradiction = wrong("contradicts-profile", `apis.${apiId}.profile`);
+    if (dpop?.tokens === "optional")
+      yield {
+        path: `apis.${apiId}.dpop.tokens`,
+        ...contradiction,
+        fix: 'Leave it out, or write "required".',
+      };
+    if (introspection?.privateKey === undefined)
+      yield { path: "introspection", ...contradiction, fix: "Write { clientId, privateKey }." };
+  }
 }
 
 function* apiProblems(options: ResourceServerOptions): Iterable<OptionProblem> {
@@ -200,6 +225,7 @@ function* valueProblems(options: ResourceServerOptions): Iterable<OptionProblem>
   const problem = baseUrlProblem(baseUrl);
   if (problem !== undefined) yield { path: "baseUrl", ...problem, fix: fixes.baseUrl };
   yield* apiProblems(options);
+  yield* profileProblems(options);
   if (options.revocationLagSeconds !== undefined && !introspection) {
     const fixOfLag = "Leave it out, or write introspection.";
     yield { path: "revocationLagSeconds", ...wrong("lag-without-introspection"), fix: fixOfLag };
@@ -222,7 +248,7 @@ export function checkResourceServerOptions(given: ResourceServerOptions): Resour
 /** The APIs of checked options. */
 export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): readonly ResourceApi[] {
   return Object.entries(apis).map(
-    ([apiId, { audience, scopes, defaultScopes = [], name = apiId, issuers, dpop }]) => ({
+    ([apiId, { audience, scopes, defaultScopes = [], name = apiId, issuers, dpop, profile }]) => ({
       apiId,
       name,
       audience,
@@ -232,7 +258,7 @@ export function resolveResourceApis({ baseUrl, apis }: ResourceServerOptions): r
       defaultScopes,
       issuers,
       metadataUrl: protectedResourceMetadataUrl(audience),
-      ...resolveDpop(dpop),
+      ...resolveDpop(profile ? { ...dpop, tokens: "required" } : dpop),
     }),
   );
 }
