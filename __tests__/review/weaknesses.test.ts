@@ -187,6 +187,12 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
     ],
     [strongWithClients(keyClient())],
   ],
+  "option-of-a-newer-version": [
+    [strongWithApi({ dpop: {} }), "apis.orders.dpop"],
+    [strongWithApi({ pushedRequests: "required" }), "apis.orders.pushedRequests"],
+    [strongWithApi({ pushedRequests: "optional" })],
+    [strongWithApi({ profile: "fapi2" }), "apis.orders.profile"],
+  ],
   "unregistered-clients": [
     [strongWithApi({ clientRegistration: { approve() {} } }), "apis.orders.clientRegistration"],
     [strongWithApi({ clientMetadataDocuments }), "apis.orders.clientMetadataDocuments"],

@@ -160,7 +160,7 @@ function readOptionProblems(library, coded) {
 /** The rules about weak options, by their ids. @param {import("./library").Library} library */
 function readWeaknesses(library) {
   const { recordsOf } = textReader(library);
-  return literalsOf(library, "WeaknessRule").flatMap((node) => {
+  return literalsOf(library, "StandardRule").flatMap((node) => {
     const { parent } = node;
     if (!ts.isPropertyAssignment(parent)) return [];
     const id = parent.name.getText().replaceAll('"', "");

@@ -1,13 +1,10 @@
 /** What is weak about options that are accepted: a table of rules with their ids. RFC 6749 §4.1.2, §10; 6819 §5; 8252 §7, §8; 9700 §2, §4. */
 import type { ApiOptions, AuthServerOptions } from "../options/options";
 import { resolveLifetimes } from "../options/resolve";
-import { scopesOf } from "../pages/identity-scopes";
-import { type Client, isKeyClient, type KeyClient } from "../protocol/client";
+import type { Client, KeyClient } from "../protocol/client";
 import { lossOfRecords } from "../storage/risks";
 import {
   chosenClientSecrets,
-  codesOverAMinute,
-  type Find,
   httpUrls,
   inApis,
   inClients,
@@ -20,6 +17,7 @@ import {
   subscriptions,
   unmetClientFlags,
 } from "./find";
+import { type StandardCode, type StandardRule, standardRules } from "./standard-rules";
 
 /** The id of a weakness. It never changes its meaning; the texts beside it may be improved. */
 export type WeaknessCode =
@@ -45,6 +43,7 @@ export type WeaknessCode =
   | "subscription-to-unknown-api"
   | "subscription-to-unknown-scope"
   | "flag-without-option"
+  | "option-of-a-newer-version"
   | "chosen-client-secret"
   | "old-secret-without-end"
   | "token-endpoint-audience"
@@ -55,21 +54,7 @@ export type WeaknessCode =
   | "dotless-redirect-schemes"
   | "audience-at-other-origin"
   | "no-event-handler"
-  | "authorization-codes-over-a-minute"
-  | "access-tokens-over-an-hour"
-  | "token-endpoint-audience-of-strangers"
-  | "consent-by-host"
-  | "public-client"
-  | "client-secret"
-  | "client-with-all-grants"
-  | "client-with-all-scopes";
-
-/** What is so, and where. It only matters to a standard. */
-interface StandardRule {
-  /** The end of a sentence that begins with the option's path. It quotes no secret and no key. */
-  readonly problem: string;
-  readonly find: Find;
-}
+  | StandardCode;
 
 /** Something that the host should know, whatever it is compared with. */
 interface WeaknessRule extends StandardRule {
@@ -263,6 +248,17 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     fix: "Add the option to the API, or remove the flag from the record.",
     find: unmetClientFlags,
   },
+  "option-of-a-newer-version": {
+    level: "note",
+    problem: "restricts requests or tokens",
+    why: "During an upgrade, a process that runs an older version does not know it, and accepts what it refuses.",
+    fix: "Switch it on when every process runs a version that has it.",
+    find: inApis(({ profile, dpop, pushedRequests }) => [
+      ...(profile ? ["profile"] : []),
+      ...(dpop ? ["dpop"] : []),
+      ...(pushedRequests === "required" ? ["pushedRequests"] : []),
+    ]),
+  },
   "chosen-client-secret": {
     level: "note",
     problem: "is of a secret that a person may have chosen",
@@ -347,38 +343,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     fix: "Write a function that logs events, and raises an alarm for server-error and replay-detected.",
     find: option("onEvent", ({ onEvent }) => !onEvent),
   },
-  "authorization-codes-over-a-minute": { problem: "is more than 60 seconds", find: codesOverAMinute },
-  "access-tokens-over-an-hour": {
-    problem: "is more than 3600 seconds",
-    find: inApis(({ accessTokenSeconds = 0 }) => (accessTokenSeconds > 3_600 ? ["accessTokenSeconds"] : [])),
-  },
-  "token-endpoint-audience-of-strangers": {
-    // what its function answers cannot be seen beforehand
-    problem: "may accept assertions for the token endpoint",
-    find: inApis(({ clientMetadataDocuments: on }) => (on ? ["clientMetadataDocuments"] : [])),
-  },
-  "consent-by-host": {
-    problem: "may say yes without asking the person",
-    find: option("consent", ({ consent }) => consent !== undefined),
-  },
-  "public-client": {
-    problem: "is false",
-    find: inClients(({ confidential }) => (confidential ? [] : ["confidential"])),
-  },
-  "client-secret": {
-    problem: "means that it sends a secret",
-    find: inClients((client) => (client.confidential && !isKeyClient(client) ? ["secretDigests"] : [])),
-  },
-  "client-with-all-grants": {
-    problem: "names no grantTypes, which means all",
-    find: subscriptions(({ grantTypes }, _, { confidential }) => confidential && grantTypes === undefined),
-  },
-  "client-with-all-scopes": {
-    problem: "names no scopes, which means all",
-    find: subscriptions(
-      ({ scopes }, api) => scopes === undefined && api !== undefined && Object.keys(scopesOf(api)).length > 1,
-    ),
-  },
+  ...standardRules,
 };
 
 /** Everything that the rules find, also what only a standard asks for, in their order. */
