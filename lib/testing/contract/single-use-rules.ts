@@ -1,15 +1,14 @@
-/** What is used once: codes, refresh tokens, client assertions, pushed requests. Of any number of calls exactly one wins. RFC 6749 §4.1.2, §6, 7523 §3, 9126 §4, 9700 §4.5, §4.14.2. */
+/** What is used once: codes, refresh tokens, client assertions. Of any number of calls exactly one wins. RFC 6749 §4.1.2, §6, 7523 §3, 9700 §4.5, §4.14.2. */
 import type { RefreshToken, RefreshTokenUse } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../../storage/port";
-import { life, spoil } from "./kind-rules";
+import { life } from "./kind-rules";
 import {
   newAssertion,
   newCode,
   newDigest,
   newDigestWithLookalikes,
   newId,
-  newParkedRequest,
   newRefreshToken,
   newUse,
 } from "./records";
@@ -17,8 +16,6 @@ import {
   assertNothing,
   assertRecord,
   assertSame,
-  ofParkedRequests,
-  parkedRequestsOf,
   race,
   raceSizes,
   type Rule,
@@ -36,7 +33,7 @@ export interface Single {
 }
 
 /** A call that uses something once. */
-interface SingleUse {
+export interface SingleUse {
   readonly call: string;
   /** One of what is used, as "a code". */
   readonly one: string;
@@ -44,7 +41,7 @@ interface SingleUse {
 }
 
 /** True for the answer of the winner. Fails unless the answer is that, or that of a loser. */
-function isWon(outcome: string, [won, lost]: readonly [won: string, lost: string]): boolean {
+export function isWon(outcome: string, [won, lost]: readonly [won: string, lost: string]): boolean {
   if (outcome !== won) assertSame(outcome, lost, "the answer to a loser");
   return outcome === won;
 }
@@ -160,37 +157,11 @@ const useAssertion: SingleUse = {
   },
 };
 
-/** Each call is another answer to the request. All of them must agree on the one that has won. */
-const park: SingleUse = {
-  call: "parkedRequests.create",
-  one: "a request",
-  begin(now, changes) {
-    const request = newParkedRequest(now, changes);
-    const seen: (string | undefined)[] = [];
-    let winner: string | undefined;
-    return {
-      store: async () => undefined,
-      async use(storage, at) {
-        const parkedRequests = parkedRequestsOf(storage);
-        const answer = { ...request, by: newId() };
-        const won = isWon(await parkedRequests.create(answer, { now: at }), ["created", "taken"]);
-        if (won) winner = answer.by;
-        else seen.push((await parkedRequests.find(request.key, at))?.by);
-        return won;
-      },
-      async assertState(storage, at) {
-        const found = await parkedRequestsOf(storage).find(request.key, at);
-        assertSame(found?.by, winner, "what has answered the request");
-        for (const by of seen) assertSame(by, winner, "what has answered it, for a loser");
-      },
-    };
-  },
-};
-
 /** Those whose records are stored before they are used. */
 export const storedUses: readonly [SingleUse, SingleUse] = [consume, rotate];
 
-function onceRule({ call, one, begin }: SingleUse): Rules {
+/** It can be used once, and stays used. */
+export function onceRule({ call, one, begin }: SingleUse): Rules {
   return {
     async [`${call} uses ${one} once, and it stays used in every process until it expires, also 100 days later`](
       subject,
@@ -211,11 +182,10 @@ function onceRule({ call, one, begin }: SingleUse): Rules {
   };
 }
 
-function onlyRule({ call, one, begin }: SingleUse): Rules {
+/** Nothing else is used. */
+export function onlyRule({ call, one, begin }: SingleUse): Rules {
   return {
-    async [`${call} uses nothing but ${one} that is stored, and not another one of the same authorization`](
-      subject,
-    ) {
+    async [`${call} uses nothing but ${one} that is stored, and not another one beside it`](subject) {
       const { storage, peer, now } = subject;
       const authorizationId = newId();
       const newOne = (): Single => begin(now, { authorizationId });
@@ -233,7 +203,8 @@ function onlyRule({ call, one, begin }: SingleUse): Rules {
   };
 }
 
-function endedRule({ call, one, begin }: SingleUse): Rules {
+/** It cannot be used after its end. */
+export function endedRule({ call, one, begin }: SingleUse): Rules {
   return {
     async [`${call} refuses ${one} that has expired, by the time that is passed in`]({ storage, now }) {
       // the caller's clock may be behind that of the store, so the store's own time must not decide
@@ -276,7 +247,8 @@ async function races(
   for (let round = 0; round < 5; round += 1) await raceFor(subject, { single: begin(round), runners });
 }
 
-function raceRules({ call, begin }: SingleUse): Rules {
+/** Of simultaneous calls exactly one wins. */
+export function raceRules({ call, begin }: SingleUse): Rules {
   const bySize = raceSizes.map((runners): [string, Rule] => [
     `${call} has one winner among ${runners} simultaneous calls`,
     (subject) => races(subject, { runners, begin: () => begin(subject.now) }),
@@ -355,33 +327,7 @@ const assertionRules: Rules = {
   },
 };
 
-/** The rules of pushed requests, which are not stored before they are answered. */
-const parkedRules: Rules = {
-  async "parkedRequests.create keeps the end of the first answer, by the time that is passed in, and answers after it too"(
-    subject,
-  ) {
-    const [own, other] = [parkedRequestsOf(subject.storage), parkedRequestsOf(subject.peer)];
-    const { now } = subject;
-    // the caller's clock may be behind that of the store, so the store's own time must not decide
-    const request = newParkedRequest(now, { expiresAt: now - 30 });
-    assertSame(await own.create(request, { now: now - 60 }), "created", "the first call");
-    const later = { ...request, by: newId(), expiresAt: now + 300 };
-    assertSame(await other.create(later, { now: now - 31 }), "taken", "one second before its end");
-    assertNothing(await own.find(request.key, now - 30), "found at its end");
-    const after: string = await own.create(later, { now: now - 30 });
-    assertSame(after === "created" || after === "taken", true, `the answer at its end: ${after}`);
-  },
-  async "parkedRequests.find gives what can be changed"({ storage, now }) {
-    const parkedRequests = parkedRequestsOf(storage);
-    const request = newParkedRequest(now);
-    await parkedRequests.create(request, { now });
-    spoil(await parkedRequests.find(request.key, now));
-    const again = await parkedRequests.find(request.key, now);
-    assertSame(again?.by, request.by, "after changing what was returned");
-  },
-};
-
-/** The rules of what is used once. @rfc 6749 §4.1.2, §6, 7523 §3, 9126 §4, 9700 §4.5, §4.14.2 */
+/** The rules of what is used once. @rfc 6749 §4.1.2, §6, 7523 §3, 9700 §4.5, §4.14.2 */
 export const singleUseRules: readonly Rules[] = [
   ...[consume, rotate, rotateWithUse].flatMap((use) => [
     onceRule(use),
@@ -393,5 +339,4 @@ export const singleUseRules: readonly Rules[] = [
   onceRule(useAssertion),
   raceRules(useAssertion),
   assertionRules,
-  ofParkedRequests({ ...onceRule(park), ...raceRules(park), ...parkedRules }),
 ];

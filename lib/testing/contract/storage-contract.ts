@@ -10,6 +10,7 @@ import { kindRules } from "./kind-rules";
 import { plenty } from "./kinds";
 import { narrowRules } from "./narrow-rules";
 import { noteUseRules } from "./note-use-rules";
+import { parkedRules } from "./parked-rules";
 import {
   newAccessToken,
   newAssertion,
@@ -42,6 +43,7 @@ export interface StorageContractOptions {
 const rules: readonly Rules[] = [
   ...kindRules,
   ...singleUseRules,
+  parkedRules,
   ...selectionRules,
   endingRules,
   authorizationRules,
