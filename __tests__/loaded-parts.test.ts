@@ -9,6 +9,7 @@ describe("what a server in production does not need", () => {
     "bearer/note-use",
     "bearer/seen-proofs",
     "clients/check-proof",
+    "clients/assertion-keys",
     "clients/client-assertion",
     "clients/verify-proof",
     "protocol/dpop-proof",

@@ -1,6 +1,6 @@
 /** Parts that are loaded when they are needed. */
 import type { AuthServerOptions } from "../lib";
-import type { KeyAnswer } from "../lib/clients/client-assertion";
+import type { KeyAnswer } from "../lib/clients/assertion-keys";
 import type { RememberedDocuments } from "../lib/fetching/remembered-documents";
 import { documentsOnDemand, keysOnDemand, routesOnDemand, selfDescribedOnDemand } from "../lib/on-demand";
 import { resolveOptions, type ResolvedOptions } from "../lib/options/resolve";

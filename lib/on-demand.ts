@@ -13,7 +13,7 @@ import type * as DocumentFetching from "./fetching/fetch-document";
 import type * as DocumentMemory from "./fetching/remembered-documents";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import type * as SelfDescribed from "./strangers/document-clients";
-import type { FetchKeys } from "./clients/client-assertion";
+import type { FetchKeys } from "./clients/assertion-keys";
 import type * as Managing from "./clients/manage-clients";
 import type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";
 import type { SelfDescribedClients } from "./clients/client-lookup";

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { KeyClient } from "../../lib";
-import { type AssertionPorts, assertionProblem, type KeyQuestion } from "../../lib/clients/client-assertion";
+import type { KeyQuestion } from "../../lib/clients/assertion-keys";
+import { type AssertionPorts, assertionProblem } from "../../lib/clients/client-assertion";
 import { assertionAlgorithms, parseClientAssertion } from "../../lib/protocol/client-assertion";
 import { toOAuthError } from "../../lib/protocol/oauth-error";
 import { refusalOf } from "../host/asked";

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { type KeyClient, memoryStorage } from "../../lib";
 import { authenticateClient, type ClientAuthenticationPorts } from "../../lib/clients/authenticate-client";
-import type { FetchKeys } from "../../lib/clients/client-assertion";
+import type { FetchKeys } from "../../lib/clients/assertion-keys";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { assertionOf, jwkOf, keyed, presenting, publicKeys } from "../requests/client-assertions";

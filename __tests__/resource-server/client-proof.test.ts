@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { generateClientKey, generateSigningKey } from "../../lib";
-import { isSignedBy } from "../../lib/clients/client-assertion";
+import { isSignedBy } from "../../lib/clients/assertion-keys";
 import { jwtBearerType, parseClientAssertion } from "../../lib/protocol/client-assertion";
 import { clientProof } from "../../lib/resource-server/client-proof";
 import { jwkOf } from "../requests/client-assertions";

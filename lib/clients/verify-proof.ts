@@ -2,7 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import { type ExpectedProof, type InvalidProof, invalidProof, readProof } from "../protocol/dpop-proof";
 import { digestToken } from "../protocol/token-value";
-import { isSignedBy } from "./client-assertion";
+import { isSignedBy } from "./assertion-keys";
 import { isPrivateKey, readClientKey } from "./client-key";
 
 /** What the `DPoP` headers of a request prove. */

@@ -139,14 +139,14 @@ const defects = [
   },
   {
     name: "all keys of a client must have signed",
-    file: "lib/clients/client-assertion.ts",
+    file: "lib/clients/assertion-keys.ts",
     find: "return fitting.some((key) => isSignedBy(key, assertion))",
     replace: "return fitting.every((key) => isSignedBy(key, assertion))",
     tests: ["endpoints/token-client-assertion"],
   },
   {
     name: "kid of an assertion does not choose the key",
-    file: "lib/clients/client-assertion.ts",
+    file: "lib/clients/assertion-keys.ts",
     find: "keys.filter(({ kid }) => kid === keyId);",
     replace: "keys;",
     tests: ["endpoints/token-client-assertion", "attacks/client-assertions"],
@@ -188,7 +188,7 @@ const defects = [
   },
   {
     name: "replaced key without kid is not asked for",
-    file: "lib/clients/client-assertion.ts",
+    file: "lib/clients/assertion-keys.ts",
     find: "return keyId !== undefined && keys.some(",
     replace: "return keyId === undefined || keys.some(",
     tests: ["endpoints/fetched-client-keys"],
@@ -202,14 +202,14 @@ const defects = [
   },
   {
     name: "new kid that could not be asked for is invalid_client",
-    file: "lib/clients/client-assertion.ts",
+    file: "lib/clients/assertion-keys.ts",
     find: "{ ...first, isCertain: newer.isFinal }",
     replace: "{ ...first, isCertain: true }",
     tests: ["clients/client-assertion", "flows/document-keys"],
   },
   {
     name: "wrong signature of a known key is told to come again",
-    file: "lib/clients/client-assertion.ts",
+    file: "lib/clients/assertion-keys.ts",
     find: " || isFinal || isNamed(keys, assertion) };",
     replace: " || isFinal };",
     tests: ["clients/client-assertion", "attacks/strangers-fetches"],
