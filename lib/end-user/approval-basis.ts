@@ -110,24 +110,28 @@ function withoutSecrets(client: Client | undefined): object | undefined {
   return client && { ...client, secretDigests: undefined, oldSecretUntil: undefined, jwks: undefined };
 }
 
+interface KnownClient {
+  /** The client as it is remembered, with the end mark of that time. */
+  readonly registered: Pick<RegisteredClient, "client" | "endMark">;
+  readonly issuer: Issuer;
+  readonly basis: ApprovalBasis;
+}
+
+interface ReplacementPorts {
+  readonly clients: Pick<ClientLookup, "findCurrent">;
+}
+
 /**
- * Refuses a client whose id was given to another one since this process has read its record. What is approved now is born under the newest
+ * True for a client whose id was given to another one since this process has read its record. What is approved now is born under the newest
  * end mark, so it would belong to the other client.
- *
- * @param by `registered`: the client as it is remembered, with the end mark of that time.
- * @throws OAuthError `access_denied`
  */
-export async function checkClientNotReplaced(
-  { clients }: { readonly clients: Pick<ClientLookup, "findCurrent"> },
-  {
-    registered: { client, endMark },
-    issuer,
-    basis,
-  }: { registered: Pick<RegisteredClient, "client" | "endMark">; issuer: Issuer; basis: ApprovalBasis },
-): Promise<void> {
-  if (basis.marks.client === endMark) return;
+export async function isClientReplaced(
+  { clients }: ReplacementPorts,
+  { registered: { client, endMark }, issuer, basis }: KnownClient,
+): Promise<boolean> {
+  if (basis.marks.client === endMark) return false;
   const found = await clients.findCurrent(client.clientId, { issuer, mayFetch: () => true });
-  if (!isDeepStrictEqual(withoutSecrets(found), withoutSecrets(client))) throw endedMeanwhile();
+  return !isDeepStrictEqual(withoutSecrets(found), withoutSecrets(client));
 }
 
 /** A person must not answer a page about a client that has become another one since. @throws OAuthError `access_denied` */

@@ -8,7 +8,7 @@ import { because, OAuthError } from "../protocol/oauth-error";
 import { isSubset } from "../protocol/scope";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { allStored } from "../storage/calls";
-import { findMarks } from "../storage/end-marks";
+import { checkBirth, eraseAfter, findMarks } from "../storage/end-marks";
 import type { Storage } from "../storage/port";
 import {
   type Approval,
@@ -89,31 +89,6 @@ async function forgetConsent(
   await storage.consents.delete({ selection: basis.key, exceptEndMark }, now);
 }
 
-/**
- * Erases what was stored if the end user, the client, the API, or what the one has allowed the other was ended meanwhile. This is the
- * last step: an end that begins after it finds what is already stored.
- */
-async function checkNotEnded(
-  ports: Pick<ApprovalPorts, "storage">,
-  {
-    approved,
-    authorizationId,
-    endMarks,
-  }: { approved: Approved; authorizationId: string; endMarks: readonly string[] },
-): Promise<void> {
-  const { endUser, consent, now } = approved;
-  const { endKeys: keys } = consent.basis;
-  const marks = await findMarks(ports.storage.endMarks, { keys, now });
-  if (isBornUnder(endMarks, marks)) return;
-  const { subject } = endUser;
-  // both, also where one fails. Not only revoked: if the person was erased, nothing of them may stay
-  await allStored([
-    ports.storage.authorizations.erase({ subject, authorizationId }, now),
-    forgetConsent(ports, { approved, marks }),
-  ]);
-  throw endedMeanwhile();
-}
-
 /** True when the person does not allow something that is remembered, or that they were asked about: another page may just remember it. */
 function narrows({ request, consent: { basis } }: Approved, { scopes }: Pick<Consent, "scopes">): boolean {
   return !isSubset([...(basis.consent?.scopes ?? []), ...request.grantableScopes], scopes);
@@ -139,11 +114,16 @@ async function rememberWhatStands(
   ports: ApprovalPorts,
   { approved, authorizationId }: { approved: Approved; authorizationId: string },
 ): Promise<void> {
-  const { remember, basis } = approved.consent;
-  if (!remember) return checkNotEnded(ports, { approved, authorizationId, endMarks: basis.endMarks });
+  const { consent, endUser, now } = approved;
+  const { remember, basis } = consent;
+  const { endKeys, endMarks } = basis;
+  const forget = (marks: CurrentMarks): Promise<void> => forgetConsent(ports, { approved, marks });
+  const { subject } = endUser;
+  const birth = { subject, authorizationId, endKeys, endMarks, now, forget, refusal: endedMeanwhile };
+  if (!remember) return checkBirth(ports, birth);
   try {
-    const endMarks = await rememberConsent(ports, { approved, remember });
-    await checkNotEnded(ports, { approved, authorizationId, endMarks });
+    const bornUnder = await rememberConsent(ports, { approved, remember });
+    await checkBirth(ports, { ...birth, endMarks: bornUnder });
   } catch (failure) {
     // it may be saved all the same, or only later, and the person is about to be asked again: the next answer may be a no
     if (!(failure instanceof OAuthError))
@@ -238,9 +218,7 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
     return authorizationAnswer(target, { mode, parameters: { code, state, iss } });
   } catch (failure) {
-    // nobody gets the code, so it is no sign-in, and if the person was erased meanwhile, nothing of them may stay
-    if (!(failure instanceof OAuthError))
-      await ports.storage.authorizations.erase({ subject, authorizationId }, now).catch(() => undefined);
+    await eraseAfter(failure, { ...ports, newborn: { subject, authorizationId, now } });
     throw failure;
   }
 }

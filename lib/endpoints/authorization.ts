@@ -2,7 +2,12 @@
 import type { ClientLookup } from "../clients/client-lookup";
 import { recogniseClient, type RecognisedClient, type RecognitionPorts } from "../clients/recognise-client";
 import { type ApprovalPorts, approve } from "../end-user/approve";
-import { type ApprovalBasis, checkClientNotReplaced, checkClientUnchanged } from "../end-user/approval-basis";
+import {
+  type ApprovalBasis,
+  checkClientUnchanged,
+  endedMeanwhile,
+  isClientReplaced,
+} from "../end-user/approval-basis";
 import { authenticateAgain, authenticateEndUser } from "../end-user/authenticate-end-user";
 import { obtainConsent } from "../end-user/obtain-consent";
 import { denied } from "../end-user/refusals";
@@ -134,7 +139,7 @@ async function decide(
   if (consent.kind === "ask") return { kind: "ask", request, asked: { endUser, basis } };
   if (consent.kind === "interaction")
     return { kind: "interaction", url: consent.url, request, asked: { endUser, basis } };
-  await checkClientNotReplaced(ports, { registered: recognised, issuer, basis });
+  if (await isClientReplaced(ports, { registered: recognised, issuer, basis })) throw endedMeanwhile();
   const again = await authenticateAgain(ports, { question, approver: { endUser, consent } });
   if (again.kind === "interaction") return { ...again, request, asked: undefined };
   // the host may have thought for long: what is issued lives from now on

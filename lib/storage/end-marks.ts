@@ -3,12 +3,17 @@ import { randomBytes } from "node:crypto";
 import {
   clientEndKey,
   type CurrentMark,
+  type CurrentMarks,
+  type EndKeys,
   type EndMark,
+  isBornUnder,
   longestPossibleLifeSeconds,
 } from "../protocol/end-mark";
 import { hostMistake } from "../protocol/mistake";
+import { OAuthError } from "../protocol/oauth-error";
 import type { EpochSeconds } from "../protocol/time";
-import type { EndMarkStore } from "./port";
+import { allStored } from "./calls";
+import type { EndMarkStore, Storage } from "./port";
 
 /** A new mark that ends everything that was issued to this client until now: what `ClientRegistry.delete` stores. */
 export function newClientEnd(clientId: string, now: EpochSeconds): EndMark {
@@ -36,4 +41,58 @@ export async function findMarks<Name extends string>(
     "incomplete-end-marks",
     "storage.endMarks.find must return a list with one place for each key (docs/storage.md).",
   );
+}
+
+/** What storing an authorization needs, besides that. */
+export interface BirthPorts {
+  readonly storage: {
+    readonly authorizations: Pick<Storage["authorizations"], "erase">;
+    readonly endMarks: Pick<EndMarkStore, "find">;
+  };
+}
+
+/** An authorization that is being stored. */
+export interface Newborn {
+  readonly subject: string;
+  readonly authorizationId: string;
+  readonly now: EpochSeconds;
+}
+
+/** Under what it is born. */
+export interface Birth extends Newborn {
+  /** The keys of all marks that can end it. */
+  readonly endKeys: EndKeys;
+  /** The marks that were there before it was stored. */
+  readonly endMarks: readonly string[];
+  /** What else was stored with it, and must go too. */
+  readonly forget?: (marks: CurrentMarks) => Promise<void>;
+  readonly refusal: () => OAuthError;
+}
+
+/**
+ * Erases what was stored if the end user, the client, the API, or what the one has allowed the other was ended since the marks were read.
+ * This is the last step: an end that begins after it finds what is already stored.
+ *
+ * @throws the refusal
+ */
+export async function checkBirth({ storage }: BirthPorts, birth: Birth): Promise<void> {
+  const { subject, authorizationId, endKeys: keys, endMarks, now, forget, refusal } = birth;
+  const marks = await findMarks(storage.endMarks, { keys, now });
+  if (isBornUnder(endMarks, marks)) return;
+  // both, also where one fails. Not only revoked: if the person was erased, nothing of them may stay
+  await allStored([storage.authorizations.erase({ subject, authorizationId }, now), forget?.(marks)]);
+  throw refusal();
+}
+
+/**
+ * To be called where storing has failed: nobody gets what it leads to, so it is no sign-in, and if the person was erased meanwhile, nothing
+ * of them may stay. A refusal has erased it already.
+ */
+export async function eraseAfter(
+  failure: unknown,
+  { storage, newborn }: BirthPorts & { readonly newborn: Newborn },
+): Promise<void> {
+  const { subject, authorizationId, now } = newborn;
+  if (!(failure instanceof OAuthError))
+    await storage.authorizations.erase({ subject, authorizationId }, now).catch(() => undefined);
 }

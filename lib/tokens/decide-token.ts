@@ -26,6 +26,8 @@ export interface TokenProposal {
   /** `undefined` when the client acts on its own behalf. */
   readonly authorization: Authorization | undefined;
   readonly scopes: readonly string[];
+  /** `true` for an authorization that is not stored yet: nothing of it can be looked at again, or revoked. */
+  readonly isNew?: true;
 }
 
 /** What the access token is, after the host's decision. */
@@ -165,9 +167,13 @@ function decidedToken({ scopes, accessTokenSeconds, claims }: Issue, proposal: T
  */
 export async function checkNotEnded(
   { storage }: Pick<TokenDecisionPorts, "storage">,
-  { authorization, request: { now } }: Pick<TokenProposal, "authorization" | "request">,
+  { authorization, request: { now }, isNew }: Pick<TokenProposal, "authorization" | "request" | "isNew">,
 ): Promise<void> {
-  if (!authorization || isLive(await storage.authorizations.find(authorization.authorizationId, now), now))
+  if (
+    !authorization ||
+    isNew ||
+    isLive(await storage.authorizations.find(authorization.authorizationId, now), now)
+  )
     return;
   throw endedMeanwhile();
 }
@@ -185,11 +191,11 @@ async function refusalOf(
   { storage, emit }: TokenDecisionPorts,
   { proposal, answer }: { proposal: TokenProposal; answer: Refuse },
 ): Promise<OAuthError> {
-  const { grantType, request, authorization } = proposal;
+  const { grantType, request, authorization, isNew } = proposal;
   const { description = "The server does not issue this token.", revoke = false } = answer;
   if (!isErrorDescription(description)) throw invalidAnswer('description must be ASCII without " and \\');
   if (typeof revoke !== "boolean") throw invalidAnswer("revoke must be true or false");
-  if (revoke && authorization) {
+  if (revoke && authorization && !isNew) {
     const { authorizationId, subject } = authorization;
     await storage.authorizations.revoke(authorizationId, request.now);
     const issuer = request.issuer.identifier;

@@ -386,16 +386,16 @@ const defects = [
   {
     name: "no second look at the marks after an approval",
     file: "lib/end-user/approve.ts",
-    find: "await checkNotEnded(ports, { approved, authorizationId, endMarks });",
+    find: "await checkBirth(ports, { ...birth, endMarks: bornUnder });",
     replace: "",
     tests: ["attacks/withdrawal"],
   },
   {
     name: "consent is saved after the second look",
     file: "lib/end-user/approve.ts",
-    find: "const endMarks = await rememberConsent(ports, { approved, remember });\n    await checkNotEnded(ports, { approved, authorizationId, endMarks });",
+    find: "const bornUnder = await rememberConsent(ports, { approved, remember });\n    await checkBirth(ports, { ...birth, endMarks: bornUnder });",
     replace:
-      "await checkNotEnded(ports, { approved, authorizationId, endMarks: basis.endMarks });\n    await rememberConsent(ports, { approved, remember });",
+      "await checkBirth(ports, birth);\n    await rememberConsent(ports, { approved, remember });",
     tests: ["attacks/withdrawal", "lab/failures/withdrawal-schedules"],
   },
   {
@@ -485,8 +485,8 @@ const defects = [
   },
   {
     name: "approval that fails leaves its authorization",
-    file: "lib/end-user/approve.ts",
-    find: "await ports.storage.authorizations.erase({ subject, authorizationId }, now).catch(() => undefined);",
+    file: "lib/storage/end-marks.ts",
+    find: "await storage.authorizations.erase({ subject, authorizationId }, now).catch(() => undefined);",
     replace: "",
     tests: ["end-user/approve"],
   },
